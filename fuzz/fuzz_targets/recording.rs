@@ -4,7 +4,7 @@
 #![no_main]
 
 use gpureplay_core::Limits;
-use gpureplay_core::mali::verify;
+use mali_drive::verify;
 use gpureplay_format::Recording;
 use gpureplay_trials::Parts;
 

@@ -5,8 +5,8 @@
 use gpureplay_compile::chain;
 use gpureplay_compile::pages::{Memory, Moment};
 use gpureplay_core::Limits;
-use gpureplay_core::mali::verify;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};
+use mali_drive::verify;
 use mali_facts::{JobType, PROFILES};
 use mali_jobs::walk::{DeepRule, DeepViolation, check};
 

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use gpureplay_core::Limits;
-use gpureplay_core::mali::verify;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};
+use mali_drive::verify;
 use mali_facts::PROFILES;
 use mali_jobs::walk::{DeepRule, check, check_only};
 

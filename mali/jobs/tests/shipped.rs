@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use gpureplay_core::Limits;
-use gpureplay_core::mali::verify;
 use gpureplay_format::{Opcode, Recording};
+use mali_drive::verify;
 use mali_facts::walk::Purpose;
 use mali_jobs::walk::check;
 

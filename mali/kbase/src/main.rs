@@ -18,8 +18,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use gpureplay_core::Limits;
-use gpureplay_core::mali::verify;
 use gpureplay_format::{Action, Recording, TensorKind};
+use mali_drive::verify;
 
 use crate::context::{Context, PAGE};
 use crate::error::Error;

@@ -22,10 +22,10 @@ pub use storage::Grown;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_core::Limits;
-use gpureplay_core::mali::{Verified, verify, writable};
 use gpureplay_format::encode::Draft;
 use gpureplay_format::layout::{ActionEntry, IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, ActionFault, Recording, RegionKind};
+use mali_drive::{Verified, verify, writable};
 use mali_facts::{Memory, Profile, RendererState};
 use mali_jobs::walk::{DeepViolation, Event, check, check_for, events, profile};
 use zerocopy::little_endian::{U16, U32, U64};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gpureplay_core::mali::Verified;
+use mali_drive::Verified;
 use mali_facts::{
     Attribute, ComputeJob, JobType, LocalStorage, Memory, PixelFormat, RendererState, Texture,
     bytes, follow,

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use gpureplay_core::Limits;
-use gpureplay_core::mali::verify;
 use gpureplay_format::{Builder, Recording, SegmentKind, Tensor, TensorId};
 use gpureplay_tensors::simplify;
 use gpureplay_trace::PAGE_SIZE;
+use mali_drive::verify;
 use mali_facts::registers::gpu;
 use mali_facts::registers::job_slot::JobConfigFlags;
 

@@ -36,9 +36,9 @@ pub mod touched;
 use std::collections::BTreeSet;
 
 use gpureplay_core::Limits;
-use gpureplay_core::mali::verify;
 use gpureplay_format::Recording;
 use gpureplay_tensors::Tensor;
+use mali_drive::verify;
 
 pub use capture::Capture;
 pub use crossing::Reads;

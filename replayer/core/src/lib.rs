@@ -7,7 +7,7 @@
 //! recording only says which memory there is, what goes in, which chains run, and what comes out.
 //!
 //! What depends on the GPU is behind two traits. A [`Family`] knows which settings and work a recording may have, and drives
-//! registers; [`mali`] is one. A [`Gpu`] is a device of any family: registers, memory, and interrupts, or a kernel driver that takes
+//! registers; `mali_drive` has one. A [`Gpu`] is a device of any family: registers, memory, and interrupts, or a kernel driver that takes
 //! whole chains.
 //!
 //! No allocation, no panic, no floating point, no unsafe code, no unbounded wait. Errors are small values
@@ -22,7 +22,6 @@ pub mod engine;
 mod error;
 pub mod family;
 pub mod gpu;
-pub mod mali;
 pub mod middleware;
 pub mod verify;
 

@@ -6,12 +6,12 @@
 #[allow(dead_code)]
 mod support;
 
-use gpureplay_core::mali::{Session, clean_caches, verify};
 use gpureplay_core::{ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Workspace, Wrapper};
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, Recording, RegionKind, SegmentKind, Tensor,
     TensorId, TensorKind,
 };
+use mali_drive::{Session, clean_caches, verify};
 use support::{Bound, COUNT, DATA, DESCRIPTORS, Fake, OUTPUT, PRODUCT, Trouble, recording};
 
 const CODE: u64 = 0x220_0000;

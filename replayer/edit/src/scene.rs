@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpureplay_core::mali::verify;
 use gpureplay_core::{Chain, Gpu, Limits, NoTensors, Options, Session as Engine, Workspace};
 use gpureplay_format::layout::{IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, Builder, Recording as View, RegionKind, SegmentKind};
 use gpureplay_jobs::{Compute, Job, Jobs, JobsError};
 use gpureplay_library::{Bindings, Device, Recording, Session, explain};
 use gpureplay_on_model::{OnModel, Watch, Watched};
+use mali_drive::verify;
 use mali_facts::registers::GpuId;
 use mali_facts::{JobHeader, JobType, Memory as Readable};
 use mali_model::probe::Analyser;

@@ -11,9 +11,9 @@ use std::error::Error;
 use std::ops::Range;
 use std::process::ExitCode;
 
-use gpureplay_core::middleware::FaultKind;
 use gpureplay_library::device::{Choice, Fault};
 use gpureplay_library::{Device, ModelOptions, Recording, Session, Tensor};
+use mali_drive::middleware::FaultKind;
 
 /// What goes wrong: a job that fails, memory that cannot be reached, a register write that is lost, power.
 const KINDS: [FaultKind; 4] = [

@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 pub use gpureplay_core::UsedUp;
-use gpureplay_core::middleware::{FaultKind, Faulty};
 use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
 use gpureplay_linux::{DevMem, Nano, nano};
+use mali_drive::middleware::{FaultKind, Faulty};
 use mali_facts::registers::GpuId;
 use mali_facts::registers::gpu::GPU_ID;
 

@@ -7,9 +7,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use gpureplay_core::Limits;
-use gpureplay_core::mali::{Verified, verify};
 use gpureplay_format::{Opcode, Recording, TensorKind};
 use gpureplay_host::beneath;
+use mali_drive::{Verified, verify};
 
 use crate::digest::sha256;
 use crate::error::Error;

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use gpureplay_core::mali::Verified;
 use gpureplay_format::Recording as View;
+use mali_drive::Verified;
 use self_cell::self_cell;
 
 use crate::error::Result;

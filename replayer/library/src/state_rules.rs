@@ -189,10 +189,10 @@ fn bound(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
 #[cfg(test)]
 mod tests {
     use gpureplay_core::Limits;
-    use gpureplay_core::mali::verify;
     use gpureplay_format::{
         Access, Builder, ElementType, Piece, RegionKind, SegmentKind, Tensor, TensorId,
     };
+    use mali_drive::verify;
 
     use super::*;
 

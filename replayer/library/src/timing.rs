@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpureplay_core::mali::writable;
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Tensors, Wrapper};
 use gpureplay_format::Recording;
+use mali_drive::writable;
 use mali_facts::registers::gpu::GPU_ID;
 use mali_facts::registers::{Class, lookup};
 

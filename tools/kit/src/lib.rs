@@ -14,10 +14,10 @@ mod values;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpureplay_core::mali::{Session, Verified, verify};
 use gpureplay_core::{Gpu, Limits, Options, Tensors, Workspace};
 use gpureplay_format::Recording;
 use gpureplay_on_model::OnModel;
+use mali_drive::{Session, Verified, verify};
 use mali_model::Profile;
 pub use values::{Values, floats};
 

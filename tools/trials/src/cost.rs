@@ -6,10 +6,10 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use gpureplay_core::Limits;
-use gpureplay_core::mali::verify;
 use gpureplay_format::{
     Access, Builder, ElementType, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
 };
+use mali_drive::verify;
 
 /// Addresses of the two regions.
 const DESCRIPTORS: u64 = 0x200_0000;

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use gpureplay_core::mali::Session;
-use gpureplay_core::mali::{Verified, verify};
-use gpureplay_core::middleware::{FaultKind, Faulty};
 use gpureplay_core::{Gpu, Limits, NO_ACTION, Options, Workspace};
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{Action, Recording, TensorKind};
+use mali_drive::Session;
+use mali_drive::middleware::{FaultKind, Faulty};
+use mali_drive::{Verified, verify};
 
 use crate::rig::{Rig, Values, profile};
 use crate::soundness::{OVERHEAD_US, is_clean};

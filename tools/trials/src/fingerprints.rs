@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hashes of what a replay does to its device: a change that only moves code of the engine leaves them equal.
 
-use gpureplay_core::mali::Session;
-use gpureplay_core::mali::verify;
 use gpureplay_core::{DeviceError, Gpu, Limits, Options, Workspace};
 use gpureplay_format::Recording;
 use gpureplay_format::checksum::Checksum;
 use gpureplay_on_model::OnModel;
+use mali_drive::Session;
+use mali_drive::verify;
 use serde::Serialize;
 
 use crate::rig::{Values, profile};
@@ -79,7 +79,7 @@ impl gpureplay_core::Wrapper for Hashed {
 
     // By registers through this wrapper, so that they are hashed.
     fn reset(&mut self) -> Result<(), DeviceError> {
-        gpureplay_core::mali::reset(self)
+        mali_drive::reset(self)
     }
 }
 

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
-use gpureplay_core::middleware::FaultKind;
 use gpureplay_trials::soundness::Counts;
 use gpureplay_trials::{
     Parts, corpus, cost, faults, fingerprints, mutants, seeds, shipped, soundness,
 };
+use mali_drive::middleware::FaultKind;
 use serde_json::json;
 
 /// Trials that the replayer must pass.

@@ -15,10 +15,10 @@ mod trust;
 
 use std::collections::BTreeMap;
 
-use gpureplay_core::mali::Session;
-use gpureplay_core::mali::verify;
 use gpureplay_core::{ErrorKind, Limits, Options, Workspace};
 use gpureplay_format::{Fault, Recording};
+use mali_drive::Session;
+use mali_drive::verify;
 
 use crate::parts::Parts;
 use crate::rig::{Rig, Values, profile};

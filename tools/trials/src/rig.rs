@@ -6,12 +6,12 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gpureplay_core::mali::Verified;
-use gpureplay_core::mali::reset;
 use gpureplay_core::{DeviceError, Gpu, Lines, Tensors, Wrapper};
 use gpureplay_format::ElementType;
 use gpureplay_format::layout::TENSOR_EXTERNAL;
 use gpureplay_on_model::OnModel;
+use mali_drive::Verified;
+use mali_drive::reset;
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_model::{Options, Profile};
 

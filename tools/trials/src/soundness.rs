@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use gpureplay_core::mali::Session;
-use gpureplay_core::mali::verify;
 use gpureplay_core::{DeviceError, ErrorKind, Gpu, Limits, Options, Workspace};
 use gpureplay_format::Recording;
+use mali_drive::Session;
+use mali_drive::verify;
 use mali_facts::registers::gpu::{L2_READY_LO, SHADER_READY_LO};
 use mali_facts::registers::job::JOB_INT_RAWSTAT;
 use mali_facts::registers::mmu::MMU_INT_RAWSTAT;

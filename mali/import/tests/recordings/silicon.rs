@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use gpureplay_core::Limits;
-use gpureplay_core::mali::verify;
 use gpureplay_format::{Opcode, Recording, SegmentKind, TensorKind};
 use gpureplay_import::{Diagnosis, Options, built_in, convert, read_directory};
 use gpureplay_tensors::{Form, Stated};
+use mali_drive::verify;
 
 fn import(name: &str, most_bytes: usize, chains: usize, jobs: usize, defects: &[&str]) {
     let Some(directory) = crate::common::directory(name) else {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::walk::{MAX_LISTED_JOBS, Submission, submissions};
-use gpureplay_core::mali::Verified;
+use mali_drive::Verified;
 use mali_facts::{Job, follow};
 
 use crate::link::error::LinkError;

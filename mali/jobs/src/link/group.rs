@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use gpureplay_core::Limits;
-use gpureplay_core::mali::Verified;
 use gpureplay_format::layout::{Region, Segment, TENSOR_EXTERNAL, TensorEntry};
 use gpureplay_format::lz4::History;
 use gpureplay_format::{
     Access, Action, Builder, ElementType, Payload, Piece, Recording, RegionKind, SegmentKind,
     Tensor, TensorId, TensorKind,
 };
+use mali_drive::Verified;
 use mali_facts::{JobHeader, LONGEST_CHAIN, Profile};
 
 use crate::link::chains::Indices;

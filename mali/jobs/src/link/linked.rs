@@ -2,9 +2,9 @@
 //! What linking gives, and the check of everything that this crate writes.
 
 use gpureplay_core::Limits;
-use gpureplay_core::mali::{Verified, verify};
 use gpureplay_format::Recording;
 use gpureplay_format::encode::Draft;
+use mali_drive::{Verified, verify};
 use mali_facts::JobHeader;
 use mali_facts::job::WRITTEN_BACK;
 

@@ -2,7 +2,7 @@
 //! That the jobs of a linked recording are the recorded ones: the same descriptors and uniforms, wherever they lie, in the same order.
 
 use crate::walk::submissions;
-use gpureplay_core::mali::Verified;
+use mali_drive::Verified;
 use mali_facts::{Draw, Job, Memory, Profile, UniformBuffer, follow, job};
 
 use crate::link::error::LinkError;

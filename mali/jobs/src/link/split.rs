@@ -3,10 +3,10 @@
 
 use crate::walk::submissions;
 use gpureplay_core::Limits;
-use gpureplay_core::mali::Verified;
 use gpureplay_format::encode::Draft;
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{EncodeError, Opcode, Recording};
+use mali_drive::Verified;
 use mali_facts::{Job, follow};
 use zerocopy::little_endian::{U32, U64};
 

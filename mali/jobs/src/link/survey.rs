@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::walk::{Submission, submissions};
-use gpureplay_core::mali::Verified;
 use gpureplay_format::{Action, PAGE_SIZE, Recording, RegionKind, SegmentKind};
+use mali_drive::Verified;
 use mali_facts::registers::JobConfigFlags;
 use mali_facts::{ChainEnd, Job, Memory, Profile, follow};
 

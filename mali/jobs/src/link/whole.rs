@@ -2,10 +2,10 @@
 //! The layers of a recording as one part, with the chains of all of them joined.
 
 use gpureplay_core::Limits;
-use gpureplay_core::mali::Verified;
 use gpureplay_format::encode::Draft;
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{EncodeError, Opcode, Recording, SegmentKind, TensorKind};
+use mali_drive::Verified;
 use mali_facts::{Job, JobHeader};
 use zerocopy::little_endian::U32;
 

@@ -21,7 +21,7 @@ pub use program::{Event, Full, Submission, events, submissions};
 pub use report::{Chain, Job, Report, Use};
 pub use rules::{DeepRule, DeepViolation};
 
-use gpureplay_core::mali::Verified;
+use mali_drive::Verified;
 use mali_facts::Profile;
 use mali_facts::registers::GpuId;
 use report::MAX_JOBS;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program of a recording without a device: what is in memory when each chain is submitted.
 
-use gpureplay_core::mali::Verified;
 use gpureplay_format::lz4::History;
 use gpureplay_format::{Action, Payload};
+use mali_drive::Verified;
 use mali_facts::follow;
 use mali_facts::registers::JobStatus;
 

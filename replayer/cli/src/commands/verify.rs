@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use clap::Args;
 use gpureplay_core::Rule;
-use gpureplay_core::mali::Verified;
 use gpureplay_format::Section;
 use gpureplay_retarget::{Options, TargetRule, fits};
+use mali_drive::Verified;
 use mali_jobs::walk::DeepRule;
 use serde::Serialize;
 

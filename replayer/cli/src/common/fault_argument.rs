@@ -3,8 +3,8 @@
 
 use std::str::FromStr;
 
-use gpureplay_core::middleware::FaultKind;
 use gpureplay_library::device::{Device, Fault};
+use mali_drive::middleware::FaultKind;
 
 use crate::Result;
 use crate::common::failure::Failure;

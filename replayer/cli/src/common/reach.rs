@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use gpureplay_compile::{Capture, Found, Role};
 use gpureplay_core::Limits;
-use gpureplay_core::mali::verify;
 use gpureplay_format::Recording;
+use mali_drive::verify;
 use mali_facts::walk::Purpose;
 use mali_jobs::walk::{Job, check};
 

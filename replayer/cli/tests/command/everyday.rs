@@ -78,10 +78,10 @@ fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
             && report["percentiles"]["run"]["p99"].is_null()
     );
     assert!(!bench(&["--runs", "1"]).1.contains("99 % of 1"));
-    // Beside runs that took a hundred times as long.
+    // Beside runs that took hours each, so that no busy machine makes the runs of now as slow.
     let mut slow = report.clone();
-    slow["summaries"]["run"]["mean"] = (mean * 100.0).into();
-    slow["summaries"]["run"]["deviation"] = (mean * 0.1).into();
+    slow["summaries"]["run"]["mean"] = 10_000.0.into();
+    slow["summaries"]["run"]["deviation"] = 1.0.into();
     fs::write(copy.at("slow.json"), slow.to_string()).unwrap();
     let (code, text, error) = bench(&["--runs", "12", "--compare", "slow.json"]);
     assert_eq!(code, 0, "{error}");
@@ -118,7 +118,7 @@ fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
         .iter()
         .map(|t| t.as_f64().unwrap())
         .sum();
-    assert!(code == 0 && sum < 5.0, "{sum}");
+    assert!(code == 0 && sum < 60.0, "{sum}");
     for wrong in ["0", "-1", "NaN", "1e300", "x"] {
         assert_eq!(bench(&[&format!("--duration={wrong}")]).0, 2, "{wrong}");
     }

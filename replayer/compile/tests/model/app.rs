@@ -4,11 +4,11 @@
 use gpureplay_compile::differential::{self, Agreement, Unexplained};
 use gpureplay_compile::{Capture, Compiled, Options, Role, TensorFile, compile};
 use gpureplay_core::Workspace;
-use gpureplay_core::mali::Session;
 use gpureplay_format::Recording;
 use gpureplay_kit::{Values, model};
 use gpureplay_on_model::OnModel;
 use gpureplay_tensors::{ElementType, Tensor, tag_tensor};
+use mali_drive::Session;
 
 use crate::driver::{Driver, vector_add, vector_add_code};
 

@@ -6,7 +6,7 @@
 #![expect(improper_ctypes, reason = "nothing on the other side: this is measured, not called")]
 
 use gpureplay_core::{DeviceError, Gpu, Limits, Lines, Options, ReplayError, Session, Tensors, Violation, Workspace};
-use gpureplay_core::mali::verify;
+use mali_drive::verify;
 use gpureplay_format::{Access, ParseError, Recording};
 
 unsafe extern "C" {
@@ -57,7 +57,7 @@ impl Gpu for Device {
         result(device_activate()).map(|()| 0)
     }
     fn reset(&mut self) -> Result<(), DeviceError> {
-        gpureplay_core::mali::reset(self)
+        mali_drive::reset(self)
     }
     fn release(&mut self) {
         device_release();

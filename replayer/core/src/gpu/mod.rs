@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use std::collections::BTreeMap;
-//! use gpureplay_core::{DeviceError, Gpu, Lines, mali};
+//! use gpureplay_core::{DeviceError, Gpu, Lines};
 //! use gpureplay_format::Access;
 //!
 //! #[derive(Default)]
@@ -42,12 +42,12 @@
 //!         self.pages.extend(new);
 //!         Ok(())
 //!     }
-//!     // A GPU with an MMU gets its page tables here, see `gpureplay_core::mali::page_table`.
+//!     // A GPU with an MMU gets its page tables here, see `mali_drive::page_table`.
 //!     fn activate(&mut self) -> Result<u8, DeviceError> {
 //!         Ok(0)
 //!     }
 //!     fn reset(&mut self) -> Result<(), DeviceError> {
-//!         mali::reset(self)
+//!         mali_drive::reset(self)
 //!     }
 //!     fn release(&mut self) {
 //!         self.pages.clear();
@@ -269,7 +269,7 @@ gpu! {
     /// A GPU with memory of its own.
     ///
     /// Implementations: the model, the nano driver, /dev/mem, a firmware's registers. A device hands out zeroed pages, keeps
-    /// page tables for them (with [`crate::mali::page_table`], or in the kernel) and does what caches need, so that `write_memory`
+    /// page tables for them (with `mali_drive::page_table`, or in the kernel) and does what caches need, so that `write_memory`
     /// is seen by the GPU and `read_memory` sees what the GPU wrote. The module's documentation shows how one is written.
     required {
         /// Reads the register at a byte offset.
@@ -298,7 +298,7 @@ gpu! {
         fn activate(&mut self) -> Result<u8, DeviceError>;
 
         /// Stops everything and brings the GPU to its state after power-on. A device with registers does so by its family's code,
-        /// such as [`crate::mali::reset`].
+        /// such as `mali_drive::reset`.
         ///
         /// # Errors
         /// It did not end in time.

@@ -2,11 +2,11 @@
 //! The engine on a GPU of few lines: right answers, typed errors within their bounds, a reset GPU after each error.
 
 use crate::support::{Bound, DESCRIPTORS, Fake, Trouble, recording};
-use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::{
     DeviceError, ErrorKind, Limits, NO_ACTION, NoTensors, Options, Session, Workspace,
 };
 use gpureplay_format::Recording;
+use mali_drive::{Verified, verify};
 
 const RAMP: [f32; 16] = [
     0., 1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 11., 12., 13., 14., 15.,

@@ -3,10 +3,11 @@
 //! the next run is bit-exact.
 
 use crate::support::{Bound, Fake, OUTPUT, Trouble, recording};
-use gpureplay_core::mali::{Verified, verify};
-use gpureplay_core::middleware::{Call, Diff, Divergence, FaultKind, Faulty, Trace};
+use gpureplay_core::middleware::{Call, Trace};
 use gpureplay_core::{Chain, ErrorKind, Gpu, Limits, NoTensors, Options, Session, Workspace};
 use gpureplay_format::Recording;
+use mali_drive::middleware::{Diff, Divergence, FaultKind, Faulty};
+use mali_drive::{Verified, verify};
 use mali_facts::registers::job::JOB_INT_RAWSTAT;
 
 const INPUT: [f32; 16] = [1.5; 16];

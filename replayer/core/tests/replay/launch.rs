@@ -5,13 +5,14 @@
 use gpureplay_core::gpu::poll;
 use gpureplay_core::{
     DeviceError, Driver, ErrorKind, Failed, Family, Gpu, Limits, Lines, NoTensors, Options, Rule,
-    Session, Submission, Workspace, mali, verify,
+    Session, Submission, Workspace, verify,
 };
 use gpureplay_format::layout::{Header, IdentityCheck, Platform};
 use gpureplay_format::{
     Access, Builder, ElementType, Recording, RegionKind, Section, SegmentKind, Tensor, TensorId,
     TensorKind,
 };
+use mali_drive as mali;
 
 use crate::support::{Bound, COUNT, DATA, Fake, INPUT, OUTPUT};
 

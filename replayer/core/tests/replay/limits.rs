@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The limits of verification: what is at one is accepted, what is one beyond is refused by its rule.
 
-use gpureplay_core::mali::verify;
 use gpureplay_core::{Limits, Rule};
 use gpureplay_format::{
     Access, Builder, ElementType, Piece, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
 };
+use mali_drive::verify;
 
 const GPU: u32 = 0x7212_0000;
 const JOBS: u64 = 0x200_0000;

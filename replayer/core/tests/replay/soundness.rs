@@ -2,11 +2,11 @@
 //! Whatever the verifier accepts, the engine can run: no access outside of the recording's own pages, no surprise, no panic.
 
 use crate::support::{Fake, PRODUCT, Trouble};
-use gpureplay_core::mali::verify;
 use gpureplay_core::{DeviceError, ErrorKind, Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::{Header, Platform, SECTIONS, SectionEntry};
 use gpureplay_format::{Recording, Section};
+use mali_drive::verify;
 use zerocopy::FromBytes;
 
 /// Rounds; `GPUREPLAY_ROUNDS` sets another number.

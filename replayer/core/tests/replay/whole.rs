@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A device without registers: a kernel driver that takes whole chains.
 
-use gpureplay_core::mali::verify;
-use gpureplay_core::middleware::{Call, Diff, Divergence, FaultKind, Faulty, Trace};
+use gpureplay_core::middleware::{Call, Trace};
 use gpureplay_core::{
     DeviceError, ErrorKind, Gpu, Limits, NoTensors, Options, ReplayError, Session, Submission,
     Workspace,
@@ -10,6 +9,8 @@ use gpureplay_core::{
 use gpureplay_format::Recording;
 use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::Platform;
+use mali_drive::middleware::{Diff, Divergence, FaultKind, Faulty};
+use mali_drive::verify;
 
 use crate::support::{Bound, COUNT, DESCRIPTORS, Fake, Trouble, recording};
 

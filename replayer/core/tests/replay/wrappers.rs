@@ -2,10 +2,11 @@
 //! Every wrapper passes on what it does not change, also calls that have a default answer.
 
 use crate::support::{DATA, Fake};
-use gpureplay_core::middleware::{Diff, FaultKind, Faulty, Trace};
+use gpureplay_core::middleware::Trace;
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Submission, UsedUp};
 use gpureplay_format::Access;
 use gpureplay_format::layout::ActionEntry;
+use mali_drive::middleware::{Diff, FaultKind, Faulty};
 
 const CHAIN: Chain = Chain {
     index: 0,

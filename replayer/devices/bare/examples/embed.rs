@@ -4,7 +4,7 @@
 
 use core::ffi::c_void;
 use gpureplay_bare::{Callbacks, Device};
-use gpureplay_core::mali::verify;
+use mali_drive::verify;
 use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::Recording;
 

@@ -4,10 +4,8 @@
 use core::ffi::c_char;
 use core::mem::MaybeUninit;
 
-use gpureplay_core::mali::{Session, verify};
-use gpureplay_core::{
-    DeviceError, ErrorKind, Limits, NO_ACTION, Options, ReplayError, Tensors, Workspace,
-};
+use mali_drive::{Session, verify};
+use gpureplay_core::{DeviceError, ErrorKind, Limits, NO_ACTION, Options, ReplayError, Tensors, Workspace};
 use gpureplay_format::Recording;
 
 use crate::callbacks::Callbacks;

@@ -3,7 +3,7 @@
 
 use core::ffi::c_void;
 
-use gpureplay_core::mali::page_table::Format;
+use mali_drive::page_table::Format;
 
 use crate::machine::{Machine, Memory};
 

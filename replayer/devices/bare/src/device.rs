@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The GPU of a machine, with pages from the machine's memory.
 
-use gpureplay_core::mali::page_table::{PageTables, TableMemory};
+use mali_drive::page_table::{PageTables, TableMemory};
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
 use mali_facts::registers::gpu::GPU_INT_RAWSTAT;
@@ -260,7 +260,7 @@ impl<M: Machine> Gpu for Device<M> {
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {
-        gpureplay_core::mali::reset(self)
+        mali_drive::reset(self)
     }
 
     fn release(&mut self) {

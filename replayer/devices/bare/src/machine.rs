@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a firmware without operating system gives: registers, a clock, interrupts, memory.
 
-use gpureplay_core::mali::page_table::Format;
+use mali_drive::page_table::Format;
 
 /// Memory for the GPU's pages and page tables.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,8 @@
 //! Trials of an image that was built for them: a step is disturbed at each call of the device and done again, and its states must be those
 //! of a step that nobody disturbed.
 
-use gpureplay_core::mali::Verified;
-use gpureplay_core::middleware::{FaultKind, Faulty};
+use mali_drive::Verified;
+use mali_drive::middleware::{FaultKind, Faulty};
 use gpureplay_core::{Gpu, Options, Session, Workspace};
 
 use crate::Linked;

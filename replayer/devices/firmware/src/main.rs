@@ -20,7 +20,7 @@ mod uart;
 use core::arch::global_asm;
 
 use gpureplay_bare::Device;
-use gpureplay_core::mali::verify;
+use mali_drive::verify;
 use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::layout::{TENSOR_EXTERNAL, TensorEntry};
 use gpureplay_format::{Recording, TensorKind};

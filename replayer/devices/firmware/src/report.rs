@@ -47,9 +47,9 @@ pub fn failed(error: &ReplayError) {
     text("FAILED ");
     match error.kind {
         ErrorKind::Device(DeviceError::OutOfMemory) => text("not enough memory"),
-        ErrorKind::Device(DeviceError::ResetFailed) => text("the GPU does not reset"),
+        ErrorKind::Device(DeviceError::ResetFailed) => text("GPU does not reset"),
         ErrorKind::Device(DeviceError::NotMapped(va)) => field("not mapped", va),
-        ErrorKind::Device(_) => text("the GPU does not answer"),
+        ErrorKind::Device(_) => text("GPU does not answer"),
         ErrorKind::Identity {
             register,
             expected,

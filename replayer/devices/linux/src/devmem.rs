@@ -239,7 +239,7 @@ impl Gpu for DevMem {
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {
-        gpureplay_core::mali::reset(self)
+        mali_drive::reset(self)
     }
 
     fn release(&mut self) {

@@ -9,9 +9,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gpureplay_core::mali::clean_caches;
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
+use mali_drive::clean_caches;
 use mali_facts::registers::gpu::GPU_INT_MASK;
 use mali_facts::registers::job::JOB_INT_MASK;
 use mali_facts::registers::mmu::MMU_INT_MASK;

@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use gpureplay_core::DeviceError;
-use gpureplay_core::mali::page_table::{Format, PageTables, TableMemory};
 use gpureplay_format::{Access, PAGE_SIZE};
+use mali_drive::page_table::{Format, PageTables, TableMemory};
 
 use crate::mapped::Mapped;
 

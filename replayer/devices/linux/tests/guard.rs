@@ -64,7 +64,7 @@ fn the_guard_and_the_verifier_agree_on_settings() {
         let (product, register, bits) = (next(), next(), next());
         let gpu_id = product << 16 | 0x0210_1005;
         for bit in 0..32 {
-            let ours = gpureplay_core::mali::writable(gpu_id, register, 1 << bit);
+            let ours = mali_drive::writable(gpu_id, register, 1 << bit);
             assert_eq!(
                 bits >> bit & 1 != 0,
                 ours,

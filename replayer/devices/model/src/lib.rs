@@ -20,9 +20,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gpureplay_core::mali::page_table::{Format, PageTables};
 use gpureplay_core::{Chain, DeviceError, Gpu, Lines, UsedUp};
 use gpureplay_format::Access;
+use mali_drive::page_table::{Format, PageTables};
 use mali_memory::{Bus, Ram};
 use mali_model::{Observer, Options, Profile};
 
@@ -204,7 +204,7 @@ impl<B: Bus> Gpu for OnModel<B> {
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {
-        gpureplay_core::mali::reset(self)
+        mali_drive::reset(self)
     }
 
     fn release(&mut self) {

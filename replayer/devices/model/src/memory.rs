@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use gpureplay_core::DeviceError;
-use gpureplay_core::mali::page_table::TableMemory;
 use gpureplay_format::Access;
+use mali_drive::page_table::TableMemory;
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 
 const PAGE: u64 = PAGE_SIZE as u64;

@@ -296,8 +296,8 @@ fn advance(at: &mut u64, axes: &[AxisEntry], steps: &mut [u32]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use gpureplay_core::mali::{Verified, verify};
     use gpureplay_format::{Access, Axis, Builder, Piece, RegionKind, SegmentKind, Tensor};
+    use mali_drive::{Verified, verify};
 
     use super::*;
 

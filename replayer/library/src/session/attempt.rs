@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use gpureplay_core::mali::Session as Engine;
 use gpureplay_core::{Gpu, ReplayError, Tensors, UsedUp};
+use mali_drive::Session as Engine;
 use self_cell::MutBorrow;
 
 use super::checkpoint::{Checkpoint, Spacing};

@@ -11,9 +11,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use gpureplay_core::Workspace;
-use gpureplay_core::mali::Session as Engine;
 use gpureplay_format::TensorKind;
 use gpureplay_tensors::Tensor;
+use mali_drive::Session as Engine;
 use self_cell::{MutBorrow, self_cell};
 
 use self::checkpoint::Checkpoint;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gpureplay_core::middleware::{Call, FaultKind, Trace};
+use gpureplay_core::middleware::{Call, Trace};
 use gpureplay_format::Action;
 use gpureplay_library::device::{Choice, Fault};
 use gpureplay_library::{
@@ -13,6 +13,7 @@ use gpureplay_library::{
 };
 use gpureplay_on_model::OnModel;
 use gpureplay_sign::{SecretKey, sign};
+use mali_drive::middleware::FaultKind;
 use mali_model::Profile;
 
 #[path = "../../examples/layer_on_cpu.rs"]

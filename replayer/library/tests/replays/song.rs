@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use gpureplay_core::middleware::FaultKind;
 use gpureplay_library::device::{Choice, Fault};
 use gpureplay_library::{Device, Options, Recording, Session, Tensor};
+use mali_drive::middleware::FaultKind;
 
 fn generate() -> Recording {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recordings/generate-g52");

@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use gpureplay_core::middleware::FaultKind;
 use gpureplay_library::device::{Choice, Fault};
 use gpureplay_library::{Device, ModelOptions, Recording, Session, Tensor};
+use mali_drive::middleware::FaultKind;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recordings/train-digits-g52")

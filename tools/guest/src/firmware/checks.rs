@@ -246,7 +246,7 @@ pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
             "dead GPU",
             &good,
             Gpu::Dead,
-            "FAILED the GPU does not reset",
+            "FAILED GPU does not reset",
         ),
     ];
     let image = bare::firmware(folder, &Linked::default(), &[])?;

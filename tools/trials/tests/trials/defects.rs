@@ -5,8 +5,7 @@
 //! `bogus_regions`), `block entries not relocated` (`mali/import/src/files/tables.rs`, `pages_and_blocks`), and here as far
 //! as the replayer is concerned.
 
-use gpureplay_core::mali::{Session, verify};
-use gpureplay_core::middleware::{Call, FaultKind, Faulty, Trace};
+use gpureplay_core::middleware::{Call, Trace};
 use gpureplay_core::{
     DeviceError, ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Workspace,
 };
@@ -17,6 +16,8 @@ use gpureplay_kit::jobs::{self, DATA, GPU, JOBS, write_value};
 use gpureplay_kit::{open, verified};
 use gpureplay_trials::rig::{Rig, Values, profile};
 use gpureplay_trials::{Parts, shipped};
+use mali_drive::middleware::{FaultKind, Faulty};
+use mali_drive::{Session, verify};
 use mali_facts::registers::job_slot;
 
 fn rig() -> Rig {
@@ -106,7 +107,7 @@ fn every_wait_ends() {
             self.now_us
         }
         fn reset(&mut self) -> Result<(), DeviceError> {
-            gpureplay_core::mali::reset(self)
+            mali_drive::reset(self)
         }
     }
     let file = two_jobs(2);

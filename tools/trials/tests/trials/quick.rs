@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use gpureplay_core::middleware::FaultKind;
 use gpureplay_trials::soundness::Counts;
 use gpureplay_trials::{Parts, corpus, faults, shipped, soundness};
+use mali_drive::middleware::FaultKind;
 
 #[test]
 fn faults_are_survived() {

@@ -23,7 +23,14 @@ const FLOORS: [&[&str]; 8] = [
         "replayer/tensors",
         "replayer/trace",
     ],
-    &["cuda", "driver-patch", "mali/jobs", "mali/model", "model"],
+    &[
+        "cuda",
+        "driver-patch",
+        "mali/drive",
+        "mali/jobs",
+        "mali/model",
+        "model",
+    ],
     &["replayer/devices"],
     &["replayer/library"],
     &[
@@ -50,19 +57,21 @@ const APART: [(&str, &[&str]); 3] = [
     ("model", &["cuda", "replayer"]),
 ];
 
-/// Crates outside of `mali` that still name a register, a descriptor or an instruction of a Mali. The list only shrinks.
-const NAME_MALI: [&str; 14] = [
+/// Crates outside of `mali` that still name a register, a descriptor or an instruction of a Mali, or link it as their one family
+/// (firmware and size). The list only shrinks.
+const NAME_MALI: [&str; 15] = [
     "gpureplay",
     "gpureplay-bare",
     "gpureplay-compile",
-    "gpureplay-core",
     "gpureplay-edit",
+    "gpureplay-firmware",
     "gpureplay-jobs",
     "gpureplay-library",
     "gpureplay-linux",
     "gpureplay-on-model",
     "gpureplay-own-analyser",
     "gpureplay-trace",
+    "gpureplay-size",
     "mali-analysis",
     "mali-shader",
     "mali-vfio-user",

@@ -12,7 +12,12 @@ use super::{results, root};
 use crate::error::{Error, Result};
 
 /// Crates whose tests must notice a change: they check what strangers send.
-const CRATES: [&str; 3] = ["gpureplay-core", "gpureplay-format", "gpureplay-sign"];
+const CRATES: [&str; 4] = [
+    "gpureplay-core",
+    "gpureplay-format",
+    "gpureplay-sign",
+    "mali-drive",
+];
 /// Seconds of a day.
 const DAY: u64 = 24 * 60 * 60;
 
@@ -54,6 +59,9 @@ impl Mutation {
         std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
         let mut run = command();
         run.args(["--no-shuffle", "--output"]).arg(&folder);
+        // The engine and its family are tested together.
+        let tested = self.packages.iter().map(String::as_str).chain(CRATES);
+        run.args(tested.flat_map(|name| ["--test-package", name]));
         if let Some(sample) = self.sample {
             let seed = self.seed.unwrap_or_else(today);
             let (shard, shards) = shard(all, sample, seed);

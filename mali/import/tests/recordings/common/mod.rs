@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use gpureplay_core::Workspace;
-use gpureplay_core::mali::Session;
 use gpureplay_import::{Imported, Options, Original, built_in, convert, read_directory};
 use gpureplay_kit::{Values, floats, model, open};
 use gpureplay_on_model::OnModel;
+use mali_drive::Session;
 
 /// The directory of a recording from silicon; `None`, said aloud, where it is not there.
 pub fn directory(name: &str) -> Option<PathBuf> {

@@ -11,11 +11,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use gpureplay_core::middleware::{Diff as LockStep, Divergence};
 use gpureplay_core::{Chain, ErrorKind, Gpu};
 use gpureplay_format::{Access, Opcode, RegionKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Error, HeldSignals, Recording, Session};
+use mali_drive::middleware::{Diff as LockStep, Divergence};
 use mali_facts::registers::{Class, lookup};
 use serde::Serialize;
 use written::{Written, written};

@@ -231,7 +231,7 @@ impl Gpu for Fake {
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {
-        gpureplay_core::mali::reset(self)
+        mali_drive::reset(self)
     }
 
     fn release(&mut self) {

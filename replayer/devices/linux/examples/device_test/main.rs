@@ -24,10 +24,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use gpureplay_core::mali::verify;
 use gpureplay_core::{Gpu, Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::{Access, PAGE_SIZE, Recording, TensorKind};
 use gpureplay_linux::{DevMem, Mode, Nano, nano};
+use mali_drive::verify;
 
 /// Values by tensor index.
 struct Values {
@@ -119,7 +119,7 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
 /// Chains that the last run submitted.
 fn replay(
     gpu: &mut impl Gpu,
-    verified: gpureplay_core::mali::Verified<'_>,
+    verified: mali_drive::Verified<'_>,
     values: &mut Values,
     expected: &BTreeMap<u32, Vec<u8>>,
     runs: u32,

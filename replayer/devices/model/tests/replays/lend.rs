@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use gpureplay_core::middleware::{Diff, Divergence};
 use gpureplay_core::{DeviceError, Gpu, Workspace, Wrapper};
 use gpureplay_format::{Opcode, Recording};
 use gpureplay_kit::{Values, model, open, shipped};
 use gpureplay_on_model::OnModel;
+use mali_drive::middleware::{Diff, Divergence};
 
 struct Lent {
     gpu: OnModel,

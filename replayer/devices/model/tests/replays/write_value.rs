@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings of jobs that need no shader, replayed on the model through registers, page tables and interrupts.
 
-use gpureplay_core::mali::Session;
-use gpureplay_core::mali::page_table::Format;
 use gpureplay_core::{ErrorKind, Options, Workspace};
 use gpureplay_format::{ElementType, Piece, SegmentKind, Tensor, TensorKind};
 use gpureplay_kit::jobs::{DATA, JOBS, WRITE_VALUE, builder, write_value};
 use gpureplay_kit::{Values, model, open, verified};
+use mali_drive::Session;
+use mali_drive::page_table::Format;
 
 /// Two jobs in one chain, which write to two rows of a padded matrix. `second` is the type of the second job.
 fn recording(second: u32) -> Vec<u8> {

@@ -10,9 +10,9 @@ use mali_facts::registers::job::{JOB_INT_CLEAR, JOB_INT_MASK};
 use mali_facts::registers::mmu::{MMU_INT_CLEAR, MMU_INT_MASK};
 
 use super::State;
-use crate::error::ErrorKind;
-use crate::family::{Driver, Failed};
-use crate::gpu::{Gpu, poll};
+use gpureplay_core::ErrorKind;
+use gpureplay_core::family::{Driver, Failed};
+use gpureplay_core::gpu::{Gpu, poll};
 
 /// Bound of a power transition, as drivers have it.
 const POWER_TIMEOUT_US: u32 = 20_000;

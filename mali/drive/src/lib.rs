@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mali GPUs with a job manager: which settings and chains a recording may have, and how registers drive them.
+//!
+//! No allocation, no panic, no unsafe code, as in the engine that this is a family of.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
 
 mod allow;
 mod chain;
+pub mod middleware;
 pub mod page_table;
 mod power;
 mod reset;
@@ -12,9 +20,9 @@ use gpureplay_format::{Access, Recording, RegionKind};
 use mali_facts::registers::JobConfigFlags;
 use mali_facts::registers::gpu::GPU_ID;
 
-use crate::family::{Driver, Failed, Family};
-use crate::gpu::{Gpu, Submission};
-use crate::verify::{Limits, Rule, Violation};
+use gpureplay_core::family::{Driver, Failed, Family};
+use gpureplay_core::gpu::{Gpu, Submission};
+use gpureplay_core::verify::{Limits, Rule, Violation};
 
 pub use allow::writable;
 pub use reset::{clean_caches, reset};
@@ -24,19 +32,19 @@ pub use reset::{clean_caches, reset};
 pub struct Mali;
 
 /// A verified recording of a Mali.
-pub type Verified<'a> = crate::verify::Verified<'a, Mali>;
+pub type Verified<'a> = gpureplay_core::verify::Verified<'a, Mali>;
 /// A session on a Mali.
-pub type Session<'a, 'w, G> = crate::engine::Session<'a, 'w, G, Mali>;
+pub type Session<'a, 'w, G> = gpureplay_core::engine::Session<'a, 'w, G, Mali>;
 
 /// Checks a recording of a Mali against all rules.
 ///
 /// # Errors
-/// As for [`crate::verify()`].
+/// As for [`gpureplay_core::verify()`].
 pub fn verify<'a>(
     recording: &'a Recording<'a>,
     limits: &Limits,
 ) -> Result<Verified<'a>, Violation> {
-    crate::verify::verify(recording, limits)
+    gpureplay_core::verify::verify(recording, limits)
 }
 
 /// What is kept between chains.

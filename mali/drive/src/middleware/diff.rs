@@ -3,9 +3,9 @@
 
 use gpureplay_format::Access;
 
-use crate::error::{DeviceError, ErrorKind};
-use crate::gpu::{Chain, Gpu, Lines, Submission, UsedUp, Wrapper};
-use crate::mali::clean_caches;
+use crate::clean_caches;
+use gpureplay_core::gpu::{Chain, Gpu, Lines, Submission, UsedUp, Wrapper};
+use gpureplay_core::{DeviceError, ErrorKind};
 
 /// Where two devices first differed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

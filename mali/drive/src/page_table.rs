@@ -12,8 +12,8 @@ use mali_facts::registers::address_space::{
 };
 use mali_facts::registers::{AddressSpaceCommand, TranslationConfig, TranslationTable};
 
-use crate::error::DeviceError;
-use crate::gpu::{Gpu, poll};
+use gpureplay_core::DeviceError;
+use gpureplay_core::gpu::{Gpu, poll};
 
 /// Memory for page tables, by physical (bus) address.
 pub trait TableMemory {

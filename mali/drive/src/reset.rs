@@ -4,8 +4,8 @@
 use mali_facts::registers::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_MASK, GPU_INT_RAWSTAT};
 use mali_facts::registers::{GpuCommand, GpuInterrupt};
 
-use crate::error::DeviceError;
-use crate::gpu::{Gpu, poll};
+use gpureplay_core::DeviceError;
+use gpureplay_core::gpu::{Gpu, poll};
 
 /// Bound of each of the two resets, ten times what drivers allow.
 const RESET_TIMEOUT_US: u32 = 100_000;

@@ -6,8 +6,8 @@ use mali_facts::registers::gpu::{GPU_FAULT_STATUS, GPU_INT_RAWSTAT};
 use mali_facts::registers::job::JOB_INT_RAWSTAT;
 use mali_facts::registers::mmu::MMU_INT_RAWSTAT;
 
-use crate::error::{DeviceError, ErrorKind};
-use crate::gpu::{Gpu, Lines, Submission, Wrapper};
+use gpureplay_core::gpu::{Gpu, Lines, Submission, Wrapper};
+use gpureplay_core::{DeviceError, ErrorKind};
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {

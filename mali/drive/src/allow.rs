@@ -207,7 +207,7 @@ mod tests {
     /// The nano driver lets user space set what a recording may set, and nothing else.
     #[test]
     fn the_nano_driver_allows_the_same_settings() {
-        let source = include_str!("../../../../nano-driver/guard.c");
+        let source = include_str!("../../../nano-driver/guard.c");
         let mut names = std::vec![
             ("JM_CONFIG", JM_CONFIG),
             ("SHADER_CONFIG", SHADER_CONFIG),

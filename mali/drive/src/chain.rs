@@ -11,9 +11,9 @@ use mali_facts::registers::{JobCommand, JobConfigFlags, JobStatus, address_space
 
 use super::State;
 use super::power::FAULTS;
-use crate::error::ErrorKind;
-use crate::family::{Driver, Failed};
-use crate::gpu::{Gpu, Lines, Submission};
+use gpureplay_core::ErrorKind;
+use gpureplay_core::family::{Driver, Failed};
+use gpureplay_core::gpu::{Gpu, Lines, Submission};
 
 /// Thread priority that drivers give a job.
 const PRIORITY: u32 = 8 << 16;

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Devices around Mali devices: to disturb one, to compare two.
+
+mod diff;
+mod faulty;
+
+pub use diff::{Diff, Divergence};
+pub use faulty::{FaultKind, Faulty};
