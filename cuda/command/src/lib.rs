@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-/// Record launches of CUDA kernels of an unmodified program, replay, change and tune them.
+/// Record, replay and tune CUDA kernels
 #[derive(Args)]
 pub struct Cuda {
     #[command(subcommand)]

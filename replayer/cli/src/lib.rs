@@ -7,6 +7,7 @@
 
 mod commands;
 mod common;
+mod help;
 #[cfg(test)]
 mod schemas;
 
@@ -15,7 +16,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use commands::{
     analyse, bench, compile, completions, diff, disasm, doctor, dump, extract, import, info, jobs,
@@ -43,7 +44,7 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("GPUREPLAY_COMMIT"
 
 /// Record a GPU app once, replay it without the GPU stack.
 #[derive(Parser)]
-#[command(name = "gpureplay", version = VERSION, about, after_help = EXIT_CODES, propagate_version = true)]
+#[command(name = "gpureplay", version = VERSION, about, after_help = "Exit codes: gpureplay --help", after_long_help = EXIT_CODES, propagate_version = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -82,12 +83,27 @@ enum Command {
     Manual(manual::Manual),
 }
 
+/// The command line, with its help in shape.
+fn command() -> clap::Command {
+    help::shaped(Arguments::command())
+}
+
+/// What a command line says.
+fn parsed<I>(words: I) -> std::result::Result<Arguments, clap::Error>
+where
+    I: IntoIterator,
+    I::Item: Into<OsString> + Clone,
+{
+    let mut matches = command().try_get_matches_from(words)?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command()))
+}
+
 /// Whether words, the first the program's name, are a command line; nothing is done.
 ///
 /// # Errors
 /// What is wrong with it, as the command says it.
 pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(), String> {
-    match Arguments::try_parse_from(words) {
+    match parsed(words) {
         Ok(_) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
@@ -101,7 +117,12 @@ pub fn main() -> ExitCode {
 /// Does what these words say, the first of which is the program's name.
 pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
-    let arguments = match Arguments::try_parse_from(&words) {
+    if words.len() <= 1 {
+        // As for a wrong command line: nobody is left to tell that this failed.
+        let _ = write!(std::io::stderr(), "{}", help::NO_COMMAND);
+        return ExitCode::from(2);
+    }
+    let arguments = match parsed(&words) {
         Ok(arguments) => arguments,
         Err(error) => {
             let error = in_plain_words(&words, error);
@@ -178,11 +199,11 @@ fn in_plain_words(words: &[OsString], error: clap::Error) -> clap::Error {
         let wrong = wrong.filter(|(word, _)| word.to_str().is_none());
         let wrong = wrong.map(|(_, plain)| plain.as_str()).collect::<Vec<_>>();
         let text = format!("text is expected, and not UTF-8 is: {}", wrong.join(", "));
-        return Arguments::command().error(ErrorKind::InvalidUtf8, text);
+        return command().error(ErrorKind::InvalidUtf8, text);
     }
-    match Arguments::try_parse_from(&plain) {
+    match parsed(&plain) {
         Err(error) => error,
-        Ok(_) => Arguments::command().error(error.kind(), escaped(&error.to_string())),
+        Ok(_) => command().error(error.kind(), escaped(&error.to_string())),
     }
 }
 

@@ -39,7 +39,7 @@ Examples:
       what was found, beside the instructions
 docs/analysis.md says what is counted, and what is left out.";
 
-/// Look into the shaders of a recording: counts, memory, races
+/// Check memory accesses, races, divergence
 ///
 /// The recording is run once on the model, with analysers in the jobs that are selected. Results do not depend on --threads.
 #[derive(Args)]

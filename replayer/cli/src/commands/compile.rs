@@ -35,7 +35,7 @@ Of an app that goes on from step to step (training, a recurrent network) two ste
 The files are those that the app read and wrote while it was recorded. Their elements are found in GPU memory by their
 bit patterns, so they should differ from each other: `gpureplay tag` makes such files.";
 
-/// Turn a recorder's raw trace into a recording
+/// Turn a raw trace into a recording
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Compile {

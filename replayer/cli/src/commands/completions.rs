@@ -3,11 +3,11 @@
 
 use std::io::Write;
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
+use crate::Result;
 use crate::common::failure::Outcome;
-use crate::{Arguments, Result};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,7 +15,7 @@ Examples:
   gpureplay completions zsh > ~/.zfunc/_gpureplay
   gpureplay completions fish > ~/.config/fish/completions/gpureplay.fish";
 
-/// Print what a shell needs to complete words of this command
+/// Print completions for a shell
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Completions {
@@ -26,12 +26,7 @@ pub(crate) struct Completions {
 impl Completions {
     pub(crate) fn execute(&self) -> Result {
         let mut script = Vec::new();
-        clap_complete::generate(
-            self.shell,
-            &mut Arguments::command(),
-            "gpureplay",
-            &mut script,
-        );
+        clap_complete::generate(self.shell, &mut crate::command(), "gpureplay", &mut script);
         let mut out = gpureplay_host::output();
         out.write_all(&script)?;
         out.flush()?;

@@ -35,7 +35,7 @@ Examples:
   gpureplay disasm recordings/digits-g52 --json | jq -r '.shaders[].hash'
 Shaders are found by walking the job chains that the recording submits. docs/isa.md describes the text.";
 
-/// Print the shaders of a recording
+/// Print shaders
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Disasm {

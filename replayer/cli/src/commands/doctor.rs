@@ -22,7 +22,9 @@ Examples:
 
 Ends with 0 when a replay with --device nano or --device optee can start, with 1 when something stands in the way of both.";
 
-/// Say what this machine offers for a replay on its own GPU, and what to do about what is missing
+/// Check this machine
+///
+/// Says what it offers for a replay on its own GPU, and what to do about what is missing.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Doctor {

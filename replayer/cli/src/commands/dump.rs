@@ -28,7 +28,7 @@ Examples:
   gpureplay dump recordings/lenet-g52 --jobs layer:conv2      what these jobs need: actions before their chains, and their descriptors
   gpureplay dump raw.trace --all      a recorder's log, with register names";
 
-/// Print a recording's regions, tensors and actions, or a recorder's raw trace
+/// Print regions, tensors, actions, or a raw trace
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Dump {

@@ -30,7 +30,7 @@ Examples:
   gpureplay extract recordings/digits-g52 --tensor conv1.weight -o w.npy
       the value of a weight; of an intermediate, what the first case gives";
 
-/// Take a job out of a recording, or the value of a tensor
+/// Save one job or one tensor
 ///
 /// The recording is run on the model up to the job. What the job reads is uploaded by the new recording, and all that it writes is its
 /// output, with the values that it had as expected values. Before it is written, it runs in memory that is full of other bytes, and must

@@ -39,7 +39,7 @@ Examples:
   gpureplay import old/other --check
       only says what is in the files and what is wrong with them";
 
-/// Convert a recording of the original GPUReplay (2022)
+/// Convert a recording of GPUReplay (2022)
 ///
 /// Reads the four files gr_io_history, gr_pgt, gr_mem_contents and gr_sync_as. They contain no weights: bind these on every
 /// run, or put them into the recording with --weights. Defects of the files are reported by name.

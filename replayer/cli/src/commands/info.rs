@@ -22,7 +22,7 @@ Examples:
   gpureplay info recordings/acl-gemm-g52
   gpureplay info recordings/acl-gemm-g52 --json";
 
-/// Show what is in a recording: GPU, memory, tensors, segments
+/// Show tensors, layers, memory, origin
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Info {

@@ -40,7 +40,7 @@ Examples:
       what the file says; nothing runs
 docs/job-tools.md explains the columns, docs/schemas/jobs.json describes the JSON.";
 
-/// List the jobs of a recording: names, sizes, registers, work, time
+/// List jobs with size, work and time
 ///
 /// The recording is run once, on the model with counts of what each job did. Times are those of the machine that replays, for each
 /// chain; on the model they say how fast the model is, not the GPU.

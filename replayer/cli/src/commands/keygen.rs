@@ -23,7 +23,7 @@ Examples:
   openssl genpkey -algorithm ed25519 -out mine.pem; openssl pkey -in mine.pem -pubout -out mine.pub.pem
       makes the same files";
 
-/// Make a pair of keys to sign recordings with
+/// Create a signing key
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Keygen {

@@ -29,7 +29,7 @@ Examples:
   gpureplay link digits --apart -o digits-by-job
       one submission for each job again";
 
-/// Join chains that follow each other, so that a run takes fewer submissions and interrupts
+/// Join or split job chains
 ///
 /// Each chain gets descriptors of its own, which set-up uploads once; chains between which the processor has nothing to do become one, with a
 /// barrier where one ended. Every job is proved to be the recorded one. `gpureplay compile` and `record` do the same unless --no-link is given.

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::terminal;
-use crate::{Arguments, Result, text};
+use crate::{Result, text};
 use gpureplay_library::shown;
 
 const EXAMPLES: &str = "\
@@ -19,7 +19,7 @@ Examples:
   gpureplay manual -o /usr/local/share/man/man1
   gpureplay manual --markdown > commands.md";
 
-/// Write the help of all commands as man pages, or as one page of Markdown
+/// Write the help as man pages or Markdown
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Manual {
@@ -68,7 +68,7 @@ fn all() -> Vec<(String, Command)> {
             collect(inner, &format!("{name} "), into);
         }
     }
-    let mut root = Arguments::command().disable_help_subcommand(true);
+    let mut root = crate::command().disable_help_subcommand(true);
     root.build();
     let mut commands = Vec::new();
     collect(&root, "", &mut commands);
@@ -120,7 +120,7 @@ mod tests {
             run.contains(".SH OPTIONS") && run.contains("tolerance"),
             "{run}"
         );
-        let count = Arguments::command().get_subcommands().count();
+        let count = crate::command().get_subcommands().count();
         assert!(pages.len() > count && markdown().matches("\n## ").count() > count);
     }
 }

@@ -19,7 +19,7 @@ Examples:
   gpureplay run digits.gprpack
       commands that read a recording take the pack instead of its directory; `sign` writes into a directory";
 
-/// Put a recording, its signature, its manifest and all files that the manifest names into one file
+/// Put a recording into one file
 ///
 /// A recording that breaks a rule is not packed.
 #[derive(Args)]

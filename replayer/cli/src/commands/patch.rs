@@ -34,7 +34,7 @@ Examples:
   gpureplay patch recordings/saxpy-g52 --job 0 --from other:0 --map left=x --map right=y -o patched
 Without -o the change is tried only.";
 
-/// Change one job of a recording: its work groups, its threads, or its shader
+/// Change a job's work groups or shader
 ///
 /// The change is tried on the model beside the recorded job, with several inputs. Other work groups must give equal memory; they are proven
 /// to do so for every input where the shader's code allows it. No change may reach memory that belongs to no tensor and that the

@@ -35,7 +35,7 @@ Needs the recorder module and the patched GPU driver (see driver-patch/), and th
 runs unchanged; record one inference. If the app fails, its exit code is returned and nothing is written. OpenCL apps run with a layer
 that says in the trace which kernels they launch and what they write and read; without files, those are the tensors.";
 
-/// Run an app on the patched driver and make a recording of what it does on the GPU
+/// Record an app
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Record {

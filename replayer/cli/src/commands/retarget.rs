@@ -36,7 +36,7 @@ Examples:
       which recordings could run there as they are
 Nothing is written before everything is proved. No real GPU takes part: say so when you pass the recording on.";
 
-/// Make a recording fit another GPU of the same family
+/// Convert a recording for another GPU
 ///
 /// Changes what ties it to the recorded GPU: identity, settings, storage for the threads of its cores. Refuses, and names rule and job,
 /// where the other GPU lacks an instruction, a limit or a format, or where a shader looks at cores or warps that differ. Then both recordings run

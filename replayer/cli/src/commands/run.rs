@@ -66,7 +66,7 @@ Examples:
 /// GPU memory of all sessions that run at the same time, in bytes at most.
 const MOST_MEMORY: u64 = 256 << 20;
 
-/// Replay a recording with new inputs
+/// Replay a recording with your inputs
 ///
 /// Inputs are .npy files of the declared type and shape. Outputs are compared with the expected ones where the manifest
 /// knows a case with the same inputs.
@@ -80,7 +80,7 @@ pub(crate) struct Run {
         short,
         long = "input",
         visible_alias = "bind",
-        value_name = "[NAME=]FILE.npy"
+        value_name = "[NAME=]FILE"
     )]
     inputs: Vec<TensorFile>,
     #[command(flatten)]
@@ -88,7 +88,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     states: StateOptions,
     /// Another trained model: a .safetensors file with all weights, or a directory with a NAME.npy for each
-    #[arg(long, value_name = "DIR|FILE.safetensors")]
+    #[arg(long, value_name = "DIR|FILE")]
     weights: Option<PathBuf>,
     /// Where to write an output: .npy, .bin (elements only) or .json, in which NaN and infinities are strings; `-` is standard output, as .npy
     #[arg(short, long = "output", value_name = "[NAME=]FILE")]
@@ -98,7 +98,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     layers: LayerOptions,
     /// What an output is compared with, instead of the manifest's expectation
-    #[arg(short, long = "expect", value_name = "[NAME=]FILE.npy")]
+    #[arg(short, long = "expect", value_name = "[NAME=]FILE")]
     expected: Vec<TensorFile>,
     /// Largest relative difference from the expected output [default: the manifest's, or 1e-5]
     #[arg(long, value_name = "RELATIVE", value_parser = tolerance)]

@@ -24,7 +24,7 @@ Examples:
   gpureplay run --require-signature mine.pub.pem recordings/digits-g52
       refuses whatever was changed since";
 
-/// Sign a recording, its manifest and all files that the manifest names
+/// Sign a recording
 ///
 /// Writes recording.sig beside the recording. A recording that breaks a rule is not signed.
 #[derive(Args)]

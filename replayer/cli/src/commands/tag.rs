@@ -17,7 +17,9 @@ Examples:
   gpureplay tag --shape 1,3,224,224 a.npy
   gpureplay tag --shape 64,64 --dtype f16 --seed 2 b.npy";
 
-/// Make an .npy file whose elements differ from each other, to be read by an app that is recorded
+/// Make an input file whose elements all differ
+///
+/// An app that is recorded reads it, and the compiler finds its elements in GPU memory.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tag {

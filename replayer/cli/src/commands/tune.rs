@@ -30,7 +30,7 @@ Examples:
   gpureplay tune recordings/digits-g52 --job 11 --local 8x8 --variant mine.bin --csv tune.csv -o best
       shaders as candidates too; the best recording goes to best";
 
-/// Try sizes and shaders for one job, and name the best that computes the same
+/// Find the cheapest variant of a job
 ///
 /// Candidates are ranked by the work that the model counts, never by time: how long the model takes says nothing about a GPU. A best
 /// one is named only if it does clearly less than the recorded job.

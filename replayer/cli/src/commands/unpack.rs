@@ -20,7 +20,7 @@ Examples:
   gpureplay unpack digits.gprpack -o digits
       the same files that were packed, byte for byte";
 
-/// Write the files of a pack into a directory
+/// Restore a packed recording
 ///
 /// A pack that is damaged, or whose recording breaks a rule, is not unpacked. Signatures stay what they are.
 #[derive(Args)]

@@ -31,7 +31,7 @@ Examples:
   gpureplay verify --deep --for rk3566 recordings/*
       which of them could run on the GPU of this board: instructions, limits, formats, storage";
 
-/// Check recordings against all rules, without a device
+/// Check a recording without running it
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Verify {

@@ -36,11 +36,11 @@ const MAX_LINE: u64 = 1024;
 /// Options about many inputs.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ManyInputs {
-    /// Run once for each file of a directory, in the order of their names, or for each element of an .npy file with one more dimension; with
+    /// Run once for each file of a directory, in the order of their names; or for each element of an .npy file with one more dimension; with
     /// --repeat a directory with a NAME.npy for each input
     #[arg(
         long = "inputs",
-        value_name = "DIR|FILE.npy",
+        value_name = "DIR|FILE",
         conflicts_with_all = ["expected", "trace", "output_layer", "layers", "until"]
     )]
     pub(crate) inputs_from: Option<PathBuf>,

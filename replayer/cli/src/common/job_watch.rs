@@ -24,9 +24,9 @@ use crate::common::{job_tables, job_trace, terminal};
 pub(crate) struct WatchOptions {
     #[command(flatten)]
     jobs: JobOptions,
-    /// Write a time line of layers, chains, jobs and uploads to FILE, for ui.perfetto.dev or chrome://tracing; `-` prints a table of
+    /// Write a time line for ui.perfetto.dev: layers, chains, jobs and uploads; chrome://tracing reads it too; `-` prints a table of
     /// what each job did on the model
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Print how long each job took, chain by chain, by the clock of this machine
     #[arg(long)]

@@ -24,10 +24,10 @@ const SHOWN: usize = 4;
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct StateOptions {
     /// What the first run goes on from: a .safetensors file with all states, or a directory with a NAME.npy for each
-    #[arg(long, value_name = "DIR|FILE.safetensors")]
+    #[arg(long, value_name = "DIR|FILE")]
     pub(crate) state_in: Option<PathBuf>,
     /// Where to write what the last run left
-    #[arg(long, value_name = "FILE.safetensors")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) state_out: Option<PathBuf>,
     /// Run N times; outputs have one more dimension, of the runs. NAME.npy in the directory of --inputs has a value for each run along
     /// its first dimension, and begins anew when there are fewer

@@ -242,12 +242,7 @@ pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
         ),
         case("no input", &good, g52, "FAILED"),
         case("no GPU", &good, Gpu::None, "FAILED no GPU on the PCI bus"),
-        case(
-            "dead GPU",
-            &good,
-            Gpu::Dead,
-            "FAILED GPU does not reset",
-        ),
+        case("dead GPU", &good, Gpu::Dead, "FAILED GPU does not reset"),
     ];
     let image = bare::firmware(folder, &Linked::default(), &[])?;
     if let Err(error) = check(folder, &image, &without_inputs, None)? {

@@ -41,7 +41,7 @@ Examples:
   gpureplay bench recordings/digits-g52 --jobs layer:conv2 --per-job
       how long each job of a layer takes, chain by chain";
 
-/// Load a recording once, run it many times, and say where the time goes
+/// Time many runs
 ///
 /// Loading is everything before the first run: reading, verifying, reset,
 /// power, memory and set-up. Reading and verifying are done again some times, in turns with reading alone. A run is made of restoring

@@ -37,7 +37,7 @@ Examples:
       shows what a difference looks like
 Exit code 1: the devices differ.";
 
-/// Replay on two devices in lock-step and name the first difference
+/// Find where two devices disagree
 ///
 /// Registers are compared whenever the engine reads one, and all memory that jobs may write after every chain (with --jobs: after the
 /// chains of these), thread storage left out. Counters and what tells one GPU from another are not compared. Where memory differs, the chain is run
