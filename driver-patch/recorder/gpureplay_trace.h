@@ -61,6 +61,7 @@ enum gpureplay_driver {
 
 /* struct gpureplay_begin.flags */
 #define GPUREPLAY_BEGIN_COHERENT	0x001	/* the GPU snoops the CPU's caches */
+#define GPUREPLAY_BEGIN_IN_APP		0x002	/* by a library in the app: registers are what the driver is known to write */
 
 /* struct gpureplay_region.flags */
 #define GPUREPLAY_REGION_READ		0x001
@@ -100,6 +101,10 @@ enum gpureplay_error_code {
 	GPUREPLAY_ERROR_MISSED		= 10,
 	/* A page changed that nobody can have changed: see "dirty" [GPU VA] */
 	GPUREPLAY_ERROR_UNSEEN		= 11,
+	/* Another process of the app gave the GPU work [process]; in the app only */
+	GPUREPLAY_ERROR_PROCESS		= 12,
+	/* A job uses memory whose creation was not seen [handle]; in the app only */
+	GPUREPLAY_ERROR_OBJECT		= 13,
 };
 
 struct gpureplay_record {

@@ -29,6 +29,8 @@ pub struct Origin {
     pub kernel: String,
     /// GPU and CPU caches were coherent.
     pub coherent: bool,
+    /// A library in the app recorded it, not the kernel.
+    pub in_app: bool,
 }
 
 /// One submission.
@@ -239,6 +241,7 @@ impl Capture {
                     driver: begin.driver_name.to_string(),
                     kernel: begin.kernel_release.to_string(),
                     coherent: begin.coherent,
+                    in_app: begin.in_app,
                 };
             }
             Event::RegRead { offset, value }

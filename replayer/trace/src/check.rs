@@ -69,13 +69,21 @@ impl Check {
     pub fn observe(&mut self, record: &Record<'_>) -> Result<(), Problem> {
         let sequence = record.sequence;
         let expected = std::mem::replace(&mut self.next, sequence.wrapping_add(1));
-        if sequence != expected {
+        // A second process adds its error without knowing the number of the last record.
+        let foreign = matches!(
+            record.event,
+            Event::Error {
+                code: ErrorCode::Process,
+                ..
+            }
+        );
+        if sequence != expected && !foreign {
             return Err(Problem::Gap {
                 expected,
                 found: sequence,
             });
         }
-        if self.ended {
+        if self.ended && !foreign {
             return Err(Problem::AfterEnd { sequence });
         }
         match record.event {
@@ -137,6 +145,25 @@ mod tests {
         let mut w = start();
         w.reg_write(0x30, 1).unwrap();
         assert_eq!(problems(&w.end().unwrap()), []);
+    }
+
+    #[test]
+    fn a_second_process_is_reported_wherever_its_error_stands() {
+        let mut w = start();
+        w.reg_write(0x30, 1).unwrap();
+        let whole = w.end().unwrap();
+        let mut foreign = start();
+        foreign.error(ErrorCode::Process, 77).unwrap();
+        let foreign = &foreign.end().unwrap()[120..160];
+        let reported = Problem::Reported {
+            sequence: 1,
+            code: ErrorCode::Process,
+            detail: 77,
+        };
+        for at in [120, 152, whole.len()] {
+            let trace = [&whole[..at], foreign, &whole[at..]].concat();
+            assert_eq!(problems(&trace)[0], reported, "{at}");
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const VERSION: u32 = 1;
 /// BEGIN flag: the GPU snoops the CPU's caches.
 pub const BEGIN_COHERENT: u32 = 1;
+/// BEGIN flag: a library in the app made the trace; registers are what the driver is known to write.
+pub const BEGIN_IN_APP: u32 = 2;
 /// Address space of records that belong to none.
 pub const AS_NONE: u32 = u32::MAX;
 /// The longest record that is accepted, in bytes: a page with its headers, or a note of that size.
@@ -48,7 +50,7 @@ layouts! {
         page_size: U32,
         /// [`crate::Driver`].
         driver: U32,
-        /// [`BEGIN_COHERENT`].
+        /// [`BEGIN_COHERENT`], [`BEGIN_IN_APP`].
         flags: U32,
         /// Name, padded with NUL.
         driver_name: [u8; 16],

@@ -7,7 +7,7 @@
 //!
 //! [`Reader`] yields one record after the other from any stream and never trusts a length. [`Check`] holds the rules
 //! that make a trace complete: it starts with BEGIN, no sequence number is missing, no ERROR record is inside, it ends with
-//! END. [`note`] is what an OpenCL layer says between register accesses. [`Writer`] makes traces, for tests and for tools that take the place of the recorder.
+//! END. [`note`] is what an OpenCL layer says between register accesses. [`Writer`] makes traces, for tests and for recorders outside of the kernel.
 
 #![forbid(unsafe_code)]
 

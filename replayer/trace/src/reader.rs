@@ -385,6 +385,7 @@ fn begin<'a>(payload: &Payload<'a>) -> Result<Begin<'a>, TraceError> {
         driver: Driver::from_code(p.driver.get())
             .ok_or_else(|| payload.field("driver", p.driver.get()))?,
         coherent: p.flags.get() & layout::BEGIN_COHERENT != 0,
+        in_app: p.flags.get() & layout::BEGIN_IN_APP != 0,
         driver_name: text(payload, "driver_name", &p.driver_name)?,
         kernel_release: text(payload, "kernel_release", &p.kernel_release)?,
     })

@@ -134,6 +134,10 @@ numbered! {
         Missed = 10, "the kernel did not run a probe; times";
         /// A page changed that neither the app nor a listed job can have changed; detail: its GPU virtual address.
         Unseen = 11, "a page changed that nobody can have changed (load the recorder with dirty=0); GPU address";
+        /// Another process of the app gave the GPU work; detail: its number.
+        Process = 12, "another process of the app used the GPU, and only one can be recorded; process";
+        /// A job names an object whose creation was not seen; detail: its handle.
+        Object = 13, "a job uses memory whose creation was not seen; handle";
     }
 }
 
@@ -187,6 +191,8 @@ pub struct Begin<'a> {
     pub driver: Driver,
     /// The GPU snoops the CPU's caches.
     pub coherent: bool,
+    /// A library in the app made the trace, not the kernel.
+    pub in_app: bool,
     /// The driver's name.
     pub driver_name: &'a str,
     /// The kernel's release.

@@ -10,12 +10,13 @@ use crate::layout::{
     self, BeginPayload, CompletePayload, EndPayload, ErrorPayload, Header, IrqPayload,
     MappingPayload, PagePayload, PollPayload, RegionPayload, RegisterPayload, SubmitPayload,
 };
-use crate::{Context, Driver, ErrorCode, Line, PAGE_SIZE, Phase, RecordType, RegionFlags};
+use crate::{Begin, Context, Driver, ErrorCode, Line, PAGE_SIZE, Phase, RecordType, RegionFlags};
 
-/// Writes the records of one trace, with sequence numbers and a clock that counts one microsecond per record.
+/// Writes the records of one trace, with sequence numbers. The clock counts one microsecond per record until [`Writer::set_time`].
 #[derive(Debug)]
 pub struct Writer<W> {
     stream: W,
+    time_ns: Option<u64>,
     context: Context,
     sequence: u64,
     position: u64,
@@ -38,22 +39,49 @@ impl<W: Write> Writer<W> {
         driver_name: &str,
         kernel_release: &str,
     ) -> io::Result<Self> {
+        let begin = Begin {
+            driver,
+            coherent,
+            in_app: false,
+            driver_name,
+            kernel_release,
+        };
+        Self::begin_at(stream, &begin, None)
+    }
+
+    /// Writes BEGIN at a time in nanoseconds, which later records have too until [`Writer::set_time`].
+    pub fn begin_at(stream: W, begin: &Begin<'_>, time_ns: Option<u64>) -> io::Result<Self> {
         let mut writer = Writer {
             stream,
+            time_ns,
             context: Context::Process,
             sequence: 0,
             position: 0,
         };
+        let flag = |set, bit| if set { bit } else { 0 };
         let payload = BeginPayload {
             version: U32::new(layout::VERSION),
             page_size: U32::new(PAGE_SIZE as u32),
-            driver: U32::new(driver.code()),
-            flags: U32::new(if coherent { layout::BEGIN_COHERENT } else { 0 }),
-            driver_name: padded(driver_name),
-            kernel_release: padded(kernel_release),
+            driver: U32::new(begin.driver.code()),
+            flags: U32::new(
+                flag(begin.coherent, layout::BEGIN_COHERENT)
+                    | flag(begin.in_app, layout::BEGIN_IN_APP),
+            ),
+            driver_name: padded(begin.driver_name),
+            kernel_release: padded(begin.kernel_release),
         };
         writer.record(RecordType::Begin, 0, &payload, &[])?;
         Ok(writer)
+    }
+
+    /// Sets the monotonic clock, in nanoseconds, for the records that follow.
+    pub fn set_time(&mut self, ns: u64) {
+        self.time_ns = Some(ns);
+    }
+
+    /// Where the records go.
+    pub fn stream_mut(&mut self) -> &mut W {
+        &mut self.stream
     }
 
     fn record<P: IntoBytes + Immutable>(
@@ -71,7 +99,7 @@ impl<W: Write> Writer<W> {
             slot_or_line,
             length: U32::new(length as u32),
             sequence: U64::new(self.sequence),
-            time_ns: U64::new(self.sequence * 1000),
+            time_ns: U64::new(self.time_ns.unwrap_or(self.sequence * 1000)),
         };
         self.stream.write_all(header.as_bytes())?;
         self.stream.write_all(payload.as_bytes())?;

@@ -321,9 +321,13 @@ fn describe(capture: &Capture, compiled: &Compiled, choices: &Choices, command: 
     know(
         "recorder",
         format!(
-            "gpureplay {}, raw trace version {}",
+            "gpureplay {}, raw trace version {}{}",
             env!("CARGO_PKG_VERSION"),
-            gpureplay_trace::layout::VERSION
+            gpureplay_trace::layout::VERSION,
+            match capture.origin.in_app {
+                true => ", in user space",
+                false => "",
+            }
         ),
     );
     know("sha256", sha256(&compiled.recording));
