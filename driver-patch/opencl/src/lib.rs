@@ -8,7 +8,8 @@
 //!
 //! There are two ways to load it. An ICD loader reads `OPENCL_LAYERS` and calls [`entry::clInitLayer`]. Where there is no loader, the
 //! library takes the place of `libOpenCL.so` ([`forwarder`]) and finds the runtime's own library through `GPUREPLAY_OPENCL`.
-//! Notes go to the file that `GPUREPLAY_NOTES` names, the recorder's device; without that variable the layer does nothing.
+//! Notes go to `libgpureplay_recorder.so` if the process has it, and to the file that `GPUREPLAY_NOTES` names, the recorder's device;
+//! without both the layer does nothing.
 
 mod abi;
 mod arguments;

@@ -1,16 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where notes go: the recorder's device, or any file that takes lines.
+//! Where notes go: the recorder in the same process, and the recorder's device or any file that takes lines.
 
+use core::ffi::{c_char, c_int, c_void};
 use std::env;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{mem, ptr};
 
 use gpureplay_trace::note::{MAX_TEXT, Note};
 
 /// Environment variable that names the file.
 const VARIABLE: &str = "GPUREPLAY_NOTES";
+
+unsafe extern "C" {
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+/// `gpureplay_note` of `libgpureplay_recorder.so`: takes a text and its length and returns 1; without a text it says whether it records.
+type Recorder = unsafe extern "C" fn(*const c_char, usize) -> c_int;
+
+/// The recorder in this process, if there is one and it records.
+fn recorder() -> Option<Recorder> {
+    static FOUND: OnceLock<Option<Recorder>> = OnceLock::new();
+    let look = || {
+        // SAFETY: the name is a C string; null is RTLD_DEFAULT: the libraries that the program was started with.
+        let address = unsafe { dlsym(ptr::null_mut(), c"gpureplay_note".as_ptr()) };
+        if address.is_null() {
+            return None;
+        }
+        // SAFETY: the function of that name has this type.
+        let function = unsafe { mem::transmute::<*mut c_void, Recorder>(address) };
+        // SAFETY: without a text it only answers.
+        (unsafe { function(ptr::null(), 0) } == 1).then_some(function)
+    };
+    *FOUND.get_or_init(look)
+}
 
 static FILE: OnceLock<Option<File>> = OnceLock::new();
 static COMPLAINED: AtomicBool = AtomicBool::new(false);
@@ -36,12 +62,15 @@ fn file() -> Option<&'static File> {
 
 /// Whether anybody wants notes.
 pub(crate) fn is_open() -> bool {
-    file().is_some()
+    recorder().is_some() || file().is_some()
 }
 
 /// Writes a note. What goes wrong is said once on the standard error output, and is not the app's affair.
 pub(crate) fn put(note: &Note) {
-    let Some(mut file) = file() else { return };
+    let (recorder, file) = (recorder(), file());
+    if recorder.is_none() && file.is_none() {
+        return;
+    }
     let mut text = note.to_string();
     if text.len() > MAX_TEXT
         && let Note::Launch(launch) = note
@@ -52,6 +81,11 @@ pub(crate) fn put(note: &Note) {
         text = Note::Launch(short).to_string();
     }
     text.truncate(MAX_TEXT);
+    if let Some(take) = recorder {
+        // SAFETY: the text is as long as stated.
+        unsafe { take(text.as_ptr().cast(), text.len()) };
+    }
+    let Some(mut file) = file else { return };
     // One call: each write to the device is one record.
     if let Err(error) = file.write_all(format!("note {text}\n").as_bytes()) {
         complain(&error.to_string());

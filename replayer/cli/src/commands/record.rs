@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay record`: runs an app on the patched driver, collects its trace, and compiles it.
+//! `gpureplay record`: runs an app, collects its trace, and compiles it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -21,6 +21,7 @@ use crate::commands::compile::{compare, read_trace};
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::new_recording::Product;
+use crate::common::recorder_choice::{self, Way};
 use crate::common::recording_choices::Choices;
 use crate::common::terminal;
 use crate::common::terminal::stage;
@@ -31,8 +32,8 @@ Examples:
   gpureplay record --twice -- ./blur cat.ppm -- ./blur dog.ppm     (inputs are what differs; no file is named)
   gpureplay record --raw raw.trace -- ./gemm a.npy b.npy out.npy     (then elsewhere: gpureplay compile raw.trace …)
 
-Needs the recorder module and the patched GPU driver (see driver-patch/), and the right to open /dev/gpureplay. The app
-runs unchanged; record one inference. If the app fails, its exit code is returned and nothing is written. OpenCL apps run with a layer
+Needs the recorder module and the patched GPU driver (see driver-patch/) with the right to open /dev/gpureplay, or the stock panfrost
+driver with the right to open its render node. The app runs unchanged; record one inference. If the app fails, its exit code is returned and nothing is written. OpenCL apps run with a layer
 that says in the trace which kernels they launch and what they write and read; without files, those are the tensors.";
 
 /// Record an app
@@ -59,7 +60,10 @@ pub(crate) struct Record {
     /// Run the app without the OpenCL layer
     #[arg(long)]
     no_layer: bool,
-    /// The recorder's device
+    /// What records: the kernel module, or a library in the app. If not given, the first of them that this machine has
+    #[arg(long, value_enum, value_name = "RECORDER")]
+    recorder: Option<recorder_choice::Name>,
+    /// The kernel module's device
     #[arg(long, value_name = "FILE", default_value = "/dev/gpureplay")]
     device: PathBuf,
     /// Print the result as JSON
@@ -188,13 +192,21 @@ impl Record {
     /// Runs an app while its trace is written.
     fn run(&self, app: &[String], layer: Option<&Path>, trace: &Trace) -> Result<()> {
         let kernel_log = KernelLog::open();
-        let (status, submissions) = record(&self.device, app, layer, &trace.path)?;
+        let way = Way::choose(self.recorder, &self.device)?;
+        let (status, submissions) = match &way {
+            Way::Kernel(device) => record(device, app, (&way, layer), &trace.path)?,
+            Way::User(_) => (start(app, (&way, layer), &trace.path)?, None),
+        };
         if let Err(failure) = app_succeeded(app, status) {
             if self.keep && trace.destination.is_some() {
                 trace.keep_if_named()?;
             }
             return Err(failure);
         }
+        let submissions = match submissions {
+            Some(submissions) => submissions,
+            None => recorder_choice::check(&trace.path)?,
+        };
         match kernel_log.and_then(KernelLog::first_fault) {
             None if submissions == 0 => Err(Failure::Recording(CompileError::NoJobs.to_string())),
             None => Ok(()),
@@ -299,9 +311,9 @@ fn default_directory(app: &[String]) -> PathBuf {
 fn record(
     device: &Path,
     app: &[String],
-    layer: Option<&Path>,
+    how: (&Way, Option<&Path>),
     trace: &Path,
-) -> Result<(ExitStatus, u64)> {
+) -> Result<(ExitStatus, Option<u64>)> {
     let mut stream = File::open(device).map_err(|error| cannot_record(device, &error))?;
     let copy = {
         let mut file = OpenOptions::new()
@@ -316,25 +328,7 @@ fn record(
         let thread = std::thread::Builder::new().spawn(copies);
         thread.map_err(|error| Failure::Device(format!("a thread to record with: {error}")))?
     };
-    stage("running the app");
-    let (program, arguments) = app
-        .split_first()
-        .ok_or_else(|| Failure::Usage("which app?".into()))?;
-    let mut command = Command::new(program);
-    command.args(arguments);
-    if let Some(layer) = layer {
-        // An ICD loader loads layers from the first to the last; this one is nearest to the runtime.
-        let mut layers = std::env::var_os("OPENCL_LAYERS").unwrap_or_default();
-        if !layers.is_empty() {
-            layers.push(":");
-        }
-        layers.push(layer);
-        command.env("OPENCL_LAYERS", layers);
-        command.env("GPUREPLAY_NOTES", device);
-    }
-    // The app inherits it: libraries sort buffers by host addresses, and two runs must do the same.
-    let _ = personality::get().and_then(|old| personality::set(old | Persona::ADDR_NO_RANDOMIZE));
-    let status = command.status();
+    let status = start(app, how, trace);
     // Whatever happened to the app: the recording ends here.
     let stopped = OpenOptions::new()
         .write(true)
@@ -347,7 +341,7 @@ fn record(
         // The stream would never end.
         Err(_) => Ok(0),
     };
-    let status = status.map_err(|error| Failure::Usage(format!("{program}: {error}")))?;
+    let status = status?;
     stopped.map_err(|error| {
         Failure::Device(format!(
             "{}: cannot stop the recording: {error}",
@@ -357,7 +351,23 @@ fn record(
     let submissions = copied.map_err(|error| {
         Failure::Device(format!("{}: reading the trace: {error}", shown(device)))
     })?;
-    Ok((status, submissions))
+    Ok((status, Some(submissions)))
+}
+
+/// Runs the app to its end, recorded in this way and with this layer.
+fn start(app: &[String], (way, layer): (&Way, Option<&Path>), trace: &Path) -> Result<ExitStatus> {
+    stage("running the app");
+    let (program, arguments) = app
+        .split_first()
+        .ok_or_else(|| Failure::Usage("which app?".into()))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let trace = std::path::absolute(trace).unwrap_or_else(|_| trace.into());
+    way.prepare(&mut command, layer, &trace);
+    // The app inherits it: libraries sort buffers by host addresses, and two runs must do the same.
+    let _ = personality::get().and_then(|old| personality::set(old | Persona::ADDR_NO_RANDOMIZE));
+    let status = command.status();
+    status.map_err(|error| Failure::Usage(format!("{program}: {error}")))
 }
 
 /// Copies to the end of a stream in large pieces: on a file system of the network each write is a message, and the driver

@@ -113,13 +113,22 @@ fn command(folder: &Folder) -> Result<()> {
     install(&built.join("gpureplay"), &folder.payload().join("bin"))
 }
 
-/// Cross-compiles the OpenCL layer, which the app's own loader loads: a shared library on the guest's C library.
+/// Cross-compiles the OpenCL layer and the recorder in user space, which the app's own loader loads: shared libraries on the guest's C library.
 fn opencl_layer(folder: &Folder) -> Result<()> {
-    let package = ["-p", "gpureplay-opencl"];
+    let packages = ["-p", "gpureplay-opencl", "-p", "gpureplay-recorder"];
     let to = folder.local.join("cargo-shared");
-    let built = cross_with(folder, &package, "OpenCL layer", ("", &to))?;
-    let library = built.join("libgpureplay_opencl.so");
-    install(&library, &folder.payload().join("lib"))
+    let built = cross_with(folder, &packages, "OpenCL layer", ("", &to))?;
+    for library in ["libgpureplay_opencl.so", "libgpureplay_recorder.so"] {
+        install(&built.join(library), &folder.payload().join("lib"))?;
+    }
+    Ok(())
+}
+
+/// Builds what an app is recorded with on the kernel's own driver.
+pub(crate) fn user_recorder(folder: &Folder) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    command(folder)?;
+    opencl_layer(folder)
 }
 
 /// Builds the `gpureplay` command alone.

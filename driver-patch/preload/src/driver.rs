@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the recorder asks panfrost while the app is in a call; tests have a driver of their own.
+
+use std::os::fd::RawFd;
+
+use crate::memory::View;
+
+/// A mapping of the recorder's own.
+pub(crate) struct Mapped {
+    /// Where the object lies in the file, by which the app's mappings are known.
+    pub(crate) offset: u64,
+    /// Its memory.
+    pub(crate) view: Box<dyn View>,
+}
+
+/// Questions to the driver and the kernel, on the file of the call.
+pub(crate) trait Driver {
+    /// Whether the file is panfrost's.
+    fn is_panfrost(&self, fd: RawFd) -> bool;
+    /// Whether two numbers name one open file.
+    fn is_same_file(&self, a: RawFd, b: RawFd) -> bool;
+    /// A parameter, by its number in `drm_panfrost_param`; `None` if the driver does not know it.
+    fn param(&self, fd: RawFd, param: u32) -> Option<u64>;
+    /// Whether the device tree says that the GPU snoops the processor's caches.
+    fn tree_is_coherent(&self, fd: RawFd) -> bool;
+    /// Maps an object of `size` bytes to be read.
+    fn map(&self, fd: RawFd, handle: u32, size: u64) -> Option<Mapped>;
+    /// An object's GPU virtual address.
+    fn address(&self, fd: RawFd, handle: u32) -> Option<u64>;
+    /// Bytes of a buffer that is shared by a file.
+    fn shared_size(&self, buffer: RawFd) -> Option<u64>;
+    /// Makes the processor's caches forget an object; `false` if the driver cannot.
+    fn invalidate(&self, fd: RawFd, handle: u32, size: u64) -> bool;
+    /// The kernel's release.
+    fn release(&self) -> String;
+    /// Monotonic clock, nanoseconds.
+    fn now(&self) -> u64;
+}

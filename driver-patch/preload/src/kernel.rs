@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The driver and the kernel that the process runs on.
+
+use std::ffi::{c_ulong, c_void};
+use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::atomic::AtomicU64;
+
+use crate::driver::{Driver, Mapped};
+use crate::memory::View;
+use crate::next;
+use crate::uapi::{self, Request};
+
+/// The running kernel.
+pub(crate) struct Kernel;
+
+/// Makes a request of the recorder's own, again when it was interrupted. `Err` is `errno`.
+fn request<T>(fd: RawFd, request: Request, argument: &mut T) -> Result<(), i32> {
+    debug_assert_eq!(request.size(), size_of::<T>());
+    loop {
+        // SAFETY: the argument is the structure that the request has in the kernel, with pointers to what lives as long as the call.
+        let done = unsafe {
+            next::ioctl(
+                fd,
+                c_ulong::from(request.0),
+                ptr::from_mut(argument).cast::<c_void>(),
+            )
+        };
+        match next::errno() {
+            _ if done >= 0 => return Ok(()),
+            libc::EINTR | libc::EAGAIN => {}
+            error => return Err(error),
+        }
+    }
+}
+
+impl Driver for Kernel {
+    fn is_panfrost(&self, fd: RawFd) -> bool {
+        let mut name = [0u8; 16];
+        let mut version = uapi::Version {
+            major: 0,
+            minor: 0,
+            patch: 0,
+            name_length: name.len(),
+            name: name.as_mut_ptr().expose_provenance(),
+            date_length: 0,
+            date: 0,
+            text_length: 0,
+            text: 0,
+        };
+        request(fd, uapi::VERSION, &mut version).is_ok() && name.starts_with(b"panfrost\0")
+    }
+
+    fn is_same_file(&self, a: RawFd, b: RawFd) -> bool {
+        const FILE: i32 = 0;
+        // SAFETY: compares two numbers of this process.
+        a == b
+            || unsafe {
+                let own = libc::getpid();
+                libc::syscall(libc::SYS_kcmp, own, own, FILE, a, b) == 0
+            }
+    }
+
+    fn param(&self, fd: RawFd, param: u32) -> Option<u64> {
+        let mut asked = uapi::GetParam {
+            param,
+            pad: 0,
+            value: 0,
+        };
+        request(fd, uapi::GET_PARAM, &mut asked).ok()?;
+        Some(asked.value)
+    }
+
+    fn tree_is_coherent(&self, fd: RawFd) -> bool {
+        let mut status = MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: the place is that of the structure, which is filled if the call says so.
+        let device = unsafe {
+            if libc::fstat(fd, status.as_mut_ptr()) != 0 {
+                return false;
+            }
+            status.assume_init().st_rdev
+        };
+        let (major, minor) = (libc::major(device), libc::minor(device));
+        let node = format!("/sys/dev/char/{major}:{minor}/device/of_node/dma-coherent");
+        std::path::Path::new(&node).exists()
+    }
+
+    fn map(&self, fd: RawFd, handle: u32, size: u64) -> Option<Mapped> {
+        let mut at = uapi::MmapBo {
+            handle,
+            flags: 0,
+            offset: 0,
+        };
+        request(fd, uapi::MMAP_BO, &mut at).ok()?;
+        let length = usize::try_from(size).ok()?;
+        // SAFETY: a new mapping, wherever the kernel likes.
+        let start = unsafe {
+            next::mmap64(
+                ptr::null_mut(),
+                length,
+                libc::PROT_READ,
+                libc::MAP_SHARED,
+                fd,
+                i64::try_from(at.offset).ok()?,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        Some(Mapped {
+            offset: at.offset,
+            view: Box::new(Mapping {
+                start: NonNull::new(start.cast())?,
+                words: length / 8,
+            }),
+        })
+    }
+
+    fn address(&self, fd: RawFd, handle: u32) -> Option<u64> {
+        let mut asked = uapi::GetBoOffset {
+            handle,
+            pad: 0,
+            va: 0,
+        };
+        request(fd, uapi::GET_BO_OFFSET, &mut asked).ok()?;
+        Some(asked.va)
+    }
+
+    fn shared_size(&self, buffer: RawFd) -> Option<u64> {
+        // SAFETY: a buffer's file answers with its size and keeps no position.
+        let size = unsafe { libc::lseek64(buffer, 0, libc::SEEK_END) };
+        u64::try_from(size).ok().filter(|size| *size > 0)
+    }
+
+    fn invalidate(&self, fd: RawFd, handle: u32, size: u64) -> bool {
+        let mut operation = uapi::SyncOperation {
+            handle,
+            kind: uapi::FLUSH_AND_INVALIDATE,
+            offset: 0,
+            size: u32::try_from(size).unwrap_or(u32::MAX),
+        };
+        let mut sync = uapi::SyncBo {
+            operations: pointer(ptr::from_mut(&mut operation)),
+            count: 1,
+            pad: 0,
+        };
+        request(fd, uapi::SYNC_BO, &mut sync).is_ok()
+    }
+
+    fn release(&self) -> String {
+        std::fs::read_to_string("/proc/sys/kernel/osrelease")
+            .map(|text| text.trim_end().to_owned())
+            .unwrap_or_default()
+    }
+
+    fn now(&self) -> u64 {
+        let mut time = MaybeUninit::<libc::timespec>::uninit();
+        // SAFETY: the place is that of the structure; this clock always answers.
+        let time = unsafe {
+            libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+            time.assume_init()
+        };
+        (time.tv_sec as u64)
+            .wrapping_mul(1_000_000_000)
+            .wrapping_add(time.tv_nsec as u64)
+    }
+}
+
+fn pointer<T>(place: *mut T) -> u64 {
+    place.expose_provenance() as u64
+}
+
+/// A new sync object of the file.
+pub(crate) fn create_sync(fd: RawFd) -> Option<u32> {
+    let mut made = uapi::SyncCreate {
+        handle: 0,
+        flags: 0,
+    };
+    request(fd, uapi::SYNCOBJ_CREATE, &mut made).ok()?;
+    Some(made.handle)
+}
+
+/// Waits, as long as it takes, until all of the sync objects are signalled; the driver ends a job that hangs. `Err` is `errno`.
+pub(crate) fn wait(fd: RawFd, syncs: &mut [u32]) -> Result<(), i32> {
+    let mut wait = uapi::SyncWait {
+        handles: pointer(syncs.as_mut_ptr()),
+        timeout_ns: i64::MAX,
+        count: u32::try_from(syncs.len()).unwrap_or(u32::MAX),
+        flags: uapi::WAIT_ALL,
+        first: 0,
+        pad: 0,
+    };
+    request(fd, uapi::SYNCOBJ_WAIT, &mut wait)
+}
+
+/// Whether the job behind a sync object that is signalled went well.
+pub(crate) fn went_well(fd: RawFd, sync: u32) -> bool {
+    let mut export = uapi::SyncToFd {
+        handle: sync,
+        flags: uapi::EXPORT_SYNC_FILE,
+        fd: -1,
+        pad: 0,
+    };
+    if request(fd, uapi::SYNCOBJ_TO_FD, &mut export).is_err() {
+        return false;
+    }
+    let mut info = uapi::SyncFileInfo {
+        name: [0; 32],
+        status: 0,
+        flags: 0,
+        fences: 0,
+        pad: 0,
+        list: 0,
+    };
+    let asked = request(export.fd, uapi::SYNC_FILE_INFO, &mut info);
+    // SAFETY: the file is the recorder's own, made just now.
+    unsafe { next::close(export.fd) };
+    asked.is_ok() && info.status == 1
+}
+
+/// An object's memory, mapped to be read.
+struct Mapping {
+    start: NonNull<AtomicU64>,
+    words: usize,
+}
+
+// SAFETY: the mapping is the process's, and the words are atomic.
+unsafe impl Send for Mapping {}
+
+impl View for Mapping {
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: mapped until this is dropped, whole pages; nobody else has the address, and others change the memory behind it only as
+        // hardware and other mappings do, which atomic loads allow.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.words) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one's own, and nobody has a reference to it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.words * 8) };
+    }
+}

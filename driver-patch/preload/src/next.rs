@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The next definition of each function that this library exports: the C library's, or that of a library that is preloaded after it.
+
+use std::ffi::{CStr, c_int, c_ulong, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A function by its name, which is looked up once.
+pub(crate) struct Next {
+    name: &'static CStr,
+    address: AtomicUsize,
+}
+
+impl Next {
+    const fn new(name: &'static CStr) -> Self {
+        Self {
+            name,
+            address: AtomicUsize::new(0),
+        }
+    }
+
+    fn address(&self) -> usize {
+        let known = self.address.load(Ordering::Relaxed);
+        if known != 0 {
+            return known;
+        }
+        // SAFETY: the name is a C string, and RTLD_NEXT is a handle.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) }.expose_provenance();
+        self.address.store(found, Ordering::Relaxed);
+        found
+    }
+}
+
+fn fail() -> c_int {
+    set_errno(libc::ENOSYS);
+    -1
+}
+
+/// The calling thread's `errno`.
+pub(crate) fn errno() -> c_int {
+    // SAFETY: the C library's pointer is valid for the thread.
+    unsafe { libc::__errno_location().read() }
+}
+
+/// Sets the calling thread's `errno`.
+pub(crate) fn set_errno(value: c_int) {
+    // SAFETY: as above.
+    unsafe { libc::__errno_location().write(value) }
+}
+
+macro_rules! next {
+    ($($(#[$meta:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $symbol:literal, $absent:expr;)+) => {
+        $(
+            $(#[$meta])*
+            ///
+            /// # Safety
+            /// As for the function of that name.
+            pub(crate) unsafe fn $name($($argument: $type),*) -> $result {
+                static NEXT: Next = Next::new($symbol);
+                let address = NEXT.address();
+                if address == 0 {
+                    return $absent;
+                }
+                type Function = unsafe extern "C" fn($($type),*) -> $result;
+                // SAFETY: the address is that of the function with this name, whose type this is.
+                let function = unsafe { std::mem::transmute::<*const c_void, Function>(std::ptr::with_exposed_provenance(address)) };
+                // SAFETY: as the caller promises.
+                unsafe { function($($argument),*) }
+            }
+        )+
+    };
+}
+
+next! {
+    /// `ioctl`, whose third argument all requests pass as one word.
+    ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int = c"ioctl", fail();
+    /// `mmap64`.
+    mmap64(at: *mut c_void, size: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut c_void = c"mmap64", libc::MAP_FAILED;
+    /// `close`.
+    close(fd: c_int) -> c_int = c"close", fail();
+    /// `dup2`.
+    dup2(from: c_int, to: c_int) -> c_int = c"dup2", fail();
+    /// `dup3`.
+    dup3(from: c_int, to: c_int, flags: c_int) -> c_int = c"dup3", fail();
+    /// `close_range`.
+    close_range(first: u32, last: u32, flags: c_int) -> c_int = c"close_range", fail();
+}

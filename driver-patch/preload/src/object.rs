@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A buffer object of the app: what is known of it, and which of its pages differ from what the trace holds.
+
+use std::sync::atomic::AtomicU64;
+
+use gpureplay_trace::PAGE_SIZE;
+
+use crate::memory::{self, Page, View, WORDS};
+use crate::uapi;
+
+/// A buffer object.
+pub(crate) struct Object {
+    pub(crate) handle: u32,
+    /// `PANFROST_BO_*`
+    pub(crate) flags: u32,
+    /// GPU virtual address.
+    pub(crate) va: u64,
+    /// Bytes, whole pages.
+    pub(crate) size: u64,
+    /// Where it lies in the driver's file.
+    pub(crate) offset: u64,
+    /// The recorder's own mapping; none of a heap.
+    pub(crate) view: Option<Box<dyn View>>,
+    /// Of each page, what the trace holds, as a [`memory::hash`]; 0 if it holds nothing.
+    hashes: Vec<u64>,
+    /// The kernel may take its pages away, and reading them is then a fault.
+    pub(crate) purgeable: bool,
+    /// Another process, device or file may change it.
+    pub(crate) shared: bool,
+    /// The app has mapped it, or may have.
+    pub(crate) mapped: bool,
+    /// The job that runs, or ran last, may use it.
+    pub(crate) listed: bool,
+    /// The trace has held all of it.
+    pub(crate) seen: bool,
+}
+
+impl Object {
+    /// An object that the trace knows nothing of.
+    pub(crate) fn new(handle: u32, flags: u32, va: u64, size: u64) -> Self {
+        Self {
+            handle,
+            flags,
+            va,
+            size: size.next_multiple_of(PAGE_SIZE as u64),
+            offset: u64::MAX,
+            view: None,
+            hashes: Vec::new(),
+            purgeable: false,
+            shared: false,
+            mapped: false,
+            listed: false,
+            seen: false,
+        }
+    }
+
+    /// Memory that the driver adds when a job needs it.
+    pub(crate) fn is_heap(&self) -> bool {
+        self.flags & uapi::HEAP != 0
+    }
+
+    /// Pages that differ from what the trace holds, each with its GPU virtual address; the trace is taken to hold them afterwards.
+    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (u64, Page)> + '_ {
+        let words = match &self.view {
+            Some(view) if !self.purgeable => view.words(),
+            _ => &[],
+        };
+        self.seen = true;
+        let pages = words.as_chunks::<WORDS>().0;
+        self.hashes.resize(pages.len(), 0);
+        let held = self.hashes.iter_mut();
+        let va = self.va;
+        let page = move |(index, (words, held)): (usize, (&[AtomicU64; WORDS], &mut u64))| {
+            if memory::hash(words) == *held {
+                return None;
+            }
+            let copy = memory::copy(words);
+            *held = memory::hash_of(&copy);
+            Some((va + (index * PAGE_SIZE) as u64, copy))
+        };
+        pages.iter().zip(held).enumerate().filter_map(page)
+    }
+
+    /// The first page that differs from what the trace holds, by its GPU virtual address.
+    pub(crate) fn first_change(&self) -> Option<u64> {
+        let view = self.view.as_ref().filter(|_| !self.purgeable)?;
+        let pages = view.words().as_chunks::<WORDS>().0.iter();
+        let mut pages = pages.zip(&self.hashes).enumerate();
+        let (index, _) = pages.find(|(_, (words, held))| memory::hash(*words) != **held)?;
+        Some(self.va + (index * PAGE_SIZE) as u64)
+    }
+
+    /// Reads a word of 64 bits; `None` outside of the object or where it cannot be read.
+    pub(crate) fn word(&self, va: u64) -> Option<u64> {
+        let view = self.view.as_ref().filter(|_| !self.purgeable)?;
+        let index = usize::try_from(va.checked_sub(self.va)? / 8).ok()?;
+        let word = view.words().get(index)?;
+        Some(word.load(std::sync::atomic::Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which recorder watches an app: the kernel's, or the library in the app on a stock driver.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::ValueEnum;
+use gpureplay_library::shown;
+use gpureplay_trace::{Check, Event, Reader};
+use nix::unistd::{AccessFlags, access};
+
+use crate::Result;
+use crate::common::failure::Failure;
+
+/// File name of the library that records in the app.
+const LIBRARY: &str = "libgpureplay_recorder.so";
+/// Where the kernel lists render nodes.
+const NODES: &str = "/sys/class/drm";
+
+/// A recorder, as the command line names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Name {
+    /// Kernel module and patched driver
+    Kernel,
+    /// Library in the app, on the stock panfrost driver; needs no root
+    User,
+}
+
+/// How an app is recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By the kernel module with this device.
+    Kernel(PathBuf),
+    /// By this library in the app.
+    User(PathBuf),
+}
+
+impl Way {
+    /// The way that was asked for, or the best one that this machine has.
+    pub(crate) fn choose(asked: Option<Name>, device: &Path) -> Result<Self> {
+        Self::among(asked, device, Path::new(NODES), &places())
+    }
+
+    fn among(
+        asked: Option<Name>,
+        device: &Path,
+        nodes: &Path,
+        libraries: &[PathBuf],
+    ) -> Result<Self> {
+        let library = || {
+            let found = libraries.iter().find_map(|place| place.canonicalize().ok());
+            found.ok_or_else(|| {
+                let places: Vec<String> = libraries.iter().map(|place| shown(place)).collect();
+                Failure::Input(format!(
+                    "{LIBRARY}: not found ({}); build it: cargo build --release -p gpureplay-recorder",
+                    places.join(", ")
+                ))
+            })
+        };
+        match asked {
+            Some(Name::Kernel) => Ok(Self::Kernel(device.to_path_buf())),
+            Some(Name::User) => library().map(Self::User),
+            None if access(device, AccessFlags::R_OK).is_ok() => {
+                Ok(Self::Kernel(device.to_path_buf()))
+            }
+            None if has_panfrost(nodes) => library().map(Self::User),
+            None => Err(Failure::Device(format!(
+                "nothing to record with: {} is not there or not readable (--recorder kernel: insmod gpureplay_recorder.ko and the patched driver, \
+                 driver-patch/build makes both), and no render node is panfrost's (--recorder user: load the stock driver, modprobe panfrost)",
+                shown(device)
+            ))),
+        }
+    }
+
+    /// Prepares an app to be recorded into a trace, with an OpenCL layer.
+    pub(crate) fn prepare(&self, command: &mut Command, layer: Option<&Path>, trace: &Path) {
+        if let Some(layer) = layer {
+            // An ICD loader loads layers from the first to the last; this one is nearest to the runtime.
+            let before = std::env::var_os("OPENCL_LAYERS");
+            command.env("OPENCL_LAYERS", joined(before, Some(layer.into())));
+        }
+        match self {
+            Self::Kernel(device) if layer.is_some() => {
+                command.env("GPUREPLAY_NOTES", device);
+            }
+            Self::Kernel(_) => {}
+            // Above the other libraries: one of them may take the driver's place.
+            Self::User(library) => {
+                let others = std::env::var_os("LD_PRELOAD");
+                command.env("LD_PRELOAD", joined(Some(library.into()), others));
+                command.env("GPUREPLAY_TRACE", trace);
+            }
+        }
+    }
+}
+
+/// Two lists of files as one.
+fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
+    let parts = [first, second].into_iter().flatten();
+    let parts: Vec<OsString> = parts.filter(|part| !part.is_empty()).collect();
+    parts.join(":".as_ref())
+}
+
+/// Where the library may lie: beside this command, or in ../lib.
+fn places() -> Vec<PathBuf> {
+    let command = std::env::current_exe().unwrap_or_default();
+    let beside = command.parent().unwrap_or(Path::new(""));
+    vec![beside.join(LIBRARY), beside.join("../lib").join(LIBRARY)]
+}
+
+/// Whether a render node is panfrost's.
+pub(crate) fn has_panfrost(nodes: &Path) -> bool {
+    let mut nodes = fs::read_dir(nodes).into_iter().flatten().flatten();
+    nodes.any(|node| {
+        let is_node = node.file_name().to_string_lossy().starts_with("renderD");
+        let driver = fs::read_link(node.path().join("device/driver"));
+        is_node && driver.is_ok_and(|driver| driver.ends_with("panfrost"))
+    })
+}
+
+/// Checks a trace that the library wrote: it is there, whole, and says of no error. Returns its submissions.
+pub(crate) fn check(trace: &Path) -> Result<u64> {
+    let file =
+        File::open(trace).map_err(|error| Failure::Input(format!("{}: {error}", shown(trace))))?;
+    if file.metadata().is_ok_and(|status| status.len() == 0) {
+        return Err(Failure::Recording(
+            "the app gave the GPU no job that the recorder saw: the recorder in the app sees no static and no set-user-ID programs, \
+             and no driver but panfrost; LD_DEBUG=libs shows whether it is loaded"
+                .into(),
+        ));
+    }
+    let mut reader = Reader::new(BufReader::new(file));
+    let mut check = Check::new();
+    let mut submissions = 0;
+    let wrong = |text: String| Failure::Recording(format!("the recording is not complete: {text}"));
+    while let Some(record) = reader
+        .next_record()
+        .map_err(|error| wrong(error.to_string()))?
+    {
+        check
+            .observe(&record)
+            .map_err(|error| wrong(error.to_string()))?;
+        submissions += u64::from(matches!(record.event, Event::Submit { .. }));
+    }
+    check.finish().map_err(|error| wrong(error.to_string()))?;
+    Ok(submissions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A listing of render nodes with a driver each.
+    fn nodes(folder: &Path, drivers: &[&str]) -> PathBuf {
+        let nodes = folder.join("drm");
+        for (number, driver) in drivers.iter().enumerate() {
+            let device = nodes
+                .join(format!("renderD{}", 128 + number))
+                .join("device");
+            fs::create_dir_all(&device).unwrap();
+            symlink(
+                Path::new("../../bus/drivers").join(driver),
+                device.join("driver"),
+            )
+            .unwrap();
+        }
+        nodes
+    }
+
+    #[test]
+    fn the_best_way_that_the_machine_has_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let panfrost = nodes(folder.path(), &["i915", "panfrost"]);
+        let none = folder.path().join("none");
+        let library = folder.path().join(LIBRARY);
+        fs::write(&library, "").unwrap();
+        let libraries = [folder.path().join("elsewhere"), library.clone()];
+        let user = Way::User(library.canonicalize().unwrap());
+        let way = |asked, device: &Path, nodes: &Path| Way::among(asked, device, nodes, &libraries);
+        let kernel = Way::Kernel("/dev/null".into());
+        assert_eq!(way(None, Path::new("/dev/null"), &panfrost), Ok(kernel));
+        assert_eq!(way(None, &none, &panfrost), Ok(user.clone()));
+        assert_eq!(
+            way(Some(Name::User), Path::new("/dev/null"), &none),
+            Ok(user)
+        );
+        let text = way(None, &none, &none).unwrap_err().to_string();
+        for way in ["--recorder kernel", "--recorder user"] {
+            assert!(text.contains(way), "{text}");
+        }
+        let missing = Way::among(Some(Name::User), &none, &panfrost, &libraries[..1]);
+        assert!(missing.unwrap_err().to_string().contains(LIBRARY));
+    }
+
+    #[test]
+    fn a_trace_that_is_empty_or_cut_off_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = check(file.path()).unwrap_err().to_string();
+        assert!(text.contains("static"), "{text}");
+        let driver = gpureplay_trace::Driver::Panfrost;
+        let mut writer =
+            gpureplay_trace::Writer::begin(Vec::new(), driver, true, "panfrost", "6.12").unwrap();
+        writer.submit(1, 0, 0x1000).unwrap();
+        let cut = writer.stream_mut().len();
+        let trace = writer.end().unwrap();
+        fs::write(file.path(), &trace[..cut]).unwrap();
+        let text = check(file.path()).unwrap_err().to_string();
+        assert!(text.contains("no END"), "{text}");
+        fs::write(file.path(), &trace).unwrap();
+        assert_eq!(check(file.path()), Ok(1));
+    }
+}
