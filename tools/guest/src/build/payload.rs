@@ -19,8 +19,8 @@ use crate::{
 
 /// Target of the guest's programs.
 const TARGET: &str = "aarch64-unknown-linux-gnu";
-/// Crates that do the work of a replay on a real device.
-const REPLAYER: [&str; 7] = [
+/// Crates that do the work of a replay on a real device, or of a recording.
+const REPLAYER: [&str; 8] = [
     "gpureplay",
     "gpureplay-core",
     "gpureplay-format",
@@ -28,6 +28,7 @@ const REPLAYER: [&str; 7] = [
     "gpureplay-linux",
     "gpureplay-host",
     "gpureplay-tensors",
+    "gpureplay-recorder",
 ];
 /// Environment variable that replaces the model server's program.
 const SERVER_VARIABLE: &str = "GPUREPLAY_MODEL_SERVER";

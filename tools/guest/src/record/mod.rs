@@ -5,6 +5,7 @@
 //! compiles the first, checks it against the second, and replaces the expected outputs by the CPU reference's.
 
 pub(crate) mod app;
+pub(crate) mod both;
 mod manifest;
 mod noted;
 pub(crate) mod registers;

@@ -20,6 +20,7 @@ mod runner;
 mod scene;
 mod state;
 mod twins;
+mod user;
 
 use std::process::ExitCode;
 
@@ -137,6 +138,13 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("record and replay lenet", |folder| record(folder, "lenet")),
     ("record and replay decode", |folder| {
         record(folder, "decode")
+    }),
+    (
+        "saxpy is recorded on the stock driver by an ordinary user",
+        |folder| user::stock(folder, "saxpy"),
+    ),
+    ("both recorders say the same of digits", |folder| {
+        user::both(folder, "digits")
     }),
     ("launches that depend on the step are named", |folder| {
         Ok(Verdict::of(state::names_launches(folder)?))
@@ -257,6 +265,20 @@ const LONG: &[(&str, TestFunction)] = &[
         "the nano driver with a power domain, little memory, locked down, asleep",
         |folder| Ok(Verdict::of(around::nano(folder)?)),
     ),
+    (
+        "long: digits is recorded on the stock driver by an ordinary user",
+        |folder| user::stock(folder, "digits"),
+    ),
+    (
+        "long: lenet is recorded on the stock driver by an ordinary user",
+        |folder| user::stock(folder, "lenet"),
+    ),
+    ("long: both recorders say the same of saxpy", |folder| {
+        user::both(folder, "saxpy")
+    }),
+    ("long: both recorders say the same of lenet", |folder| {
+        user::both(folder, "lenet")
+    }),
     (
         "long: all pairs of replaced kernels, and binaries that do not fit",
         |folder| Ok(Verdict::of(pairs::replaced(folder, usize::MAX, true)?)),

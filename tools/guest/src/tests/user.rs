@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The recorder in user space: on the stock driver without root, and beside the kernel's.
+
+use std::{fs, time::Duration};
+
+use super::{
+    runner::Verdict,
+    scene::{clean, script, temporary},
+};
+use crate::{
+    build::payload,
+    error::Result,
+    folder::Folder,
+    record::{
+        Recording,
+        app::{self, App, SETS},
+        both,
+    },
+    run::{driver::Driver, session::Options},
+};
+
+/// A user without any right but that to open the render node, in a folder of its own.
+const NOBODY: &str = r#"set -e
+as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+chmod a+rw /dev/dri/renderD128
+cp -r /share /tmp/work
+chmod -R a+rwX /tmp/work /tmp/cache
+cd /tmp/work
+mkdir -m 777 live
+"#;
+/// Runs that are to be compared have everything at the same host addresses, by which libraries sort their buffers.
+const ALIKE: &str = "taskset -c 0 setarch --addr-no-randomize";
+/// Threads take turns where they block, too; which only root may ask for.
+const IN_TURN: &str = "taskset -c 0 chrt -f 1 setarch --addr-no-randomize";
+
+/// An example program recorded on the stock driver as an ordinary user; its recording, made from what OpenCL calls say alone too, gives the
+/// unrecorded program's answer to a second input, bit for bit.
+pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
+    payload::user_recorder(folder)?;
+    let app = App::find(folder, name)?;
+    let work = temporary()?;
+    app::write_files(folder, name, work.path())?;
+    let mut text = String::from(NOBODY);
+    text += &format!("as {ALIKE} {}\n", app.command(SETS[1]));
+    for output in &app.outputs {
+        text += &format!("mv {output}{}.npy live/\n", SETS[1]);
+    }
+    text += &app.sample_script();
+    for set in SETS {
+        let command = app.command(set);
+        text += &format!("as gpureplay record --raw trace{set} -- {ALIKE} {command}\n");
+    }
+    text += "cp -r . /share/\n";
+    let options = Options {
+        share: Some(work.path().to_path_buf()),
+        memory: app.memory,
+        timeout: Duration::from_secs(1800),
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, &text)?;
+    if let Err(reason) = clean(&outcome) {
+        return Ok(Verdict::fail(reason));
+    }
+    let recording = Recording {
+        folder,
+        name,
+        app: &app,
+        gpu: "g52",
+        work: work.path(),
+        timeout: Duration::from_secs(1800),
+        non_coherent: false,
+    };
+    let output = work.path().join("recording");
+    recording.compile(&output)?;
+    Ok(Verdict::of(check(&recording, &output)?))
+}
+
+fn check(
+    recording: &Recording<'_>,
+    output: &std::path::Path,
+) -> Result<std::result::Result<(), String>> {
+    let manifest = output.join("manifest.toml");
+    let text = fs::read_to_string(&manifest).unwrap_or_default();
+    if !text.contains("in user space") {
+        return Ok(Err(format!("{text}: does not say how it was recorded")));
+    }
+    let program = payload::host_command(recording.folder);
+    if let Err(text) = recording.compare_noted(&program, output)? {
+        return Ok(Err(text));
+    }
+    Ok(recording.app.outputs.iter().try_for_each(|name| {
+        recording.replay(output, name)?;
+        match app::identical(&recording.replayed(name), &recording.live(name))? {
+            true => Ok(()),
+            false => Err(format!("{name}: a replay is not the live stack's answer")),
+        }
+    }))
+}
+
+/// Both recorders at once, on the patched driver.
+const BOTH: &str = r#"set -e
+APP > /dev/null
+gpureplay record --recorder kernel --raw kernel.trace -- \
+	env LD_PRELOAD=/opt/gpureplay/lib/libgpureplay_recorder.so GPUREPLAY_TRACE=/tmp/user.trace ALIKE APP
+cp /tmp/user.trace .
+"#;
+
+/// What the two recorders say of one run is the same.
+pub(super) fn both(folder: &Folder, name: &str) -> Result<Verdict> {
+    let app = App::find(folder, name)?;
+    let work = temporary()?;
+    app::write_files(folder, name, work.path())?;
+    let text = BOTH
+        .replace("APP", &app.command(""))
+        .replace("ALIKE", IN_TURN);
+    let options = Options {
+        driver: Driver::Patched,
+        share: Some(work.path().to_path_buf()),
+        memory: app.memory,
+        timeout: Duration::from_secs(1800),
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, &text)?;
+    if let Err(reason) = clean(&outcome) {
+        return Ok(Verdict::fail(reason));
+    }
+    let [kernel, user] = ["kernel.trace", "user.trace"].map(|name| work.path().join(name));
+    Ok(match both::compare(&kernel, &user) {
+        Ok(compared) if compared.unexplained.is_empty() && compared.changes > 0 => Verdict {
+            passed: 1,
+            reason: compared.to_string(),
+            ..Verdict::default()
+        },
+        Ok(compared) => Verdict::fail(compared.to_string()),
+        Err(text) => Verdict::fail(text),
+    })
+}
