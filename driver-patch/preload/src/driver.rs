@@ -4,6 +4,7 @@
 use std::os::fd::RawFd;
 
 use crate::memory::View;
+use crate::threads::Asleep;
 
 /// A mapping of the recorder's own.
 pub(crate) struct Mapped {
@@ -31,6 +32,8 @@ pub(crate) trait Driver {
     fn shared_size(&self, buffer: RawFd) -> Option<u64>;
     /// Makes the processor's caches forget an object; `false` if the driver cannot.
     fn invalidate(&self, fd: RawFd, handle: u32, size: u64) -> bool;
+    /// The app's other threads, if all of them sleep.
+    fn asleep(&self) -> Option<Asleep>;
     /// The kernel's release.
     fn release(&self) -> String;
     /// Monotonic clock, nanoseconds.

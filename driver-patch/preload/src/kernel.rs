@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicU64;
 use crate::driver::{Driver, Mapped};
 use crate::memory::View;
 use crate::next;
+use crate::threads::Asleep;
 use crate::uapi::{self, Request};
 
 /// The running kernel.
@@ -147,6 +148,10 @@ impl Driver for Kernel {
             pad: 0,
         };
         request(fd, uapi::SYNC_BO, &mut sync).is_ok()
+    }
+
+    fn asleep(&self) -> Option<Asleep> {
+        Asleep::now()
     }
 
     fn release(&self) -> String {

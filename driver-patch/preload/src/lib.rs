@@ -12,6 +12,7 @@
 //!
 //! Each exported function calls the next definition of its name, so that another preloaded library may stand below this one.
 
+mod audit;
 mod driver;
 mod files;
 mod guard;
@@ -23,4 +24,5 @@ mod next;
 mod object;
 mod panfrost;
 mod recorder;
+mod threads;
 mod uapi;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use gpureplay_trace::{Begin, Driver as Driven, ErrorCode, PAGE_SIZE, Phase, RegionFlags};
 use mali_regs::JobStatus;
 
+use crate::audit::Audit;
 use crate::driver::Driver;
 use crate::files::{File, Files};
 use crate::log::Log;
@@ -34,6 +35,9 @@ pub(crate) struct Recorder<D> {
     cores: u64,
     /// Jobs by slot.
     jobs: [u32; 2],
+    /// When the trace began, in nanoseconds.
+    began: u64,
+    audit: Audit,
 }
 
 impl<D: Driver> Recorder<D> {
@@ -49,6 +53,8 @@ impl<D: Driver> Recorder<D> {
             coherent: false,
             cores: 0,
             jobs: [0; 2],
+            began: 0,
+            audit: Audit::default(),
         }
     }
 
@@ -100,6 +106,7 @@ impl<D: Driver> Recorder<D> {
             early.iter().try_for_each(|note| trace.note(note))
         });
         self.log = Some(log);
+        self.began = now;
     }
 
     /// What an OpenCL layer says.
@@ -288,6 +295,7 @@ impl<D: Driver> Recorder<D> {
             self.error(ErrorCode::Page, va);
         }
         self.regions(fd);
+        self.audit.before(|| self.driver.asleep());
         self.look(fd, Phase::Before);
     }
 
@@ -388,12 +396,19 @@ impl<D: Driver> Recorder<D> {
         let Some(file) = self.files.by_fd(fd) else {
             return;
         };
+        let driver = &self.driver;
+        let written = self
+            .audit
+            .after(file, self.began, || driver.now(), || driver.asleep());
         let status = match (chain_status(file, job.head), well) {
             (JobStatus::DONE, false) => JobStatus::UNKNOWN,
             (status, _) => status,
         };
         if let Some(log) = &mut self.log {
             log.put(ended, |trace| trace.complete(slot(job), status.0));
+        }
+        if let Some(va) = written {
+            self.error(ErrorCode::Unseen, va);
         }
     }
 

@@ -16,6 +16,7 @@ use mali_regs::JobStatus;
 use super::Recorder;
 use crate::driver::{Driver, Mapped};
 use crate::memory::{View, WORDS};
+use crate::threads::Asleep;
 use crate::uapi::{self, CreateBo, Madvise, Submit};
 
 type Memory = Arc<Vec<AtomicU64>>;
@@ -31,6 +32,8 @@ impl View for Memory {
 struct State {
     memory: RefCell<BTreeMap<(RawFd, u32), Memory>>,
     clock: Cell<u64>,
+    /// The app's other threads sleep.
+    asleep: Cell<bool>,
 }
 
 struct Fake(Rc<State>);
@@ -69,11 +72,14 @@ impl Driver for Fake {
     fn invalidate(&self, _: RawFd, _: u32, _: u64) -> bool {
         false
     }
+    fn asleep(&self) -> Option<Asleep> {
+        self.0.asleep.get().then(|| Asleep(vec![(7, 1)]))
+    }
     fn release(&self) -> String {
         "6.12".into()
     }
     fn now(&self) -> u64 {
-        self.0.clock.replace(self.0.clock.get() + 1)
+        self.0.clock.replace(self.0.clock.get() + 1_000_000)
     }
 }
 
@@ -271,6 +277,23 @@ fn a_job_that_writes_what_it_does_not_list_fails_the_recording() {
         lines.iter().all(|line| !line.starts_with("error")),
         "{lines:?}"
     );
+}
+
+#[test]
+fn a_job_that_writes_what_the_app_has_mapped_is_found_while_the_app_sleeps() {
+    for asleep in [true, false] {
+        let mut app = App::new();
+        app.state.asleep.set(asleep);
+        app.create(FD, 1, 0, 1);
+        app.create(FD, 2, 0, 3);
+        app.maps(2);
+        // Time passes, of which audits may have a share.
+        app.state.clock.set(1_000_000_000);
+        app.job(FD, &[1, 2], 1, |_| {});
+        app.job(FD, &[1], 1, |app| app.write(FD, 2, WORDS, 3));
+        let found = app.end().contains(&"error 11 0x201000".to_owned());
+        assert_eq!(found, asleep);
+    }
 }
 
 #[test]
