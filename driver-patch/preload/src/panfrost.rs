@@ -2,8 +2,8 @@
 //! What panfrost reads from the GPU and writes to it, as far as a trace needs it. User space sees no register: identity comes from
 //! parameters, settings and job slots are constants of the driver.
 
-use mali_regs::gpu::{self, GpuId};
-use mali_regs::{JobConfigFlags, TranslationTable, address_space, job_slot};
+use mali_facts::registers::gpu::{self, GpuId};
+use mali_facts::registers::{JobConfigFlags, TranslationTable, address_space, job_slot};
 
 /// `DRM_PANFROST_PARAM_*`
 pub(crate) const PRODUCT: u32 = 0;
@@ -158,7 +158,7 @@ impl Start {
     /// The doorbell.
     pub(crate) fn doorbell(&self) -> (u32, u32) {
         let register = job_slot::offset(u32::from(self.slot), job_slot::COMMAND_NEXT);
-        (register, mali_regs::JobCommand::Start as u32)
+        (register, mali_facts::registers::JobCommand::Start as u32)
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 
 use gpureplay_trace::{Begin, Driver as Driven, ErrorCode, PAGE_SIZE, Phase, RegionFlags};
-use mali_regs::JobStatus;
+use mali_facts::registers::JobStatus;
 
 use crate::audit::Audit;
 use crate::driver::Driver;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpureplay_trace::{Event, PAGE_SIZE, Reader};
-use mali_regs::JobStatus;
+use mali_facts::registers::JobStatus;
 
 use super::Recorder;
 use crate::driver::{Driver, Mapped};

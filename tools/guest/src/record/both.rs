@@ -11,7 +11,7 @@ use std::{
 };
 
 use gpureplay_trace::{Check, Event, PAGE_SIZE, Phase, Reader};
-use mali_regs::{Class, gpu, lookup};
+use mali_facts::registers::{Class, gpu, lookup};
 
 /// What a trace says of a run, without what belongs to one kind of recorder.
 #[derive(Debug, Default)]

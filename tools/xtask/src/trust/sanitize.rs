@@ -9,7 +9,7 @@ use super::root;
 use crate::error::{Error, Result};
 
 /// Crates of the workspace with unsafe code, and one that uses most of it from outside.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "mali-memory",
     "mali-shader",
     "gpureplay-c",
@@ -17,6 +17,7 @@ const CRATES: [&str; 7] = [
     "kbase-client",
     "gpureplay-on-model",
     "gpureplay-opencl",
+    "gpureplay-recorder",
 ];
 
 /// Run the tests of the crates with unsafe code under AddressSanitizer
