@@ -50,7 +50,11 @@ impl Log {
 
     /// Makes the trace this process's own, if it is nobody's.
     pub(crate) fn claim(&mut self) {
-        self.writer.stream_mut().claim();
+        let sink = self.writer.stream_mut();
+        if matches!(sink.target, Target::Waiting) {
+            // BEGIN comes before what another process may add.
+            sink.write_out();
+        }
     }
 
     /// Writes END, if the process has the trace.
@@ -289,6 +293,20 @@ mod tests {
         assert!(
             matches!(problem(&path), Err(Problem::Reported { code: ErrorCode::Process, detail: found, .. }) if found == detail)
         );
+    }
+
+    #[test]
+    fn a_second_process_is_named_while_the_first_one_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace");
+        let mut first = log(&path);
+        first.claim();
+        let mut second = log(&path);
+        second.claim();
+        first.put(8, |trace| trace.note("one"));
+        first.end(9);
+        let problem = problem(&path).unwrap_err().to_string();
+        assert!(problem.contains("another process"), "{problem}");
     }
 
     #[test]

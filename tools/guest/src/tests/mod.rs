@@ -143,6 +143,10 @@ const TESTS: &[(&str, TestFunction)] = &[
         "saxpy is recorded on the stock driver by an ordinary user",
         |folder| user::stock(folder, "saxpy"),
     ),
+    (
+        "the recorder in user space: signals, imports, faults, forks, full disks",
+        user::cases,
+    ),
     ("both recorders say the same of digits", |folder| {
         user::both(folder, "digits")
     }),
@@ -272,6 +276,13 @@ const LONG: &[(&str, TestFunction)] = &[
     (
         "long: lenet is recorded on the stock driver by an ordinary user",
         |folder| user::stock(folder, "lenet"),
+    ),
+    ("long: both recorders say the same of an import", |folder| {
+        user::both_of_case(folder, "import")
+    }),
+    (
+        "long: both recorders say the same of handles that are closed early",
+        |folder| user::both_of_case(folder, "freed"),
     ),
     ("long: both recorders say the same of saxpy", |folder| {
         user::both(folder, "saxpy")

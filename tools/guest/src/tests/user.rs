@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The recorder in user space: on the stock driver without root, and beside the kernel's.
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use super::{
     runner::Verdict,
@@ -16,7 +16,10 @@ use crate::{
         app::{self, App, SETS},
         both,
     },
-    run::{driver::Driver, session::Options},
+    run::{
+        driver::Driver,
+        session::{End, Options},
+    },
 };
 
 /// A user without any right but that to open the render node, in a folder of its own.
@@ -75,10 +78,7 @@ pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
     Ok(Verdict::of(check(&recording, &output)?))
 }
 
-fn check(
-    recording: &Recording<'_>,
-    output: &std::path::Path,
-) -> Result<std::result::Result<(), String>> {
+fn check(recording: &Recording<'_>, output: &Path) -> Result<std::result::Result<(), String>> {
     let manifest = output.join("manifest.toml");
     let text = fs::read_to_string(&manifest).unwrap_or_default();
     if !text.contains("in user space") {
@@ -97,6 +97,74 @@ fn check(
     }))
 }
 
+/// What apps and systems may do to a recording.
+const CASES: &str = include_str!("user.sh");
+/// Each case, and what the complaint contains; nothing where there is none.
+const VERDICTS: [(&str, &str); 13] = [
+    ("signals", ""),
+    ("import", ""),
+    ("freed", ""),
+    ("purged", ""),
+    ("unlisted", "a page changed that nobody can have changed"),
+    ("fork", "another process of the app used the GPU"),
+    ("files", ""),
+    ("files-compiled", "other page tables"),
+    ("fault", ""),
+    ("fault-compiled", "job 0"),
+    ("deceived", "a page changed that nobody can have changed"),
+    ("idle", "gave the GPU no job"),
+    ("twice", "another process of the app used the GPU"),
+];
+const FULL: [&str; 2] = ["full: refused", "full: the app ended"];
+
+/// Cases at the boundary itself, as an ordinary user: the app answers as without the recorder, and what cannot be recorded is refused by name.
+pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
+    payload::user_recorder(folder)?;
+    let work = temporary()?;
+    app::write_files(folder, "saxpy", work.path())?;
+    let saxpy = App::find(folder, "saxpy")?.command("");
+    let options = Options {
+        share: Some(work.path().to_path_buf()),
+        ..Options::default()
+    };
+    let outcome = script(
+        folder,
+        &options,
+        &format!("{NOBODY}{}", CASES.replace("APP", &saxpy)),
+    )?;
+    // One case is a fault, which the kernel's log tells.
+    if outcome.end != End::Exit(0) {
+        let logs = outcome.logs.display();
+        return Ok(Verdict::fail(format!("{:?}, logs: {logs}", outcome.end)));
+    }
+    let printed = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    let lines: Vec<&str> = printed.lines().collect();
+    let mut verdict = Verdict::default();
+    for (name, complaint) in VERDICTS {
+        let wanted = match complaint {
+            "" => format!("{name}: well"),
+            _ => format!("{name}: refused"),
+        };
+        let said = fs::read_to_string(work.path().join(format!("{name}.said")));
+        let said = said.unwrap_or_default();
+        let other = lines.contains(&format!("{name}: another answer").as_str());
+        if lines.contains(&wanted.as_str()) && said.contains(complaint) && !other {
+            verdict.passed += 1;
+        } else {
+            verdict.failed += 1;
+            verdict.reason += &format!("{name}: {}; ", said.trim());
+        }
+    }
+    match FULL.iter().all(|line| lines.contains(line)) {
+        true => verdict.passed += 1,
+        false => {
+            verdict.failed += 1;
+            verdict.reason += &printed;
+        }
+    }
+    Ok(verdict)
+}
+
 /// Both recorders at once, on the patched driver.
 const BOTH: &str = r#"set -e
 APP > /dev/null
@@ -105,18 +173,27 @@ gpureplay record --recorder kernel --raw kernel.trace -- \
 cp /tmp/user.trace .
 "#;
 
-/// What the two recorders say of one run is the same.
+/// What the two recorders say of one run of an example program is the same.
 pub(super) fn both(folder: &Folder, name: &str) -> Result<Verdict> {
     let app = App::find(folder, name)?;
     let work = temporary()?;
     app::write_files(folder, name, work.path())?;
-    let text = BOTH
-        .replace("APP", &app.command(""))
-        .replace("ALIKE", IN_TURN);
+    compared(folder, work.path(), &app.command(""), app.memory)
+}
+
+/// What the two recorders say of a case at the boundary is the same.
+pub(super) fn both_of_case(folder: &Folder, name: &str) -> Result<Verdict> {
+    let work = temporary()?;
+    let command = format!("driver_cases {name}");
+    compared(folder, work.path(), &command, Options::default().memory)
+}
+
+fn compared(folder: &Folder, work: &Path, command: &str, memory: u32) -> Result<Verdict> {
+    let text = BOTH.replace("APP", command).replace("ALIKE", IN_TURN);
     let options = Options {
         driver: Driver::Patched,
-        share: Some(work.path().to_path_buf()),
-        memory: app.memory,
+        share: Some(work.to_path_buf()),
+        memory,
         timeout: Duration::from_secs(1800),
         ..Options::default()
     };
@@ -124,7 +201,7 @@ pub(super) fn both(folder: &Folder, name: &str) -> Result<Verdict> {
     if let Err(reason) = clean(&outcome) {
         return Ok(Verdict::fail(reason));
     }
-    let [kernel, user] = ["kernel.trace", "user.trace"].map(|name| work.path().join(name));
+    let [kernel, user] = ["kernel.trace", "user.trace"].map(|name| work.join(name));
     Ok(match both::compare(&kernel, &user) {
         Ok(compared) if compared.unexplained.is_empty() && compared.changes > 0 => Verdict {
             passed: 1,
