@@ -277,6 +277,10 @@ const LONG: &[(&str, TestFunction)] = &[
         "long: lenet is recorded on the stock driver by an ordinary user",
         |folder| user::stock(folder, "lenet"),
     ),
+    (
+        "long: digits is recorded on a stock driver without coherent caches",
+        |folder| user::non_coherent(folder, "digits"),
+    ),
     ("long: both recorders say the same of an import", |folder| {
         user::both_of_case(folder, "import")
     }),

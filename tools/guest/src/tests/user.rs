@@ -17,6 +17,7 @@ use crate::{
         both,
     },
     run::{
+        board::Board,
         driver::Driver,
         session::{End, Options},
     },
@@ -39,7 +40,22 @@ const IN_TURN: &str = "taskset -c 0 chrt -f 1 setarch --addr-no-randomize";
 /// An example program recorded on the stock driver as an ordinary user; its recording, made from what OpenCL calls say alone too, gives the
 /// unrecorded program's answer to a second input, bit for bit.
 pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
+    stock_on(folder, name, Board::default())
+}
+
+/// The same where the driver maps memory for the app past the processor's caches, as these and the GPU do not see each other.
+pub(super) fn non_coherent(folder: &Folder, name: &str) -> Result<Verdict> {
+    payload::board_modules(folder)?;
+    let board = Board {
+        non_coherent: true,
+        ..Board::default()
+    };
+    stock_on(folder, name, board)
+}
+
+fn stock_on(folder: &Folder, name: &str, board: Board) -> Result<Verdict> {
     payload::user_recorder(folder)?;
+    let non_coherent = board.non_coherent;
     let app = App::find(folder, name)?;
     let work = temporary()?;
     app::write_files(folder, name, work.path())?;
@@ -58,6 +74,7 @@ pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
         share: Some(work.path().to_path_buf()),
         memory: app.memory,
         timeout: Duration::from_secs(1800),
+        board,
         ..Options::default()
     };
     let outcome = script(folder, &options, &text)?;
@@ -71,7 +88,7 @@ pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
         gpu: "g52",
         work: work.path(),
         timeout: Duration::from_secs(1800),
-        non_coherent: false,
+        non_coherent,
     };
     let output = work.path().join("recording");
     recording.compile(&output)?;
