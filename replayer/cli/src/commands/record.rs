@@ -28,6 +28,7 @@ use crate::common::terminal::stage;
 
 const EXAMPLES: &str = "\
 Examples:
+  gpureplay record -- ./app
   gpureplay record --input a=a.npy --input b=b.npy --output out=out.npy -o recordings/gemm -- ./gemm a.npy b.npy out.npy
   gpureplay record --twice -- ./blur cat.ppm -- ./blur dog.ppm     (inputs are what differs; no file is named)
   gpureplay record --raw raw.trace -- ./gemm a.npy b.npy out.npy     (then elsewhere: gpureplay compile raw.trace …)
