@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The functions of C that a program's calls reach first. Each asks the node, and passes on what is not the node's.
+//!
+//! A library that is preloaded before this one reaches these by `dlsym(RTLD_NEXT, …)`. What the node itself opens, maps and closes goes
+//! straight on: the thread that is inside the node is marked.
+
+// The linker takes them from here, not a crate.
+#![allow(unreachable_pub)]
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mali_model::Profile;
+
+use crate::errno::{Errno, Result};
+use crate::next::Next;
+use crate::node::Node;
+
+/// The path of the node.
+const PATH: &CStr = c"/dev/dri/renderD128";
+/// Names the GPU.
+const VARIABLE: &str = "GPUREPLAY_NODE_GPU";
+const DEFAULT: &str = "g52";
+
+static NODE: OnceLock<Option<Node>> = OnceLock::new();
+/// The app has opened the node: before, nothing can be the node's.
+static OPENED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// This thread is inside the node until it is dropped.
+struct Inside;
+
+impl Inside {
+    /// `None` if it is already.
+    fn enter() -> Option<Self> {
+        let inside = INSIDE.try_with(|inside| inside.replace(true));
+        (inside == Ok(false)).then_some(Inside)
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        let _ = INSIDE.try_with(|inside| inside.set(false));
+    }
+}
+
+/// The node, if the app has opened it and this thread is not inside it.
+fn opened() -> Option<(&'static Node, Inside)> {
+    if !OPENED.load(Ordering::Acquire) {
+        return None;
+    }
+    let inside = Inside::enter()?;
+    Some((NODE.get()?.as_ref()?, inside))
+}
+
+/// The node, made when it is first opened.
+fn node() -> Result<&'static Node> {
+    let make = || {
+        let name = std::env::var(VARIABLE).unwrap_or_else(|_| DEFAULT.to_owned());
+        let Some(profile) = Profile::by_name(&name) else {
+            let names: Vec<_> = Profile::names().collect();
+            eprintln!(
+                "gpureplay node: {VARIABLE}: no GPU {name}; GPUs and boards are: {}",
+                names.join(", ")
+            );
+            return None;
+        };
+        let node = Node::new(profile);
+        node.inspect_err(|error| eprintln!("gpureplay node: no memory file (error {})", error.0))
+            .ok()
+    };
+    NODE.get_or_init(make).as_ref().ok_or(Errno(libc::ENODEV))
+}
+
+/// What a function of C gives for a result.
+fn answer(result: Result<c_int>) -> c_int {
+    result.unwrap_or_else(|error| {
+        // SAFETY: `errno` is this thread's.
+        unsafe { *libc::__errno_location() = error.0 };
+        -1
+    })
+}
+
+/// Keeps `errno` as it is over a call of ours that succeeds.
+fn keeping_errno<T>(step: impl FnOnce() -> T) -> T {
+    // SAFETY: `errno` is this thread's.
+    unsafe {
+        let place = libc::__errno_location();
+        let before = *place;
+        let value = step();
+        *place = before;
+        value
+    }
+}
+
+/// Opens the node if the path is the node's.
+///
+/// # Safety
+/// The path is null or a C string.
+unsafe fn open_node(path: *const c_char, flags: c_int) -> Option<c_int> {
+    // SAFETY: as the caller says.
+    if path.is_null() || unsafe { CStr::from_ptr(path) } != PATH {
+        return None;
+    }
+    let _inside = Inside::enter()?;
+    let opened = keeping_errno(|| node().and_then(|node| node.open(flags & libc::O_CLOEXEC != 0)));
+    OPENED.store(true, Ordering::Release);
+    Some(answer(opened))
+}
+
+type Open = unsafe extern "C" fn(*const c_char, c_int, libc::mode_t) -> c_int;
+type OpenAt = unsafe extern "C" fn(c_int, *const c_char, c_int, libc::mode_t) -> c_int;
+type Ioctl = unsafe extern "C" fn(c_int, c_ulong, *mut c_void) -> c_int;
+type Mmap = unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, c_int, i64) -> *mut c_void;
+type Close = unsafe extern "C" fn(c_int) -> c_int;
+
+/// The next function of this name, as a function.
+macro_rules! next {
+    ($name:literal: $kind:ty) => {{
+        static NEXT: Next = Next::new($name);
+        let address = NEXT.address();
+        // SAFETY: the C library's function of this name has this type; an `Option` of a function has room for null.
+        unsafe { std::mem::transmute::<*mut c_void, Option<$kind>>(address) }
+    }};
+}
+
+/// Defines `open` under one of its names.
+macro_rules! open {
+    ($($name:ident, $text:literal);* $(;)?) => {$(
+        /// As the C library's.
+        ///
+        /// # Safety
+        /// As the C library's. The mode is passed on whether or not the caller gave one.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
+            // SAFETY: the caller gives a C string.
+            if let Some(fd) = unsafe { open_node(path, flags) } {
+                return fd;
+            }
+            match next!($text: Open) {
+                // SAFETY: as our caller has called us.
+                Some(next) => unsafe { next(path, flags, mode) },
+                None => answer(Err(Errno(libc::ENOSYS))),
+            }
+        }
+    )*};
+}
+
+/// Defines `openat` under one of its names.
+macro_rules! open_at {
+    ($($name:ident, $text:literal);* $(;)?) => {$(
+        /// As the C library's.
+        ///
+        /// # Safety
+        /// As the C library's. The mode is passed on whether or not the caller gave one.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(folder: c_int, path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
+            // SAFETY: the caller gives a C string.
+            if let Some(fd) = unsafe { open_node(path, flags) } {
+                return fd;
+            }
+            match next!($text: OpenAt) {
+                // SAFETY: as our caller has called us.
+                Some(next) => unsafe { next(folder, path, flags, mode) },
+                None => answer(Err(Errno(libc::ENOSYS))),
+            }
+        }
+    )*};
+}
+
+open! {
+    open, c"open";
+    open64, c"open64";
+    // What `open` is in programs that are built with fortification.
+    __open_2, c"__open_2";
+    __open64_2, c"__open64_2";
+}
+
+open_at! {
+    openat, c"openat";
+    openat64, c"openat64";
+}
+
+/// As the C library's.
+///
+/// # Safety
+/// As the C library's: the argument is what the request needs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    // A request is 32 bits; some callers extend its sign.
+    let number = request as u32;
+    if matches!((number >> 8) as u8, b'd' | b'>')
+        && let Some((node, _inside)) = opened()
+    {
+        let done = keeping_errno(|| node.ioctl(fd, number, argument.expose_provenance() as u64));
+        if let Some(done) = done {
+            return answer(done);
+        }
+    }
+    match next!(c"ioctl": Ioctl) {
+        // SAFETY: as our caller has called us.
+        Some(next) => unsafe { next(fd, request, argument) },
+        None => answer(Err(Errno(libc::ENOSYS))),
+    }
+}
+
+/// Maps an object of the node; `None` for other files.
+fn map_node(
+    address: *mut c_void,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: i64,
+) -> Option<*mut c_void> {
+    if fd < 0 || flags & libc::MAP_ANONYMOUS != 0 {
+        return None;
+    }
+    let (node, _inside) = opened()?;
+    let mapped = keeping_errno(|| node.mapped(fd, length, offset))?;
+    // A private copy of GPU memory is refused by the kernel, too.
+    let shared = flags & libc::MAP_TYPE != libc::MAP_PRIVATE;
+    let mapped = mapped.and_then(|mapped| {
+        if shared {
+            Ok(mapped)
+        } else {
+            Err(Errno::INVALID)
+        }
+    });
+    match mapped {
+        Ok((file, offset)) => {
+            use std::os::fd::AsRawFd;
+            // SAFETY: the app's own mapping, of a file of ours in place of its own.
+            let place = unsafe {
+                libc::syscall(
+                    libc::SYS_mmap,
+                    address,
+                    length,
+                    c_long::from(protection),
+                    c_long::from(flags),
+                    c_long::from(file.as_raw_fd()),
+                    offset,
+                )
+            };
+            Some(std::ptr::with_exposed_provenance_mut(place as usize))
+        }
+        Err(error) => {
+            answer(Err(error));
+            Some(libc::MAP_FAILED)
+        }
+    }
+}
+
+/// Defines `mmap` under one of its names: offsets have 64 bits in both.
+macro_rules! mmap {
+    ($($name:ident, $text:literal);* $(;)?) => {$(
+        /// As the C library's.
+        ///
+        /// # Safety
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            address: *mut c_void,
+            length: usize,
+            protection: c_int,
+            flags: c_int,
+            fd: c_int,
+            offset: i64,
+        ) -> *mut c_void {
+            if let Some(place) = map_node(address, length, protection, flags, fd, offset) {
+                return place;
+            }
+            match next!($text: Mmap) {
+                // SAFETY: as our caller has called us.
+                Some(next) => unsafe { next(address, length, protection, flags, fd, offset) },
+                None => libc::MAP_FAILED,
+            }
+        }
+    )*};
+}
+
+mmap! {
+    mmap, c"mmap";
+    mmap64, c"mmap64";
+}
+
+/// As the C library's.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn close(fd: c_int) -> c_int {
+    let forget = opened().and_then(|(node, _inside)| keeping_errno(|| node.closing(fd)));
+    let closed = match next!(c"close": Close) {
+        // SAFETY: as our caller has called us.
+        Some(next) => unsafe { next(fd) },
+        None => answer(Err(Errno(libc::ENOSYS))),
+    };
+    if let Some(forget) = forget
+        && let Some((node, _inside)) = opened()
+    {
+        keeping_errno(|| forget(node));
+    }
+    closed
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GPU: what it says about itself, and how a chain of jobs runs on it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use mali_memory::Mapped;
+use mali_model::{Gpu, Level, Log, Options, Profile};
+use mali_regs::{
+    AddressSpaceCommand, GpuCommand, JobCommand, JobStatus, TranslationTable, address_space, gpu,
+    job, job_slot, mmu,
+};
+
+use crate::errno::{Errno, Result};
+use crate::object::{Memory, Object};
+use crate::tables::Tables;
+
+/// What one chain may do, in clauses: about three minutes of a processor, then it is stopped. The kernel's watchdog has half a second of
+/// a GPU.
+const WORK_LIMIT: u64 = 1 << 32;
+/// The address space in use.
+const SPACE: u32 = 0;
+/// JS_CONFIG as panfrost writes it, for [`SPACE`].
+const JOB_CONFIG: u32 = 0x8_7300;
+/// Ticks a second of the timestamps that shaders and GET_PARAM read.
+const TIMESTAMP_FREQUENCY: u64 = 62_500_000;
+
+/// Objects at their addresses.
+pub(crate) type Mappings = Vec<(u64, Arc<Object>)>;
+
+/// A chain to be run.
+pub(crate) struct Submission {
+    /// The file and how often its objects have changed: equal numbers, equal page tables.
+    pub(crate) space: (u64, u64),
+    /// What the chain can reach.
+    pub(crate) mappings: Arc<Mappings>,
+    /// GPU address of the first job.
+    pub(crate) chain: u64,
+    /// It goes to the slot of fragment jobs.
+    pub(crate) fragment: bool,
+}
+
+/// The model with power on.
+pub(crate) struct Machine {
+    gpu: Gpu<Mapped>,
+    memory: Arc<Memory>,
+    space: Option<(u64, u64)>,
+}
+
+/// Faults that the model names go to the app's standard error, as the kernel's go to its log.
+struct Faults;
+
+impl Log for Faults {
+    fn level(&self) -> Level {
+        Level::Error
+    }
+
+    fn write(&self, level: Level, message: fmt::Arguments<'_>) {
+        eprintln!("gpureplay node: {level}: {message}");
+    }
+}
+
+impl Machine {
+    pub(crate) fn new(profile: &'static Profile, memory: Arc<Memory>) -> Self {
+        let options = Options {
+            work_limit: Some(WORK_LIMIT),
+            log: Arc::new(Faults),
+            ..Options::default()
+        };
+        let mut model = Gpu::new(profile, memory.bus().clone(), options);
+        for (present, on) in [
+            (gpu::L2_PRESENT_LO, gpu::L2_PWRON_LO),
+            (gpu::SHADER_PRESENT_LO, gpu::SHADER_PWRON_LO),
+            (gpu::TILER_PRESENT_LO, gpu::TILER_PWRON_LO),
+        ] {
+            for half in [0, 4] {
+                let units = model.read32(present + half);
+                model.write32(on + half, units);
+            }
+        }
+        // The driver starts it for the jobs that ask; nobody can tell.
+        model.write32(gpu::GPU_CMD, GpuCommand::CycleCountStart as u32);
+        Self {
+            gpu: model,
+            memory,
+            space: None,
+        }
+    }
+
+    /// A parameter of GET_PARAM, by its number in `drm_panfrost_param`.
+    pub(crate) fn parameter(&mut self, which: u32) -> Option<u64> {
+        let word = |gpu: &mut Gpu<Mapped>, register| u64::from(gpu.read32(register));
+        let wide = |gpu: &mut Gpu<Mapped>, low| word(gpu, low) | word(gpu, low + 4) << 32;
+        let model = &mut self.gpu;
+        Some(match which {
+            0 => word(model, gpu::GPU_ID) >> 16,
+            1 => word(model, gpu::GPU_ID) & 0xffff,
+            2 => wide(model, gpu::SHADER_PRESENT_LO),
+            3 => wide(model, gpu::TILER_PRESENT_LO),
+            4 => wide(model, gpu::L2_PRESENT_LO),
+            5 => wide(model, gpu::STACK_PRESENT_LO),
+            6 => word(model, gpu::AS_PRESENT),
+            7 => word(model, gpu::JS_PRESENT),
+            8 => word(model, gpu::L2_FEATURES),
+            9 => word(model, gpu::CORE_FEATURES),
+            10 => word(model, gpu::TILER_FEATURES),
+            11 => word(model, gpu::MEM_FEATURES),
+            12 => word(model, gpu::MMU_FEATURES),
+            13 => word(model, gpu::THREAD_FEATURES),
+            14 => word(model, gpu::THREAD_MAX_THREADS),
+            15 => word(model, gpu::THREAD_MAX_WORKGROUP_SIZE),
+            16 => word(model, gpu::THREAD_MAX_BARRIER_SIZE),
+            17 => word(model, gpu::COHERENCY_FEATURES),
+            18..=21 => word(model, gpu::TEXTURE_FEATURES_0 + 4 * (which - 18)),
+            22..=37 => word(model, gpu::JS0_FEATURES + 4 * (which - 22)),
+            38 => wide(model, gpu::L2_PRESENT_LO).count_ones().into(),
+            39 => word(model, gpu::THREAD_TLS_ALLOC),
+            40 => word(model, gpu::AFBC_FEATURES),
+            41 => wide(model, gpu::TIMESTAMP_LO),
+            42 => TIMESTAMP_FREQUENCY,
+            _ => return None,
+        })
+    }
+
+    /// Runs a chain to its end. The status is that of the job slot.
+    ///
+    /// # Errors
+    /// The page tables do not fit.
+    pub(crate) fn run(&mut self, submission: &Submission) -> Result<JobStatus> {
+        if self.space != Some(submission.space) {
+            self.space = None;
+            self.map(&submission.mappings).ok_or(Errno::NO_MEMORY)?;
+            self.space = Some(submission.space);
+        }
+        let slot = u32::from(!submission.fragment);
+        let cores = self.gpu.profile().shader_present;
+        self.gpu.renew_work();
+        self.write64(
+            job_slot::offset(slot, job_slot::HEAD_NEXT_LO),
+            submission.chain,
+        );
+        self.write64(job_slot::offset(slot, job_slot::AFFINITY_NEXT_LO), cores);
+        self.gpu
+            .write32(job_slot::offset(slot, job_slot::CONFIG_NEXT), JOB_CONFIG);
+        self.gpu.write32(
+            job_slot::offset(slot, job_slot::COMMAND_NEXT),
+            JobCommand::Start as u32,
+        );
+        self.gpu.run();
+        let status = self.gpu.read32(job_slot::offset(slot, job_slot::STATUS));
+        self.gpu.write32(job::JOB_INT_CLEAR, u32::MAX);
+        self.gpu.write32(mmu::MMU_INT_CLEAR, u32::MAX);
+        Ok(JobStatus(status))
+    }
+
+    fn map(&mut self, mappings: &Mappings) -> Option<()> {
+        let mut tables = Tables::new(self.memory.bus())?;
+        for (va, object) in mappings {
+            tables.map(*va, object.address, object.size, object.executable)?;
+        }
+        let root = TranslationTable::legacy(tables.root(), true).0;
+        self.write64(
+            address_space::offset(SPACE, address_space::TRANSTAB_LO),
+            root,
+        );
+        let command = address_space::offset(SPACE, address_space::COMMAND);
+        self.gpu
+            .write32(command, AddressSpaceCommand::Update as u32);
+        Some(())
+    }
+
+    fn write64(&mut self, low: u32, value: u64) {
+        self.gpu.write32(low, value as u32);
+        self.gpu.write32(low + 4, (value >> 32) as u32);
+    }
+}
+
+/// Nanoseconds since 1970, for a fence.
+pub(crate) fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The render node: open files and what they share, and which request does what.
+
+mod objects;
+mod submit;
+mod syncs;
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+
+use mali_model::Profile;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+use crate::descriptor::{self, Identity};
+use crate::errno::{Errno, Result};
+use crate::file::File;
+use crate::machine::Machine;
+use crate::object::{Memory, Object};
+use crate::sync::{Fence, SyncObject};
+use crate::uapi::{self, Request, drm, panfrost};
+use crate::user;
+
+/// Version of panfrost's interface: 1.3 has timestamps and the cycle counter.
+const VERSION: [i32; 3] = [1, 3, 0];
+const NAME: &str = "panfrost";
+const DATE: &str = "20180908";
+const TEXT: &str = "panfrost DRM, on the GPU model";
+
+/// A render node whose GPU is the model.
+pub struct Node {
+    memory: Arc<Memory>,
+    /// Busy while a chain runs. Never taken by who holds `state`.
+    machine: Mutex<Machine>,
+    state: Mutex<State>,
+    /// A sync object got a fence.
+    signalled: Condvar,
+    /// The sync files: of work that succeeded, and of work that failed.
+    fences: [(OwnedFd, Identity); 2],
+}
+
+#[derive(Default)]
+struct State {
+    files: HashMap<Identity, File>,
+    opened: u64,
+    /// Sync objects that have a descriptor.
+    syncs: HashMap<Identity, Arc<SyncObject>>,
+    /// Objects that have had a descriptor outside.
+    objects: HashMap<Identity, Weak<Object>>,
+}
+
+/// What a descriptor of the app is to the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Node(Identity),
+    Fence(Fence),
+}
+
+impl Node {
+    /// A node with a GPU.
+    ///
+    /// # Errors
+    /// The process can have no more memory or files.
+    pub fn new(profile: &'static Profile) -> Result<Self> {
+        descriptor::raise_limit();
+        let memory = Memory::new()?;
+        let fence = || {
+            let file = descriptor::memory_file(c"gpureplay-fence", 0)?;
+            let identity = descriptor::identity(file.as_raw_fd()).ok_or(Errno::NO_MEMORY)?;
+            Ok((file, identity))
+        };
+        Ok(Self {
+            machine: Mutex::new(Machine::new(profile, memory.clone())),
+            memory,
+            state: Mutex::default(),
+            signalled: Condvar::new(),
+            fences: [fence()?, fence()?],
+        })
+    }
+
+    /// Opens the node: a new file with an address space of its own.
+    ///
+    /// # Errors
+    /// The process can have no more files.
+    pub fn open(&self, close_on_exec: bool) -> Result<RawFd> {
+        let file = descriptor::memory_file(c"gpureplay-node", 0)?;
+        let fd = descriptor::for_app(&file, close_on_exec)?;
+        let identity = descriptor::identity(file.as_raw_fd()).ok_or(Errno::NO_MEMORY)?;
+        let mut state = self.state();
+        state.opened += 1;
+        let opened = File::new(state.opened);
+        state.files.insert(identity, opened);
+        Ok(fd)
+    }
+
+    /// What to forget when a descriptor is closed, which [`Node::closed`] then does.
+    pub fn closing(&self, fd: RawFd) -> Option<impl FnOnce(&Node) + use<>> {
+        let identity = descriptor::identity(fd)?;
+        let state = self.state();
+        let known = state.files.contains_key(&identity) || state.syncs.contains_key(&identity);
+        known.then_some(move |node: &Node| node.closed(identity))
+    }
+
+    fn closed(&self, identity: Identity) {
+        if descriptor::is_open(identity, None) {
+            return;
+        }
+        let (file, sync) = {
+            let mut state = self.state();
+            (state.files.remove(&identity), state.syncs.remove(&identity))
+        };
+        drop((file, sync));
+    }
+
+    /// What to map in place of a file of the node: a memory file, and the offset in it. `None` for a file that is not the node's.
+    ///
+    /// # Errors
+    /// Nothing that this file may map has the offset, or not so many bytes.
+    pub fn mapped(
+        &self,
+        fd: RawFd,
+        length: usize,
+        offset: i64,
+    ) -> Option<Result<(MappedFile, i64)>> {
+        let identity = descriptor::identity(fd)?;
+        let state = self.state();
+        let file = state.files.get(&identity)?;
+        let find = || {
+            let offset = u64::try_from(offset).map_err(|_| Errno::INVALID)?;
+            let (object, delta) = file.at_offset(offset).ok_or(Errno::INVALID)?;
+            let length = (length as u64)
+                .checked_next_multiple_of(4096)
+                .ok_or(Errno::INVALID)?;
+            if length > object.size - delta {
+                return Err(Errno::INVALID);
+            }
+            Ok((
+                MappedFile(object.clone()),
+                i64::try_from(delta).map_err(|_| Errno::INVALID)?,
+            ))
+        };
+        Some(find())
+    }
+
+    /// A request. `None` for a descriptor that is not the node's.
+    pub fn ioctl(&self, fd: RawFd, request: u32, argument: u64) -> Option<Result<c_int>> {
+        let request = Request(request);
+        let done = match (request.class(), self.kind(fd)?) {
+            (Request::DRM, Kind::Node(file)) => Call {
+                node: self,
+                file,
+                request,
+                argument,
+            }
+            .drm(),
+            (Request::SYNC_FILE, Kind::Fence(fence)) => self.sync_file(fence, request, argument),
+            _ => Err(Errno(libc::ENOTTY)),
+        };
+        Some(done)
+    }
+
+    fn kind(&self, fd: RawFd) -> Option<Kind> {
+        let identity = descriptor::identity(fd)?;
+        if let Some(fence) = self.fence(identity) {
+            return Some(Kind::Fence(fence));
+        }
+        let known = self.state().files.contains_key(&identity);
+        known.then_some(Kind::Node(identity))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The memory file of an object, which lives at least as long as this.
+pub struct MappedFile(Arc<Object>);
+
+impl AsRawFd for MappedFile {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.file().as_raw_fd()
+    }
+}
+
+/// A request of DRM.
+struct Call<'a> {
+    node: &'a Node,
+    file: Identity,
+    request: Request,
+    argument: u64,
+}
+
+impl Call<'_> {
+    fn drm(&self) -> Result<c_int> {
+        match self.request.number() {
+            drm::VERSION => self.with(version),
+            // A node without a bus has no unique name.
+            drm::GET_UNIQUE => self.with(|unique: &mut uapi::Unique| {
+                unique.length = 0;
+                Ok(())
+            }),
+            drm::GET_CAP => self.with(capability),
+            drm::GEM_CLOSE => self.with(|argument| self.gem_close(argument)),
+            drm::PRIME_HANDLE_TO_FD => self.with(|argument| self.export(argument)),
+            drm::PRIME_FD_TO_HANDLE => self.with(|argument| self.import(argument)),
+            drm::SYNCOBJ_CREATE => self.with(|argument| self.sync_create(argument)),
+            drm::SYNCOBJ_DESTROY => self.with(|argument| self.sync_destroy(argument)),
+            drm::SYNCOBJ_HANDLE_TO_FD => self.with(|argument| self.sync_export(argument)),
+            drm::SYNCOBJ_FD_TO_HANDLE => self.with(|argument| self.sync_import(argument)),
+            drm::SYNCOBJ_WAIT => self.with(|argument| self.sync_wait(argument)),
+            drm::SYNCOBJ_RESET => self.with(|argument| self.sync_set(argument, None)),
+            drm::SYNCOBJ_SIGNAL => self.with(|argument| self.sync_set(argument, Some(Ok(())))),
+            panfrost::SUBMIT => self.with(|argument| self.submit(argument)),
+            panfrost::WAIT_BO => self.with(|argument| self.wait_bo(argument)),
+            panfrost::CREATE_BO => self.with(|argument| self.create_bo(argument)),
+            panfrost::MMAP_BO => self.with(|argument| self.mmap_bo(argument)),
+            panfrost::GET_PARAM => self.with(|argument| self.get_param(argument)),
+            panfrost::GET_BO_OFFSET => self.with(|argument| self.get_bo_offset(argument)),
+            panfrost::MADVISE => self.with(|argument| self.madvise(argument)),
+            panfrost::PERFCNT_ENABLE | panfrost::PERFCNT_DUMP => Err(Errno(libc::ENOSYS)),
+            number if drm::SYNCOBJ_TIMELINES.contains(&number) => Err(Errno(libc::EOPNOTSUPP)),
+            _ => Err(Errno::INVALID),
+        }
+    }
+
+    /// Runs `step` on the argument, which the app may know shorter or longer than we do.
+    fn with<T: FromBytes + IntoBytes + Immutable>(
+        &self,
+        step: impl FnOnce(&mut T) -> Result<()>,
+    ) -> Result<c_int> {
+        with(self.request, self.argument, step)
+    }
+
+    /// The file that the request was made on.
+    fn in_file<T>(&self, step: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
+        let mut state = self.node.state();
+        let file = state.files.get_mut(&self.file).ok_or(Errno(libc::EBADF))?;
+        step(file)
+    }
+
+    fn get_param(&self, argument: &mut uapi::GetParam) -> Result<()> {
+        if argument.pad != 0 {
+            return Err(Errno::INVALID);
+        }
+        let value = self.node.machine().parameter(argument.parameter);
+        argument.value = value.ok_or(Errno::INVALID)?;
+        Ok(())
+    }
+}
+
+/// Runs `step` on a request's argument: read before, zero where the app's is shorter, written after.
+fn with<T: FromBytes + IntoBytes + Immutable>(
+    request: Request,
+    argument: u64,
+    step: impl FnOnce(&mut T) -> Result<()>,
+) -> Result<c_int> {
+    let mut value = T::new_zeroed();
+    let size = request.size().min(size_of::<T>());
+    if request.is_read() {
+        user::read(argument, &mut value.as_mut_bytes()[..size])?;
+    }
+    step(&mut value)?;
+    if request.is_written() {
+        user::write(argument, &value.as_bytes()[..size])?;
+    }
+    Ok(0)
+}
+
+fn version(version: &mut uapi::Version) -> Result<()> {
+    [version.major, version.minor, version.patch] = VERSION;
+    for (length, place, text) in [
+        (&mut version.name_length, version.name, NAME),
+        (&mut version.date_length, version.date, DATE),
+        (&mut version.text_length, version.text, TEXT),
+    ] {
+        let room = usize::try_from(*length).unwrap_or(usize::MAX);
+        if place != 0 {
+            user::write(place, &text.as_bytes()[..text.len().min(room)])?;
+        }
+        *length = text.len() as u64;
+    }
+    Ok(())
+}
+
+fn capability(capability: &mut uapi::Capability) -> Result<()> {
+    const PRIME: u64 = 0x5;
+    const TIMESTAMP_MONOTONIC: u64 = 0x6;
+    const SYNCOBJ: u64 = 0x13;
+    const SYNCOBJ_TIMELINE: u64 = 0x14;
+    capability.value = match capability.which {
+        PRIME => 3,
+        TIMESTAMP_MONOTONIC | SYNCOBJ => 1,
+        SYNCOBJ_TIMELINE => 0,
+        _ => return Err(Errno(libc::EOPNOTSUPP)),
+    };
+    Ok(())
+}
+
+/// A descriptor that the app gets with an answer: closed again if it cannot be told.
+struct ForApp(OwnedFd);
+
+impl ForApp {
+    fn new(file: &OwnedFd, close_on_exec: bool) -> Result<Self> {
+        use std::os::fd::FromRawFd;
+        let fd = descriptor::for_app(file, close_on_exec)?;
+        // SAFETY: the descriptor is new, and nobody else knows it yet.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    fn give(self) -> RawFd {
+        self.0.into_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests;

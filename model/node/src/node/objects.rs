@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Requests about buffer objects.
+
+use std::sync::Arc;
+
+use crate::descriptor;
+use crate::errno::{Errno, Result};
+use crate::uapi::{self, panfrost};
+
+use super::{Call, ForApp};
+
+impl Call<'_> {
+    pub(super) fn create_bo(&self, argument: &mut uapi::CreateBo) -> Result<()> {
+        let flags = argument.flags;
+        let known = flags & !(panfrost::NO_EXECUTE | panfrost::HEAP) == 0;
+        // A heap holds no code.
+        let heap = flags & panfrost::HEAP != 0 && flags & panfrost::NO_EXECUTE == 0;
+        if argument.size == 0 || argument.pad != 0 || !known || heap {
+            return Err(Errno::INVALID);
+        }
+        let object = self.node.memory.create(argument.size.into(), flags)?;
+        let size = u32::try_from(object.size).unwrap_or(argument.size);
+        let (handle, va) = self.in_file(|file| file.add(object))?;
+        (argument.handle, argument.offset) = (handle, va);
+        argument.size = size;
+        Ok(())
+    }
+
+    pub(super) fn gem_close(&self, argument: &mut uapi::GemClose) -> Result<()> {
+        // Its memory goes when nobody waits for the state.
+        self.in_file(|file| file.remove(argument.handle)).map(drop)
+    }
+
+    pub(super) fn mmap_bo(&self, argument: &mut uapi::MmapBo) -> Result<()> {
+        if argument.flags != 0 {
+            return Err(Errno::INVALID);
+        }
+        argument.offset = self.in_file(|file| {
+            let object = &file.object(argument.handle)?.object;
+            if object.heap {
+                Err(Errno::INVALID)
+            } else {
+                Ok(object.address)
+            }
+        })?;
+        Ok(())
+    }
+
+    pub(super) fn get_bo_offset(&self, argument: &mut uapi::GetBoOffset) -> Result<()> {
+        argument.offset = self.in_file(|file| Ok(file.object(argument.handle)?.va))?;
+        Ok(())
+    }
+
+    /// Memory is never taken away.
+    pub(super) fn madvise(&self, argument: &mut uapi::Madvise) -> Result<()> {
+        self.in_file(|file| file.object(argument.handle).map(drop))?;
+        argument.retained = 1;
+        Ok(())
+    }
+
+    /// All chains that were submitted have ended.
+    pub(super) fn wait_bo(&self, argument: &mut uapi::WaitBo) -> Result<()> {
+        if argument.pad != 0 {
+            return Err(Errno::INVALID);
+        }
+        self.in_file(|file| file.object(argument.handle).map(drop))
+    }
+
+    pub(super) fn export(&self, argument: &mut uapi::Prime) -> Result<()> {
+        let allowed = (libc::O_CLOEXEC | libc::O_RDWR) as u32;
+        if argument.flags & !allowed != 0 {
+            return Err(Errno::INVALID);
+        }
+        let object = self.in_file(|file| Ok(file.object(argument.handle)?.object.clone()))?;
+        let fd = ForApp::new(object.file(), argument.flags & libc::O_CLOEXEC as u32 != 0)?;
+        let mut state = self.node.state();
+        state.objects.retain(|_, object| object.strong_count() > 0);
+        state
+            .objects
+            .insert(object.identity, Arc::downgrade(&object));
+        argument.fd = fd.give();
+        Ok(())
+    }
+
+    pub(super) fn import(&self, argument: &mut uapi::Prime) -> Result<()> {
+        let identity = descriptor::identity(argument.fd).ok_or(Errno(libc::EBADF))?;
+        let known = self
+            .node
+            .state()
+            .objects
+            .get(&identity)
+            .and_then(std::sync::Weak::upgrade);
+        let object = match known {
+            Some(object) => object,
+            None => {
+                let object = self.node.memory.adopt(argument.fd)?;
+                let mut state = self.node.state();
+                state.objects.insert(identity, Arc::downgrade(&object));
+                object
+            }
+        };
+        (argument.handle, _) = self.in_file(|file| file.add(object))?;
+        Ok(())
+    }
+}

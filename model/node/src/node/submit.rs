@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! SUBMIT: checks as panfrost makes them, then the chain runs.
+
+use mali_regs::JobStatus;
+
+use crate::errno::{Errno, Result};
+use crate::machine::Submission;
+use crate::uapi::{self, panfrost};
+use crate::user;
+
+use super::Call;
+
+impl Call<'_> {
+    pub(super) fn submit(&self, argument: &mut uapi::Submit) -> Result<()> {
+        let known = panfrost::FRAGMENT | panfrost::CYCLE_COUNT;
+        if argument.chain == 0 || argument.requirements & !known != 0 {
+            return Err(Errno::INVALID);
+        }
+        let out = match argument.out_sync {
+            0 => None,
+            handle => {
+                let sync = self.in_file(|file| file.sync(handle).cloned());
+                Some(sync.map_err(|_| Errno(libc::ENODEV))?)
+            }
+        };
+        for index in 0..argument.in_sync_count {
+            let handle = user::element(argument.in_syncs, index)?;
+            let sync = self.in_file(|file| file.sync(handle).cloned())?;
+            // A sync object that nothing was submitted for. That others failed stops nobody.
+            if sync.fence().is_none() {
+                return Err(Errno::INVALID);
+            }
+        }
+        for index in 0..argument.handle_count {
+            let handle = user::element(argument.handles, index)?;
+            self.in_file(|file| file.object(handle).map(drop))?;
+        }
+        let (mappings, space) = self.in_file(|file| Ok(file.mappings()))?;
+        let submission = Submission {
+            space,
+            mappings,
+            chain: argument.chain,
+            fragment: argument.requirements & panfrost::FRAGMENT != 0,
+        };
+        let status = self.node.machine().run(&submission)?;
+        let fence = if status == JobStatus::DONE {
+            Ok(())
+        } else {
+            eprintln!(
+                "gpureplay node: the chain at {:#x} ended with {status}",
+                argument.chain
+            );
+            Err(Errno::INVALID)
+        };
+        if let Some(out) = out {
+            self.node.signal(&out, Some(fence));
+        }
+        Ok(())
+    }
+}

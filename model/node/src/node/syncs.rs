@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Requests about sync objects and sync files.
+
+use std::ffi::c_int;
+use std::os::fd::AsRawFd;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use zerocopy::IntoBytes;
+
+use crate::descriptor::{self, Identity};
+use crate::errno::{Errno, Result};
+use crate::machine;
+use crate::sync::{Fence, SyncObject, both, status};
+use crate::uapi::{self, Request, sync_file};
+use crate::user;
+
+use super::{Call, ForApp, Node, with};
+
+/// SYNCOBJ_CREATE: with a fence that is signalled.
+const SIGNALED: u32 = 1;
+/// SYNCOBJ_WAIT: for all of them; and for a fence to come.
+const WAIT_ALL: u32 = 1;
+const WAIT_FOR_SUBMIT: u32 = 2;
+const WAIT_DEADLINE: u32 = 8;
+/// SYNCOBJ_HANDLE_TO_FD, FD_TO_HANDLE: the fence, not the object.
+const SYNC_FILE: u32 = 1;
+/// Sync objects of one request, at most.
+const MOST: u32 = 1 << 16;
+
+impl Call<'_> {
+    pub(super) fn sync_create(&self, argument: &mut uapi::Syncobj) -> Result<()> {
+        if argument.flags & !SIGNALED != 0 {
+            return Err(Errno::INVALID);
+        }
+        let fence = (argument.flags & SIGNALED != 0).then_some(Ok(()));
+        argument.handle = self.in_file(|file| file.add_sync(Arc::new(SyncObject::new(fence))))?;
+        Ok(())
+    }
+
+    pub(super) fn sync_destroy(&self, argument: &mut uapi::Syncobj) -> Result<()> {
+        if argument.flags != 0 {
+            return Err(Errno::INVALID);
+        }
+        self.in_file(|file| file.remove_sync(argument.handle))
+    }
+
+    pub(super) fn sync_export(&self, argument: &mut uapi::SyncobjFd) -> Result<()> {
+        if argument.pad != 0 || argument.flags & !SYNC_FILE != 0 {
+            return Err(Errno::INVALID);
+        }
+        let sync = self.in_file(|file| file.sync(argument.handle).cloned())?;
+        if argument.flags & SYNC_FILE != 0 {
+            let fence = sync.fence().ok_or(Errno::INVALID)?;
+            argument.fd = self.node.fence_file(fence)?.give();
+            return Ok(());
+        }
+        let file = descriptor::memory_file(c"gpureplay-sync", 0)?;
+        let identity = descriptor::identity(file.as_raw_fd()).ok_or(Errno::NO_MEMORY)?;
+        let fd = ForApp::new(&file, true)?;
+        self.node.state().syncs.insert(identity, sync);
+        argument.fd = fd.give();
+        Ok(())
+    }
+
+    pub(super) fn sync_import(&self, argument: &mut uapi::SyncobjFd) -> Result<()> {
+        if argument.pad != 0 || argument.flags & !SYNC_FILE != 0 {
+            return Err(Errno::INVALID);
+        }
+        let identity = descriptor::identity(argument.fd).ok_or(Errno::INVALID)?;
+        if argument.flags & SYNC_FILE != 0 {
+            let fence = self.node.fence(identity).ok_or(Errno::INVALID)?;
+            let sync = self.in_file(|file| file.sync(argument.handle).cloned())?;
+            self.node.signal(&sync, Some(fence));
+            return Ok(());
+        }
+        let sync = self.node.state().syncs.get(&identity).cloned();
+        let sync = sync.ok_or(Errno::INVALID)?;
+        argument.handle = self.in_file(|file| file.add_sync(sync))?;
+        Ok(())
+    }
+
+    pub(super) fn sync_set(
+        &self,
+        argument: &mut uapi::SyncobjArray,
+        fence: Option<Fence>,
+    ) -> Result<()> {
+        if argument.pad != 0 || argument.count == 0 {
+            return Err(Errno::INVALID);
+        }
+        for sync in self.sync_list(argument.handles, argument.count)? {
+            self.node.signal(&sync, fence);
+        }
+        Ok(())
+    }
+
+    /// Waits for fences to come: those that are there are signalled.
+    pub(super) fn sync_wait(&self, argument: &mut uapi::SyncobjWait) -> Result<()> {
+        let known = WAIT_ALL | WAIT_FOR_SUBMIT | WAIT_DEADLINE;
+        if argument.flags & !known != 0 || argument.count == 0 {
+            return Err(Errno::INVALID);
+        }
+        let syncs = self.sync_list(argument.handles, argument.count)?;
+        let may_wait = argument.flags & WAIT_FOR_SUBMIT != 0;
+        if !may_wait && syncs.iter().any(|sync| sync.fence().is_none()) {
+            return Err(Errno::INVALID);
+        }
+        let mut state = self.node.state();
+        loop {
+            let first = syncs.iter().position(|sync| sync.fence().is_some());
+            let all = syncs.iter().all(|sync| sync.fence().is_some());
+            match first {
+                Some(first) if all || argument.flags & WAIT_ALL == 0 => {
+                    argument.first = u32::try_from(first).unwrap_or(0);
+                    return Ok(());
+                }
+                _ => {}
+            }
+            let left = left(argument.timeout).ok_or(Errno(libc::ETIME))?;
+            let waited = self.node.signalled.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn sync_list(&self, handles: u64, count: u32) -> Result<Vec<Arc<SyncObject>>> {
+        if count > MOST {
+            return Err(Errno::NO_MEMORY);
+        }
+        let sync = |index| {
+            let handle = user::element(handles, index)?;
+            self.in_file(|file| file.sync(handle).cloned())
+        };
+        (0..count).map(sync).collect()
+    }
+}
+
+impl Node {
+    /// Gives a sync object a fence, and wakes who waits for it.
+    pub(super) fn signal(&self, sync: &SyncObject, fence: Option<Fence>) {
+        // With the state, so that nobody looks before and sleeps after.
+        let state = self.state();
+        sync.set(fence);
+        drop(state);
+        self.signalled.notify_all();
+    }
+
+    /// The fence of a sync file.
+    pub(super) fn fence(&self, identity: Identity) -> Option<Fence> {
+        let [good, bad] = &self.fences;
+        if identity == good.1 {
+            return Some(Ok(()));
+        }
+        (identity == bad.1).then_some(Err(Errno::INVALID))
+    }
+
+    fn fence_file(&self, fence: Fence) -> Result<ForApp> {
+        let [good, bad] = &self.fences;
+        ForApp::new(if fence.is_ok() { &good.0 } else { &bad.0 }, true)
+    }
+
+    pub(super) fn sync_file(&self, fence: Fence, request: Request, argument: u64) -> Result<c_int> {
+        match request.number() {
+            sync_file::MERGE => with(request, argument, |merge: &mut uapi::SyncMerge| {
+                if merge.flags != 0 || merge.pad != 0 {
+                    return Err(Errno::INVALID);
+                }
+                let other = descriptor::identity(merge.fd).and_then(|file| self.fence(file));
+                let other = other.ok_or(Errno::NO_ENTRY)?;
+                merge.fence = self.fence_file(both(fence, other))?.give();
+                Ok(())
+            }),
+            sync_file::FILE_INFO => with(request, argument, |info| file_info(fence, info)),
+            _ => Err(Errno(libc::ENOTTY)),
+        }
+    }
+}
+
+fn file_info(fence: Fence, info: &mut uapi::SyncFileInfo) -> Result<()> {
+    if info.flags != 0 || info.pad != 0 {
+        return Err(Errno::INVALID);
+    }
+    if info.fences > 0 {
+        let mut one = uapi::SyncFenceInfo {
+            object: [0; 32],
+            driver: [0; 32],
+            status: status(fence),
+            flags: 0,
+            timestamp: machine::now(),
+        };
+        for (field, text) in [(&mut one.object, "pan_js"), (&mut one.driver, "panfrost")] {
+            field[..text.len()].copy_from_slice(text.as_bytes());
+        }
+        user::write(info.info, one.as_bytes())?;
+    }
+    info.name = [0; 32];
+    info.status = status(fence);
+    info.fences = 1;
+    Ok(())
+}
+
+/// Time until a moment of the monotonic clock, in pieces that can be waited for; `None` when it has passed.
+fn left(until: i64) -> Option<Duration> {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: fills the structure.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    let now = now
+        .tv_sec
+        .saturating_mul(1_000_000_000)
+        .saturating_add(now.tv_nsec);
+    let left = u64::try_from(until.saturating_sub(now)).ok()?;
+    (left > 0).then(|| Duration::from_nanos(left).min(Duration::from_secs(3600)))
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Page tables of one address space at a time, as panfrost makes them: Mali LPAE, blocks of 2 MiB where they fit.
+
+use mali_descriptors::page_table::{
+    ENTRY_BYTES, Entry, EntryType, Format, LEVELS, PAGE_BYTES, entry_offset, shift,
+};
+use mali_memory::{Bus, Mapped};
+
+/// Bus address of the tables.
+pub(crate) const BASE: u64 = 1 << 28;
+/// Room for them: a space of 4 GiB needs 2048 tables of pages and six above them.
+pub(crate) const BYTES: u64 = 16 << 20;
+/// Bytes of a block.
+pub(crate) const BLOCK_BYTES: u64 = 1 << shift(LAST - 1);
+
+const LAST: u32 = LEVELS - 1;
+
+/// Page tables while they are made.
+pub(crate) struct Tables<'a> {
+    bus: &'a Mapped,
+    end: u64,
+}
+
+impl<'a> Tables<'a> {
+    /// A root without entries, in place of all tables that there were.
+    pub(crate) fn new(bus: &'a Mapped) -> Option<Self> {
+        let mut tables = Self { bus, end: BASE };
+        tables.table()?;
+        Some(tables)
+    }
+
+    /// Bus address of the root.
+    pub(crate) fn root(&self) -> u64 {
+        BASE
+    }
+
+    /// Maps `size` bytes at `va`; all are multiples of the page size.
+    pub(crate) fn map(&mut self, va: u64, address: u64, size: u64, execute: bool) -> Option<()> {
+        let mut done = 0;
+        while done < size {
+            let (va, address) = (va + done, address + done);
+            let block = (va | address).is_multiple_of(BLOCK_BYTES) && size - done >= BLOCK_BYTES;
+            let level = if block { LAST - 1 } else { LAST };
+            let place = self.place(va, level)?;
+            self.store(place, Entry::page(Format::Lpae, address, true, execute));
+            done += if block { BLOCK_BYTES } else { PAGE_BYTES };
+        }
+        Some(())
+    }
+
+    /// Where the entry for `va` of a level is, with tables above it.
+    fn place(&mut self, va: u64, level: u32) -> Option<u64> {
+        let mut table = BASE;
+        for above in 0..level {
+            let place = table + entry_offset(va, above);
+            let mut entry = self.load(place);
+            if entry.entry_type(Format::Lpae, above) != EntryType::Table {
+                entry = Entry::table(self.table()?);
+                self.store(place, entry);
+            }
+            table = entry.address();
+        }
+        Some(table + entry_offset(va, level))
+    }
+
+    fn table(&mut self) -> Option<u64> {
+        let table = self.end;
+        if table >= BASE + BYTES {
+            return None;
+        }
+        self.bus.page(table)?.fill_u64(0);
+        self.end += PAGE_BYTES;
+        Some(table)
+    }
+
+    fn load(&self, place: u64) -> Entry {
+        let page = self.bus.page(place);
+        Entry(page.map_or(0, |page| page.load_u64((place % PAGE_BYTES) as usize)))
+    }
+
+    fn store(&self, place: u64, entry: Entry) {
+        debug_assert!(place.is_multiple_of(ENTRY_BYTES));
+        if let Some(page) = self.bus.page(place) {
+            page.store_u64((place % PAGE_BYTES) as usize, entry.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Memory;
+
+    /// Entries that the driver writes for such objects.
+    #[test]
+    fn pages_and_blocks() {
+        let memory = Memory::new().unwrap();
+        let mut tables = Tables::new(memory.bus()).unwrap();
+        tables
+            .map(0x20_0000, 0x4000_0000, 0x40_1000, false)
+            .unwrap();
+        tables.map(0x200_1000, 0x5000_3000, 0x2000, true).unwrap();
+        let mut entry = |va, level| {
+            let place = tables.place(va, level).unwrap();
+            tables.load(place).0
+        };
+        assert_eq!(entry(0x20_0000, 2), 0x0060_0000_4000_02c1);
+        assert_eq!(entry(0x40_0000, 2), 0x0060_0000_4020_02c1);
+        assert_eq!(entry(0x60_0000, 3), 0x0060_0000_4040_02c1);
+        assert_eq!(entry(0x60_1000, 3), 0);
+        assert_eq!(entry(0x200_1000, 3), 0x5000_32c1);
+        assert_eq!(entry(0x200_2000, 3), 0x5000_42c1);
+    }
+
+    /// Every page of the space on its own, 2 MiB apart.
+    #[test]
+    fn the_whole_space_has_room() {
+        let memory = Memory::new().unwrap();
+        let mut tables = Tables::new(memory.bus()).unwrap();
+        for va in (0..1 << 32).step_by(BLOCK_BYTES as usize) {
+            tables.map(va, 0x4000_0000, PAGE_BYTES, false).unwrap();
+        }
+    }
+}
