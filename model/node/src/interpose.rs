@@ -62,7 +62,13 @@ fn opened() -> Option<(&'static Node, Inside)> {
 fn node() -> Result<&'static Node> {
     let make = || {
         let name = std::env::var(VARIABLE).unwrap_or_else(|_| DEFAULT.to_owned());
-        let Some(profile) = Profile::by_name(&name) else {
+        // Mesa does not know the product number of our G71.
+        let known = if name.eq_ignore_ascii_case("g71") {
+            "g71-mesa"
+        } else {
+            name.as_str()
+        };
+        let Some(profile) = Profile::by_name(known) else {
             let names: Vec<_> = Profile::names().collect();
             eprintln!(
                 "gpureplay node: {VARIABLE}: no GPU {name}; GPUs and boards are: {}",

@@ -119,6 +119,8 @@ impl Machine {
             40 => word(model, gpu::AFBC_FEATURES),
             41 => wide(model, gpu::TIMESTAMP_LO),
             42 => TIMESTAMP_FREQUENCY,
+            // What panfrost 1.6 selects for a coherent GPU: ACE-Lite. The model always sees what the processor wrote.
+            44 => 0,
             _ => return None,
         })
     }

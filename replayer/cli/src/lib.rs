@@ -20,7 +20,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use commands::{
     analyse, bench, compile, completions, diff, disasm, doctor, dump, extract, import, info, jobs,
-    keygen, link, manual, pack, patch, record, retarget, run, sign, tag, tune, unpack, verify,
+    keygen, link, manual, node, pack, patch, record, retarget, run, sign, tag, tune, unpack,
+    verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -56,6 +57,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Record(record::Record),
+    Node(node::Node),
     Compile(compile::Compile),
     Tag(tag::Tag),
     Run(run::Run),
@@ -140,6 +142,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let outcome = match arguments.command {
         Command::Record(command) => command.execute(),
+        Command::Node(command) => command.execute(),
         Command::Compile(command) => command.execute(),
         Command::Tag(command) => command.execute(),
         Command::Run(command) => command.execute(),

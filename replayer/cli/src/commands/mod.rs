@@ -16,6 +16,7 @@ pub(crate) mod jobs;
 pub(crate) mod keygen;
 pub(crate) mod link;
 pub(crate) mod manual;
+pub(crate) mod node;
 pub(crate) mod pack;
 pub(crate) mod patch;
 pub(crate) mod record;

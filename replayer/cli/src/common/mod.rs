@@ -23,6 +23,7 @@ pub(crate) mod listing;
 pub(crate) mod load_speed;
 pub(crate) mod machine_gpu;
 pub(crate) mod manifest_text;
+pub(crate) mod model_node;
 pub(crate) mod model_options;
 pub(crate) mod named_file;
 pub(crate) mod new_directory;
