@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Threads, and those that wait for others.
+
+use super::*;
+
+#[test]
+fn two_threads_work_in_two_files() {
+    let app = App::new();
+    std::thread::scope(|scope| {
+        for number in 0..2u64 {
+            let app = &app;
+            scope.spawn(move || {
+                let fd = app.open();
+                let (data, target) = app.create(fd, 4096, 1);
+                for round in 0..50 {
+                    let (jobs, chain) = app.create(fd, 4096, 1);
+                    app.write_value_job(app.bus_address(fd, jobs), target, round << 1 | number);
+                    app.submit(fd, chain, 0, &[jobs, data]).unwrap();
+                    assert_eq!(app.load(app.bus_address(fd, data)), round << 1 | number);
+                    app.ask(
+                        fd,
+                        GEM_CLOSE,
+                        GemClose {
+                            handle: jobs,
+                            pad: 0,
+                        },
+                    )
+                    .unwrap();
+                }
+                app.close(fd);
+            });
+        }
+    });
+}
+
+#[test]
+fn waits_end_by_a_fence_or_by_the_clock() {
+    let app = App::new();
+    let fd = app.open();
+    let (empty, full) = (app.sync(fd, 0), app.sync(fd, 1));
+    let wait = |syncs: &[u32], flags, timeout| {
+        let handles = syncs.as_ptr().expose_provenance() as u64;
+        let wait = SyncobjWait {
+            handles,
+            timeout,
+            count: syncs.len() as u32,
+            flags,
+            first: 99,
+            pad: 0,
+            deadline: 0,
+        };
+        app.ask(fd, SYNC_WAIT, wait).map(|done| done.first)
+    };
+    assert_eq!(wait(&[full], 0, 0), Ok(0));
+    assert_eq!(wait(&[empty], 0, i64::MAX), Err(Errno::INVALID));
+    assert_eq!(wait(&[empty, full], 2, 0), Ok(1));
+    assert_eq!(wait(&[empty, full], 3, 1), Err(Errno(libc::ETIME)));
+    assert_eq!(wait(&[empty, 99], 3, 1), Err(Errno::NO_ENTRY));
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| wait(&[full, empty], 3, i64::MAX));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        // The fence comes by a sync file.
+        let file = app
+            .ask(
+                fd,
+                SYNC_TO_FD,
+                SyncobjFd {
+                    handle: full,
+                    flags: 1,
+                    fd: -1,
+                    pad: 0,
+                },
+            )
+            .unwrap()
+            .fd;
+        let merged = app
+            .ask(
+                file,
+                MERGE,
+                SyncMerge {
+                    name: [0; 32],
+                    fd: file,
+                    fence: -1,
+                    flags: 0,
+                    pad: 0,
+                },
+            )
+            .unwrap()
+            .fence;
+        app.ask(
+            fd,
+            FD_TO_SYNC,
+            SyncobjFd {
+                handle: empty,
+                flags: 1,
+                fd: merged,
+                pad: 0,
+            },
+        )
+        .unwrap();
+        assert_eq!(waiter.join().unwrap(), Ok(0));
+        app.close(file);
+        app.close(merged);
+    });
+    // The object itself, by a descriptor, in another file.
+    let shared = app
+        .ask(
+            fd,
+            SYNC_TO_FD,
+            SyncobjFd {
+                handle: empty,
+                flags: 0,
+                fd: -1,
+                pad: 0,
+            },
+        )
+        .unwrap()
+        .fd;
+    let other = app.open();
+    let handle = app
+        .ask(
+            other,
+            FD_TO_SYNC,
+            SyncobjFd {
+                handle: 0,
+                flags: 0,
+                fd: shared,
+                pad: 0,
+            },
+        )
+        .unwrap()
+        .handle;
+    app.ask(
+        other,
+        SYNC_RESET,
+        SyncobjArray {
+            handles: [handle].as_ptr().expose_provenance() as u64,
+            count: 1,
+            pad: 0,
+        },
+    )
+    .unwrap();
+    assert_eq!(wait(&[empty], 0, 0), Err(Errno::INVALID));
+    app.ask(
+        fd,
+        SYNC_DESTROY,
+        Syncobj {
+            handle: empty,
+            flags: 0,
+        },
+    )
+    .unwrap();
+    for fd in [shared, other, fd] {
+        app.close(fd);
+    }
+    assert!(app.node.state().syncs.is_empty());
+}

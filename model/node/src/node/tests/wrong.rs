@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Requests as nobody should make them.
+
+use super::*;
+
+/// What the kernel refuses is refused by the same number.
+#[test]
+fn wrong_arguments_are_refused() {
+    let app = App::new();
+    let fd = app.open();
+    let (handle, va) = app.create(fd, 4096, 1);
+    let no_fence = app.sync(fd, 0);
+    let create = |size, flags, pad| {
+        app.ask(
+            fd,
+            CREATE_BO,
+            CreateBo {
+                size,
+                flags,
+                handle: 0,
+                pad,
+                offset: 0,
+            },
+        )
+        .err()
+    };
+    for (size, flags, pad) in [(0, 0, 0), (4096, 4, 0), (4096, 2, 0), (4096, 0, 1)] {
+        assert_eq!(
+            create(size, flags, pad),
+            Some(Errno::INVALID),
+            "{size} {flags} {pad}"
+        );
+    }
+    // All of the address space but what is taken.
+    assert_eq!(create(u32::MAX, 1, 0), Some(Errno::NO_MEMORY));
+    let missing = 77;
+    assert_eq!(
+        app.ask(
+            fd,
+            GEM_CLOSE,
+            GemClose {
+                handle: missing,
+                pad: 0
+            }
+        )
+        .err(),
+        Some(Errno::INVALID)
+    );
+    assert_eq!(
+        app.ask(
+            fd,
+            MMAP_BO,
+            MmapBo {
+                handle: missing,
+                flags: 0,
+                offset: 0
+            }
+        )
+        .err(),
+        Some(Errno::NO_ENTRY)
+    );
+    assert_eq!(
+        app.ask(
+            fd,
+            MMAP_BO,
+            MmapBo {
+                handle,
+                flags: 1,
+                offset: 0
+            }
+        )
+        .err(),
+        Some(Errno::INVALID)
+    );
+    assert_eq!(
+        app.ask(
+            fd,
+            GET_BO_OFFSET,
+            GetBoOffset {
+                handle: missing,
+                pad: 0,
+                offset: 0
+            }
+        )
+        .err(),
+        Some(Errno::NO_ENTRY)
+    );
+    assert_eq!(
+        app.ask(
+            fd,
+            WAIT_BO,
+            WaitBo {
+                handle: missing,
+                pad: 0,
+                timeout: 0
+            }
+        )
+        .err(),
+        Some(Errno::NO_ENTRY)
+    );
+    assert_eq!(
+        app.ask(
+            fd,
+            MADVISE,
+            Madvise {
+                handle: missing,
+                advice: 0,
+                retained: 0
+            }
+        )
+        .err(),
+        Some(Errno::NO_ENTRY)
+    );
+    assert_eq!(
+        app.ask(
+            fd,
+            HANDLE_TO_FD,
+            Prime {
+                handle,
+                flags: 1,
+                fd: 0
+            }
+        )
+        .err(),
+        Some(Errno::INVALID)
+    );
+    assert_eq!(
+        app.ask(
+            fd,
+            HANDLE_TO_FD,
+            Prime {
+                handle: missing,
+                flags: 0,
+                fd: 0
+            }
+        )
+        .err(),
+        Some(Errno::NO_ENTRY)
+    );
+    assert_eq!(
+        app.ask(
+            fd,
+            FD_TO_HANDLE,
+            Prime {
+                handle: 0,
+                flags: 0,
+                fd: -1
+            }
+        )
+        .err(),
+        Some(Errno(libc::EBADF))
+    );
+    assert_eq!(
+        app.ask(
+            fd,
+            FD_TO_HANDLE,
+            Prime {
+                handle: 0,
+                flags: 0,
+                fd: 0
+            }
+        )
+        .err(),
+        Some(Errno::INVALID)
+    );
+    assert_eq!(
+        app.ask(
+            fd,
+            FD_TO_HANDLE,
+            Prime {
+                handle: 0,
+                flags: 0,
+                fd
+            }
+        )
+        .err(),
+        Some(Errno::INVALID)
+    );
+    assert_eq!(
+        app.ask(
+            fd,
+            FD_TO_SYNC,
+            SyncobjFd {
+                handle: 0,
+                flags: 0,
+                fd,
+                pad: 0
+            }
+        )
+        .err(),
+        Some(Errno::INVALID)
+    );
+
+    let good = Submit {
+        chain: va,
+        in_syncs: 0,
+        in_sync_count: 0,
+        out_sync: 0,
+        handles: 0,
+        handle_count: 0,
+        requirements: 0,
+    };
+    let no_fences = [no_fence; 4];
+    let pending = no_fences.as_ptr().expose_provenance() as u64;
+    for (submit, error) in [
+        (Submit { chain: 0, ..good }, libc::EINVAL),
+        (
+            Submit {
+                requirements: 4,
+                ..good
+            },
+            libc::EINVAL,
+        ),
+        (
+            Submit {
+                out_sync: missing,
+                ..good
+            },
+            libc::ENODEV,
+        ),
+        (
+            Submit {
+                handle_count: 1,
+                handles: 8,
+                ..good
+            },
+            libc::EFAULT,
+        ),
+        (
+            Submit {
+                handle_count: u32::MAX,
+                handles: u64::MAX - 2,
+                ..good
+            },
+            libc::EFAULT,
+        ),
+        (
+            Submit {
+                in_sync_count: 1,
+                in_syncs: 0,
+                ..good
+            },
+            libc::EFAULT,
+        ),
+        (
+            Submit {
+                in_sync_count: u32::MAX,
+                in_syncs: pending,
+                ..good
+            },
+            libc::EINVAL,
+        ),
+        (
+            Submit {
+                handle_count: 1,
+                handles: [missing].as_ptr().expose_provenance() as u64,
+                ..good
+            },
+            libc::ENOENT,
+        ),
+    ] {
+        assert_eq!(
+            app.ask(fd, SUBMIT, submit).err(),
+            Some(Errno(error)),
+            "{submit:?}"
+        );
+    }
+    app.close(fd);
+}
+
+/// Every number, with arguments that are nowhere and arguments of any bits: an answer, and the node works on.
+#[test]
+fn nothing_that_an_app_asks_breaks_it() {
+    let app = App::new();
+    let fd = app.open();
+    let fence = app
+        .ask(
+            fd,
+            SYNC_TO_FD,
+            SyncobjFd {
+                handle: app.sync(fd, 1),
+                flags: 1,
+                fd: -1,
+                pad: 0,
+            },
+        )
+        .unwrap()
+        .fd;
+    for (fd, class) in [(fd, b'd'), (fence, b'>'), (fd, b'>'), (fence, b'd')] {
+        for number in 0..=255u32 {
+            for direction in 0..4u32 {
+                for size in [0, 1, 8, 12, 64, 0x3fff] {
+                    let request = direction << 30 | size << 16 | u32::from(class) << 8 | number;
+                    for address in [0, 1, u64::MAX, u64::MAX - 7] {
+                        let _ = app.node.ioctl(fd, request, address).unwrap();
+                    }
+                    for byte in [0x00, 0x01, 0x7f, 0xff] {
+                        let mut argument = vec![byte; 0x4000];
+                        let address = argument.as_mut_ptr().expose_provenance() as u64;
+                        let _ = app.node.ioctl(fd, request, address).unwrap();
+                    }
+                }
+            }
+        }
+    }
+    let (handle, va) = app.create(fd, 4096, 1);
+    let sync = app.sync(fd, 0);
+    app.write_value_job(app.bus_address(fd, handle), va + 1024, 6);
+    app.submit(fd, va, sync, &[handle]).unwrap();
+    assert_eq!(app.status(fd, sync), 1);
+}
