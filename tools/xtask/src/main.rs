@@ -10,6 +10,7 @@ mod docs;
 mod examples;
 mod guest;
 mod links;
+mod mesa;
 mod repository;
 mod rules;
 mod trust;
@@ -42,6 +43,7 @@ enum Task {
     Examples(examples::Examples),
     Install(dist::Install),
     Links(links::Links),
+    Mesa(mesa::Mesa),
     Packages(dist::packages::Packages),
     Mutants(trust::Mutants),
     Mutation(trust::Mutation),
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Task::Install(install) => install.execute(),
         Task::Packages(packages) => packages.execute(),
         Task::Links(links) => links.execute(),
+        Task::Mesa(mesa) => mesa.execute(),
         Task::Mutants(mutants) => mutants.execute(),
         Task::Mutation(mutation) => mutation.execute(),
         Task::Faults(faults) => faults.execute(),

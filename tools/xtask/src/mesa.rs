@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask mesa`: Mesa's OpenCL with panfrost for x86-64, built once into the cache.
+
+use std::{
+    env, fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    thread,
+};
+
+use clap::Args;
+use gpureplay_task::output;
+
+use crate::{
+    error::{Error, Result},
+    repository::root,
+};
+
+/// The recipe; the folder is named by its hash.
+const RECIPE: &str = "tools/mesa/build.sh";
+/// What tells an OpenCL loader of the runtime: the last file to be written.
+const RUNTIME: &str = "icd/rusticl.icd";
+/// Lines of the log that an error shows.
+const TAIL: usize = 25;
+
+/// Build Mesa's OpenCL with panfrost for x86-64, once, for `gpureplay node`
+///
+/// From Debian's source package with Debian's compilers, in a Debian root of its own that goes when it is done.
+#[derive(Args)]
+#[command(
+    after_help = "Needs root, mmdebstrap, and a Debian mirror in apt's configuration (or in GPUREPLAY_DEBIAN_MIRROR); 4 GB of disk while it\n\
+                        builds, 400 MB after. The result is mesa-HASH in ~/.cache/gpureplay (XDG_CACHE_HOME), and `mesa` beside it points there."
+)]
+pub(crate) struct Mesa {
+    /// Compilers that run at once [default: one per processor]
+    #[arg(short, long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Only say where it is, or would be; exit code 1 if it is not built
+    #[arg(long)]
+    path: bool,
+}
+
+impl Mesa {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        if !cfg!(target_arch = "x86_64") {
+            println!("Debian's mesa-opencl-icd has panfrost here: apt-get install mesa-opencl-icd");
+            return Ok(ExitCode::SUCCESS);
+        }
+        let cache = cache();
+        let recipe = root().join(RECIPE);
+        let text = fs::read(&recipe).map_err(Error::io("read", &recipe))?;
+        let folder = cache.join(format!("mesa-{:016x}", hash(&text)));
+        let built = folder.join(RUNTIME).exists();
+        if self.path {
+            println!("{}", folder.display());
+            return Ok(ExitCode::from(u8::from(!built)));
+        }
+        if !built {
+            if let Some(hindrance) = hindrance() {
+                return Err(Error::Missing {
+                    what: "what builds Mesa".into(),
+                    remedy: hindrance.into(),
+                });
+            }
+            self.build(&cache, &recipe, &folder)?;
+        }
+        point(&cache.join("mesa"), &folder)?;
+        println!("{}", folder.display());
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn build(&self, cache: &Path, recipe: &Path, folder: &Path) -> Result<()> {
+        fs::create_dir_all(cache).map_err(Error::io("create", cache))?;
+        // A build that is interrupted leaves no folder that looks whole.
+        let work = tempfile::Builder::new().prefix(".mesa-").tempdir_in(cache);
+        let work = work.map_err(Error::io("create a folder in", cache))?;
+        let sources = work.path().join("sources");
+        let out = work.path().join("out");
+        for new in [&sources, &out] {
+            fs::create_dir(new).map_err(Error::io("create", new))?;
+        }
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut mirror = Command::new(cargo);
+        mirror.current_dir(root());
+        mirror.args([
+            "run",
+            "--quiet",
+            "--package",
+            "gpureplay-guest",
+            "--",
+            "sources",
+        ]);
+        output(mirror.arg(&sources))?;
+
+        let all = || thread::available_parallelism().map_or(1, usize::from);
+        let jobs = self.jobs.unwrap_or_else(all).max(1);
+        let log = cache.join("mesa.log");
+        let file = fs::File::create(&log).map_err(Error::io("create", &log))?;
+        let errors = file.try_clone().map_err(Error::io("create", &log))?;
+        eprintln!(
+            "building Mesa, ten minutes on two processors; log: {}",
+            log.display()
+        );
+        let status = Command::new("bash")
+            .arg(recipe)
+            .env("OUT", &out)
+            .env("SOURCES", &sources)
+            .env("JOBS", jobs.to_string())
+            .env("LC_ALL", "C.UTF-8")
+            .stdin(Stdio::null())
+            .stdout(file)
+            .stderr(errors)
+            .status()
+            .map_err(|source| Error::Start {
+                program: "bash".into(),
+                source,
+            })?;
+        if !status.success() {
+            return Err(Error::Failed {
+                what: "building Mesa".into(),
+                status,
+                log: tail(&log),
+            });
+        }
+        let runtime = out.join(RUNTIME);
+        let library = folder.join("lib/libRusticlOpenCL.so.1");
+        let icd = out.join("icd");
+        fs::create_dir(&icd).map_err(Error::io("create", &icd))?;
+        fs::write(&runtime, format!("{}\n", library.display()))
+            .map_err(Error::io("write", &runtime))?;
+        match fs::rename(&out, folder) {
+            // Another one was quicker: its folder is as good.
+            Err(_) if folder.join(RUNTIME).exists() => Ok(()),
+            result => result.map_err(Error::io("create", folder)),
+        }
+    }
+}
+
+/// The project's folder of things that are built once.
+fn cache() -> PathBuf {
+    let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
+    let cache = env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty());
+    cache.map_or_else(home, PathBuf::from).join("gpureplay")
+}
+
+/// FNV-1a, which is the same in every release of the compiler.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Why it cannot be built here, and what to do.
+fn hindrance() -> Option<&'static str> {
+    let answer = |program: &str, argument: &str| output(Command::new(program).arg(argument)).ok();
+    if answer("id", "-u").is_none_or(|text| text.trim() != "0") {
+        return Some("a Debian root is made by root only");
+    }
+    answer("mmdebstrap", "--version")
+        .is_none()
+        .then_some("run `apt-get install mmdebstrap debian-archive-keyring` as root")
+}
+
+/// Lets a link point to a folder, in place of another one.
+fn point(link: &Path, folder: &Path) -> Result<()> {
+    if fs::read_link(link).is_ok_and(|to| to == folder) {
+        return Ok(());
+    }
+    let new = link.with_extension(std::process::id().to_string());
+    symlink(folder, &new).map_err(Error::io("create", &new))?;
+    fs::rename(&new, link).map_err(Error::io("create", link))
+}
+
+fn tail(log: &Path) -> String {
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(TAIL)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values of the function's authors.
+    #[test]
+    fn hashes_are_fnv() {
+        assert_eq!(hash(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(hash(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(hash(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn the_link_follows() {
+        let cache = tempfile::tempdir().unwrap();
+        let link = cache.path().join("mesa");
+        for name in ["mesa-1", "mesa-1", "mesa-2"] {
+            let folder = cache.path().join(name);
+            point(&link, &folder).unwrap();
+            assert_eq!(fs::read_link(&link).unwrap(), folder);
+        }
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1);
+    }
+}
