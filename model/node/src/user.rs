@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::IntoBytes;
 
 use crate::errno::{Errno, Result};
 
@@ -23,17 +23,20 @@ pub(crate) fn write(address: u64, from: &[u8]) -> Result<()> {
     copy(libc::SYS_process_vm_writev, address, bytes, from.len())
 }
 
-/// Reads an element of an array.
-pub(crate) fn element<T: FromBytes + IntoBytes>(array: u64, index: u32) -> Result<T> {
-    let mut value = T::new_zeroed();
-    read(place::<T>(array, index)?, value.as_mut_bytes())?;
-    Ok(value)
-}
-
-/// Where an element of an array is.
-pub(crate) fn place<T>(array: u64, index: u32) -> Result<u64> {
-    let offset = u64::from(index) * size_of::<T>() as u64;
-    array.checked_add(offset).ok_or(Errno::FAULT)
+/// Calls `step` with each number of an array, which is read in pieces: its length is the app's word.
+pub(crate) fn each(array: u64, count: u32, mut step: impl FnMut(u32) -> Result<()>) -> Result<()> {
+    let mut piece = [0u32; 256];
+    let mut done = 0;
+    while done < count {
+        let length = piece.len().min((count - done) as usize);
+        let offset = u64::from(done) * size_of::<u32>() as u64;
+        let address = array.checked_add(offset).ok_or(Errno::FAULT)?;
+        let part = &mut piece[..length];
+        read(address, part.as_mut_bytes())?;
+        part.iter().try_for_each(|number| step(*number))?;
+        done += length as u32;
+    }
+    Ok(())
 }
 
 /// Lets the kernel copy between this process and itself, which checks the app's address. `ours` is written only by a read.
@@ -89,13 +92,31 @@ mod tests {
     fn copies_and_refuses_what_is_not_mapped() {
         let mut mine = [1u32, 2, 3];
         let address = mine.as_mut_ptr().expose_provenance() as u64;
-        assert_eq!(element::<u32>(address, 2), Ok(3));
+        let mut one = [0; 4];
+        read(address + 8, &mut one).unwrap();
+        assert_eq!(u32::from_le_bytes(one), 3);
         write(address + 4, &7u32.to_le_bytes()).unwrap();
-        assert_eq!(element::<u32>(address, 1), Ok(7));
+        read(address + 4, &mut one).unwrap();
+        assert_eq!(u32::from_le_bytes(one), 7);
         for bad in [0, 8, u64::MAX, u64::MAX - 2, 1 << 63] {
             assert_eq!(read(bad, &mut [0; 4]), Err(Errno::FAULT), "{bad:#x}");
             assert_eq!(write(bad, &[0; 4]), Err(Errno::FAULT), "{bad:#x}");
         }
-        assert_eq!(element::<u64>(u64::MAX, 1), Err(Errno::FAULT));
+    }
+
+    #[test]
+    fn long_arrays_come_in_pieces() {
+        let numbers: Vec<u32> = (0..1000).collect();
+        let array = numbers.as_ptr().expose_provenance() as u64;
+        let mut seen = Vec::new();
+        let mut note = |number| {
+            seen.push(number);
+            Ok(())
+        };
+        each(array, 1000, &mut note).unwrap();
+        assert_eq!(seen, numbers);
+        assert_eq!(each(0, 0, |_| Err(Errno::INVALID)), Ok(()));
+        assert_eq!(each(array, 9, |_| Err(Errno::INVALID)), Err(Errno::INVALID));
+        assert_eq!(each(u64::MAX, u32::MAX, |_| Ok(())), Err(Errno::FAULT));
     }
 }

@@ -23,18 +23,14 @@ impl Call<'_> {
                 Some(sync.map_err(|_| Errno(libc::ENODEV))?)
             }
         };
-        for index in 0..argument.in_sync_count {
-            let handle = user::element(argument.in_syncs, index)?;
+        user::each(argument.in_syncs, argument.in_sync_count, |handle| {
             let sync = self.in_file(|file| file.sync(handle).cloned())?;
             // A sync object that nothing was submitted for. That others failed stops nobody.
-            if sync.fence().is_none() {
-                return Err(Errno::INVALID);
-            }
-        }
-        for index in 0..argument.handle_count {
-            let handle = user::element(argument.handles, index)?;
-            self.in_file(|file| file.object(handle).map(drop))?;
-        }
+            sync.fence().map(drop).ok_or(Errno::INVALID)
+        })?;
+        user::each(argument.handles, argument.handle_count, |handle| {
+            self.in_file(|file| file.object(handle).map(drop))
+        })?;
         let (mappings, space) = self.in_file(|file| Ok(file.mappings()))?;
         let submission = Submission {
             space,

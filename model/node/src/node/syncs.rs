@@ -126,11 +126,12 @@ impl Call<'_> {
         if count > MOST {
             return Err(Errno::NO_MEMORY);
         }
-        let sync = |index| {
-            let handle = user::element(handles, index)?;
-            self.in_file(|file| file.sync(handle).cloned())
-        };
-        (0..count).map(sync).collect()
+        let mut syncs = Vec::new();
+        user::each(handles, count, |handle| {
+            syncs.push(self.in_file(|file| file.sync(handle).cloned())?);
+            Ok(())
+        })?;
+        Ok(syncs)
     }
 }
 

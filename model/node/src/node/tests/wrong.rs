@@ -244,7 +244,7 @@ fn wrong_arguments_are_refused() {
         ),
         (
             Submit {
-                in_sync_count: u32::MAX,
+                in_sync_count: 4,
                 in_syncs: pending,
                 ..good
             },
