@@ -36,12 +36,13 @@ mkdir "$OUT/lib" "$OUT/libc"
 library=/build/out/src/gallium/targets/rusticl/libRusticlOpenCL.so.1.0.0
 strip --strip-unneeded -o "$OUT/lib/libRusticlOpenCL.so.1" "$root$library"
 # The C library and the compiler's go apart: a machine that has newer ones uses those.
-in_root ldd "$library" | awk '$3 ~ "^/" { print $3 } $1 ~ "^/" { print $1 }' | while read -r file; do
-	case ${file##*/} in
-	ld-linux-*|libc.so.*|libm.so.*|libdl.so.*|libpthread.so.*|librt.so.*|libstdc++.so.*|libgcc_s.so.*) folder=$OUT/libc ;;
-	*) folder=$OUT/lib ;;
-	esac
-	cp -L "$root$file" "$folder/"
+needed() { in_root ldd "$library" | awk '$3 ~ "^/" { print $3 }'; }
+{
+	in_root dpkg -L libc6 | grep -E '^/usr/lib/x86_64-linux-gnu/[^/]*\.so(\.[0-9]+)*$'
+	needed | grep -E '/(libstdc\+\+|libgcc_s)\.so'
+} | while read -r file; do cp -L "$root$file" "$OUT/libc/"; done
+needed | while read -r file; do
+	[ -e "$OUT/libc/${file##*/}" ] || cp -L "$root$file" "$OUT/lib/"
 done
 in_root getconf GNU_LIBC_VERSION | cut -d ' ' -f 2 > "$OUT/libc/version"
 # Clang looks for its headers beside itself.

@@ -11,6 +11,7 @@ mod examples;
 mod guest;
 mod links;
 mod mesa;
+mod node;
 mod repository;
 mod rules;
 mod trust;
@@ -44,6 +45,7 @@ enum Task {
     Install(dist::Install),
     Links(links::Links),
     Mesa(mesa::Mesa),
+    Node(node::Node),
     Packages(dist::packages::Packages),
     Mutants(trust::Mutants),
     Mutation(trust::Mutation),
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Task::Packages(packages) => packages.execute(),
         Task::Links(links) => links.execute(),
         Task::Mesa(mesa) => mesa.execute(),
+        Task::Node(node) => node.execute(),
         Task::Mutants(mutants) => mutants.execute(),
         Task::Mutation(mutation) => mutation.execute(),
         Task::Faults(faults) => faults.execute(),

@@ -20,7 +20,7 @@ use crate::{
 /// The recipe; the folder is named by its hash.
 const RECIPE: &str = "tools/mesa/build.sh";
 /// What tells an OpenCL loader of the runtime: the last file to be written.
-const RUNTIME: &str = "icd/rusticl.icd";
+pub(crate) const RUNTIME: &str = "icd/rusticl.icd";
 /// Lines of the log that an error shows.
 const TAIL: usize = 25;
 
@@ -66,7 +66,7 @@ impl Mesa {
             }
             self.build(&cache, &recipe, &folder)?;
         }
-        point(&cache.join("mesa"), &folder)?;
+        point(&link(), &folder)?;
         println!("{}", folder.display());
         Ok(ExitCode::SUCCESS)
     }
@@ -136,6 +136,11 @@ impl Mesa {
             result => result.map_err(Error::io("create", folder)),
         }
     }
+}
+
+/// What points to the folder that was built last.
+pub(crate) fn link() -> PathBuf {
+    cache().join("mesa")
 }
 
 /// The project's folder of things that are built once.
