@@ -13,7 +13,6 @@ const EXAMPLES: &str = "\
 Examples:
   gpureplay node -- clinfo
   gpureplay node --gpu g31 -- python3 app.py
-  gpureplay node -- gpureplay record --recorder user -- ./app     (record it, without a GPU)
 
 The app sees a render node of the panfrost driver, /dev/dri/renderD128, whose GPU is the model. It needs Mesa with panfrost: on Arm,
 Debian's mesa-opencl-icd; elsewhere what `cargo xtask mesa` builds. The exit code is the app's. Faults of the GPU are told on standard error.";
