@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mali_descriptors::page_table::PAGE_BYTES;
+use mali_facts::page_table::PAGE_BYTES;
 
 use crate::errno::{Errno, Result};
 use crate::machine::Mappings;

@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mali_memory::Mapped;
-use mali_model::{Gpu, Level, Log, Options, Profile};
-use mali_regs::{
+use mali_facts::registers::{
     AddressSpaceCommand, GpuCommand, JobCommand, JobStatus, TranslationTable, address_space, gpu,
     job, job_slot, mmu,
 };
+use mali_memory::Mapped;
+use mali_model::{Gpu, Level, Log, Options, Profile};
 
 use crate::errno::{Errno, Result};
 use crate::object::{Memory, Object};

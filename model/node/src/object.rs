@@ -4,7 +4,7 @@
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mali_descriptors::page_table::PAGE_BYTES;
+use mali_facts::page_table::PAGE_BYTES;
 use mali_memory::Mapped;
 
 use crate::descriptor::{self, Identity};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Page tables of one address space at a time, as panfrost makes them: Mali LPAE, blocks of 2 MiB where they fit.
 
-use mali_descriptors::page_table::{
+use mali_facts::page_table::{
     ENTRY_BYTES, Entry, EntryType, Format, LEVELS, PAGE_BYTES, entry_offset, shift,
 };
 use mali_memory::{Bus, Mapped};

@@ -7,7 +7,7 @@ use clap::{Arg, Command};
 /// The groups of commands, in the order of somebody's first day.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Replay", &["run", "bench", "diff"]),
-    ("Record", &["record", "compile", "tag", "import"]),
+    ("Record", &["record", "node", "compile", "tag", "import"]),
     ("Inspect", &["info", "jobs", "analyse", "disasm", "dump"]),
     ("Change", &["extract", "patch", "tune", "retarget", "link"]),
     ("Share", &["verify", "sign", "keygen", "pack", "unpack"]),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SUBMIT: checks as panfrost makes them, then the chain runs.
 
-use mali_regs::JobStatus;
+use mali_facts::registers::JobStatus;
 
 use crate::errno::{Errno, Result};
 use crate::machine::Submission;

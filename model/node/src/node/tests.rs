@@ -7,7 +7,7 @@ mod wrong;
 
 use std::os::fd::RawFd;
 
-use mali_descriptors::JobType;
+use mali_facts::JobType;
 use mali_memory::Bus;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 

@@ -59,7 +59,7 @@ const APART: [(&str, &[&str]); 3] = [
 
 /// Crates outside of `mali` that still name a register, a descriptor or an instruction of a Mali, or link it as their one family
 /// (firmware and size). The list only shrinks.
-const NAME_MALI: [&str; 16] = [
+const NAME_MALI: [&str; 17] = [
     "gpureplay",
     "gpureplay-bare",
     "gpureplay-compile",
@@ -68,6 +68,7 @@ const NAME_MALI: [&str; 16] = [
     "gpureplay-jobs",
     "gpureplay-library",
     "gpureplay-linux",
+    "gpureplay-node",
     "gpureplay-on-model",
     "gpureplay-own-analyser",
     "gpureplay-trace",
