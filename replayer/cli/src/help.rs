@@ -20,7 +20,10 @@ const RARE: [(&str, &[&str]); 6] = [
         "Trust",
         &["require_signature", "minimum_counter", "signature"],
     ),
-    ("The model", &["threads", "limit_work", "verbose"]),
+    (
+        "The model",
+        &["threads", "limit_work", "verbose", "mesa", "node_library"],
+    ),
     (
         "Testing",
         &[

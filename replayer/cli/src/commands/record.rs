@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 
 use clap::Args;
 use gpureplay_compile::{CompileError, TensorFile};
@@ -20,6 +20,7 @@ use crate::Result;
 use crate::commands::compile::{compare, read_trace};
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
+use crate::common::model_node::NodeOptions;
 use crate::common::new_recording::Product;
 use crate::common::recorder_choice::{self, Way};
 use crate::common::recording_choices::Choices;
@@ -33,8 +34,9 @@ Examples:
   gpureplay record --twice -- ./blur cat.ppm -- ./blur dog.ppm     (inputs are what differs; no file is named)
   gpureplay record --raw raw.trace -- ./gemm a.npy b.npy out.npy     (then elsewhere: gpureplay compile raw.trace …)
 
-Needs the recorder module and the patched GPU driver (see driver-patch/) with the right to open /dev/gpureplay, or the stock panfrost
-driver with the right to open its render node. The app runs unchanged; record one inference. If the app fails, its exit code is returned and nothing is written. OpenCL apps run with a layer
+Needs the stock panfrost driver and the right to open its render node; or the recorder module and the patched driver (driver-patch/);
+or no GPU: then the app runs on the model, with Mesa (`gpureplay node -h`). The app runs unchanged; record one inference. If it fails,
+its exit code is returned and nothing is written. OpenCL apps run with a layer
 that says in the trace which kernels they launch and what they write and read; without files, those are the tensors.";
 
 /// Record an app
@@ -61,9 +63,12 @@ pub(crate) struct Record {
     /// Run the app without the OpenCL layer
     #[arg(long)]
     no_layer: bool,
-    /// What records: the kernel module, or a library in the app. If not given, the first of them that this machine has
+    /// What records: the kernel module, or a library in the app. If not given, the first of them that this machine has; the model is
+    /// taken where there is no GPU
     #[arg(long, value_enum, value_name = "RECORDER")]
     recorder: Option<recorder_choice::Name>,
+    #[command(flatten)]
+    node: NodeOptions,
     /// The kernel module's device
     #[arg(long, value_name = "FILE", default_value = "/dev/gpureplay")]
     device: PathBuf,
@@ -101,16 +106,18 @@ impl Record {
             destinations.claim(raw)?;
         }
         let layer = self.layer()?;
+        let way = Way::choose(self.recorder, &self.device, &self.node)?;
+        let how = (&way, layer.as_deref());
         let mut trace = Trace::create(self.raw.as_deref(), "first")?;
-        self.run(app, layer.as_deref(), &trace)?;
+        self.run(app, how, &trace)?;
         if let Some(directory) = &directory {
             files.extend(self.choices.read_outputs()?);
             let mut product = match second {
-                [] => self.product(&trace, None, &files)?,
+                [] => self.product(&way, &trace, None, &files)?,
                 second => {
                     let other = Trace::create(None, "second")?;
-                    self.run(second, layer.as_deref(), &other)?;
-                    match self.product(&trace, Some(&other), &files) {
+                    self.run(second, how, &other)?;
+                    match self.product(&way, &trace, Some(&other), &files) {
                         // A first run that compiles kernels uses other memory than one that finds them compiled.
                         Err(Failure::Runs(_)) => {
                             terminal::note(
@@ -118,8 +125,8 @@ impl Record {
                             );
                             drop(trace);
                             trace = Trace::create(self.raw.as_deref(), "first")?;
-                            self.run(app, layer.as_deref(), &trace)?;
-                            self.product(&trace, Some(&other), &files)?
+                            self.run(app, how, &trace)?;
+                            self.product(&way, &trace, Some(&other), &files)?
                         }
                         product => product?,
                     }
@@ -135,6 +142,7 @@ impl Record {
     /// Compiles a trace, and checks it against a second one.
     fn product(
         &self,
+        way: &Way,
         trace: &Trace,
         other: Option<&Trace>,
         files: &[TensorFile],
@@ -142,8 +150,10 @@ impl Record {
         let capture = read_trace(&trace.path)?;
         let second = other.map(|other| read_trace(&other.path)).transpose()?;
         let command = self.command_line();
+        let mut choices = self.choices.clone();
+        choices.provenance.extend(way.provenance());
         let (mut product, capture, second) =
-            Product::build(capture, second, files, &self.choices, &command)?;
+            Product::build(capture, second, files, &choices, &command)?;
         if let (Some(second), Some(other)) = (&second, other) {
             let files = product.noted.second.clone();
             product.checked = Some(compare((&capture, second, &other.path), &product, &files)?);
@@ -191,12 +201,16 @@ impl Record {
     }
 
     /// Runs an app while its trace is written.
-    fn run(&self, app: &[String], layer: Option<&Path>, trace: &Trace) -> Result<()> {
+    fn run(
+        &self,
+        app: &[String],
+        (way, layer): (&Way, Option<&Path>),
+        trace: &Trace,
+    ) -> Result<()> {
         let kernel_log = KernelLog::open();
-        let way = Way::choose(self.recorder, &self.device)?;
-        let (status, submissions) = match &way {
-            Way::Kernel(device) => record(device, app, (&way, layer), &trace.path)?,
-            Way::User(_) => (start(app, (&way, layer), &trace.path)?, None),
+        let (status, submissions) = match way {
+            Way::Kernel(device) => record(device, app, (way, layer), &trace.path)?,
+            Way::User(_) | Way::Model(..) => (start(app, (way, layer), &trace.path)?, None),
         };
         if let Err(failure) = app_succeeded(app, status) {
             if self.keep && trace.destination.is_some() {
@@ -358,16 +372,12 @@ fn record(
 /// Runs the app to its end, recorded in this way and with this layer.
 fn start(app: &[String], (way, layer): (&Way, Option<&Path>), trace: &Path) -> Result<ExitStatus> {
     stage("running the app");
-    let (program, arguments) = app
-        .split_first()
-        .ok_or_else(|| Failure::Usage("which app?".into()))?;
-    let mut command = Command::new(program);
-    command.args(arguments);
     let trace = std::path::absolute(trace).unwrap_or_else(|_| trace.into());
-    way.prepare(&mut command, layer, &trace);
+    let mut command = way.command(app, layer, &trace)?;
     // The app inherits it: libraries sort buffers by host addresses, and two runs must do the same.
     let _ = personality::get().and_then(|old| personality::set(old | Persona::ADDR_NO_RANDOMIZE));
     let status = command.status();
+    let program = app.first().map_or("", String::as_str);
     status.map_err(|error| Failure::Usage(format!("{program}: {error}")))
 }
 

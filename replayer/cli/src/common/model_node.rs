@@ -24,19 +24,19 @@ const LOADER: &str = "ld-linux-x86-64.so.2";
 /// Options of the node.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NodeOptions {
-    /// The GPU: g31, g52, g71, g72, g76, or a board
-    #[arg(long, value_name = "GPU", default_value = "g52", value_parser = gpu_argument::gpu)]
+    /// The model's GPU: g31, g52, g71, g72, g76, or a board
+    #[arg(id = "node_gpu", long = "gpu", value_name = "GPU", default_value = "g52", value_parser = gpu_argument::gpu)]
     gpu: Gpu,
     /// Mesa with panfrost, as `cargo xtask mesa` makes it. If not given, ~/.cache/gpureplay/mesa; without that, the machine's
     #[arg(long, value_name = "DIR")]
     mesa: Option<PathBuf>,
     /// The node's library; if not given, libgpureplay_node.so beside this command or in ../lib
     #[arg(long, value_name = "FILE")]
-    library: Option<PathBuf>,
+    node_library: Option<PathBuf>,
 }
 
 /// What an app needs to see the model as its render node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelNode {
     gpu: String,
     library: PathBuf,
@@ -54,7 +54,7 @@ impl NodeOptions {
     }
 
     fn library(&self) -> Result<PathBuf> {
-        if let Some(library) = &self.library {
+        if let Some(library) = &self.node_library {
             let found = library.canonicalize();
             return found.map_err(|error| Failure::Input(format!("{}: {error}", shown(library))));
         }
@@ -64,7 +64,7 @@ impl NodeOptions {
         let found = places.iter().find_map(|place| place.canonicalize().ok());
         found.ok_or_else(|| {
             Failure::Input(format!(
-                "{LIBRARY}: not found in {} or ../lib; build it (cargo build --release -p gpureplay-node), or name it with --library",
+                "{LIBRARY}: not found in {} or ../lib; build it (cargo build --release -p gpureplay-node), or name it with --node-library",
                 shown(beside)
             ))
         })
@@ -100,6 +100,11 @@ impl NodeOptions {
 }
 
 impl ModelNode {
+    /// The GPU, as it was named.
+    pub(crate) fn gpu(&self) -> &str {
+        &self.gpu
+    }
+
     /// The app as it is to be started.
     pub(crate) fn command(&self, app: &[String]) -> Result<Command> {
         let (program, arguments) = app
@@ -231,6 +236,18 @@ fn interpreted(file: &Path) -> Result<Vec<OsString>> {
 }
 
 #[cfg(test)]
+impl NodeOptions {
+    /// Options with which there is no node, because a folder holds no Mesa.
+    pub(crate) fn without_mesa(folder: &Path) -> Self {
+        Self {
+            gpu: gpu_argument::gpu("g52").expect("a GPU"),
+            mesa: Some(folder.into()),
+            node_library: Some(folder.into()),
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -274,7 +291,7 @@ mod tests {
         let options = NodeOptions {
             gpu: gpu_argument::gpu("g52").unwrap(),
             mesa: Some(folder.path().into()),
-            library: None,
+            node_library: None,
         };
         let text = options.mesa().unwrap_err().to_string();
         assert!(

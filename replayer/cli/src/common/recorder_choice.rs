@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which recorder watches an app: the kernel's, or the library in the app on a stock driver.
+//! Which recorder watches an app: the kernel's, or the library in the app, on a stock driver or on the model.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -14,6 +14,8 @@ use nix::unistd::{AccessFlags, access};
 
 use crate::Result;
 use crate::common::failure::Failure;
+use crate::common::model_node::{ModelNode, NodeOptions};
+use crate::common::recording_choices::Pair;
 
 /// File name of the library that records in the app.
 const LIBRARY: &str = "libgpureplay_recorder.so";
@@ -27,6 +29,8 @@ pub(crate) enum Name {
     Kernel,
     /// Library in the app, on the stock panfrost driver; needs no root
     User,
+    /// Library in the app, on the model's render node; needs no GPU
+    Model,
 }
 
 /// How an app is recorded.
@@ -36,12 +40,14 @@ pub(crate) enum Way {
     Kernel(PathBuf),
     /// By this library in the app.
     User(PathBuf),
+    /// By this library in the app, whose render node is the model.
+    Model(PathBuf, ModelNode),
 }
 
 impl Way {
     /// The way that was asked for, or the best one that this machine has.
-    pub(crate) fn choose(asked: Option<Name>, device: &Path) -> Result<Self> {
-        Self::among(asked, device, Path::new(NODES), &places())
+    pub(crate) fn choose(asked: Option<Name>, device: &Path, node: &NodeOptions) -> Result<Self> {
+        Self::among(asked, device, Path::new(NODES), &places(), node)
     }
 
     fn among(
@@ -49,6 +55,7 @@ impl Way {
         device: &Path,
         nodes: &Path,
         libraries: &[PathBuf],
+        node: &NodeOptions,
     ) -> Result<Self> {
         let library = || {
             let found = libraries.iter().find_map(|place| place.canonicalize().ok());
@@ -63,20 +70,41 @@ impl Way {
         match asked {
             Some(Name::Kernel) => Ok(Self::Kernel(device.to_path_buf())),
             Some(Name::User) => library().map(Self::User),
+            Some(Name::Model) => Ok(Self::Model(library()?, node.node()?)),
             None if access(device, AccessFlags::R_OK).is_ok() => {
                 Ok(Self::Kernel(device.to_path_buf()))
             }
             None if has_panfrost(nodes) => library().map(Self::User),
-            None => Err(Failure::Device(format!(
-                "nothing to record with: {} is not there or not readable (--recorder kernel: insmod gpureplay_recorder.ko and the patched driver, \
-                 driver-patch/build makes both), and no render node is panfrost's (--recorder user: load the stock driver, modprobe panfrost)",
-                shown(device)
-            ))),
+            None => match library().and_then(|library| Ok(Self::Model(library, node.node()?))) {
+                Ok(way) => Ok(way),
+                Err(failure) => Err(Failure::Device(format!(
+                    "nothing to record with: {} is not there or not readable (--recorder kernel: insmod gpureplay_recorder.ko and the \
+                     patched driver, driver-patch/build makes both); no render node is panfrost's (--recorder user: load the stock \
+                     driver, modprobe panfrost); and the model cannot take its place (--recorder model): {failure}",
+                    shown(device)
+                ))),
+            },
         }
     }
 
-    /// Prepares an app to be recorded into a trace, with an OpenCL layer.
-    pub(crate) fn prepare(&self, command: &mut Command, layer: Option<&Path>, trace: &Path) {
+    /// An app that is recorded into a trace when it is started, with an OpenCL layer.
+    pub(crate) fn command(
+        &self,
+        app: &[String],
+        layer: Option<&Path>,
+        trace: &Path,
+    ) -> Result<Command> {
+        let (program, arguments) = app
+            .split_first()
+            .ok_or_else(|| Failure::Usage("which app?".into()))?;
+        let mut command = match self {
+            Self::Model(_, node) => node.command(app)?,
+            Self::Kernel(_) | Self::User(_) => {
+                let mut command = Command::new(program);
+                command.args(arguments);
+                command
+            }
+        };
         if let Some(layer) = layer {
             // An ICD loader loads layers from the first to the last; this one is nearest to the runtime.
             let before = std::env::var_os("OPENCL_LAYERS");
@@ -88,13 +116,33 @@ impl Way {
             }
             Self::Kernel(_) => {}
             // Above the other libraries: one of them may take the driver's place.
-            Self::User(library) => {
-                let others = std::env::var_os("LD_PRELOAD");
+            Self::User(library) | Self::Model(library, _) => {
+                let others = of(&command, "LD_PRELOAD").or_else(|| std::env::var_os("LD_PRELOAD"));
                 command.env("LD_PRELOAD", joined(Some(library.into()), others));
                 command.env("GPUREPLAY_TRACE", trace);
             }
         }
+        Ok(command)
     }
+}
+
+impl Way {
+    /// What the driver does not say of where a recording comes from.
+    pub(crate) fn provenance(&self) -> Option<Pair<String>> {
+        match self {
+            Self::Kernel(_) | Self::User(_) => None,
+            Self::Model(_, node) => Some(Pair {
+                key: "recorded_on".into(),
+                value: format!("the model of {}, without a GPU", node.gpu()),
+            }),
+        }
+    }
+}
+
+/// What a variable will be in a program that is started.
+fn of(command: &Command, variable: &str) -> Option<OsString> {
+    let mut set = command.get_envs();
+    set.find_map(|(name, value)| Some(value.filter(|_| name == variable)?.to_owned()))
 }
 
 /// Two lists of files as one.
@@ -180,7 +228,11 @@ mod tests {
         fs::write(&library, "").unwrap();
         let libraries = [folder.path().join("elsewhere"), library.clone()];
         let user = Way::User(library.canonicalize().unwrap());
-        let way = |asked, device: &Path, nodes: &Path| Way::among(asked, device, nodes, &libraries);
+        // No Mesa there: the model cannot be the node.
+        let node = NodeOptions::without_mesa(folder.path());
+        let way = |asked, device: &Path, nodes: &Path| {
+            Way::among(asked, device, nodes, &libraries, &node)
+        };
         let kernel = Way::Kernel("/dev/null".into());
         assert_eq!(way(None, Path::new("/dev/null"), &panfrost), Ok(kernel));
         assert_eq!(way(None, &none, &panfrost), Ok(user.clone()));
@@ -189,10 +241,10 @@ mod tests {
             Ok(user)
         );
         let text = way(None, &none, &none).unwrap_err().to_string();
-        for way in ["--recorder kernel", "--recorder user"] {
+        for way in ["--recorder kernel", "--recorder user", "--recorder model"] {
             assert!(text.contains(way), "{text}");
         }
-        let missing = Way::among(Some(Name::User), &none, &panfrost, &libraries[..1]);
+        let missing = Way::among(Some(Name::User), &none, &panfrost, &libraries[..1], &node);
         assert!(missing.unwrap_err().to_string().contains(LIBRARY));
     }
 
