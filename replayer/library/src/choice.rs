@@ -11,6 +11,8 @@ use gpureplay_linux::{Board, Mode};
 pub enum Choice {
     /// The GPU model; of the GPU that was recorded unless a name is given.
     Model(Option<String>),
+    /// The kernel's own panfrost driver.
+    Panfrost,
     /// The nano driver.
     Nano(Mode),
     /// Registers through /dev/mem.
@@ -41,6 +43,11 @@ pub const KINDS: &[Kind] = &[
         text: "model:GPU",
         what: "the GPU model of that GPU, for example model:g76",
         choose: |gpu| Ok(Choice::Model(Some(gpu.to_owned()))),
+    },
+    Kind {
+        text: "panfrost",
+        what: "the kernel's own driver, as any user of the group render",
+        choose: |_| Ok(Choice::Panfrost),
     },
     Kind {
         text: "nano",
@@ -129,6 +136,7 @@ mod tests {
         let parsed = |text: &str| text.parse::<Choice>();
         assert_eq!(parsed("model"), Ok(Choice::Model(None)));
         assert_eq!(parsed("model:g52"), Ok(Choice::Model(Some("g52".into()))));
+        assert_eq!(parsed("panfrost"), Ok(Choice::Panfrost));
         assert_eq!(parsed("nano"), Ok(Choice::Nano(Mode::Guarded)));
         assert_eq!(parsed("nano:shared"), Ok(Choice::Nano(Mode::Shared)));
         assert_eq!(parsed("devmem"), Ok(Choice::DevMem(None)));
@@ -143,6 +151,7 @@ mod tests {
             "nano:other",
             "nano:direct",
             "nano:",
+            "panfrost:",
             "gpu",
             "devmem2",
             "optee:",

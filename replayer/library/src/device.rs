@@ -9,7 +9,7 @@ use std::time::Duration;
 pub use gpureplay_core::UsedUp;
 use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
-use gpureplay_linux::{DevMem, Nano, nano};
+use gpureplay_linux::{DevMem, Nano, Panfrost, nano, panfrost};
 use mali_drive::middleware::{FaultKind, Faulty};
 use mali_facts::registers::GpuId;
 use mali_facts::registers::gpu::GPU_ID;
@@ -34,6 +34,7 @@ pub struct Device {
 enum Body {
     Model(Model),
     Nano(Nano),
+    Panfrost(Panfrost),
     DevMem(DevMem),
     Other(Box<dyn Gpu + Send>),
     Disturbed(Box<Faulty<Device>>),
@@ -82,8 +83,12 @@ impl Device {
     ) -> Result<Self, Error> {
         let name = match choice {
             Choice::Model(name) => name,
-            Choice::Nano(_) | Choice::DevMem(_) if observer.is_some() => {
+            Choice::Panfrost | Choice::Nano(_) | Choice::DevMem(_) if observer.is_some() => {
                 return Err(Error::NoModel("only the model can trace jobs".into()));
+            }
+            Choice::Panfrost => {
+                let driver = Panfrost::open(&panfrost::find(Path::new("/"))?)?;
+                return Ok(Self::real(Body::Panfrost(driver), "panfrost"));
             }
             Choice::Nano(mode) => {
                 let nano = Nano::open(Path::new(nano::PATH), *mode)?;
@@ -125,7 +130,7 @@ impl Device {
         match &mut self.body {
             Body::Model(gpu) => gpu.renew_work(),
             Body::Disturbed(gpu) => gpu.get_mut().begin_run(),
-            Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => {}
+            Body::Nano(_) | Body::Panfrost(_) | Body::DevMem(_) | Body::Other(_) => {}
         }
     }
 
@@ -134,6 +139,7 @@ impl Device {
         match &self.body {
             Body::Model(gpu) => gpu.get_ref(),
             Body::Nano(gpu) => gpu,
+            Body::Panfrost(gpu) => gpu,
             Body::DevMem(gpu) => gpu,
             Body::Other(gpu) => gpu.as_ref(),
             Body::Disturbed(gpu) => gpu.as_ref(),
@@ -145,6 +151,7 @@ impl Device {
         match &mut self.body {
             Body::Model(gpu) => gpu.get_mut(),
             Body::Nano(gpu) => gpu,
+            Body::Panfrost(gpu) => gpu,
             Body::DevMem(gpu) => gpu,
             Body::Other(gpu) => gpu.as_mut(),
             Body::Disturbed(gpu) => gpu.as_mut(),
@@ -156,6 +163,7 @@ impl Device {
         match self.body {
             Body::Model(gpu) => gpu.into_inner(),
             Body::Nano(gpu) => Box::new(gpu),
+            Body::Panfrost(gpu) => Box::new(gpu),
             Body::DevMem(gpu) => Box::new(gpu),
             Body::Other(gpu) => gpu,
             Body::Disturbed(gpu) => gpu,
@@ -192,6 +200,18 @@ impl Device {
         Ok(())
     }
 
+    /// Whether what this device decides by itself lets it replay a recording; which GPU it is does not matter here.
+    ///
+    /// # Errors
+    /// What stands against it.
+    pub fn check_fit(&self, recording: &Recording<'_>) -> Result<(), panfrost::Misfit> {
+        match &self.body {
+            Body::Panfrost(_) => panfrost::fits(recording),
+            Body::Disturbed(faulty) => faulty.get_ref().check_fit(recording),
+            Body::Model(_) | Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => Ok(()),
+        }
+    }
+
     /// Says that the GPU of a device of the caller's own writes to pages of this very process.
     #[must_use]
     pub fn that_writes_to_process(mut self) -> Self {
@@ -205,7 +225,7 @@ impl Device {
         match &self.body {
             Body::DevMem(_) => true,
             Body::Disturbed(faulty) => faulty.get_ref().writes_to_process(),
-            Body::Model(_) | Body::Nano(_) | Body::Other(_) => self.in_process,
+            Body::Model(_) | Body::Nano(_) | Body::Panfrost(_) | Body::Other(_) => self.in_process,
         }
     }
 
@@ -243,6 +263,7 @@ impl Device {
         match &self.body {
             Body::Model(gpu) => Some(gpu.working()),
             Body::Nano(gpu) => Some(gpu.working()),
+            Body::Panfrost(gpu) => Some(gpu.working()),
             Body::DevMem(gpu) => Some(gpu.working()),
             Body::Other(_) => None,
             Body::Disturbed(gpu) => gpu.get_ref().working(),
@@ -254,7 +275,7 @@ impl Device {
         match &self.body {
             Body::Model(_) => true,
             Body::Disturbed(gpu) => gpu.get_ref().is_model(),
-            Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => false,
+            Body::Nano(_) | Body::Panfrost(_) | Body::DevMem(_) | Body::Other(_) => false,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use gpureplay_core::{ReplayError, Violation};
 use gpureplay_format::ParseError;
 use gpureplay_linux::OpenError;
+use gpureplay_linux::panfrost::Misfit;
 
 use gpureplay_host::shown;
 
@@ -224,6 +225,14 @@ pub enum Error {
     /// The model cannot be used for this recording, or not on this machine.
     #[error("{0}")]
     NoDevice(String),
+    /// The device decides by itself what the recording asks for otherwise.
+    #[error("{}: panfrost cannot replay it: {misfit}", shown(path))]
+    Misfit {
+        /// The recording.
+        path: PathBuf,
+        /// What stands against it.
+        misfit: Misfit,
+    },
     /// The replay failed. The GPU was reset.
     #[error("{}: {text}", shown(path))]
     Replay {
@@ -291,7 +300,9 @@ impl Error {
             | Self::Hash { .. } => Class::Input,
             Self::Secure { error, .. } => secure(error),
             Self::SecureWorld(_) => Class::Usage,
-            Self::Unusable(_) | Self::NoDevice(_) | Self::Replay { .. } => Class::Device,
+            Self::Unusable(_) | Self::NoDevice(_) | Self::Misfit { .. } | Self::Replay { .. } => {
+                Class::Device
+            }
             Self::Write { .. } => Class::Output,
         }
     }

@@ -30,6 +30,7 @@
 pub mod bindings;
 mod choice;
 mod counters;
+mod default_device;
 pub mod device;
 mod digest;
 mod error;

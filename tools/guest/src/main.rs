@@ -27,7 +27,7 @@ use gpureplay_task::error;
 use build::{Build, cc::Cc, dtb::Dtb, mirror::Sources, static_command::Static};
 use compile_kernel::CompileKernel;
 use conformance::{operators::Operators, piglit::Piglit};
-use devices::Devices;
+use devices::{Devices, panfrost::Panfrost};
 use firmware::Firmware;
 use foreign::Foreign;
 use kbase::Kbase;
@@ -61,6 +61,7 @@ enum Command {
     RecordingTimes(RecordingTimes),
     Test(Test),
     Devices(Devices),
+    Panfrost(Panfrost),
     BenchStartup(BenchStartup),
     Static(Static),
     Dtb(Dtb),
@@ -89,6 +90,7 @@ impl Command {
             Command::RecordingTimes(command) => command.execute(),
             Command::Test(command) => command.execute(),
             Command::Devices(command) => command.execute(),
+            Command::Panfrost(command) => command.execute(),
             Command::BenchStartup(command) => command.execute(),
             Command::Static(command) => command.execute(),
             Command::Dtb(command) => command.execute(),

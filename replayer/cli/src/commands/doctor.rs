@@ -20,7 +20,7 @@ Examples:
   gpureplay doctor --json
   gpureplay doctor --board hikey960      what this board needs, and whether the device tree agrees
 
-Ends with 0 when a replay with --device nano or --device optee can start, with 1 when something stands in the way of both.";
+Ends with 0 when a replay with --device panfrost, nano or optee can start, with 1 when something stands in the way of all three.";
 
 /// Check this machine
 ///
@@ -85,14 +85,22 @@ impl Doctor {
                 }
             }
         }
-        let others = [&machine::DEV_MEM_ONLY[..], &[secure_world::SUBJECT]].concat();
+        let others = [
+            &machine::DEV_MEM_ONLY[..],
+            &[secure_world::SUBJECT, machine::PANFROST],
+        ]
+        .concat();
         let replays_here = findings
             .iter()
             .all(|finding| finding.good || others.contains(&finding.subject));
-        Ok(if replays_here || replays_there {
-            Outcome::Done
-        } else {
-            Outcome::Mismatch
-        })
+        let by_panfrost =
+            |finding: &machine::Finding| finding.subject == machine::PANFROST && finding.good;
+        Ok(
+            if replays_here || replays_there || findings.iter().any(by_panfrost) {
+                Outcome::Done
+            } else {
+                Outcome::Mismatch
+            },
+        )
     }
 }

@@ -138,6 +138,8 @@ impl Run {
         if let (None, Some(seal)) = (trust.key, recording.files().seal()) {
             terminal::note(format!("{}: {seal}", shown(&self.recording)));
         }
+        let watches = self.watch.given() || self.trace_lines.is_some();
+        self.on.choose(&recording, watches || self.model.given());
         if self.states.repeat.is_some() {
             return self.execute_repeatedly(&recording);
         }
@@ -150,9 +152,9 @@ impl Run {
             false => recording,
         };
         let files = recording.files();
-        let mut watch = JobWatch::new(&self.watch, lines, &recording, &self.on.device)?;
+        let mut watch = JobWatch::new(&self.watch, lines, &recording, self.on.device())?;
         // Signals wait from before the device is opened until it is closed.
-        let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let (mut session, inputs) = self.session(&recording, self.model, watch.as_ref())?;
         let classes = self.classes.read()?;
         let layers = recording.layers();
@@ -259,7 +261,7 @@ impl Run {
     /// Runs many times, each from what the run before left.
     fn execute_repeatedly(&self, recording: &Recording) -> Result {
         let runs = self.states.repeat.unwrap_or(1);
-        let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let (mut session, inputs) = self.session(recording, self.model, None)?;
         let output_files = named(
             &self.outputs,
@@ -298,7 +300,7 @@ impl Run {
                     .into(),
             ));
         }
-        let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let sessions = self.sessions(recording);
         let model = self
             .model
@@ -331,7 +333,7 @@ impl Run {
     fn sessions(&self, recording: &Recording) -> usize {
         let mut states = recording.tensors().iter();
         let states = states.any(|tensor| tensor.kind == TensorKind::State);
-        if states || !matches!(self.on.device, Choice::Model(_)) {
+        if states || !matches!(self.on.device(), Choice::Model(_)) {
             return 1;
         }
         let regions = recording.verified().recording().regions().iter();
@@ -349,7 +351,7 @@ impl Run {
         model: ModelOptions,
         watch: Option<&JobWatch>,
     ) -> Result<(Session, BTreeMap<String, PathBuf>)> {
-        let mut session = match self.on.device {
+        let mut session = match self.on.device() {
             Choice::Optee if self.inject.is_some() || watch.is_some() => {
                 return Err(Failure::Usage(
                     "--device optee: nothing disturbs or watches the GPU inside of the secure world; leave --inject, --trace, \
@@ -430,7 +432,7 @@ impl Run {
     ) -> Result<Session> {
         let observer = watch.and_then(JobWatch::observer);
         let id = recording.verified().recording().gpu_id();
-        let mut device = Device::open_observed(&self.on.device, id, model.into(), observer)?;
+        let mut device = Device::open_observed(self.on.device(), id, model.into(), observer)?;
         let recording = recording.for_device(&mut device)?;
         let device = match self.inject {
             Some(inject) => device.with_fault(inject.0),

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The option that says what to replay on.
 
+use std::sync::OnceLock;
+
 use clap::Args;
+use gpureplay_library::Recording;
 use gpureplay_library::device::Choice;
 
 /// What to replay on.
@@ -11,9 +14,31 @@ pub(crate) struct DeviceOption {
         short,
         long,
         value_name = "DEVICE",
-        default_value = "model",
-        help = format!("What to replay on: {}", Choice::names()),
-        long_help = format!("What to replay on:\n{}", Choice::explained()),
+        help = format!("What to replay on: {} [default: panfrost if it can, else model]", Choice::names()),
+        long_help = format!(
+            "What to replay on:\n{}\n[default: panfrost where it drives the GPU that was recorded and fits the recording, else model]",
+            Choice::explained()
+        ),
     )]
-    pub(crate) device: Choice,
+    device: Option<Choice>,
+    /// What was chosen where the option is not given.
+    #[arg(skip)]
+    chosen: OnceLock<Choice>,
+}
+
+impl DeviceOption {
+    /// Chooses a device for a recording, unless one is named; the model if what is asked for needs it.
+    pub(crate) fn choose(&self, recording: &Recording, needs_model: bool) {
+        self.chosen.get_or_init(|| match needs_model {
+            true => Choice::Model(None),
+            false => Choice::for_recording(recording),
+        });
+    }
+
+    /// The device that is named, or the one that was chosen.
+    pub(crate) fn device(&self) -> &Choice {
+        const MODEL: &Choice = &Choice::Model(None);
+        let named = self.device.as_ref();
+        named.or_else(|| self.chosen.get()).unwrap_or(MODEL)
+    }
 }

@@ -136,7 +136,7 @@ impl From<Error> for Failure {
             Error::Unbound { name, .. } => text += &format!("; add --input {name}=FILE.npy"),
             Error::Crossing { .. } => text += " (--recorded-values)",
             Error::Unusable(_) => text += "; `gpureplay doctor` shows what this machine offers",
-            Error::NoDevice(_) => text += "; --device names another one",
+            Error::NoDevice(_) | Error::Misfit { .. } => text += "; --device names another one",
             Error::NoModel(_) => text += "; see --device",
             Error::Secure { .. } if error.class() == Class::Device => {
                 text += " (`gpureplay doctor` shows what this machine offers)";

@@ -15,6 +15,19 @@ pub enum OpenError {
         /// The device node.
         path: PathBuf,
     },
+    /// No GPU is driven by panfrost.
+    #[error(
+        "no render node in /dev/dri belongs to the driver panfrost: load it (sudo modprobe panfrost), or give the GPU back to it; --device model needs no GPU"
+    )]
+    NoPanfrost,
+    /// A render node belongs to another driver.
+    #[error("{path}: its driver is {found}, expected panfrost 1.1 or a newer 1.x")]
+    OtherDriver {
+        /// The render node.
+        path: PathBuf,
+        /// Name and version of the driver.
+        found: String,
+    },
     /// Somebody else has the device open.
     #[error("{path}: another process has the GPU; end it, or share: --device nano:shared in both")]
     Busy {

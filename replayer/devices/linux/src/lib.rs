@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linux devices for the replay engine.
 //!
-//! [`nano::Nano`] drives the GPU through the nano driver (`nano-driver/` of this project), [`devmem::DevMem`] through
-//! /dev/mem where no module can be loaded. [`board`] knows boards, [`machine`] finds the GPU in the device tree and says what stands in the way.
+//! [`panfrost::Panfrost`] gives work to the kernel's own driver, which keeps the GPU. [`nano::Nano`] drives the GPU through the nano driver
+//! (`nano-driver/` of this project), [`devmem::DevMem`] through /dev/mem where no module can be loaded. [`board`] knows boards, [`machine`] finds the GPU in the device tree and says what stands in the way.
 //!
 //! All unsafe code of the replayer on Linux lives in this crate: `ioctl`, `mmap`, and access to mapped memory.
 
@@ -18,6 +18,7 @@ mod mappings;
 pub mod nano;
 mod nano_abi;
 mod own_tables;
+pub mod panfrost;
 mod pin;
 mod way_in;
 
@@ -25,3 +26,4 @@ pub use board::Board;
 pub use devmem::DevMem;
 pub use error::OpenError;
 pub use nano::{Mode, Nano};
+pub use panfrost::Panfrost;

@@ -4,12 +4,19 @@
 use std::fs;
 use std::path::Path;
 
+use gpureplay_core::Gpu;
+use mali_regs::GpuId;
+use mali_regs::gpu::GPU_ID;
+
 use crate::board::Board;
 pub use crate::device_tree::{GpuNode, find_gpu, find_gpu_of};
 use crate::devmem;
 use crate::error::OpenError;
 use crate::nano;
+use crate::panfrost::{self, Panfrost};
 
+/// Subject of the finding that concerns `--device panfrost` only.
+pub const PANFROST: &str = "panfrost";
 const DEV_MEM: &str = "/dev/mem";
 
 const PINNED_PAGES: &str = "pinned pages";
@@ -33,7 +40,10 @@ pub struct Finding {
 pub fn doctor(root: &Path, board: Option<&Board>) -> Vec<Finding> {
     let known = board.cloned().or_else(|| Board::of_machine(root));
     let gpu = find_gpu(&root.join("sys"));
-    let mut findings = vec![gpu_node(gpu.as_ref(), known.as_ref())];
+    let mut findings = vec![
+        gpu_node(gpu.as_ref(), known.as_ref()),
+        render_node(root, gpu.as_ref().ok()),
+    ];
     if let Some(board) = &known {
         findings.push(agreement(gpu.as_ref().ok(), board));
     }
@@ -106,6 +116,46 @@ fn gpu_node(gpu: std::result::Result<&GpuNode, &OpenError>, board: Option<&Board
             SUBJECT,
             error.to_string(),
             "boot with the board's own device tree; its gpu node must not be disabled",
+        ),
+    }
+}
+
+/// Whether the kernel's own driver takes work from this user.
+fn render_node(root: &Path, gpu: Option<&GpuNode>) -> Finding {
+    let opened = panfrost::find(root).and_then(|path| Ok((Panfrost::open(&path)?, path)));
+    let device = gpu
+        .filter(|node| node.driver.as_deref() != Some("panfrost"))
+        .map(|node| node.device.as_str());
+    match (opened, device) {
+        (Ok((mut driver, path)), _) => good(
+            PANFROST,
+            format!(
+                "{} takes work for {}: gpureplay run RECORDING --device panfrost",
+                path.display(),
+                GpuId(driver.read32(GPU_ID))
+            ),
+        ),
+        (Err(OpenError::NoPanfrost), Some(device)) => bad(
+            PANFROST,
+            "does not drive the GPU",
+            format!(
+                "modprobe panfrost; echo {device} > /sys/bus/platform/devices/{device}/driver/unbind; echo panfrost > /sys/bus/platform/devices/{device}/driver_override; echo {device} > /sys/bus/platform/drivers_probe"
+            ),
+        ),
+        (Err(OpenError::NoPanfrost), None) => bad(
+            PANFROST,
+            "no render node in /dev/dri is its",
+            "modprobe panfrost, on a kernel that has it (CONFIG_DRM_PANFROST)",
+        ),
+        (Err(OpenError::Permission { path, cure }), _) => bad(
+            PANFROST,
+            format!("{}: permission denied", path.display()),
+            cure,
+        ),
+        (Err(error), _) => bad(
+            PANFROST,
+            error.to_string(),
+            "see the kernel's log: dmesg | grep panfrost",
         ),
     }
 }
@@ -186,7 +236,7 @@ fn driver(node: &GpuNode, loaded: bool) -> Finding {
         Some("gpureplay-nano") => (true, "gpureplay-nano".to_owned(), None),
         Some(other) => (
             false,
-            other.to_owned(),
+            format!("{other}; --device nano needs it for itself"),
             Some(format!(
                 "{load}echo {device} > /sys/bus/platform/drivers/{other}/unbind; {bind}"
             )),
@@ -323,7 +373,7 @@ mod tests {
         assert!(cure.contains("0xe82c0000"), "{cure}");
         // /dev/mem refuses a GPU that does not snoop.
         assert!(!cure.contains("devmem"), "{cure}");
-        assert!(findings[1].found.contains("not yet run on silicon"));
+        assert!(findings[2].found.contains("not yet run on silicon"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How somebody whom the mode of the nano driver's device keeps out gets in.
+//! How somebody whom the mode of a driver's device keeps out gets in.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,18 +10,34 @@ use nix::unistd::{Gid, Group};
 /// A group with this bit in the mode may open the device for reading and writing.
 const GROUP_MAY: u32 = 0o060;
 
-/// What lets the caller open the device at `path`: to join its group, if the mode admits that.
+/// What lets the caller open a render node.
+pub(crate) fn to_render_node(path: &Path) -> String {
+    by_group(path).unwrap_or_else(|| {
+        format!(
+            "let the group render in (sudo chgrp render {0}; sudo chmod 660 {0}) and join it, or run as root",
+            path.display()
+        )
+    })
+}
+
+/// What lets the caller open the nano driver's device at `path`.
 pub(crate) fn way_in(path: &Path) -> String {
+    by_group(path).unwrap_or_else(|| {
+        "let the group render in with nano-driver/60-gpureplay-nano.rules and join it, or run as root".into()
+    })
+}
+
+/// To join the group of the device, if the mode admits that.
+fn by_group(path: &Path) -> Option<String> {
     let state = fs::metadata(path).ok();
     let admitted = state.filter(|state| state.mode() & GROUP_MAY == GROUP_MAY && state.gid() != 0);
     let group =
         admitted.and_then(|state| Group::from_gid(Gid::from_raw(state.gid())).ok().flatten());
-    match group {
-        Some(Group { name, .. }) => format!(
+    group.map(|Group { name, .. }| {
+        format!(
             "join the group {name} and log in again: sudo usermod -aG {name} $USER; or run as root"
-        ),
-        None => "let the group render in with nano-driver/60-gpureplay-nano.rules and join it, or run as root".into(),
-    }
+        )
+    })
 }
 
 #[cfg(test)]

@@ -175,6 +175,13 @@ impl Session {
             return self.load_in_secure_world();
         }
         let bytes = self.bytes();
+        if let State::Idle(timed) = &self.state {
+            let fit = timed.device.check_fit(shared.verified().recording());
+            fit.map_err(|misfit| Error::Misfit {
+                path: shared.files().path.clone(),
+                misfit,
+            })?;
+        }
         let State::Idle(mut device) = std::mem::replace(&mut self.state, State::Lost) else {
             return Err(Error::NoDevice(
                 "the session's device was lost in a panic; open another session".into(),

@@ -5,6 +5,7 @@ pub(crate) mod cache;
 pub(crate) mod cc;
 pub(crate) mod dtb;
 mod host;
+pub(crate) mod kernel;
 pub(crate) mod mirror;
 pub(crate) mod payload;
 pub(crate) mod static_command;

@@ -139,7 +139,14 @@ pub(crate) fn static_command(folder: &Folder) -> Result<PathBuf> {
     Ok(folder.payload().join("bin/gpureplay"))
 }
 
-/// The programs that test the nano driver: a replay that is repeated, and a client that means harm.
+/// The `gpureplay` command and the programs that test devices.
+pub(crate) fn replayer(folder: &Folder) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    command(folder)?;
+    device_tests(folder)
+}
+
+/// The programs that test devices: a replay that is repeated, and a client of the nano driver that means harm.
 fn device_tests(folder: &Folder) -> Result<()> {
     let to = folder.payload().join("nano");
     let example = ["-p", "gpureplay-linux", "--example", "device_test"];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `guest devices`: replays on the nano driver and /dev/mem in the guest, kills, a hostile client, turns, and panfrost again.
 
+pub(crate) mod panfrost;
+
 use std::{
     fs,
     path::{Path, PathBuf},

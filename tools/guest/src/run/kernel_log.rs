@@ -49,6 +49,19 @@ const KERNEL_FAULTS: [&str; 15] = [
     "pagealloc: ",
 ];
 
+/// Texts of [`GPU_FAULTS`] that say what one job did, and how the driver ended it.
+const JOB_FAULTS: [&str; 4] = [
+    "js fault",
+    "gpu sched timeout",
+    "Unhandled Page fault",
+    "exception type",
+];
+
+/// Whether the line reports what one job did wrong.
+pub(crate) fn is_of_job(line: &str) -> bool {
+    JOB_FAULTS.iter().any(|text| line.contains(text))
+}
+
 /// Whether the line reports a fault of the GPU, of its driver, or of the kernel.
 pub(crate) fn is_fault(line: &str) -> bool {
     let ours = ["panfrost", "gpu@", ".gpu", "gpureplay", "drm"]

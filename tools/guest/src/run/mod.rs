@@ -3,7 +3,7 @@
 
 pub(crate) mod board;
 pub(crate) mod driver;
-mod kernel_log;
+pub(crate) mod kernel_log;
 pub(crate) mod machine;
 pub(crate) mod secure_log;
 pub(crate) mod session;

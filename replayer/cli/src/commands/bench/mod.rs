@@ -128,9 +128,11 @@ impl Bench {
             true => recording.apart()?,
             false => recording,
         };
+        self.on
+            .choose(&recording, self.watch.given() || self.model.given());
         let files = recording.files();
         let loading = Loading::measure(&files.file())?;
-        let mut watch = JobWatch::new(&self.watch, None, &recording, &self.on.device)?;
+        let mut watch = JobWatch::new(&self.watch, None, &recording, self.on.device())?;
         if let Some(watch) = &watch {
             watch.claim(&mut destinations)?;
         }
@@ -140,10 +142,10 @@ impl Bench {
             ));
         }
         // Signals wait from before the device is opened until it is closed.
-        let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let id = recording.verified().recording().gpu_id();
         let observer = watch.as_ref().and_then(JobWatch::observer);
-        let mut device = Device::open_observed(&self.on.device, id, self.model.into(), observer)?;
+        let mut device = Device::open_observed(self.on.device(), id, self.model.into(), observer)?;
         let mut session = Session::on(recording.for_device(&mut device)?, device);
         bind_or_take_case(&self.inputs, &mut session)?;
         let Measured {

@@ -9,13 +9,15 @@
 //!     device_test pages
 //!     device_test moves
 //!     device_test zeroes
+//!     device_test hostile saxpy-g52/recording.gpr TWIST x=x.npy y=y.npy out=out.npy
 //!
-//! Devices: nano, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
+//! Devices: panfrost, nano, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
 //! `running` when the recording is open; 0 runs are endless. Ends with 1 at the first output that differs. `memory` holds that
 //! many MiB on the nano driver at once; `pages` prints how many pages are in use. `moves` makes the kernel move pages in all ways
 //! that it has, and compares what becomes of locked memory and of the pages that `devmem` gives to the GPU. `zeroes` reads pages of
-//! the nano driver that nobody has written to.
+//! the nano driver that nobody has written to. `hostile` makes a chain wrong behind the verifier's back, on panfrost.
 
+mod hostile;
 mod moves;
 
 use std::collections::BTreeMap;
@@ -26,7 +28,7 @@ use std::time::Instant;
 
 use gpureplay_core::{Gpu, Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::{Access, PAGE_SIZE, Recording, TensorKind};
-use gpureplay_linux::{DevMem, Mode, Nano, nano};
+use gpureplay_linux::{DevMem, Mode, Nano, Panfrost, nano, panfrost};
 use mali_drive::verify;
 
 /// Values by tensor index.
@@ -59,17 +61,17 @@ fn main() -> ExitCode {
 }
 
 fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
-    let (path, device, runs, files) = match arguments {
+    let (path, device, how, files) = match arguments {
         [command] if command == "pages" => {
             return Ok(nano::state(Path::new(nano::PATH))?.pages.to_string());
         }
         [command] if command == "moves" => return moves::test(),
         [command] if command == "zeroes" => return zeroes(),
         [command, mib] if command == "memory" => return memory(mib.parse()?),
+        [command, path, twist, files @ ..] if command == "hostile" => (path, command, twist, files),
         [path, device, runs, files @ ..] => (path, device, runs, files),
         _ => return Err("usage: device_test RECORDING DEVICE RUNS NAME=FILE.npy...".into()),
     };
-    let runs: u32 = runs.parse()?;
     let bytes = std::fs::read(path)?;
     let recording = Recording::parse(&bytes).map_err(|error| format!("{path}: {error:?}"))?;
     let verified =
@@ -94,7 +96,18 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
             values.given.insert(index, contents);
         }
     }
+    if device == "hostile" {
+        return hostile::test(verified, &mut values, &expected, how.parse()?);
+    }
+    let runs: u32 = how.parse()?;
     let mode = match device.as_str() {
+        "panfrost" => {
+            let mut gpu = Panfrost::open(&panfrost::find(Path::new("/"))?)?;
+            let submits = replay(&mut gpu, verified, &mut values, &expected, runs)?;
+            return Ok(format!(
+                "{path} on {device}: {runs} runs agree, {submits} submissions each"
+            ));
+        }
         "nano" => Mode::Guarded,
         "nano:shared" => Mode::Shared,
         "devmem" => {

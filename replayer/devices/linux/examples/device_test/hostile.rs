@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Chains that no verifier has seen, on panfrost: each must end as an error, and the next replay in the same process must be right.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::Path;
+use std::str::FromStr;
+
+use gpureplay_core::mali::Verified;
+use gpureplay_core::{Chain, DeviceError, Gpu, Options, Session, Workspace, Wrapper};
+use gpureplay_format::{Access, PAGE_SIZE, Recording};
+use gpureplay_linux::{Panfrost, panfrost};
+use mali_descriptors::Invocation;
+use mali_descriptors::job::INVOCATION;
+
+use crate::{Values, replay};
+
+/// Offset of the type in a job's header, and a type that there is not.
+const TYPE: (u64, u8) = (16, 0xfe);
+/// Offset of the next job's address in a job's header.
+const NEXT: u64 = 24;
+/// An address that nothing is mapped at, and one that the driver does not give.
+const NOWHERE: u64 = 0x7000_0000;
+const BEYOND: u64 = 0x1_0000_0000;
+/// Work groups of a job that takes far longer than the driver lets it.
+const ENDLESS: u32 = 0xffff;
+/// Bits of the shifts in the second word of an invocation.
+const SHIFTS: u32 = (1 << 28) - 1;
+
+/// What is made wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Twist {
+    /// The job's type.
+    Type,
+    /// The chain leads to itself.
+    Loop,
+    /// The chain leads out of memory.
+    Outside,
+    /// Pointers to data, into nothing.
+    Pointer,
+    /// The same above the driver's addresses.
+    Above,
+    /// Pointers to code, to data.
+    Code,
+    /// Far more work.
+    Long,
+}
+
+impl FromStr for Twist {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "type" => Self::Type,
+            "loop" => Self::Loop,
+            "outside" => Self::Outside,
+            "pointer" => Self::Pointer,
+            "above" => Self::Above,
+            "code" => Self::Code,
+            "long" => Self::Long,
+            _ => return Err(format!("no twist {text}")),
+        })
+    }
+}
+
+/// Panfrost, whose next chain is made wrong.
+struct Twisted<'a> {
+    gpu: Panfrost,
+    recording: &'a Recording<'a>,
+    twist: Option<Twist>,
+}
+
+impl Wrapper for Twisted<'_> {
+    type Inner = Panfrost;
+
+    fn inner(&mut self) -> &mut Panfrost {
+        &mut self.gpu
+    }
+
+    fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
+        if let Some(twist) = self.twist.take() {
+            self.make_wrong(twist, chain.head)?;
+        }
+        self.gpu.before_chain(chain)
+    }
+}
+
+impl Twisted<'_> {
+    fn make_wrong(&mut self, twist: Twist, head: u64) -> Result<(), DeviceError> {
+        let regions = self.recording.regions().iter();
+        let is_code = |access: u8| Access(access).contains(Access::EXECUTE);
+        let all = regions.map(|region| (region.va.get()..region.end(), is_code(region.access)));
+        let (code, data): (Vec<_>, Vec<_>) = all.partition(|(_, is_code)| *is_code);
+        let holds = |list: &[(std::ops::Range<u64>, bool)], va| {
+            list.iter().any(|(range, _)| range.contains(&va))
+        };
+        match twist {
+            Twist::Type => self.gpu.write_memory(head + TYPE.0, &[TYPE.1]),
+            Twist::Loop => self.gpu.write_memory(head + NEXT, &head.to_le_bytes()),
+            Twist::Outside => self.gpu.write_memory(head + NEXT, &NOWHERE.to_le_bytes()),
+            Twist::Long => {
+                let mut old = [0; Invocation::SIZE];
+                self.gpu.read_memory(head + INVOCATION, &mut old)?;
+                let old = Invocation::from_bytes(&old);
+                let dimensions = old.dimensions();
+                let new = dimensions
+                    .and_then(|(size, [x, ..])| Invocation::pack(size, [x, ENDLESS, 1]))
+                    .ok_or(DeviceError::NotMapped(head))?;
+                let [sizes, shifts] = new.words;
+                // What is above the shifts says how groups are split.
+                let shifts = shifts | old.words[1] & !SHIFTS;
+                self.gpu
+                    .write_memory(head + INVOCATION, &sizes.to_le_bytes())?;
+                self.gpu
+                    .write_memory(head + INVOCATION + 4, &shifts.to_le_bytes())
+            }
+            // The job itself must be found.
+            Twist::Pointer => self.replace(|va| {
+                (holds(&data, va) && va.abs_diff(head) > u64::from(PAGE_SIZE)).then_some(NOWHERE)
+            }),
+            Twist::Above => self.replace(|va| {
+                (holds(&data, va) && va.abs_diff(head) > u64::from(PAGE_SIZE)).then_some(BEYOND)
+            }),
+            Twist::Code => self.replace(|va| holds(&code, va).then_some(head)),
+        }
+    }
+
+    /// Puts other addresses where memory has words that are addresses.
+    fn replace(&mut self, other: impl Fn(u64) -> Option<u64>) -> Result<(), DeviceError> {
+        // Some pointers have flags in their low and high bits.
+        const ADDRESS: u64 = 0xffff_ffff_ff00;
+        let (mut page, mut changed) = ([0; PAGE_SIZE as usize], 0);
+        for region in self.recording.regions() {
+            for va in (region.va.get()..region.end()).step_by(PAGE_SIZE as usize) {
+                self.gpu.read_memory(va, &mut page)?;
+                for (at, word) in (va..).step_by(8).zip(page.as_chunks::<8>().0) {
+                    let word = u64::from_le_bytes(*word);
+                    if let Some(new) = other(word & ADDRESS) {
+                        let new = new | word & !ADDRESS;
+                        self.gpu.write_memory(at, &new.to_le_bytes())?;
+                        changed += 1;
+                    }
+                }
+            }
+        }
+        match changed {
+            0 => Err(DeviceError::NotMapped(0)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Replays with one wrong chain, then without.
+pub(crate) fn test(
+    verified: Verified<'_>,
+    values: &mut Values,
+    expected: &BTreeMap<u32, Vec<u8>>,
+    twist: Twist,
+) -> Result<String, Box<dyn Error>> {
+    let mut gpu = Twisted {
+        gpu: Panfrost::open(&panfrost::find(Path::new("/"))?)?,
+        recording: verified.recording(),
+        twist: Some(twist),
+    };
+    let mut workspace = Box::new(Workspace::new());
+    let mut session = Session::new(&mut gpu, verified, &mut workspace, Options::default());
+    let error = match session.run(values) {
+        Ok(()) => return Err(format!("{twist:?}: no error").into()),
+        Err(error) => error,
+    };
+    if session.submits() != 1 {
+        return Err(format!("{twist:?}: nothing was submitted: {error:?}").into());
+    }
+    drop(session);
+    replay(&mut gpu, verified, values, expected, 1)?;
+    Ok(format!("{twist:?}: {:?}, then right", error.kind))
+}

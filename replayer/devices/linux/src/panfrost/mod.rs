@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's own panfrost driver as a device for the replay engine: no module, no root, and other programs go on using the GPU.
+//!
+//! The driver has the registers. It powers the GPU up, gives a file an address space, runs chains and resets the GPU when one fails. So this
+//! device puts objects where the recording has memory ([`placement`]), submits chains, and looks how they ended.
+//!
+//! Headers of jobs decide: Linux 6.1 reports success for a chain that faulted. All headers of a chain are cleared before it starts, whichever
+//! the recording makes ready.
+
+mod abi;
+mod fit;
+mod identity;
+mod node;
+mod placement;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Submission};
+use gpureplay_format::Access;
+use mali_descriptors::job::WRITTEN_BACK;
+use mali_descriptors::{ChainEnd, Memory, follow};
+use mali_regs::JobStatus;
+
+pub use fit::{Misfit, fits};
+pub use node::find;
+pub use placement::Unplaceable;
+
+use crate::chains::Chains;
+use crate::error::OpenError;
+use crate::mapped::Mapped;
+use crate::mappings::Mappings;
+use identity::Identity;
+use node::{Ended, Node};
+use placement::Range;
+
+/// How long the driver lets a chain run, in microseconds (`JOB_TIMEOUT_MS` of `panfrost_job.c`).
+pub const LIMIT_US: u32 = 500_000;
+/// How long a chain may wait for those of other programs, each of which the driver ends after [`LIMIT_US`].
+const QUEUE: Duration = Duration::from_secs(10);
+
+/// [`DeviceError::Refused`] has this number when an object is not where the driver's rule says; its address was taken, or the rule has changed.
+pub const MISPLACED: i32 = -1;
+/// The same when the recording does not fit: see [`fits`], which says why.
+pub const UNFIT: i32 = -2;
+/// The same when a chain does not end, or leaves the recording's memory. Hardware would run it until it is reset.
+pub const ENDLESS: i32 = -3;
+
+/// What a number of [`DeviceError::Refused`] means, if this device gives it.
+pub fn refusal(code: i32) -> Option<&'static str> {
+    match code {
+        MISPLACED => Some(
+            "panfrost put memory at another address than it should; please report the kernel's version",
+        ),
+        UNFIT => Some("panfrost cannot give the recording what it needs"),
+        ENDLESS => Some(
+            "a job chain returns to one of its jobs, or has one outside of the recording's memory; the recording is wrong",
+        ),
+        _ => None,
+    }
+}
+
+/// A GPU behind panfrost. Dropping it frees all memory and ends what still runs.
+#[derive(Debug)]
+pub struct Panfrost {
+    path: PathBuf,
+    identity: Identity,
+    wanted: Vec<Range>,
+    loaded: Option<Loaded>,
+    chains: Chains,
+    start: Instant,
+}
+
+/// Memory in place.
+#[derive(Debug)]
+struct Loaded {
+    mappings: Mappings,
+    objects: Vec<u32>,
+    /// A file of its own for each recording that is loaded: objects that a job has just used keep their addresses for a while.
+    node: Node,
+}
+
+/// A job and what its header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Job {
+    address: u64,
+    status: u32,
+    fault_address: u64,
+}
+
+impl Panfrost {
+    /// Opens a render node.
+    ///
+    /// # Errors
+    /// It is missing or forbidden, or another driver has it.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let node = Node::open(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            identity: Identity::read(|number| node.parameter(number)),
+            wanted: Vec::new(),
+            loaded: None,
+            chains: Chains::default(),
+            start: Instant::now(),
+        })
+    }
+
+    /// Job chains that have ended so far.
+    pub fn chains(&self) -> u64 {
+        self.chains.ended
+    }
+
+    /// Time from the submission of each chain to its end, all together; waits for other programs are part of it.
+    pub fn working(&self) -> Duration {
+        self.chains.working
+    }
+
+    fn mappings(&self, va: u64) -> Result<&Mappings, DeviceError> {
+        let loaded = self.loaded.as_ref();
+        loaded
+            .map(|loaded| &loaded.mappings)
+            .ok_or(DeviceError::NotMapped(va))
+    }
+}
+
+fn refused(errno: nix::Error) -> DeviceError {
+    match errno {
+        nix::Error::ENOMEM => DeviceError::OutOfMemory,
+        other => DeviceError::Refused(other as i32),
+    }
+}
+
+impl Loaded {
+    /// Puts memory in place, in an address space of its own.
+    fn new(path: &Path, ranges: &[Range]) -> Result<Self, DeviceError> {
+        let steps = placement::plan(ranges).map_err(|_| DeviceError::Refused(UNFIT))?;
+        let node = Node::open(path).map_err(|error| match error {
+            OpenError::Io { error, .. } => DeviceError::Refused(error.raw_os_error().unwrap_or(0)),
+            _ => DeviceError::Refused(nix::libc::ENODEV),
+        })?;
+        let (mut placed, mut fillers) = (Vec::new(), Vec::new());
+        for step in &steps {
+            let bytes = u32::try_from(step.bytes).map_err(|_| DeviceError::Refused(UNFIT))?;
+            let (handle, va) = node.create(bytes, step.flags).map_err(refused)?;
+            if va != step.va {
+                return Err(DeviceError::Refused(MISPLACED));
+            }
+            match step.filler {
+                true => fillers.push(handle),
+                false => placed.push((handle, step)),
+            }
+        }
+        // What is not the recording's must fault.
+        for filler in fillers {
+            node.close(filler).map_err(refused)?;
+        }
+        let mut mappings = Mappings::default();
+        for (handle, step) in &placed {
+            let offset = node.map_offset(*handle).map_err(refused)?;
+            let length = usize::try_from(step.bytes).map_err(|_| DeviceError::OutOfMemory)?;
+            let memory = Mapped::new(node.file(), offset, length).map_err(|error| {
+                refused(nix::Error::from_raw(error.raw_os_error().unwrap_or(0)))
+            })?;
+            mappings.insert(step.va, memory);
+        }
+        Ok(Self {
+            mappings,
+            objects: placed.iter().map(|(handle, _)| *handle).collect(),
+            node,
+        })
+    }
+
+    /// The jobs of a chain, as their headers are now.
+    fn jobs(&self, head: u64) -> Result<Vec<Job>, DeviceError> {
+        let chain = follow(self, head);
+        if chain.end != ChainEnd::Complete {
+            return Err(DeviceError::Refused(ENDLESS));
+        }
+        let jobs = chain.jobs(self).map(|job| Job {
+            address: job.address,
+            status: job.header.exception_status() as u32,
+            fault_address: job.header.fault_pointer(),
+        });
+        Ok(jobs.collect())
+    }
+
+    /// Runs a chain and waits for its end.
+    fn run(&self, work: &Submission<'_>) -> Result<(), ErrorKind> {
+        let (slot, head) = (work.queue(), work.head());
+        let requirements = match slot {
+            0 => abi::FRAGMENT,
+            1 => 0,
+            _ => return Err(ErrorKind::NoSuchSlot(slot)),
+        };
+        let before = self.jobs(head)?;
+        for job in &before {
+            let cleared = [0; WRITTEN_BACK as usize];
+            self.mappings.write(job.address, &cleared, |_, _| Ok(()))?;
+        }
+        let time = Duration::from_micros(work.timeout_us().into()) + QUEUE;
+        let submitted = self.node.submit(head, &self.objects, requirements);
+        submitted.map_err(refused)?;
+        let ended = self.node.wait(time).map_err(refused)?;
+        let after = self.jobs(head)?;
+        let done = |job: &&Job| JobStatus(job.status) == JobStatus::DONE;
+        let addresses = |jobs: &[Job]| jobs.iter().map(|job| job.address).collect::<Vec<_>>();
+        if addresses(&before) != addresses(&after) {
+            return Err(DeviceError::Refused(ENDLESS).into());
+        }
+        let left = after.iter().find(|job| !done(job));
+        let Some(job) = left.or(after.last()) else {
+            return Err(DeviceError::Refused(ENDLESS).into());
+        };
+        let tail = job.address;
+        let status = job.status;
+        let timeout = |timeout_us| ErrorKind::JobTimeout {
+            slot,
+            status,
+            tail,
+            timeout_us,
+        };
+        match (ended, left) {
+            (Ended::Well, None) => Ok(()),
+            (Ended::Well, Some(_)) => Err(ErrorKind::JobNotDone {
+                header: tail,
+                status,
+            }),
+            (Ended::Runs, _) => Err(timeout(time.as_micros().try_into().unwrap_or(u32::MAX))),
+            (Ended::Cancelled, Some(_)) if was_interrupted(status) => Err(timeout(LIMIT_US)),
+            (Ended::Cancelled | Ended::Failed, _) => Err(ErrorKind::JobFault {
+                slot,
+                status,
+                tail,
+                fault_address: job.fault_address,
+            }),
+        }
+    }
+}
+
+/// Whether a job was taken off the GPU before it ended, by no fault of its own.
+fn was_interrupted(status: u32) -> bool {
+    [0, 3, 4].contains(&(status & 0xff))
+}
+
+impl Memory for Loaded {
+    fn read(&self, va: u64, to: &mut [u8]) -> bool {
+        self.mappings.read(va, to, |_, _| Ok(())).is_ok()
+    }
+}
+
+impl Gpu for Panfrost {
+    fn read32(&mut self, register: u32) -> u32 {
+        self.identity.register(register)
+    }
+
+    fn write32(&mut self, _: u32, _: u32) {}
+
+    fn wait_irq(&mut self, _: Lines, _: u32) -> Lines {
+        Lines::NONE
+    }
+
+    fn now_us(&mut self) -> u64 {
+        self.start.elapsed().as_micros() as u64
+    }
+
+    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
+        self.wanted.push(fit::range(va, pages, access));
+        Ok(())
+    }
+
+    fn activate(&mut self) -> Result<u8, DeviceError> {
+        Ok(0)
+    }
+
+    /// The driver makes its own, for this GPU; the verifier lets nothing else pass.
+    fn apply(&mut self, _: u32, _: u32) -> Option<Result<(), ErrorKind>> {
+        Some(Ok(()))
+    }
+
+    fn start(&mut self, unused_cores: u32) -> Option<Result<(), ErrorKind>> {
+        if unused_cores != 0 {
+            return Some(Err(DeviceError::Refused(UNFIT).into()));
+        }
+        if self.loaded.is_none() {
+            match Loaded::new(&self.path, &self.wanted) {
+                Ok(loaded) => self.loaded = Some(loaded),
+                Err(error) => return Some(Err(error.into())),
+            }
+        }
+        Some(Ok(()))
+    }
+
+    fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
+        Some(match &self.loaded {
+            Some(loaded) => loaded.run(work),
+            None => Err(DeviceError::NotMapped(work.head()).into()),
+        })
+    }
+
+    /// The GPU is the driver's to reset. What may still run ends with its file, which [`Gpu::release`] closes.
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn release(&mut self) {
+        self.wanted.clear();
+        self.loaded = None;
+    }
+
+    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.mappings(va)?.write(va, bytes, |_, _| Ok(()))
+    }
+
+    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.mappings(va)?.read(va, bytes, |_, _| Ok(()))
+    }
+
+    fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
+        self.chains.start();
+        Ok(())
+    }
+
+    fn after_chain(&mut self, _: &Chain, result: Result<(), ErrorKind>) {
+        self.chains.end(result.is_ok());
+    }
+}

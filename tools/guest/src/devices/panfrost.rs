@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest panfrost`: replays through the kernel's own driver, as an ordinary user: all recordings, states, kills, wrong chains, neighbours.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use clap::Args;
+use gpureplay_task::measured::{self, Table};
+use serde_json::json;
+
+use crate::{
+    build::{kernel, payload, step::logged},
+    error::{Error, Result},
+    folder::{Folder, copy_dir, create_dir},
+    run::board::Board,
+    run::driver::Driver,
+    run::kernel_log,
+    run::session::{self, End, Options},
+};
+
+/// What the guest runs.
+const SCRIPT: &str = include_str!("panfrost.sh");
+/// Steps of a recording that goes on from state to state.
+const STEPS: u32 = 10;
+
+/// Replays through the kernel's own panfrost driver in the guest, as a user of the group render.
+///
+/// Every output and every state is compared with what the model gives on the host, bit for bit, for each case of each recording.
+/// Processes are killed at random moments; chains are made wrong behind the verifier's back; an OpenCL program runs beside replays.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  cargo xtask guest panfrost\n  \
+                        cargo xtask guest panfrost --kernel old\n  \
+                        cargo xtask guest panfrost --non-coherent --runs 1 --kills 0 --apps 0")]
+pub(crate) struct Panfrost {
+    /// Debian's kernel: of the release before (old), of the release (stock), of backports (new).
+    #[arg(long, value_name = "WHICH", default_value = "stock", value_parser = ["old", "stock", "new"])]
+    pub(crate) kernel: String,
+    /// Runs of each case of each recording.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) runs: u32,
+    /// Recordings, by the beginnings of their names; all if none is named.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) recording: Vec<String>,
+    /// Processes that are killed while they load or replay.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) kills: u32,
+    /// Times that each wrong chain is submitted.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) wrong: u32,
+    /// Runs of an OpenCL program beside two that replay.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) apps: u32,
+    /// Caches that are not coherent with the GPU.
+    #[arg(long)]
+    pub(crate) non_coherent: bool,
+    /// Seed of moments.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u32,
+    /// Keep what was found in measurements/panfrost.json.
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Use the programs in target/guest/opt and target/debug as they are.
+    #[arg(long)]
+    pub(crate) no_build: bool,
+}
+
+impl Panfrost {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        folder.require_built()?;
+        if !self.no_build {
+            payload::prepare(&folder, Driver::Stock)?;
+            payload::build_host_command(&folder)?;
+        }
+        Ok(match self.test(&folder, true)? {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(reason) => {
+                eprintln!("{reason}");
+                ExitCode::FAILURE
+            }
+        })
+    }
+
+    /// What failed, if something did.
+    pub(crate) fn test(
+        &self,
+        folder: &Folder,
+        stream: bool,
+    ) -> Result<std::result::Result<(), String>> {
+        if !self.no_build {
+            payload::replayer(folder)?;
+        }
+        let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        let cases = self.expect(folder, share.path())?;
+        let (guest, driver) = match self.kernel.as_str() {
+            "stock" => (folder.clone(), Driver::Stock),
+            which => (kernel::other(folder, which)?, Driver::None),
+        };
+        let counts = [self.runs, self.kills, self.wrong, self.apps];
+        let options = Options {
+            driver,
+            share: Some(share.path().to_path_buf()),
+            // Generous: a machine that does other things as well.
+            timeout: Duration::from_secs(u64::from(
+                600 + 10 * (counts.iter().sum::<u32>() + self.runs * cases),
+            )),
+            environment: [
+                ("RUNS", self.runs),
+                ("KILLS", self.kills),
+                ("WRONG", self.wrong),
+                ("APPS", self.apps),
+                ("SEED", self.seed),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_string()))
+            .to_vec(),
+            stream,
+            board: Board {
+                non_coherent: self.non_coherent,
+                ..Board::default()
+            },
+            ..Options::default()
+        };
+        let command = ["bash", "-c", SCRIPT].map(String::from);
+        let outcome = session::run(&guest, &options, Some(&command))?;
+        let said = String::from_utf8_lossy(&outcome.stdout);
+        let logs = outcome.logs.display();
+        // Wrong chains fault, and nothing else does.
+        let faults = outcome.faults.iter();
+        let mut unexpected = faults.filter(|line| self.wrong == 0 || !kernel_log::is_of_job(line));
+        Ok(if outcome.end != End::Exit(0) {
+            let last = said.lines().next_back().unwrap_or_default();
+            Err(format!("{:?} after `{last}`, logs: {logs}", outcome.end))
+        } else if let Some(fault) = unexpected.next() {
+            Err(format!("{fault}, logs: {logs}"))
+        } else if said.ends_with("PANFROST AGREES\n") {
+            if self.write {
+                measured::keep("panfrost", &[self.summary(&said)])?;
+            }
+            Ok(())
+        } else {
+            Err(format!("ended early, logs: {logs}"))
+        })
+    }
+
+    /// The lines that count.
+    fn summary(&self, said: &str) -> Table {
+        let mut table = Table::new("`cargo xtask guest panfrost`", "Result");
+        for line in said.lines().filter_map(|line| line.strip_prefix("# ")) {
+            table.row(json!([line]));
+        }
+        table
+    }
+
+    /// Copies recordings, and what the model answers to each case of each. A line of `cases` is a number, a recording and the words of a run, in
+    /// which @ stands for the folder of results. How many there are.
+    fn expect(&self, folder: &Folder, share: &Path) -> Result<u32> {
+        let all = folder.repository.join("recordings");
+        let entries = fs::read_dir(&all).map_err(Error::io("read", &all))?;
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+            .filter(|name| all.join(name).join("manifest.toml").is_file())
+            .filter(|name| {
+                let mut wanted = self.recording.iter();
+                self.recording.is_empty() || wanted.any(|it| name.starts_with(it.as_str()))
+            })
+            .collect();
+        names.sort();
+        let (mut lines, mut count) = (String::new(), 0);
+        for name in &names {
+            copy_dir(&all.join(name), &share.join("recordings").join(name))?;
+            for words in cases(&all.join(name))? {
+                let results = share.join("by-model").join(count.to_string());
+                create_dir(&results)?;
+                let mut replay = Command::new(payload::host_command(folder));
+                replay
+                    .current_dir(&folder.repository)
+                    .args(["run", "--device", "model"])
+                    .arg(format!("recordings/{name}"))
+                    .args(
+                        words
+                            .iter()
+                            .map(|word| word.replace('@', &results.to_string_lossy())),
+                    );
+                let log = folder.local.join("log").join(format!("model-{name}.log"));
+                logged(&mut replay, "replay on the model", &log)?;
+                let _ = writeln!(lines, "{count} {name} {}", words.join(" "));
+                count += 1;
+            }
+        }
+        let path = share.join("cases");
+        fs::write(&path, lines).map_err(Error::io("write", path))?;
+        Ok(count)
+    }
+}
+
+/// The words of a run for each case of a recording's manifest; a recording with states makes some steps.
+fn cases(recording: &Path) -> Result<Vec<Vec<String>>> {
+    let path = recording.join("manifest.toml");
+    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let manifest: toml::Table = text
+        .parse()
+        .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
+    let name = recording.file_name().unwrap_or_default().to_string_lossy();
+    let cases = manifest.get("case").and_then(toml::Value::as_array);
+    let files = |case: &toml::Value, key: &str| -> Vec<(String, PathBuf)> {
+        let table = case.get(key).and_then(toml::Value::as_table);
+        let files = table.into_iter().flatten();
+        files
+            .filter_map(|(name, file)| Some((name.clone(), PathBuf::from(file.as_str()?))))
+            .collect()
+    };
+    let words = |case: &toml::Value| {
+        let mut words = Vec::new();
+        for (input, file) in files(case, "inputs") {
+            words.push("--input".into());
+            words.push(format!("{input}=recordings/{name}/{}", file.display()));
+        }
+        for (output, _) in files(case, "expected") {
+            words.push("--output".into());
+            words.push(format!("{output}=@/{output}.npy"));
+        }
+        words
+    };
+    let mut all: Vec<Vec<String>> = cases.into_iter().flatten().map(words).collect();
+    // Step after step, with what is left at the end.
+    if STATEFUL.iter().any(|start| name.starts_with(start)) {
+        let first = cases.and_then(|cases| cases.first()).map(words);
+        let mut steps = first.unwrap_or_default();
+        steps.extend([
+            "--repeat".into(),
+            STEPS.to_string(),
+            "--state-out".into(),
+            "@/states.safetensors".into(),
+        ]);
+        all.push(steps);
+    }
+    Ok(all)
+}
+
+/// Recordings that have states, by the beginnings of their names.
+const STATEFUL: [&str; 3] = ["decode", "generate", "train"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recording_with_states_is_named() {
+        let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+        for entry in fs::read_dir(&all).unwrap() {
+            let path = entry.unwrap().path();
+            let bytes = fs::read(path.join("recording.gpr")).unwrap();
+            let recording = gpureplay_format::Recording::parse(&bytes).unwrap();
+            let state = gpureplay_format::TensorKind::State.code();
+            let has_states = recording.tensors().iter().any(|it| it.kind == state);
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let named = STATEFUL.iter().any(|start| name.starts_with(start));
+            assert_eq!(named, has_states, "{name}");
+            let found = cases(&path).unwrap();
+            assert_eq!(
+                found.iter().any(|words| words.contains(&"--repeat".into())),
+                has_states,
+                "{name}"
+            );
+            assert!(found.iter().all(|words| words.contains(&"--output".into())));
+        }
+    }
+}
