@@ -28,6 +28,14 @@ pub enum OpenError {
         /// Name and version of the driver.
         found: String,
     },
+    /// The kernel's pages are larger than those of recordings.
+    #[error(
+        "panfrost of a kernel with pages of {found} bytes cannot place a recording's, which have 4096; boot a kernel with pages of 4096 bytes, or use --device nano"
+    )]
+    PageSize {
+        /// Bytes of a page.
+        found: i64,
+    },
     /// Somebody else has the device open.
     #[error("{path}: another process has the GPU; end it, or share: --device nano:shared in both")]
     Busy {

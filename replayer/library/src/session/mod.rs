@@ -10,8 +10,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use gpureplay_core::Workspace;
+use gpureplay_core::{DeviceError, ErrorKind, Workspace};
 use gpureplay_format::TensorKind;
+use gpureplay_linux::panfrost;
 use gpureplay_tensors::Tensor;
 use mali_drive::Session as Engine;
 use self_cell::{MutBorrow, self_cell};
@@ -22,7 +23,7 @@ use crate::bindings::Bindings;
 use crate::device::{Choice, Device, ModelOptions};
 use crate::error::{Error, Result};
 use crate::recording::Recording;
-use crate::selection::{Selection, steps};
+use crate::selection::{Selection, steps as steps_of};
 use crate::signals::HeldSignals;
 use crate::tensors::{TensorInfo, layers_named};
 use crate::timing::{Clock, Events, Timed, Timing, sizes};
@@ -79,6 +80,12 @@ enum State {
     Secure(Box<Secure>),
     /// Between the two; stays only after a panic.
     Lost,
+}
+
+/// Whether a device ended a chain because it took too long.
+fn is_too_long(error: &Error) -> bool {
+    const TOO_LONG: ErrorKind = ErrorKind::Device(DeviceError::Refused(panfrost::TOO_LONG));
+    matches!(error, Error::Replay { error, .. } if error.kind == TOO_LONG)
 }
 
 /// A recording on a device.
@@ -412,10 +419,19 @@ impl Session {
             self.is_joined = joined.is_some();
         }
         let steps = match joined {
-            Some(joined) => steps(joined.layers(), 0, &(0..joined.layers().len())),
-            None => steps(known, first, &layers),
+            Some(joined) => steps_of(joined.layers(), 0, &(0..joined.layers().len())),
+            None => steps_of(known, first, &layers),
         };
-        self.uninterrupted(|session| session.attempts(&steps))?;
+        let mut result = self.uninterrupted(|session| session.attempts(&steps));
+        while let Err(error) = &result
+            && is_too_long(error)
+            && self.cut()?
+        {
+            let shared = self.recording.clone();
+            let steps = steps_of(shared.layers(), first, &layers);
+            result = self.uninterrupted(|session| session.attempts(&steps));
+        }
+        result?;
         self.next = if layers.end < count { layers.end } else { 0 };
         Ok(())
     }
@@ -437,6 +453,24 @@ impl Session {
             true => self.recording.joined().unwrap_or(&self.recording).clone(),
             false => self.recording.clone(),
         }
+    }
+
+    /// Takes a form of the recording with shorter chains, for this and all later runs: layers by themselves, then jobs. False if it has none.
+    fn cut(&mut self) -> Result<bool> {
+        let shorter = match self.is_joined {
+            true => self.recording.clone(),
+            false => self.recording.apart()?,
+        };
+        if !self.is_joined && shorter.files().bytes == self.recording.files().bytes {
+            return Ok(false);
+        }
+        self.uninterrupted(|session| {
+            session.unload();
+            Ok(())
+        })?;
+        (self.joins, self.is_joined) = (false, false);
+        self.recording = shorter;
+        Ok(true)
     }
 
     /// Puts the recording on the device, unless it is there. The first run does it by itself.

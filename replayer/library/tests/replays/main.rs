@@ -2,6 +2,7 @@
 //! The library as a program that embeds replays uses it.
 #![allow(clippy::unwrap_used)]
 
+mod cut;
 mod device;
 mod pictures;
 mod session;

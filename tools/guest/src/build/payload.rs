@@ -139,19 +139,25 @@ pub(crate) fn static_command(folder: &Folder) -> Result<PathBuf> {
     Ok(folder.payload().join("bin/gpureplay"))
 }
 
-/// The `gpureplay` command and the programs that test devices.
+/// The `gpureplay` command and the program that tests devices.
 pub(crate) fn replayer(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     command(folder)?;
-    device_tests(folder)
+    device_test(folder)
 }
 
-/// The programs that test devices: a replay that is repeated, and a client of the nano driver that means harm.
-fn device_tests(folder: &Folder) -> Result<()> {
-    let to = folder.payload().join("nano");
+/// A replay that is repeated on a device.
+fn device_test(folder: &Folder) -> Result<()> {
     let example = ["-p", "gpureplay-linux", "--example", "device_test"];
     let built = cross(folder, &example, "device test")?;
-    install(&built.join("examples/device_test"), &to)?;
+    let to = folder.payload().join("nano");
+    install(&built.join("examples/device_test"), &to)
+}
+
+/// The programs that test the nano driver: a replay that is repeated, and a client that means harm.
+fn device_tests(folder: &Folder) -> Result<()> {
+    let to = folder.payload().join("nano");
+    device_test(folder)?;
     let example = ["-p", "gpureplay-library", "--example", "state_faults"];
     let built = cross(folder, &example, "faults of states")?;
     install(&built.join("examples/state_faults"), &to)?;

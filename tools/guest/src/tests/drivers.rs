@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     build::payload,
-    devices::Devices,
+    devices::{Devices, panfrost::Panfrost},
     error::Result,
     folder::Folder,
     kbase,
@@ -43,6 +43,56 @@ pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
         no_build: false,
     };
     Ok(Verdict::of(short.test(folder, false)?))
+}
+
+/// Some recordings on the stock driver; `cargo xtask guest panfrost` is the long one.
+pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
+    let short = Panfrost {
+        kernel: "stock".into(),
+        runs: 1,
+        recording: [
+            "saxpy",
+            "digits",
+            "perceptron",
+            "decode",
+            "train-perceptron",
+        ]
+        .map(String::from)
+        .to_vec(),
+        kills: 6,
+        wrong: 1,
+        apps: 3,
+        non_coherent: false,
+        seed: 1,
+        write: false,
+        no_build: false,
+    };
+    Ok(Verdict::of(short.test(folder, false)?))
+}
+
+/// All recordings on the driver of the kernels before and after, and without coherent caches.
+pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
+    let machines = [("old", false), ("new", false), ("stock", true)];
+    for (kernel, non_coherent) in machines {
+        let machine = Panfrost {
+            kernel: kernel.into(),
+            runs: 1,
+            recording: Vec::new(),
+            kills: 6,
+            wrong: 1,
+            apps: 3,
+            non_coherent,
+            seed: 1,
+            write: false,
+            no_build: false,
+        };
+        if let Err(reason) = machine.test(folder, false)? {
+            return Ok(Verdict::fail(format!(
+                "kernel {kernel}, non-coherent {non_coherent}: {reason}"
+            )));
+        }
+    }
+    Ok(Verdict::pass())
 }
 
 /// A machine that copies every page for its devices: the driver refuses by name what a coherent GPU would not see.

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use self::{
-    drivers::{copies, devices, own_driver, silence},
+    drivers::{copies, devices, own_driver, panfrost, panfrost_elsewhere, silence},
     itself::{clinfo, exit_code, hang, panic},
     kernels::{kernels, own_kernels},
     programs::{record, stock},
@@ -196,6 +196,10 @@ const TESTS: &[(&str, TestFunction)] = &[
         devices,
     ),
     (
+        "replays, kills and wrong chains on the kernel's own driver",
+        panfrost,
+    ),
+    (
         "pages that a coherent GPU would see as copies are refused",
         |folder| Ok(Verdict::of(copies(folder)?)),
     ),
@@ -294,6 +298,10 @@ const LONG: &[(&str, TestFunction)] = &[
     ("long: both recorders say the same of lenet", |folder| {
         user::both(folder, "lenet")
     }),
+    (
+        "long: the kernel's own driver of three kernels, and without coherent caches",
+        panfrost_elsewhere,
+    ),
     (
         "long: all pairs of replaced kernels, and binaries that do not fit",
         |folder| Ok(Verdict::of(pairs::replaced(folder, usize::MAX, true)?)),

@@ -17,10 +17,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Submission};
-use gpureplay_format::Access;
+use gpureplay_format::{Access, PAGE_SIZE};
 use mali_descriptors::job::WRITTEN_BACK;
 use mali_descriptors::{ChainEnd, Memory, follow};
 use mali_regs::JobStatus;
+use nix::unistd::{SysconfVar, sysconf};
 
 pub use fit::{Misfit, fits};
 pub use node::find;
@@ -34,9 +35,7 @@ use identity::Identity;
 use node::{Ended, Node};
 use placement::Range;
 
-/// How long the driver lets a chain run, in microseconds (`JOB_TIMEOUT_MS` of `panfrost_job.c`).
-pub const LIMIT_US: u32 = 500_000;
-/// How long a chain may wait for those of other programs, each of which the driver ends after [`LIMIT_US`].
+/// How long a chain may wait for those of other programs, each of which the driver ends after 500 ms (`JOB_TIMEOUT_MS` of `panfrost_job.c`).
 const QUEUE: Duration = Duration::from_secs(10);
 
 /// [`DeviceError::Refused`] has this number when an object is not where the driver's rule says; its address was taken, or the rule has changed.
@@ -45,6 +44,10 @@ pub const MISPLACED: i32 = -1;
 pub const UNFIT: i32 = -2;
 /// The same when a chain does not end, or leaves the recording's memory. Hardware would run it until it is reset.
 pub const ENDLESS: i32 = -3;
+/// The same when the driver ended a chain after 500 ms.
+pub const TOO_LONG: i32 = -4;
+/// The same when a job did not end, and its header does not say why.
+pub const FAULTED: i32 = -5;
 
 /// What a number of [`DeviceError::Refused`] means, if this device gives it.
 pub fn refusal(code: i32) -> Option<&'static str> {
@@ -55,6 +58,12 @@ pub fn refusal(code: i32) -> Option<&'static str> {
         UNFIT => Some("panfrost cannot give the recording what it needs"),
         ENDLESS => Some(
             "a job chain returns to one of its jobs, or has one outside of the recording's memory; the recording is wrong",
+        ),
+        TOO_LONG => Some(
+            "panfrost ended a chain of jobs that ran for more than 500 ms, or with the GPU that another program hung; shorter chains compute the same: gpureplay link --apart",
+        ),
+        FAULTED => Some(
+            "a job did not end: most likely it accessed memory that it does not have; the kernel's log has the address (sudo dmesg)",
         ),
         _ => None,
     }
@@ -92,9 +101,13 @@ impl Panfrost {
     /// Opens a render node.
     ///
     /// # Errors
-    /// It is missing or forbidden, or another driver has it.
+    /// It is missing or forbidden, another driver has it, or the kernel's pages are not those of recordings.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let node = Node::open(path)?;
+        let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(0);
+        if page != PAGE_SIZE.into() {
+            return Err(OpenError::PageSize { found: page });
+        }
         Ok(Self {
             path: path.to_owned(),
             identity: Identity::read(|number| node.parameter(number)),
@@ -213,20 +226,22 @@ impl Loaded {
         };
         let tail = job.address;
         let status = job.status;
-        let timeout = |timeout_us| ErrorKind::JobTimeout {
-            slot,
-            status,
-            tail,
-            timeout_us,
-        };
         match (ended, left) {
             (Ended::Well, None) => Ok(()),
+            (Ended::Runs, _) => Err(ErrorKind::JobTimeout {
+                slot,
+                status,
+                tail,
+                timeout_us: time.as_micros().try_into().unwrap_or(u32::MAX),
+            }),
+            (Ended::Cancelled, Some(_)) if was_interrupted(status) => {
+                Err(DeviceError::Refused(TOO_LONG).into())
+            }
+            (_, Some(_)) if status == 0 => Err(DeviceError::Refused(FAULTED).into()),
             (Ended::Well, Some(_)) => Err(ErrorKind::JobNotDone {
                 header: tail,
                 status,
             }),
-            (Ended::Runs, _) => Err(timeout(time.as_micros().try_into().unwrap_or(u32::MAX))),
-            (Ended::Cancelled, Some(_)) if was_interrupted(status) => Err(timeout(LIMIT_US)),
             (Ended::Cancelled | Ended::Failed, _) => Err(ErrorKind::JobFault {
                 slot,
                 status,
