@@ -27,6 +27,8 @@ use crate::{
 const SCRIPT: &str = include_str!("panfrost.sh");
 /// Steps of a recording that goes on from state to state.
 const STEPS: u32 = 10;
+/// Seconds of the host that a job may take before the driver's time goes on.
+const JOB_LIMIT: u32 = 5;
 
 /// Replays through the kernel's own panfrost driver in the guest, as a user of the group render.
 ///
@@ -95,6 +97,9 @@ impl Panfrost {
     ) -> Result<std::result::Result<(), String>> {
         if !self.no_build {
             payload::replayer(folder)?;
+            if self.non_coherent {
+                payload::board_modules(folder)?;
+            }
         }
         let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
         let cases = self.expect(folder, share.path())?;
@@ -120,6 +125,11 @@ impl Panfrost {
             .map(|(name, value)| (name.to_owned(), value.to_string()))
             .to_vec(),
             stream,
+            // The guest stands still while the model works, but for a job that is to take too long.
+            model_options: match self.wrong {
+                0 => Vec::new(),
+                _ => vec!["--job-limit".into(), JOB_LIMIT.to_string()],
+            },
             board: Board {
                 non_coherent: self.non_coherent,
                 ..Board::default()

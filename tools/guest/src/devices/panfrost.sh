@@ -18,7 +18,7 @@ cp -r recordings cases by-model /tmp
 cd /tmp
 words_of() { # RECORDING: what device_test takes for its first case
 	local number name words word
-	read -r number name words < <(grep -m1 " $1 " cases)
+	read -r number name words <<< "$(grep -m1 " $1 " cases)"
 	for word in ${words//--input/}; do
 		case $word in
 		--output) ;;

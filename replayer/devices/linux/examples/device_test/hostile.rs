@@ -22,8 +22,8 @@ const NEXT: u64 = 24;
 /// An address that nothing is mapped at, and one that the driver does not give.
 const NOWHERE: u64 = 0x7000_0000;
 const BEYOND: u64 = 0x1_0000_0000;
-/// Work groups of a job that takes far longer than the driver lets it.
-const ENDLESS: u32 = 0xffff;
+/// Work groups, in two dimensions, of a job that takes far longer than the driver lets it.
+const ENDLESS: [u32; 2] = [0xffff, 32];
 /// Bits of the shifts in the second word of an invocation.
 const SHIFTS: u32 = (1 << 28) - 1;
 
@@ -104,7 +104,7 @@ impl Twisted<'_> {
                 let old = Invocation::from_bytes(&old);
                 let dimensions = old.dimensions();
                 let new = dimensions
-                    .and_then(|(size, [x, ..])| Invocation::pack(size, [x, ENDLESS, 1]))
+                    .and_then(|(size, [x, ..])| Invocation::pack(size, [x, ENDLESS[0], ENDLESS[1]]))
                     .ok_or(DeviceError::NotMapped(head))?;
                 let [sizes, shifts] = new.words;
                 // What is above the shifts says how groups are split.
