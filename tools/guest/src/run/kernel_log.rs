@@ -50,9 +50,12 @@ const KERNEL_FAULTS: [&str; 15] = [
 ];
 
 /// Texts of [`GPU_FAULTS`] that say what one job did, and how the driver ended it.
-const JOB_FAULTS: [&str; 4] = [
+const JOB_FAULTS: [&str; 6] = [
     "js fault",
     "gpu sched timeout",
+    // The model does not stop in the middle of a job, so the driver resets it.
+    "Soft-stop failed",
+    "soft reset timed out",
     "Unhandled Page fault",
     "exception type",
 ];
