@@ -28,7 +28,7 @@ const SCRIPT: &str = include_str!("panfrost.sh");
 /// Steps of a recording that goes on from state to state.
 const STEPS: u32 = 10;
 /// Seconds of the host that a job may take before the driver's time goes on.
-const JOB_LIMIT: u32 = 5;
+const JOB_LIMIT: u32 = 1;
 
 /// Replays through the kernel's own panfrost driver in the guest, as a user of the group render.
 ///

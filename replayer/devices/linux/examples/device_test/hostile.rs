@@ -23,7 +23,7 @@ const NEXT: u64 = 24;
 const NOWHERE: u64 = 0x7000_0000;
 const BEYOND: u64 = 0x1_0000_0000;
 /// Work groups, in two dimensions, of a job that takes far longer than the driver lets it.
-const ENDLESS: [u32; 2] = [0xffff, 32];
+const ENDLESS: [u32; 2] = [0xffff, 64];
 /// Bits of the shifts in the second word of an invocation.
 const SHIFTS: u32 = (1 << 28) - 1;
 
