@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use gpureplay_core::Gpu;
-use mali_regs::GpuId;
-use mali_regs::gpu::GPU_ID;
+use mali_facts::registers::GpuId;
+use mali_facts::registers::gpu::GPU_ID;
 
 use crate::board::Board;
 pub use crate::device_tree::{GpuNode, find_gpu, find_gpu_of};

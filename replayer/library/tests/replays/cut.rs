@@ -11,7 +11,7 @@ use gpureplay_library::values::read_any;
 use gpureplay_library::{Device, Recording, Session};
 use gpureplay_linux::panfrost::TOO_LONG;
 use gpureplay_on_model::OnModel;
-use mali_descriptors::follow;
+use mali_facts::follow;
 use mali_model::Profile;
 
 fn recordings() -> PathBuf {

@@ -6,12 +6,12 @@ use std::error::Error;
 use std::path::Path;
 use std::str::FromStr;
 
-use gpureplay_core::mali::Verified;
 use gpureplay_core::{Chain, DeviceError, Gpu, Options, Session, Workspace, Wrapper};
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
 use gpureplay_linux::{Panfrost, panfrost};
-use mali_descriptors::Invocation;
-use mali_descriptors::job::INVOCATION;
+use mali_drive::Verified;
+use mali_facts::Invocation;
+use mali_facts::job::INVOCATION;
 
 use crate::{Values, replay};
 

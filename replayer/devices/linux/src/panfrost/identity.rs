@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mali_regs::gpu::{
+use mali_facts::registers::gpu::{
     AFBC_FEATURES, AS_PRESENT, COHERENCY_FEATURES, CORE_FEATURES, GPU_ID, JS_PRESENT, JS0_FEATURES,
     L2_FEATURES, L2_PRESENT_LO, MEM_FEATURES, MMU_FEATURES, SHADER_PRESENT_LO, STACK_PRESENT_LO,
     TEXTURE_FEATURES_0, THREAD_FEATURES, THREAD_MAX_BARRIER_SIZE, THREAD_MAX_THREADS,
@@ -78,8 +78,8 @@ impl Identity {
 
 #[cfg(test)]
 mod tests {
-    use mali_regs::gpu::{self, JS15_FEATURES, TEXTURE_FEATURES_3};
-    use mali_regs::{Class, all};
+    use mali_facts::registers::gpu::{self, JS15_FEATURES, TEXTURE_FEATURES_3};
+    use mali_facts::registers::{Class, all};
 
     use super::*;
 

@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Submission};
 use gpureplay_format::{Access, PAGE_SIZE};
-use mali_descriptors::job::WRITTEN_BACK;
-use mali_descriptors::{ChainEnd, Memory, follow};
-use mali_regs::JobStatus;
+use mali_facts::job::WRITTEN_BACK;
+use mali_facts::registers::JobStatus;
+use mali_facts::{ChainEnd, Memory, follow};
 use nix::unistd::{SysconfVar, sysconf};
 
 pub use fit::{Misfit, fits};
