@@ -39,6 +39,10 @@ pub mod launch {
     pub const CLUSTER_DIMENSION: u8 = 4;
     /// How clusters are scheduled.
     pub const CLUSTER_SCHEDULING_POLICY: u8 = 5;
+    /// An event that the launch records.
+    pub const PROGRAMMATIC_EVENT: u8 = 7;
+    /// An event that the launch records when its blocks have begun.
+    pub const COMPLETION_EVENT: u8 = 12;
     /// Preferred carve-out of shared memory.
     pub const PREFERRED_SHARED_MEMORY_CARVEOUT: u8 = 14;
     /// Attributes that say how a kernel runs, not how it waits for others: a replay keeps them.
@@ -126,6 +130,10 @@ pub mod node {
 
 /// Streams with names of their own.
 pub mod stream {
+    /// The default stream that all threads share, `CU_STREAM_LEGACY`.
+    pub const LEGACY: u64 = 1;
+    /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: a capture that other threads do not disturb.
+    pub const CAPTURE_OF_THREAD: i32 = 1;
     /// The default stream of the thread, `CU_STREAM_PER_THREAD`.
     pub const PER_THREAD: u64 = 2;
     /// `CU_STREAM_NON_BLOCKING`: a stream that does not wait for the default stream.

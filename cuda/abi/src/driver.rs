@@ -125,6 +125,15 @@ driver! {
     cuLaunchHostFunc(stream: Handle, function: usize, data: usize);
     cuStreamCreate(stream: *mut Handle, flags: u32);
     cuStreamSynchronize(stream: Handle);
+    cuStreamQuery(stream: Handle);
+    cuStreamGetFlags(stream: Handle, flags: *mut u32);
+    cuStreamWaitEvent(stream: Handle, event: Handle, flags: u32);
+    cuStreamBeginCapture_v2(stream: Handle, mode: i32);
+    cuStreamEndCapture(stream: Handle, graph: *mut Handle);
+    cuMemcpyDtoDAsync_v2(to: DevicePointer, from: DevicePointer, size: usize, stream: Handle);
+    cuGraphInstantiateWithFlags(executable: *mut Handle, graph: Handle, flags: u64);
+    cuGraphLaunch(executable: Handle, stream: Handle);
+    cuGraphExecDestroy(executable: Handle);
     cuGraphClone(clone: *mut Handle, graph: Handle);
     cuGraphDestroy(graph: Handle);
     cuGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize);

@@ -16,6 +16,10 @@ pub enum Purpose {
     Memory,
     /// It changes memory or ends an episode: it waits while a snapshot is taken.
     Gate,
+    /// It orders streams, events and the host, or is a function of the host.
+    Order,
+    /// It begins or ends a region that is recorded as a whole.
+    Region,
     /// It makes something that cannot be recorded.
     Refuse,
 }
@@ -215,6 +219,39 @@ pub const INTERPOSED: &[(Purpose, &[&str])] = &[
             "cuStreamEndCapture_ptsz",
         ],
     ),
+    (
+        Purpose::Order,
+        &[
+            "cuEventRecord",
+            "cuEventRecord_ptsz",
+            "cuEventRecordWithFlags",
+            "cuEventRecordWithFlags_ptsz",
+            "cuEventSynchronize",
+            "cuEventQuery",
+            "cuEventDestroy_v2",
+            "cuStreamWaitEvent",
+            "cuStreamWaitEvent_ptsz",
+            "cuStreamSynchronize",
+            "cuStreamSynchronize_ptsz",
+            "cuStreamQuery",
+            "cuStreamQuery_ptsz",
+            "cuStreamDestroy_v2",
+            "cuCtxSynchronize",
+            "cuLaunchHostFunc",
+            "cuLaunchHostFunc_ptsz",
+            "cuStreamAddCallback",
+            "cuStreamAddCallback_ptsz",
+            "cuStreamWaitValue32",
+            "cuStreamWaitValue32_ptsz",
+            "cuStreamWaitValue32_v2",
+            "cuStreamWaitValue32_v2_ptsz",
+            "cuStreamWaitValue64",
+            "cuStreamWaitValue64_ptsz",
+            "cuStreamWaitValue64_v2",
+            "cuStreamWaitValue64_v2_ptsz",
+        ],
+    ),
+    (Purpose::Region, &["cuProfilerStart", "cuProfilerStop"]),
     (
         Purpose::Refuse,
         &[

@@ -13,14 +13,28 @@ pub const MAX_REGIONS: usize = 1 << 18;
 /// A stack, a heap or a buffer for `printf`, in bytes.
 const MAX_LIMIT: u64 = 1 << 38;
 /// The largest image, in bytes.
-const MAX_IMAGE: u64 = 1 << 30;
+pub(crate) const MAX_IMAGE: u64 = 1 << 30;
 /// User addresses of a 64-bit process end here.
-const ADDRESS_END: u64 = 1 << 47;
+pub(crate) const ADDRESS_END: u64 = 1 << 47;
 /// The lowest address that a host region may have: Linux refuses lower ones.
-const ADDRESS_START: u64 = 1 << 16;
+pub(crate) const ADDRESS_START: u64 = 1 << 16;
 
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+/// That limits of the context are those that a replay may set.
+pub(crate) fn limits(limits: &[[u64; 2]]) -> Result<(), RecordingError> {
+    let wrong = |[number, value]: &[u64; 2]| {
+        *number >= attribute::limit::KEPT.len() as u64 || *value > MAX_LIMIT
+    };
+    if limits.iter().any(wrong) {
+        return Err(RecordingError::Field {
+            field: "limits",
+            reason: "are not those that a replay may set".to_owned(),
+        });
+    }
+    Ok(())
 }
 
 pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
@@ -72,11 +86,7 @@ pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
     if !launch.attributes.len().is_multiple_of(72) || launch.attributes.len() > 72 * 64 {
         return Err(field("attributes", "are not 72 bytes each, 64 at most"));
     }
-    for [number, value] in &launch.limits {
-        if *number >= attribute::limit::KEPT.len() as u64 || *value > MAX_LIMIT {
-            return Err(field("limits", "are not those that a replay may set"));
-        }
-    }
+    limits(&launch.limits)?;
     if launch.image.size > MAX_IMAGE {
         return Err(RecordingError::TooLarge {
             what: "the image",

@@ -145,7 +145,7 @@ struct Memory {
 }
 
 /// What comes before the first line that begins with `[[`, and each such line with what follows it.
-fn tables(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn tables(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;
@@ -158,10 +158,10 @@ fn tables(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn parsed<T: DeserializeOwned>(table: &str) -> Result<T, RecordingError> {
+pub(crate) fn parsed<T: DeserializeOwned>(table: &str) -> Result<T, RecordingError> {
     if table.len() > MAX_TABLE {
         return Err(RecordingError::TooLarge {
-            what: "the manifest of a launch without its regions and variables, or one of these,",
+            what: "what comes before the lists of a manifest, or one entry of them,",
             limit: MAX_TABLE as u64,
         });
     }

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `launches/K.toml` | one [`Launch`]: kernel, sizes, parameters, regions of memory before and after |
 //! | `launches/K.sig` | a signature over it, if it is signed |
+//! | `runs/K.toml` | one [`Run`]: what a program asked of the GPU in a region of its time, in order |
 //! | `images/HASH` | a kernel image as the program gave it to the driver |
 //! | `objects/HH/HASH` | a chunk of memory, or a list of the hashes of chunks |
 //!
@@ -24,6 +25,7 @@ mod error;
 mod format;
 mod hash;
 mod launch;
+mod run;
 mod store;
 mod write;
 
@@ -32,6 +34,7 @@ pub use error::RecordingError;
 pub use format::FORMAT;
 pub use hash::Hash;
 pub use launch::{Device, ImageReference, Launch, Origin, Region, RegionKind, Variable};
+pub use run::{Kernel, Memory, Operation, Port, Run, RunVariable, Stream, StreamKind};
 pub use store::{CHUNK, Checker, Store};
 pub use write::Writer;
 
@@ -48,6 +51,13 @@ pub(crate) const LAUNCHES: &str = "launches";
 
 fn manifest_name(number: u32) -> PathBuf {
     Path::new(LAUNCHES).join(format!("{number}.toml"))
+}
+
+/// The folder of manifests of runs.
+pub(crate) const RUNS: &str = "runs";
+
+fn run_name(number: u32) -> PathBuf {
+    Path::new(RUNS).join(format!("{number}.toml"))
 }
 
 fn signature_name(number: u32) -> PathBuf {
@@ -95,22 +105,35 @@ impl Recording {
     /// # Errors
     /// If the folder cannot be read.
     pub fn numbers(&self) -> Result<Vec<u32>, RecordingError> {
-        let mut numbers = Vec::new();
-        let listed = beneath::names(&self.folder, Path::new(LAUNCHES), |name| {
-            let number = name.to_str().and_then(|name| name.strip_suffix(".toml"));
-            let number = number.and_then(|number| number.parse::<u32>().ok());
-            // `+5.toml` and `05.toml` are no launches: the fifth lies in `5.toml`.
-            numbers.extend(
-                number.filter(|number| Path::new(LAUNCHES).join(name) == manifest_name(*number)),
-            );
-        });
-        listed.map_err(|error| RecordingError::file(&self.folder.join(LAUNCHES), error))?;
-        numbers.sort_unstable();
-        Ok(numbers)
+        self.numbered(LAUNCHES, manifest_name)
     }
 
-    fn manifest_path(&self, number: u32) -> PathBuf {
-        self.folder.join(manifest_name(number))
+    /// Numbers of the runs, ascending; none in a recording that is older than runs.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn runs(&self) -> Result<Vec<u32>, RecordingError> {
+        if self.folder.join(RUNS).symlink_metadata().is_err() {
+            return Ok(Vec::new());
+        }
+        self.numbered(RUNS, run_name)
+    }
+
+    fn numbered(
+        &self,
+        part: &str,
+        name_of: fn(u32) -> PathBuf,
+    ) -> Result<Vec<u32>, RecordingError> {
+        let mut numbers = Vec::new();
+        let listed = beneath::names(&self.folder, Path::new(part), |name| {
+            let number = name.to_str().and_then(|name| name.strip_suffix(".toml"));
+            let number = number.and_then(|number| number.parse::<u32>().ok());
+            // `+5.toml` and `05.toml` are none: the fifth lies in `5.toml`.
+            numbers.extend(number.filter(|number| Path::new(part).join(name) == name_of(*number)));
+        });
+        listed.map_err(|error| RecordingError::file(&self.folder.join(part), error))?;
+        numbers.sort_unstable();
+        Ok(numbers)
     }
 
     /// Where the signature of a launch lies, if it has one.
@@ -142,9 +165,12 @@ impl Recording {
     /// # Errors
     /// If there is none of that number, or it is too long.
     pub fn manifest(&self, number: u32) -> Result<String, RecordingError> {
-        let path = self.manifest_path(number);
-        let failed = |error| RecordingError::file(&path, error);
-        let file = beneath::open(&self.folder, &manifest_name(number)).map_err(failed)?;
+        self.text(&manifest_name(number))
+    }
+
+    fn text(&self, name: &Path) -> Result<String, RecordingError> {
+        let failed = |error| RecordingError::file(&self.folder.join(name), error);
+        let file = beneath::open(&self.folder, name).map_err(failed)?;
         let mut text = String::new();
         file.take(MAX_MANIFEST + 1)
             .read_to_string(&mut text)
@@ -158,17 +184,32 @@ impl Recording {
         Ok(text)
     }
 
+    /// One run, checked.
+    ///
+    /// # Errors
+    /// If there is none of that number, or it says something that cannot be.
+    pub fn run(&self, number: u32) -> Result<Run, RecordingError> {
+        let name = run_name(number);
+        Run::parse(&self.text(&name)?).map_err(|error| self.of(&name, error))
+    }
+
+    /// The error of a manifest, with its path.
+    fn of(&self, name: &Path, error: RecordingError) -> RecordingError {
+        match error {
+            RecordingError::Manifest { reason, .. } => RecordingError::Manifest {
+                path: self.folder.join(name),
+                reason,
+            },
+            other => other,
+        }
+    }
+
     /// One launch, checked.
     ///
     /// # Errors
     /// If there is none of that number, or it says something that cannot be.
     pub fn launch(&self, number: u32) -> Result<Launch, RecordingError> {
-        Launch::parse(&self.manifest(number)?).map_err(|error| match error {
-            RecordingError::Manifest { reason, .. } => RecordingError::Manifest {
-                path: self.manifest_path(number),
-                reason,
-            },
-            other => other,
-        })
+        let name = manifest_name(number);
+        Launch::parse(&self.text(&name)?).map_err(|error| self.of(&name, error))
     }
 }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use gpureplay_host::{Existing, beneath};
+use serde::Serialize;
 
-use crate::{LAUNCHES, Launch, RecordingError, Store, check, manifest_name};
+use crate::{LAUNCHES, Launch, RUNS, RecordingError, Run, Store, check, manifest_name, run_name};
 
 /// Writes launches.
 pub struct Writer {
@@ -34,7 +35,7 @@ impl Writer {
     /// If it cannot be made.
     pub fn sharing(folder: &Path, other: Option<PathBuf>) -> Result<Self, RecordingError> {
         fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
-        for part in [LAUNCHES, "images", "objects"] {
+        for part in [LAUNCHES, RUNS, "images", "objects"] {
             beneath::make_folder(folder, &Path::new(part).join("any"))
                 .map_err(|error| RecordingError::file(&folder.join(part), error))?;
         }
@@ -57,21 +58,40 @@ impl Writer {
     /// If the launch breaks a rule, or cannot be written.
     pub fn add(&self, launch: &Launch) -> Result<u32, RecordingError> {
         check::check(launch)?;
-        let text = toml::to_string(launch).map_err(|error| RecordingError::Manifest {
-            path: self.folder.join(LAUNCHES),
+        self.numbered(launch, &self.next, LAUNCHES, manifest_name)
+    }
+
+    /// Adds a run and says its number, as [`Writer::add`].
+    ///
+    /// # Errors
+    /// If the run breaks a rule, or cannot be written.
+    pub fn add_run(&self, run: &Run) -> Result<u32, RecordingError> {
+        run.check()?;
+        self.numbered(run, &AtomicU32::new(0), RUNS, run_name)
+    }
+
+    fn numbered<T: Serialize>(
+        &self,
+        manifest: &T,
+        next: &AtomicU32,
+        part: &str,
+        name_of: fn(u32) -> PathBuf,
+    ) -> Result<u32, RecordingError> {
+        let text = toml::to_string(manifest).map_err(|error| RecordingError::Manifest {
+            path: self.folder.join(part),
             reason: error.to_string(),
         })?;
-        for number in self.next.load(Relaxed)..=u32::MAX {
-            let name = manifest_name(number);
+        for number in next.load(Relaxed)..=u32::MAX {
+            let name = name_of(number);
             let path = self.folder.join(&name);
-            // A manifest is not written for nothing where many launches are there already.
+            // A manifest is not written for nothing where many are there already.
             if path.symlink_metadata().is_ok() {
                 continue;
             }
             let parts = [text.as_bytes()];
             match beneath::write_soon(&self.folder, &name, &parts, Existing::Keep) {
                 Ok(()) => {
-                    self.next.fetch_max(number.saturating_add(1), Relaxed);
+                    next.fetch_max(number.saturating_add(1), Relaxed);
                     return Ok(number);
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -79,7 +99,7 @@ impl Writer {
             }
         }
         Err(RecordingError::TooLarge {
-            what: "the number of launches",
+            what: "the number of manifests",
             limit: u64::from(u32::MAX),
         })
     }

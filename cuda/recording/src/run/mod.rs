@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One recorded run, as `runs/K.toml` says it: all that a program asked of the GPU in a region of its time, in order.
+
+mod check;
+mod operation;
+
+use serde::{Deserialize, Serialize};
+
+pub use operation::Operation;
+
+use crate::launch::{parsed, tables};
+use crate::{Device, Hash, ImageReference, RecordingError};
+
+/// A region of a program's time, with everything that it needs to run again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// Version of the format: 1.
+    pub format: u32,
+    /// What began and ended the region.
+    pub region_of: String,
+    /// The process that was recorded.
+    pub process: u32,
+    /// Its rank, where a launcher gave one.
+    pub rank: Option<u32>,
+    /// On which GPU.
+    pub device: Device,
+    /// Limits of the context that the program set: number, value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<[u64; 2]>,
+    /// Streams, by the numbers that operations use.
+    #[serde(default, rename = "stream")]
+    pub streams: Vec<Stream>,
+    /// Images, by the numbers that kernels and variables use.
+    #[serde(default, rename = "image")]
+    pub images: Vec<ImageReference>,
+    /// Kernels, by the numbers that launches use.
+    #[serde(default, rename = "kernel")]
+    pub kernels: Vec<Kernel>,
+    /// Device memory, ascending.
+    #[serde(default, rename = "memory")]
+    pub memory: Vec<Memory>,
+    /// Variables of images.
+    #[serde(default, rename = "variable")]
+    pub variables: Vec<RunVariable>,
+    /// What the host copies in.
+    #[serde(default, rename = "input")]
+    pub inputs: Vec<Port>,
+    /// What the host copies out.
+    #[serde(default, rename = "output")]
+    pub outputs: Vec<Port>,
+    /// What was asked of the GPU, in the order of the program.
+    #[serde(default, rename = "operation")]
+    pub operations: Vec<Operation>,
+}
+
+/// How a stream stands to the default stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StreamKind {
+    /// It is the default stream: it waits for blocking streams, and they for it.
+    Default,
+    /// It waits for the default stream.
+    Blocking,
+    /// It waits for nothing but events.
+    Free,
+}
+
+/// A stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// How it stands to the default stream.
+    pub kind: StreamKind,
+}
+
+/// A kernel.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernel {
+    /// Its mangled name.
+    pub name: String,
+    /// The number of its image.
+    pub image: u32,
+    /// Offset and size of each parameter, in bytes; ascending, and none lies over another.
+    pub layout: Vec<[usize; 2]>,
+    /// Attributes of the function that the program set: number, value.
+    pub attributes: Vec<[i32; 2]>,
+}
+
+/// Device memory at the beginning of the region.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// Its address in the recorded process, and in a replay.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// The list of its chunks; absent if the memory was allocated inside of the region.
+    pub contents: Option<Hash>,
+}
+
+/// A variable of an image at the beginning of the region.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunVariable {
+    /// The number of its image.
+    pub image: u32,
+    /// Its mangled name.
+    pub name: String,
+    /// Its address in the recorded process.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// The list of its chunks.
+    pub contents: Hash,
+}
+
+/// An input or an output.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Port {
+    /// What it is called; no other input or output of the run is.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// The list of its chunks, as recorded.
+    pub contents: Hash,
+}
+
+/// What follows a line that begins with `[[`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    #[serde(default, rename = "stream")]
+    streams: Vec<Stream>,
+    #[serde(default, rename = "image")]
+    images: Vec<ImageReference>,
+    #[serde(default, rename = "kernel")]
+    kernels: Vec<Kernel>,
+    #[serde(default, rename = "memory")]
+    memory: Vec<Memory>,
+    #[serde(default, rename = "variable")]
+    variables: Vec<RunVariable>,
+    #[serde(default, rename = "input")]
+    inputs: Vec<Port>,
+    #[serde(default, rename = "output")]
+    outputs: Vec<Port>,
+    #[serde(default, rename = "operation")]
+    operations: Vec<Operation>,
+}
+
+impl Run {
+    /// A run from the text of its manifest, checked. Its lists come last in it.
+    ///
+    /// # Errors
+    /// If the text is no manifest, or says something that cannot be.
+    pub fn parse(text: &str) -> Result<Self, RecordingError> {
+        let mut tables = tables(text);
+        let mut run: Self = parsed(tables.next().unwrap_or_default())?;
+        for table in tables {
+            let part: Part = parsed(table)?;
+            run.streams.extend(part.streams);
+            run.images.extend(part.images);
+            run.kernels.extend(part.kernels);
+            run.memory.extend(part.memory);
+            run.variables.extend(part.variables);
+            run.inputs.extend(part.inputs);
+            run.outputs.extend(part.outputs);
+            run.operations.extend(part.operations);
+        }
+        run.check()?;
+        Ok(run)
+    }
+
+    /// Bytes of memory, variables, inputs and outputs together.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let memory = self.memory.iter().map(|memory| memory.size);
+        let variables = self.variables.iter().map(|variable| variable.size);
+        let ports = self.inputs.iter().chain(&self.outputs);
+        memory
+            .chain(variables)
+            .chain(ports.map(|port| port.size))
+            .fold(0, u64::saturating_add)
+    }
+
+    /// How many kernels are launched.
+    #[must_use]
+    pub fn launches(&self) -> usize {
+        let launches = self.operations.iter();
+        launches
+            .filter(|operation| matches!(operation, Operation::Launch { .. }))
+            .count()
+    }
+}
