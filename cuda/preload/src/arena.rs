@@ -2,7 +2,8 @@
 //! An arena for the program's device memory (`--alloc arena`), at addresses that no process uses for anything else.
 //!
 //! Native allocations lie at random addresses, which another process may have taken when it replays. Those of the arena lie
-//! above 2^44, a terabyte for each GPU. Allocations are cut from slabs, each mapped as a whole, so that none spans two mappings.
+//! above 2^44, a terabyte for each GPU, reserved when the first is made: the driver puts nothing of its own there then. Allocations are
+//! cut from slabs, each mapped as a whole, so that none spans two mappings.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +21,10 @@ const SPAN: u64 = 1 << 40;
 /// What the driver's own allocations are aligned to.
 const ALIGNMENT: u64 = 512;
 
-static ARENA: Mutex<Arena> = Mutex::new(Arena { slabs: Vec::new() });
+static ARENA: Mutex<Arena> = Mutex::new(Arena {
+    slabs: Vec::new(),
+    reserved: BTreeMap::new(),
+});
 
 /// Memory that was mapped as a whole.
 struct Slab {
@@ -37,6 +41,24 @@ struct Slab {
 
 struct Arena {
     slabs: Vec<Slab>,
+    /// Whether each GPU has its addresses.
+    reserved: BTreeMap<i32, bool>,
+}
+
+/// Takes all addresses of one GPU.
+fn reserve(driver: &Driver, base: u64) -> bool {
+    let Ok(span) = usize::try_from(SPAN) else {
+        return false;
+    };
+    let mut address = 0;
+    // SAFETY: a pointer to a local.
+    let status =
+        unsafe { driver.cuMemAddressReserve(&raw mut address, span, PAGE as usize, base, 0) };
+    if status == Status::SUCCESS && address != base {
+        // SAFETY: the reservation that was just made.
+        let _ = unsafe { driver.cuMemAddressFree(address, span) };
+    }
+    status == Status::SUCCESS && address == base
 }
 
 fn arena() -> MutexGuard<'static, Arena> {
@@ -149,13 +171,8 @@ impl Arena {
         if end + wanted > base + SPAN {
             return Err(Status::OUT_OF_MEMORY);
         }
-        let (mut address, bytes) = (0, usize::try_from(wanted).unwrap_or(0));
-        // SAFETY: a pointer to a local.
-        unsafe { driver.cuMemAddressReserve(&raw mut address, bytes, PAGE as usize, end, 0) }
-            .check()?;
-        if address != end {
-            // SAFETY: the reservation that was just made.
-            let _ = unsafe { driver.cuMemAddressFree(address, bytes) };
+        let reserved = self.reserved.entry(device);
+        if !*reserved.or_insert_with(|| reserve(driver, base)) {
             return Err(Status::INVALID_VALUE);
         }
         let mut slab = Slab::new(device, end, wanted);

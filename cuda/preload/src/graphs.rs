@@ -233,6 +233,11 @@ pub(crate) fn launch(
         GRAPH_KERNELS.fetch_add(lock(plan).kernels, Ordering::Relaxed);
     }
     let record = match &settings().mode {
+        Mode::Record(record) if record.run.is_some() => {
+            crate::run::refuse(|| "a graph is launched".into());
+            let _pass = gate::enter();
+            return call();
+        }
         Mode::Record(record) => record,
         Mode::Replace(_) if first => {
             say(

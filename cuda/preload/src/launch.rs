@@ -12,7 +12,7 @@ use crate::record::Snapshot;
 use crate::report::{CAPTURED, LAUNCHES, RECORDED, refuse};
 use crate::settings::{Mode, Pick, Record, settings};
 use crate::state::CAPTURES;
-use crate::{cupti, durations, gate, record, replace};
+use crate::{cupti, durations, gate, record, replace, run};
 
 /// Tries of one kernel after which "the first launch" is given up: each costs time, and the reason stays the same.
 const TRIES: u64 = 3;
@@ -57,6 +57,7 @@ fn decided(
             }
             durations::launch(&launch(), || call(function))
         }
+        Mode::Record(_) if run::is_wanted() => run::launch(&launch(), || call(function)),
         Mode::Record(settings) => {
             // One relaxed load decides for a function that no filter matches.
             let wanted = if functions::is_unwanted(function) {

@@ -29,6 +29,7 @@ mod real;
 mod record;
 mod replace;
 mod report;
+mod run;
 mod say;
 mod settings;
 mod state;

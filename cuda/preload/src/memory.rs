@@ -35,7 +35,7 @@ impl Piece {
 }
 
 /// All pieces of memory, by address.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Memory {
     pieces: BTreeMap<u64, Piece>,
 }
@@ -55,6 +55,36 @@ impl Memory {
 
     pub(crate) fn remove(&mut self, address: u64) {
         self.pieces.remove(&address);
+    }
+
+    /// The pieces by themselves, ascending.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> {
+        self.pieces.values().copied()
+    }
+
+    /// The piece that an address lies in.
+    pub(crate) fn at(&self, address: u64) -> Option<Piece> {
+        let (_, piece) = self.pieces.range(..=address).next_back()?;
+        (address < piece.end()).then_some(*piece)
+    }
+
+    /// Adds what of a piece lies in no other one: memory that was freed and given out again stays as it was.
+    pub(crate) fn insert_rest(&mut self, piece: Piece) {
+        let mut at = piece.address;
+        while at < piece.end() {
+            if let Some(known) = self.at(at) {
+                at = known.end();
+                continue;
+            }
+            let next = self.pieces.range(at..).next();
+            let end = next.map_or(piece.end(), |(next, _)| piece.end().min(*next));
+            self.insert(Piece {
+                address: at,
+                size: end - at,
+                ..piece
+            });
+            at = end;
+        }
     }
 
     /// Forgets all pieces that begin in a range.
@@ -179,7 +209,24 @@ mod tests {
                 piece(0x4100, 0x100, Kind::Device)
             ]
         );
+        memory.insert_rest(piece(0x3f00, 0x400, Kind::Device));
+        let rest: Vec<_> = memory
+            .pieces()
+            .map(|piece| (piece.address, piece.size))
+            .collect();
+        let rest = &rest[2..];
+        assert_eq!(
+            rest,
+            [
+                (0x3f00, 0x100),
+                (0x4000, 0x100),
+                (0x4100, 0x100),
+                (0x4200, 0x100)
+            ]
+        );
         memory.remove_range(0x1000, 0x2000);
+        memory.remove_range(0x3f00, 0x100);
+        memory.remove_range(0x4200, 0x100);
         memory.remove(0x4000);
         let mut reach = memory.snapshot();
         reach.reach_all();

@@ -19,22 +19,23 @@ use crate::real::{current_device, driver, idle_within};
 use crate::settings::{Record, settings};
 use crate::state::{Image, limits, memory, unrecordable};
 
-fn because(what: &'static str) -> impl Fn(Status) -> Reason {
+/// Says what failed before the driver's error.
+pub(crate) fn because(what: &'static str) -> impl Fn(Status) -> Reason {
     move |status| format!("{what}: {status}")
 }
 
 /// A piece of memory with its contents.
-struct Held {
-    address: u64,
+pub(crate) struct Held {
+    pub(crate) address: u64,
     kind: RegionKind,
-    before: Vec<u8>,
+    pub(crate) before: Vec<u8>,
     after: Option<Vec<u8>>,
 }
 
 /// A variable with its contents.
-struct HeldVariable {
-    name: String,
-    held: Held,
+pub(crate) struct HeldVariable {
+    pub(crate) name: String,
+    pub(crate) held: Held,
 }
 
 /// Everything that a launch can reach.
@@ -73,7 +74,7 @@ pub(crate) fn before(
     let parameters = pack(launch, &layout)?;
     refuse_handles(&parameters, &layout)?;
     let device = device()?;
-    let variables = variables(launch, function, &image, &device)?;
+    let variables = variables(launch.function, function, &image, &device)?;
 
     let mut reach = memory().snapshot();
     reach.scan(&parameters);
@@ -128,7 +129,7 @@ pub(crate) fn before(
 }
 
 /// Whose memory this is, as the driver says: a pool or a handle may belong to another GPU than the one that was current.
-fn gpu_of(address: u64) -> Option<i32> {
+pub(crate) fn gpu_of(address: u64) -> Option<i32> {
     let mut ordinal = 0i32;
     let place = (&raw mut ordinal).cast();
     // SAFETY: the answer to this question is one integer.
@@ -140,7 +141,8 @@ fn gpu_of(address: u64) -> Option<i32> {
     (status == Status::SUCCESS && ordinal >= 0).then_some(ordinal)
 }
 
-fn device() -> Result<Device, Reason> {
+/// The GPU that is current on this thread.
+pub(crate) fn device() -> Result<Device, Reason> {
     static KNOWN: LazyLock<Mutex<HashMap<i32, Device>>> = LazyLock::new(Mutex::default);
     let ordinal = current_device().map_err(because("no current GPU"))?;
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,8 +186,9 @@ fn device() -> Result<Device, Reason> {
     Ok(device)
 }
 
-fn variables(
-    launch: &Launch,
+/// Variables of a function's image, with their contents. The function was just launched, or is about to be.
+pub(crate) fn variables(
+    launched: Handle,
     function: &Function,
     image: &Image,
     device: &Device,
@@ -211,7 +214,7 @@ fn variables(
                 if status == Status::SUCCESS {
                     status
                 } else {
-                    let module = module_of(launch.function);
+                    let module = module_of(launched);
                     module.map_or_else(
                         |status| status,
                         |module| {
@@ -286,7 +289,8 @@ fn unreadable(address: u64) -> impl Fn(Status) -> Reason {
     move |status| format!("its memory at {address:#x} cannot be read: {status}")
 }
 
-fn read(address: u64, size: usize, kind: RegionKind) -> Result<Vec<u8>, Reason> {
+/// A copy of memory.
+pub(crate) fn read(address: u64, size: usize, kind: RegionKind) -> Result<Vec<u8>, Reason> {
     match kind {
         RegionKind::Host => {
             let mut bytes: Vec<u8> = Vec::new();
@@ -423,6 +427,7 @@ impl Snapshot {
     }
 }
 
-fn rank() -> Option<u32> {
+/// The rank of this process.
+pub(crate) fn rank() -> Option<u32> {
     settings().rank
 }

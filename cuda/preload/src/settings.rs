@@ -35,6 +35,37 @@ pub(crate) struct Record {
     pub(crate) arena: bool,
     /// How long a snapshot waits for the GPU.
     pub(crate) time_limit: Duration,
+    /// A region is recorded as a whole, and no single launch.
+    pub(crate) run: Option<Region>,
+    /// Other names of inputs and outputs than those by order.
+    pub(crate) names: Vec<(String, String)>,
+}
+
+/// What begins and ends the region that is recorded as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Region {
+    /// `cuProfilerStart` and `cuProfilerStop`.
+    Profiler,
+    /// From behind the launch before the first of these numbers to before the launch of the second.
+    Launches(u64, u64),
+}
+
+impl FromStr for Region {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = "is neither profiler nor launches=FIRST..END";
+        if text == "profiler" {
+            return Ok(Self::Profiler);
+        }
+        let range = text.strip_prefix("launches=").ok_or(wrong)?;
+        let (first, end) = range.split_once("..").ok_or(wrong)?;
+        let number = |text: &str| text.parse::<u64>().map_err(|_| wrong);
+        match (number(first)?, number(end)?) {
+            (first, end) if first < end => Ok(Self::Launches(first, end)),
+            _ => Err(wrong),
+        }
+    }
 }
 
 /// How launches are timed and where the table goes.
@@ -143,6 +174,16 @@ fn read() -> Result<Settings, String> {
                 Some(other) => return Err(format!("GPUREPLAY_CUDA_ALLOC is {other:?}")),
             },
             time_limit: Duration::from_secs(number("TIME_LIMIT", 30)?),
+            run: variable("RUN")
+                .map(|region| region.parse())
+                .transpose()
+                .map_err(|reason| format!("GPUREPLAY_CUDA_RUN {reason}"))?,
+            names: variable("NAMES")
+                .unwrap_or_default()
+                .split(',')
+                .filter_map(|pair| pair.split_once('='))
+                .map(|(old, new)| (old.to_owned(), new.to_owned()))
+                .collect(),
         }),
         Some("durations") => Mode::Durations(Durations {
             table: path("OUTPUT")?,
@@ -185,7 +226,7 @@ fn rank() -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::Pick;
+    use super::{Pick, Region};
 
     #[test]
     fn picks_are_read_and_nonsense_is_not() {
@@ -194,6 +235,21 @@ mod tests {
         assert_eq!("random:10".parse(), Ok(Pick::Random(10)));
         for nonsense in ["", "random:0", "random:", "-1", "last"] {
             assert!(nonsense.parse::<Pick>().is_err(), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn regions_are_read_and_nonsense_is_not() {
+        assert_eq!("profiler".parse(), Ok(Region::Profiler));
+        assert_eq!("launches=3..9".parse(), Ok(Region::Launches(3, 9)));
+        for nonsense in [
+            "",
+            "launches=",
+            "launches=3",
+            "launches=4..4",
+            "launches=-1..2",
+        ] {
+            assert!(nonsense.parse::<Region>().is_err(), "{nonsense}");
         }
     }
 }

@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 
 use gpureplay_cuda_abi::{Handle, Status};
 
-use crate::gate;
 use crate::state::CAPTURES;
+use crate::{gate, run};
 
 fn capture(call: impl FnOnce() -> Status) -> Status {
     let _pass = gate::pass();
+    run::refuse(|| "a stream is captured into a graph".into());
     let status = call();
     if status == Status::SUCCESS {
         CAPTURES.fetch_add(1, Ordering::SeqCst);

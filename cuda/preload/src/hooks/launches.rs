@@ -95,6 +95,7 @@ fn refused(kernels: &str, call: impl FnOnce() -> Status) -> Status {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
     if matches!(settings().mode, Mode::Record(_)) {
         crate::report::refuse(kernels, "it is launched in a way that cannot be recorded");
+        crate::run::refuse(|| format!("{kernels} is launched"));
     }
     passed(call)
 }

@@ -9,13 +9,15 @@ use super::of_thread;
 use crate::memory::{Kind, Piece};
 use crate::settings::{Mode, settings};
 use crate::state::{CAPTURES, memory, track, unrecordable};
-use crate::{arena, gate, real};
+use crate::{arena, gate, real, run};
 
 /// New memory, if the driver made it.
 unsafe fn made(status: Status, address: *const u64, size: usize, kind: Kind) -> Status {
     if status == Status::SUCCESS && !address.is_null() {
         // SAFETY: the driver wrote the address.
-        track(unsafe { *address }, size, kind);
+        let address = unsafe { *address };
+        track(address, size, kind);
+        run::allocated(address);
     }
     status
 }
@@ -30,6 +32,7 @@ unsafe fn allocated(address: *mut u64, size: usize, call: impl FnOnce() -> Statu
                 // SAFETY: the program's pointer, which is not null.
                 unsafe { *address = at };
                 track(at, size, Kind::Device);
+                run::allocated(at);
                 return Status::SUCCESS;
             }
             Err(Status::OUT_OF_MEMORY) => return Status::OUT_OF_MEMORY,
@@ -60,6 +63,7 @@ fn given_back(
                 return status;
             }
             arena::free(address);
+            run::freed();
         }
         Status::SUCCESS
     })

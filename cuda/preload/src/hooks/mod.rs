@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gpureplay_cuda_abi::{Handle, Status, attribute};
 
-use crate::{gate, real};
+use crate::{gate, real, run};
 
 /// A function of the driver, and ours that stands for it.
 struct Hook {
@@ -108,19 +108,23 @@ mod graphs;
 mod images;
 mod launches;
 mod memory;
+mod order;
 mod refused;
+mod region;
 mod resolve;
 mod sets;
 mod writes;
 
 /// All families.
-static FAMILIES: [&[Hook]; 11] = [
+static FAMILIES: [&[Hook]; 13] = [
     resolve::HOOKS,
     launches::HOOKS,
     graphs::HOOKS,
     images::HOOKS,
     attributes::HOOKS,
     memory::HOOKS,
+    order::HOOKS,
+    region::HOOKS,
     refused::HOOKS,
     captures::HOOKS,
     copies::HOOKS,
@@ -143,6 +147,13 @@ pub(crate) fn address_of(name: &CStr) -> Option<usize> {
 /// A call that changes memory: it waits while a snapshot is taken.
 fn passed(call: impl FnOnce() -> Status) -> Status {
     let _pass = gate::pass();
+    call()
+}
+
+/// A call that changes memory in a way that a recorded region cannot hold.
+fn unheld(what: &str, call: impl FnOnce() -> Status) -> Status {
+    let _pass = gate::pass();
+    run::refuse(|| format!("{what} is called"));
     call()
 }
 

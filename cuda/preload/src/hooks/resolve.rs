@@ -9,7 +9,7 @@ use gpureplay_cuda_abi::Status;
 
 use crate::report::summary;
 use crate::settings::{Mode, settings};
-use crate::{cupti, durations};
+use crate::{cupti, durations, run};
 
 /// Puts a hook where `cuGetProcAddress` put the driver's function. Which version or stream semantics was asked for does not
 /// matter: the pointer is one that the driver exports under a name, and the hook has that name.
@@ -31,6 +31,7 @@ unsafe fn substitute(pointer: *mut *mut c_void) {
 extern "C" fn at_exit() {
     cupti::finish();
     durations::finish();
+    run::at_exit();
     summary();
 }
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A region that is recorded as a whole begins and ends.
+
+use gpureplay_cuda_abi::Status;
+
+use crate::run;
+
+hooks! {
+    cuProfilerStart() {
+        run::profiler(true);
+        driver::cuProfilerStart()
+    }
+    cuProfilerStop() {
+        run::profiler(false);
+        driver::cuProfilerStop()
+    }
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A region ends: what it can reach goes into the recording.
+
+use gpureplay_cuda_recording::{
+    self as recording, FORMAT, ImageReference, Memory, Operation, Port, Run, RunVariable, Store,
+    Writer,
+};
+
+use super::log::{Log, Outcome, Result, idle};
+use crate::memory::Kind;
+use crate::real::driver;
+use crate::record::{self, because};
+use crate::settings::{Record, Region};
+use crate::state::limits;
+
+impl Log {
+    /// Waits for the region's work and takes results that were still coming. The gate is closed.
+    pub(super) fn outputs_read(mut self, settings: &Record) -> Result<Self> {
+        idle(settings)?;
+        for outcome in &mut self.outputs {
+            if let Outcome::Coming(buffer, size) = *outcome {
+                *outcome = Outcome::Bytes(super::host_bytes(buffer as u64, size));
+                let driver = driver().map_err(because("no driver"))?;
+                // SAFETY: our buffer; the copy into it has ended. A failure leaves memory that the process gives back.
+                let _ = unsafe { driver.cuMemFreeHost(buffer as *mut _) };
+            }
+        }
+        match self.refusal.take() {
+            Some(reason) => Err(reason),
+            None if self.outputs.is_empty() => {
+                Err("nothing is copied to the host in the region, so nothing would show that a replay is right".into())
+            }
+            None => Ok(self),
+        }
+    }
+
+    /// Device memory that the region can reach: address, size.
+    fn reached(&self, settings: &Record) -> Result<Vec<(u64, u64)>> {
+        let mut reach = self.memory.snapshot();
+        for operation in &self.operations {
+            match operation {
+                Operation::Launch { parameters, .. } => reach.scan(parameters),
+                Operation::Set { address, .. }
+                | Operation::In { address, .. }
+                | Operation::Out { address, .. } => reach.scan(&address.to_le_bytes()),
+                Operation::Copy { to, from, .. } => {
+                    reach.scan(&to.to_le_bytes());
+                    reach.scan(&from.to_le_bytes());
+                }
+                _ => {}
+            }
+        }
+        for input in &self.inputs {
+            reach.scan(input);
+        }
+        for (_, variable) in &self.variables {
+            reach.scan(&variable.held.before);
+        }
+        if settings.all_memory {
+            reach.reach_all();
+        }
+        let mut found = Vec::new();
+        while let Some(piece) = reach.next() {
+            match piece.kind {
+                Kind::Device | Kind::Mapped => {}
+                // Kernels that are given such memory were refused; a word that looks like its address is none.
+                Kind::Host => continue,
+                Kind::Managed => return Err("it reaches managed memory".into()),
+                Kind::Imported => return Err("it reaches memory of another process".into()),
+                Kind::Multicast => return Err("it reaches a multicast object".into()),
+            }
+            for (_, bytes) in self.held(piece.address, piece.size) {
+                reach.scan(bytes);
+            }
+            found.push((piece.address, piece.size));
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Contents from the beginning of the region that lie in a range, ascending.
+    fn held(&self, address: u64, size: u64) -> impl Iterator<Item = (u64, &[u8])> {
+        let end = address + size;
+        let first = self
+            .before
+            .partition_point(|(start, bytes)| start + bytes.len() as u64 <= address);
+        let inside = self.before[first..]
+            .iter()
+            .take_while(move |(start, _)| *start < end);
+        inside.map(|(start, bytes)| (*start, bytes.as_slice()))
+    }
+
+    /// Memory as the manifest has it; what was allocated since the beginning has no contents.
+    fn stored(&self, store: &Store, settings: &Record) -> Result<Vec<Memory>> {
+        let mut memory = Vec::new();
+        let fresh = |address, end| Memory {
+            address,
+            size: end - address,
+            contents: None,
+        };
+        for (address, size) in self.reached(settings)? {
+            let (mut at, end) = (address, address + size);
+            for (start, bytes) in self.held(address, size) {
+                if start > at {
+                    memory.push(fresh(at, start));
+                }
+                let contents = Some(store.put(bytes).map_err(|error| error.to_string())?);
+                memory.push(Memory {
+                    address: start,
+                    size: bytes.len() as u64,
+                    contents,
+                });
+                at = start + bytes.len() as u64;
+            }
+            if at < end {
+                memory.push(fresh(at, end));
+            }
+        }
+        Ok(memory)
+    }
+
+    /// Writes the run and says what it is.
+    pub(super) fn write(self, settings: &Record) -> Result<String> {
+        let told = |error: recording::RecordingError| error.to_string();
+        let writer = Writer::sharing(&settings.folder, settings.share.clone()).map_err(told)?;
+        let store = writer.store();
+        let memory = self.stored(store, settings)?;
+        let mut images = Vec::new();
+        for image in &self.images {
+            images.push(ImageReference {
+                hash: store.put_image(&image.bytes).map_err(told)?,
+                size: image.bytes.len() as u64,
+            });
+        }
+        let mut variables = Vec::new();
+        for (image, variable) in &self.variables {
+            variables.push(RunVariable {
+                image: *image,
+                name: variable.name.clone(),
+                address: variable.held.address,
+                size: variable.held.before.len() as u64,
+                contents: store.put(&variable.held.before).map_err(told)?,
+            });
+        }
+        let port = |name: String, bytes: &[u8]| {
+            let other = settings.names.iter().find(|(old, _)| *old == name);
+            Ok::<_, String>(Port {
+                name: other.map_or(name, |(_, new)| new.clone()),
+                size: bytes.len() as u64,
+                contents: store.put(bytes).map_err(told)?,
+            })
+        };
+        let mut inputs = Vec::new();
+        for (number, input) in self.inputs.iter().enumerate() {
+            inputs.push(port(format!("in{number}"), input)?);
+        }
+        let mut outputs = Vec::new();
+        for (number, output) in self.outputs.iter().enumerate() {
+            if let Outcome::Bytes(bytes) = output {
+                outputs.push(port(format!("out{number}"), bytes)?);
+            }
+        }
+        let run = Run {
+            format: FORMAT,
+            region_of: match settings.run {
+                Some(Region::Launches(first, end)) => format!("launches {first} to before {end}"),
+                _ => "cuProfilerStart to cuProfilerStop".into(),
+            },
+            process: std::process::id(),
+            rank: record::rank(),
+            device: self.device,
+            limits: limits(),
+            streams: self.streams,
+            images,
+            kernels: self.kernels,
+            memory,
+            variables,
+            inputs,
+            outputs,
+            operations: self.operations,
+        };
+        let number = writer.add_run(&run).map_err(told)?;
+        Ok(format!(
+            "run {number} is recorded: {} launches, {} inputs, {} outputs",
+            run.launches(),
+            run.inputs.len(),
+            run.outputs.len()
+        ))
+    }
+}

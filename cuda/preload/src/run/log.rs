@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is kept of a region while it runs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
+use gpureplay_cuda_abi::{Handle, LaunchAttribute, MemsetNode, attribute};
+use gpureplay_cuda_recording::{Device, Kernel, Operation, RegionKind, Stream, StreamKind};
+
+use super::{HostWait, host_bytes};
+use crate::asked::Launch;
+use crate::functions::{self, Function};
+use crate::memory::{Kind, Memory, Piece};
+use crate::parameters::{pack, refuse_handles};
+use crate::real::{driver, idle_within};
+use crate::record::{self, HeldVariable, because};
+use crate::settings::Record;
+use crate::state::{Image, memory, unrecordable};
+
+/// What is kept, or why it cannot be.
+pub(super) type Result<T> = std::result::Result<T, String>;
+
+/// Bytes that the device copied to the host.
+pub(super) enum Outcome {
+    /// They were there when the copy returned.
+    Bytes(Vec<u8>),
+    /// They come into pinned memory of ours: its address, and how many.
+    Coming(usize, usize),
+}
+
+/// A region while it runs.
+pub(super) struct Log {
+    pub(super) device: Device,
+    /// Device memory at the beginning.
+    pub(super) before: Vec<(u64, Vec<u8>)>,
+    /// Memory at the beginning, and what was allocated since.
+    pub(super) memory: Memory,
+    pub(super) streams: Vec<Stream>,
+    pub(super) images: Vec<Arc<Image>>,
+    pub(super) kernels: Vec<Kernel>,
+    /// Variables, each with the number of its image.
+    pub(super) variables: Vec<(u32, HeldVariable)>,
+    pub(super) inputs: Vec<Vec<u8>>,
+    pub(super) outputs: Vec<Outcome>,
+    pub(super) operations: Vec<Operation>,
+    pub(super) refusal: Option<String>,
+    stream_numbers: HashMap<Handle, u32>,
+    event_numbers: HashMap<Handle, u32>,
+    events: u32,
+    kernel_numbers: HashMap<Handle, (u32, Arc<Function>)>,
+    /// Something was done: what is copied out before is no result of the region.
+    begun: bool,
+    /// A result was copied that the host may read after its next wait.
+    pending: bool,
+    /// The host may have read a result.
+    seen: bool,
+    settings: &'static Record,
+}
+
+impl Log {
+    /// Waits for the GPU and copies its memory.
+    pub(super) fn begin(settings: &'static Record) -> Result<Self> {
+        idle(settings)?;
+        let device = record::device()?;
+        let memory = memory().clone();
+        let mut before = Vec::new();
+        let mut total = 0u64;
+        let device_memory = |piece: &Piece| matches!(piece.kind, Kind::Device | Kind::Mapped);
+        for piece in memory.pieces().filter(device_memory) {
+            if record::gpu_of(piece.address).unwrap_or(piece.device) != device.ordinal {
+                continue;
+            }
+            total = total.saturating_add(piece.size);
+            if total > settings.most_bytes {
+                return Err(format!(
+                    "the program has more than {} bytes",
+                    settings.most_bytes
+                ));
+            }
+            let size = usize::try_from(piece.size).map_err(|_| "memory is too large")?;
+            let bytes = record::read(piece.address, size, RegionKind::Device)?;
+            before.push((piece.address, bytes));
+        }
+        Ok(Self {
+            device,
+            before,
+            memory,
+            streams: Vec::new(),
+            images: Vec::new(),
+            kernels: Vec::new(),
+            variables: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            operations: Vec::new(),
+            refusal: None,
+            stream_numbers: HashMap::new(),
+            event_numbers: HashMap::new(),
+            events: 0,
+            kernel_numbers: HashMap::new(),
+            begun: false,
+            pending: false,
+            seen: false,
+            settings,
+        })
+    }
+
+    /// The first reason stays.
+    pub(super) fn refuse(&mut self, reason: String) {
+        self.refusal.get_or_insert(reason);
+    }
+
+    pub(super) fn push(&mut self, operation: Operation) {
+        if self.refusal.is_none() {
+            self.operations.push(operation);
+        }
+    }
+
+    /// Something that changes memory: not after the host may have read a result, since it may depend on that.
+    fn work(&mut self, what: &str, operation: Operation) -> Result<()> {
+        if self.seen {
+            return Err(format!(
+                "{what} comes after the host may have read a result, and may depend on it; end the region before"
+            ));
+        }
+        self.begun = true;
+        self.push(operation);
+        Ok(())
+    }
+
+    fn stream(&mut self, stream: Handle) -> Result<u32> {
+        let stream = if stream == attribute::stream::LEGACY {
+            0
+        } else {
+            stream
+        };
+        if let Some(number) = self.stream_numbers.get(&stream) {
+            return Ok(*number);
+        }
+        let kind = match stream {
+            0 => StreamKind::Default,
+            attribute::stream::PER_THREAD => StreamKind::Blocking,
+            other => {
+                let mut flags = 0;
+                let driver = driver().map_err(because("no driver"))?;
+                // SAFETY: the program's stream, a pointer to a local.
+                let status = unsafe { driver.cuStreamGetFlags(other, &raw mut flags) };
+                status.check().map_err(because("the flags of a stream"))?;
+                if flags & attribute::stream::NON_BLOCKING == 0 {
+                    StreamKind::Blocking
+                } else {
+                    StreamKind::Free
+                }
+            }
+        };
+        let number = u32::try_from(self.streams.len()).map_err(|_| "too many streams")?;
+        self.streams.push(Stream { kind });
+        self.stream_numbers.insert(stream, number);
+        Ok(number)
+    }
+
+    pub(super) fn forget_stream(&mut self, stream: Handle) {
+        self.stream_numbers.remove(&stream);
+    }
+
+    pub(super) fn forget_event(&mut self, event: Handle) {
+        self.event_numbers.remove(&event);
+    }
+
+    pub(super) fn allocated(&mut self, piece: Piece) {
+        self.memory.insert_rest(piece);
+    }
+
+    /// Whether an address is the device's.
+    pub(super) fn is_device(&self, address: u64) -> bool {
+        let piece = self.memory.at(address);
+        piece.is_some_and(|piece| piece.kind != Kind::Host)
+            || self.variables.iter().any(|(_, variable)| {
+                let held = &variable.held;
+                (held.address..held.address + held.before.len() as u64).contains(&address)
+            })
+    }
+
+    /// That an address does not lie in memory that a replay cannot have.
+    fn usable(&self, address: u64) -> Result<()> {
+        match self.memory.at(address).map(|piece| piece.kind) {
+            Some(Kind::Managed) => Err("it uses managed memory".into()),
+            Some(Kind::Imported) => Err("it uses memory of another process".into()),
+            Some(Kind::Multicast) => Err("it uses a multicast object".into()),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn input(
+        &mut self,
+        to: u64,
+        from: u64,
+        size: usize,
+        stream: Handle,
+        waits: bool,
+    ) -> Result<()> {
+        if size == 0 {
+            return Ok(());
+        }
+        self.usable(to)?;
+        let stream = self.stream(stream)?;
+        let input = u32::try_from(self.inputs.len()).map_err(|_| "too many inputs")?;
+        let operation = Operation::In {
+            stream,
+            address: to,
+            input,
+        };
+        self.work("an input", operation)?;
+        self.inputs.push(host_bytes(from, size));
+        if waits {
+            self.push(Operation::HostStream { stream });
+        }
+        Ok(())
+    }
+
+    pub(super) fn output(
+        &mut self,
+        to: u64,
+        from: u64,
+        size: usize,
+        stream: Handle,
+        waits: bool,
+    ) -> Result<()> {
+        if size == 0 || !self.begun {
+            return Ok(());
+        }
+        self.usable(from)?;
+        let number = self.stream(stream)?;
+        let output = u32::try_from(self.outputs.len()).map_err(|_| "too many outputs")?;
+        self.push(Operation::Out {
+            stream: number,
+            address: from,
+            output,
+        });
+        // A copy to memory that is not pinned returns when it is done.
+        if waits || self.memory.at(to).is_none() {
+            self.outputs.push(Outcome::Bytes(host_bytes(to, size)));
+            self.push(Operation::HostStream { stream: number });
+            self.seen = true;
+            return Ok(());
+        }
+        // The host may overwrite what it got before the region ends: a second copy goes to memory of ours.
+        let driver = driver().map_err(because("no driver"))?;
+        let mut buffer = std::ptr::null_mut();
+        // SAFETY: a pointer to a local, then our buffer of as many bytes; the stream is the program's.
+        unsafe {
+            let made = driver.cuMemHostAlloc(&raw mut buffer, size, attribute::host::PORTABLE);
+            made.check()
+                .map_err(because("pinned memory for a result"))?;
+            let copied = driver.cuMemcpyDtoHAsync_v2(buffer, from, size, stream);
+            copied.check().map_err(because("a copy of a result"))?;
+        }
+        self.outputs.push(Outcome::Coming(buffer as usize, size));
+        self.pending = true;
+        Ok(())
+    }
+
+    pub(super) fn copy(&mut self, to: u64, from: u64, size: usize, stream: Handle) -> Result<()> {
+        if size == 0 {
+            return Ok(());
+        }
+        self.usable(to)?;
+        self.usable(from)?;
+        let stream = self.stream(stream)?;
+        let size = size as u64;
+        self.work(
+            "a copy",
+            Operation::Copy {
+                stream,
+                to,
+                from,
+                size,
+            },
+        )
+    }
+
+    pub(super) fn set(&mut self, set: &MemsetNode, stream: Handle) -> Result<()> {
+        if set.width == 0 || set.height == 0 {
+            return Ok(());
+        }
+        self.usable(set.destination)?;
+        let operation = Operation::Set {
+            stream: self.stream(stream)?,
+            address: set.destination,
+            pitch: set.pitch as u64,
+            value: set.value,
+            element: set.element,
+            width: set.width as u64,
+            height: set.height as u64,
+        };
+        self.work("a memset", operation)
+    }
+
+    pub(super) fn record(&mut self, event: Handle, stream: Handle) -> Result<()> {
+        let stream = self.stream(stream)?;
+        // Each record is an event of its own: a wait means the last one before it.
+        let number = self.events;
+        self.events = number.checked_add(1).ok_or("too many events")?;
+        self.event_numbers.insert(event, number);
+        self.push(Operation::Record {
+            stream,
+            event: number,
+        });
+        Ok(())
+    }
+
+    pub(super) fn wait(&mut self, stream: Handle, event: Handle) -> Result<()> {
+        let stream = self.stream(stream)?;
+        // An event from before the region has happened: the GPU was idle when it began.
+        if let Some(event) = self.event_numbers.get(&event).copied() {
+            self.push(Operation::Wait { stream, event });
+        }
+        Ok(())
+    }
+
+    pub(super) fn host(&mut self, wait: HostWait) -> Result<()> {
+        if !self.begun {
+            return Ok(());
+        }
+        let operation = match wait {
+            HostWait::Stream(stream) => Some(Operation::HostStream {
+                stream: self.stream(stream)?,
+            }),
+            HostWait::Event(event) => {
+                let event = self.event_numbers.get(&event).copied();
+                event.map(|event| Operation::HostEvent { event })
+            }
+            HostWait::All => Some(Operation::HostAll {}),
+        };
+        if let Some(operation) = operation {
+            self.push(operation);
+            self.seen |= self.pending;
+        }
+        Ok(())
+    }
+
+    pub(super) fn launch(&mut self, launch: &Launch) -> Result<()> {
+        if self.refusal.is_some() {
+            return Ok(());
+        }
+        let stream = if launch.per_thread && launch.stream == 0 {
+            attribute::stream::PER_THREAD
+        } else {
+            launch.stream
+        };
+        let stream = self.stream(stream)?;
+        let (kernel, function) = self.kernel(launch)?;
+        let named = |reason: String| format!("{}: {reason}", function.name);
+        let layout = self.kernels[kernel as usize].layout.clone();
+        let mut parameters = pack(launch, &layout).map_err(named)?;
+        parameters.resize(layout.last().map_or(0, |[offset, size]| offset + size), 0);
+        refuse_handles(&parameters, &layout).map_err(named)?;
+        for word in parameters.as_chunks::<8>().0 {
+            let address = u64::from_le_bytes(*word);
+            self.usable(address).map_err(named)?;
+            if self
+                .memory
+                .at(address)
+                .is_some_and(|piece| piece.kind == Kind::Host)
+            {
+                return Err(named("it uses memory of the host".into()));
+            }
+        }
+        let operation = Operation::Launch {
+            stream,
+            kernel,
+            grid: launch.grid,
+            block: launch.block,
+            shared: launch.shared,
+            parameters,
+            attributes: attributes(&launch.attributes).map_err(named)?.concat(),
+        };
+        self.work(&function.name, operation)
+    }
+
+    /// The number of a kernel.
+    fn kernel(&mut self, launch: &Launch) -> Result<(u32, Arc<Function>)> {
+        let function = functions::get(launch.function).map_err(because("a kernel"))?;
+        if let Some((number, known)) = self.kernel_numbers.get(&launch.function)
+            && Arc::ptr_eq(known, &function)
+        {
+            return Ok((*number, function));
+        }
+        let named = |reason: String| format!("{}: {reason}", function.name);
+        if let Some(kind) = unrecordable().references.get(&function.owner) {
+            return Err(named(format!("its image has a reference to a {kind}")));
+        }
+        let image = function.image.clone();
+        let image =
+            image.ok_or_else(|| named("its image was loaded in a way that is not known".into()))?;
+        let known = self
+            .images
+            .iter()
+            .position(|known| Arc::ptr_eq(known, &image));
+        let number =
+            u32::try_from(known.unwrap_or(self.images.len())).map_err(|_| "too many images")?;
+        if known.is_none() {
+            self.images.push(Arc::clone(&image));
+        }
+        self.read_variables(number, launch.function, &function, &image)
+            .map_err(named)?;
+        let attributes = function
+            .attributes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let kernel = Kernel {
+            name: function.name.to_string(),
+            image: number,
+            layout: function
+                .layout(launch.function)
+                .map_err(because("the layout of its parameters"))
+                .map_err(named)?,
+            attributes: attributes
+                .into_iter()
+                .map(|(number, value)| [number, value])
+                .collect(),
+        };
+        let number = u32::try_from(self.kernels.len()).map_err(|_| "too many kernels")?;
+        self.kernels.push(kernel);
+        self.kernel_numbers
+            .insert(launch.function, (number, Arc::clone(&function)));
+        Ok((number, function))
+    }
+
+    /// Variables that the part of the image has in which a kernel lies, before its first launch.
+    fn read_variables(
+        &mut self,
+        number: u32,
+        launched: Handle,
+        function: &Function,
+        image: &Image,
+    ) -> Result<()> {
+        // Copies into variables that the region made so far are made again by a replay.
+        idle(self.settings)?;
+        for variable in record::variables(launched, function, image, &self.device)? {
+            let address = variable.held.address;
+            let known = self
+                .variables
+                .iter()
+                .any(|(_, known)| known.held.address == address);
+            if !known {
+                self.variables.push((number, variable));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Attributes that a replay keeps. Others say how a kernel waits for its predecessors; a replay waits for their end.
+fn attributes(all: &[LaunchAttribute]) -> Result<Vec<LaunchAttribute>> {
+    let events = [
+        attribute::launch::PROGRAMMATIC_EVENT,
+        attribute::launch::COMPLETION_EVENT,
+    ];
+    if all.iter().any(|value| events.contains(&value[0])) {
+        return Err("its launch records an event".into());
+    }
+    let kept = |value: &&LaunchAttribute| attribute::launch::KEPT.contains(&value[0]);
+    Ok(all.iter().filter(kept).copied().collect())
+}
+
+/// Waits for the GPU.
+pub(super) fn idle(settings: &Record) -> Result<()> {
+    if idle_within(settings.time_limit).map_err(because("the GPU is not idle"))? {
+        return Ok(());
+    }
+    let seconds = settings.time_limit.as_secs();
+    Err(format!(
+        "the GPU is not idle after {seconds} s: what runs may wait for the host"
+    ))
+}

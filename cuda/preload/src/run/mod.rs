@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A region of the program's time, recorded as a whole (`record --run`): every operation in order, and memory at its beginning.
+//!
+//! Each function takes a call of the program's, makes it, and keeps it if a region is being recorded. The log is locked meanwhile,
+//! so that operations are in it in the order in which the driver had them. The host waits without the lock.
+
+mod finish;
+mod log;
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gpureplay_cuda_abi::{Handle, MemsetNode, Status};
+use gpureplay_cuda_recording::Operation;
+
+use crate::asked::Launch;
+use crate::gate;
+use crate::say::say;
+use crate::settings::{Mode, Record, Region, settings};
+use crate::state::{CAPTURES, memory};
+use log::{Log, Result};
+
+/// Whether a region is being recorded.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+/// Launches of the process while whole regions are recorded.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+static LOG: Mutex<Option<Log>> = Mutex::new(None);
+
+fn lock() -> MutexGuard<'static, Option<Log>> {
+    LOG.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is to be recorded as a whole.
+fn wanted() -> Option<(&'static Record, Region)> {
+    match &settings().mode {
+        Mode::Record(record) => record.run.map(|region| (record, region)),
+        _ => None,
+    }
+}
+
+/// `cuProfilerStart` or `cuProfilerStop`.
+pub(crate) fn profiler(starts: bool) {
+    match wanted() {
+        Some((record, Region::Profiler)) if starts => begin(record),
+        Some((record, Region::Profiler)) => end(record),
+        _ => {}
+    }
+}
+
+fn begin(settings: &'static Record) {
+    let _closed = gate::close();
+    if ACTIVE.load(Ordering::SeqCst) {
+        return;
+    }
+    if CAPTURES.load(Ordering::SeqCst) > 0 {
+        return say("the run is not recorded: a stream is being captured into a graph");
+    }
+    match Log::begin(settings) {
+        Ok(log) => {
+            *lock() = Some(log);
+            ACTIVE.store(true, Ordering::SeqCst);
+        }
+        Err(reason) => say(&format!("the run is not recorded: {reason}")),
+    }
+}
+
+fn end(settings: &Record) {
+    let closed = gate::close();
+    if !ACTIVE.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let Some(log) = lock().take() else { return };
+    let read = log.outputs_read(settings);
+    drop(closed);
+    match read.and_then(|log| log.write(settings)) {
+        Ok(said) => say(&said),
+        Err(reason) => say(&format!("the run is not recorded: {reason}")),
+    }
+}
+
+/// The process ends: a region that launches end may still be open.
+pub(crate) fn at_exit() {
+    if let Some((record, Region::Launches(..))) = wanted() {
+        end(record);
+    } else if ACTIVE.load(Ordering::SeqCst) {
+        say("the run is not recorded: cuProfilerStop was not called");
+    }
+}
+
+/// The region that is recorded cannot be.
+pub(crate) fn refuse(reason: impl FnOnce() -> String) {
+    if ACTIVE.load(Ordering::Relaxed)
+        && let Some(log) = &mut *lock()
+    {
+        log.refuse(reason());
+    }
+}
+
+/// Makes a call and keeps it; a call that fails did nothing.
+fn kept(call: impl FnOnce() -> Status, keep: impl FnOnce(&mut Log) -> Result<()>) -> Status {
+    let _pass = gate::pass();
+    if !ACTIVE.load(Ordering::Relaxed) {
+        return call();
+    }
+    let mut log = lock();
+    let status = call();
+    if let (Status::SUCCESS, Some(log)) = (status, &mut *log)
+        && let Err(reason) = keep(log)
+    {
+        log.refuse(reason);
+    }
+    status
+}
+
+/// A launch while whole regions are recorded.
+pub(crate) fn launch(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
+    let number = NUMBER.fetch_add(1, Ordering::SeqCst);
+    let region = wanted();
+    if let Some((record, Region::Launches(_, stop))) = region
+        && number == stop
+    {
+        end(record);
+    }
+    if let Some((record, Region::Launches(0, _))) = region
+        && number == 0
+    {
+        begin(record);
+    }
+    let status = launched(launch, call);
+    if let Some((record, Region::Launches(first, _))) = region
+        && number + 1 == first
+    {
+        begin(record);
+    }
+    status
+}
+
+fn launched(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
+    let _pass = gate::pass();
+    if !ACTIVE.load(Ordering::Relaxed) {
+        return call();
+    }
+    let mut log = lock();
+    // Variables are read before the launch changes them.
+    if let Some(log) = &mut *log
+        && let Err(reason) = log.launch(launch)
+    {
+        log.refuse(reason);
+    }
+    let status = call();
+    if let (Some(log), Err(status)) = (&mut *log, status.check()) {
+        log.refuse(format!("a launch fails with {status}"));
+    }
+    status
+}
+
+/// The host copies to the device; `waits`: the call returns when it is done.
+pub(crate) fn to_device(
+    to: u64,
+    from: u64,
+    size: usize,
+    stream: Handle,
+    waits: bool,
+    call: impl FnOnce() -> Status,
+) -> Status {
+    kept(call, |log| log.input(to, from, size, stream, waits))
+}
+
+/// The host copies from the device.
+pub(crate) fn to_host(
+    to: u64,
+    from: u64,
+    size: usize,
+    stream: Handle,
+    waits: bool,
+    call: impl FnOnce() -> Status,
+) -> Status {
+    kept(call, |log| log.output(to, from, size, stream, waits))
+}
+
+/// The device copies.
+pub(crate) fn on_device(
+    to: u64,
+    from: u64,
+    size: usize,
+    stream: Handle,
+    _waits: bool,
+    call: impl FnOnce() -> Status,
+) -> Status {
+    kept(call, |log| log.copy(to, from, size, stream))
+}
+
+/// A copy of which the addresses say where it goes.
+pub(crate) fn either(
+    to: u64,
+    from: u64,
+    size: usize,
+    stream: Handle,
+    waits: bool,
+    call: impl FnOnce() -> Status,
+) -> Status {
+    kept(call, |log| match (log.is_device(to), log.is_device(from)) {
+        (true, false) => log.input(to, from, size, stream, waits),
+        (false, true) => log.output(to, from, size, stream, waits),
+        (true, true) => log.copy(to, from, size, stream),
+        (false, false) => Err("it copies from host to host".into()),
+    })
+}
+
+/// Memory is set.
+pub(crate) fn set(set: MemsetNode, stream: Handle, call: impl FnOnce() -> Status) -> Status {
+    kept(call, |log| log.set(&set, stream))
+}
+
+/// An event is recorded.
+pub(crate) fn record(event: Handle, stream: Handle, call: impl FnOnce() -> Status) -> Status {
+    kept(call, |log| log.record(event, stream))
+}
+
+/// A stream waits for an event.
+pub(crate) fn wait(stream: Handle, event: Handle, call: impl FnOnce() -> Status) -> Status {
+    kept(call, |log| log.wait(stream, event))
+}
+
+/// What the host waits for, or finds done.
+#[derive(Clone, Copy)]
+pub(crate) enum HostWait {
+    /// A stream.
+    Stream(Handle),
+    /// An event.
+    Event(Handle),
+    /// Everything.
+    All,
+}
+
+/// The host waits for something; a question that is answered with "not yet" is no wait.
+pub(crate) fn host(wait: HostWait, call: impl FnOnce() -> Status) -> Status {
+    // Neither the gate nor the log is held: what the host waits for may need another thread.
+    let status = call();
+    if status == Status::SUCCESS
+        && ACTIVE.load(Ordering::Relaxed)
+        && let Some(log) = &mut *lock()
+        && let Err(reason) = log.host(wait)
+    {
+        log.refuse(reason);
+    }
+    status
+}
+
+/// Memory was allocated: a region may use it that began before.
+pub(crate) fn allocated(address: u64) {
+    if ACTIVE.load(Ordering::Relaxed)
+        && let Some(log) = &mut *lock()
+        && let Some(piece) = memory().at(address)
+    {
+        log.allocated(piece);
+    }
+}
+
+/// Memory was freed once everything had ended: what comes later may get it.
+pub(crate) fn freed() {
+    if ACTIVE.load(Ordering::Relaxed)
+        && let Some(log) = &mut *lock()
+    {
+        log.push(Operation::HostAll {});
+    }
+}
+
+/// A stream is destroyed: its handle may be another one's.
+pub(crate) fn forget_stream(stream: Handle) {
+    if ACTIVE.load(Ordering::Relaxed)
+        && let Some(log) = &mut *lock()
+    {
+        log.forget_stream(stream);
+    }
+}
+
+/// An event is destroyed: its handle may be another one's.
+pub(crate) fn forget_event(event: Handle) {
+    if ACTIVE.load(Ordering::Relaxed)
+        && let Some(log) = &mut *lock()
+    {
+        log.forget_event(event);
+    }
+}
+
+/// Whether launches are not recorded one by one.
+pub(crate) fn is_wanted() -> bool {
+    wanted().is_some()
+}
+
+/// Bytes of the host.
+fn host_bytes(address: u64, size: usize) -> Vec<u8> {
+    // SAFETY: the program passed the memory to a copy of as many bytes, which the driver accepted.
+    unsafe { std::slice::from_raw_parts(address as *const c_void as *const u8, size) }.to_vec()
+}
