@@ -76,6 +76,16 @@ pub enum ReplayError {
     /// The launch breaks a limit.
     #[error("refused: {0}")]
     Refused(#[from] Refusal),
+    /// An input has another size than the recorded one.
+    #[error("the input {name} has {size} bytes; {found} were given")]
+    Input {
+        /// Its name.
+        name: String,
+        /// Bytes that were given.
+        found: u64,
+        /// Bytes that it has.
+        size: u64,
+    },
     /// The kernel runs for too long.
     #[error("the kernel did not end within {seconds} s")]
     TimeLimit {

@@ -5,6 +5,8 @@
 //! another one, and rewrites pointers to variables, which the driver places elsewhere in each process; [`Session::run`]
 //! launches. A result counts only if a replay that launches nothing fails the same comparison ([`Verdict`]). Where it passes,
 //! because memory held the results already, [`Session::poison`] finds words that can be changed before the launch.
+//!
+//! A [`RunSession`] does the same with a whole run: with the recorded inputs, or with others.
 
 mod compare;
 mod error;
@@ -15,6 +17,7 @@ mod place;
 mod poison;
 mod reaction;
 mod relocate;
+mod run;
 mod session;
 mod timing;
 
@@ -25,5 +28,6 @@ pub use limits::{Limits, Refusal, Sizes};
 pub use module::{JitOptions, Loaded};
 pub use poison::Poison;
 pub use reaction::Reaction;
+pub use run::{How, RunSession};
 pub use session::{Differences, Mask, Session};
 pub use timing::Times;

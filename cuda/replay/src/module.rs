@@ -98,7 +98,7 @@ impl Loaded {
         }
         driver("cuModuleGetFunction", status)?;
 
-        let found = self.layout(gpu, parameters)?;
+        let found = layout(gpu, self.function, parameters)?;
         if found != launch.layout {
             return Err(ReplayError::Parameters {
                 found,
@@ -138,33 +138,6 @@ impl Loaded {
         }
         self.limits = self.read_limits(gpu)?;
         Ok(())
-    }
-
-    /// Offset and size of each parameter. If the image says how many there are, the driver is not asked for more: a tool that
-    /// watches the driver would show that as an error.
-    fn layout(&self, gpu: &Gpu, known: usize) -> Result<Vec<[usize; 2]>, ReplayError> {
-        let mut layout = Vec::new();
-        loop {
-            if known > 0 && layout.len() == known {
-                return Ok(layout);
-            }
-            let (mut offset, mut size) = (0, 0);
-            // SAFETY: pointers to locals, a function that is loaded.
-            let status = unsafe {
-                gpu.driver.cuFuncGetParamInfo(
-                    self.function,
-                    layout.len(),
-                    &raw mut offset,
-                    &raw mut size,
-                )
-            };
-            match status {
-                Status::SUCCESS => layout.push([offset, size]),
-                // So the driver says that there are no more.
-                Status::INVALID_VALUE => return Ok(layout),
-                status => driver("cuFuncGetParamInfo", status)?,
-            }
-        }
     }
 
     fn attribute(&self, gpu: &Gpu, number: i32) -> Result<u32, ReplayError> {
@@ -217,6 +190,33 @@ impl Loaded {
     }
 }
 
+/// Offset and size of each parameter of a function. If the image says how many there are, the driver is not asked for more: a tool
+/// that watches the driver would show that as an error.
+pub(crate) fn layout(
+    gpu: &Gpu,
+    function: Handle,
+    known: usize,
+) -> Result<Vec<[usize; 2]>, ReplayError> {
+    let mut layout = Vec::new();
+    loop {
+        if known > 0 && layout.len() == known {
+            return Ok(layout);
+        }
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: pointers to locals, a function that is loaded.
+        let status = unsafe {
+            gpu.driver
+                .cuFuncGetParamInfo(function, layout.len(), &raw mut offset, &raw mut size)
+        };
+        match status {
+            Status::SUCCESS => layout.push([offset, size]),
+            // So the driver says that there are no more.
+            Status::INVALID_VALUE => return Ok(layout),
+            status => driver("cuFuncGetParamInfo", status)?,
+        }
+    }
+}
+
 /// The newest PTX text of the image that has the kernel.
 fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
     let mut texts: Vec<_> = parts(image)?
@@ -237,7 +237,8 @@ fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
     Err(ReplayError::NoPtx(kernel.to_owned()))
 }
 
-fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handle, ReplayError> {
+/// Loads an image that ends with a zero byte.
+pub(crate) fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handle, ReplayError> {
     let mut log = vec![0u8; LOG];
     let mut names = vec![
         attribute::jit::ERROR_LOG_BUFFER,

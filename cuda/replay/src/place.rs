@@ -4,7 +4,7 @@
 use gpureplay_cuda_abi::{
     AccessDescriptor, AllocationProperties, PAGE, RESERVATION, Status, attribute,
 };
-use gpureplay_cuda_recording::{Launch, Region, RegionKind};
+use gpureplay_cuda_recording::{Launch, RegionKind, Run};
 
 use crate::error::driver;
 use crate::{Gpu, ReplayError};
@@ -33,31 +33,47 @@ fn touches(ranges: &[(u64, u64)], (start, end): (u64, u64)) -> bool {
     ranges.get(next).is_some_and(|range| end > range.0)
 }
 
-fn span(region: &Region) -> (u64, u64) {
-    (region.address, region.address + region.size)
+/// A range of recorded memory, and where it lay.
+#[derive(Clone, Copy)]
+pub(crate) struct Span {
+    range: (u64, u64),
+    kind: RegionKind,
 }
 
-/// For each region, whether device memory takes its place in a replay. Device memory does; so does memory of the host inside of a
+/// The memory of a launch.
+pub(crate) fn of_launch(launch: &Launch) -> Vec<Span> {
+    let spans = launch.regions.iter().map(|region| Span {
+        range: (region.address, region.address + region.size),
+        kind: region.kind,
+    });
+    spans.collect()
+}
+
+/// The memory of a run.
+pub(crate) fn of_run(run: &Run) -> Vec<Span> {
+    let spans = run.memory.iter().map(|memory| Span {
+        range: (memory.address, memory.address + memory.size),
+        kind: RegionKind::Device,
+    });
+    spans.collect()
+}
+
+/// For each range, whether device memory takes its place in a replay. Device memory does; so does memory of the host inside of a
 /// block that is reserved for device memory, since nothing else can lie there. A kernel sees no difference.
-pub(crate) fn on_device(launch: &Launch) -> Vec<bool> {
-    let device = launch
-        .regions
+pub(crate) fn on_device(spans: &[Span]) -> Vec<bool> {
+    let device = spans.iter().filter(|span| span.kind == RegionKind::Device);
+    let blocks = rounded(device.map(|span| span.range), RESERVATION);
+    spans
         .iter()
-        .filter(|region| region.kind == RegionKind::Device);
-    let blocks = rounded(device.map(span), RESERVATION);
-    let in_block = |region: &Region| touches(&blocks, span(region));
-    launch
-        .regions
-        .iter()
-        .map(|region| region.kind == RegionKind::Device || in_block(region))
+        .map(|span| span.kind == RegionKind::Device || touches(&blocks, span.range))
         .collect()
 }
 
-/// The ranges that regions of the device, or of the host, take in a replay.
-fn ranges(launch: &Launch, device: bool, page: u64) -> Vec<(u64, u64)> {
-    let regions = launch.regions.iter().zip(on_device(launch));
-    let wanted = regions.filter(|(_, on_device)| *on_device == device);
-    rounded(wanted.map(|(region, _)| span(region)), page)
+/// The ranges that memory of the device, or of the host, takes in a replay.
+fn ranges(spans: &[Span], device: bool, page: u64) -> Vec<(u64, u64)> {
+    let all = spans.iter().zip(on_device(spans));
+    let wanted = all.filter(|(_, on_device)| *on_device == device);
+    rounded(wanted.map(|(span, _)| span.range), page)
 }
 
 fn bytes(start: u64, end: u64) -> Result<usize, ReplayError> {
@@ -67,8 +83,8 @@ fn bytes(start: u64, end: u64) -> Result<usize, ReplayError> {
 
 /// Reserves the addresses of all device memory. The driver rounds wanted addresses up to blocks of 32 MiB, so whole blocks
 /// are reserved.
-pub(crate) fn reserve(gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
-    for (start, end) in ranges(launch, true, RESERVATION) {
+pub(crate) fn reserve(gpu: &Gpu, spans: &[Span]) -> Result<(), ReplayError> {
+    for (start, end) in ranges(spans, true, RESERVATION) {
         let size = bytes(start, end)?;
         let mut address = 0;
         // SAFETY: a pointer to a local.
@@ -94,10 +110,10 @@ pub(crate) fn reserve(gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
 }
 
 /// Gives memory to the reserved addresses, and to those of host memory.
-pub(crate) fn map(gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
+pub(crate) fn map(gpu: &Gpu, spans: &[Span]) -> Result<(), ReplayError> {
     let properties = AllocationProperties::pinned(gpu.device);
     let access = AccessDescriptor::read_write(gpu.device);
-    for (start, end) in ranges(launch, true, PAGE) {
+    for (start, end) in ranges(spans, true, PAGE) {
         let size = bytes(start, end)?;
         let mut handle = 0;
         // SAFETY: pointers to locals; the range lies in a reservation of ours.
@@ -114,7 +130,7 @@ pub(crate) fn map(gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
             )?;
         }
     }
-    for (start, end) in ranges(launch, false, HOST_PAGE) {
+    for (start, end) in ranges(spans, false, HOST_PAGE) {
         let size = bytes(start, end)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
         let wanted = start as *mut libc::c_void;

@@ -23,7 +23,8 @@ impl Moves {
         self.0.is_empty()
     }
 
-    fn moved(&self, address: u64) -> Option<u64> {
+    /// Where an address lies now, if it lies in a range that moved.
+    pub(crate) fn moved(&self, address: u64) -> Option<u64> {
         let before = self.0.partition_point(|one| one.from <= address);
         let one = self.0.get(before.checked_sub(1)?)?;
         let offset = address - one.from;

@@ -66,11 +66,12 @@ impl Session {
         time_limit: Duration,
     ) -> Result<Self, ReplayError> {
         // Before the context: it takes addresses of its own.
-        place::reserve(&gpu, &launch)?;
+        let spans = place::of_launch(&launch);
+        place::reserve(&gpu, &spans)?;
         let store = recording.store();
         let image = store.image(launch.image.hash, launch.image.size)?;
         let mut contents = Vec::new();
-        for (region, on_device) in launch.regions.iter().zip(place::on_device(&launch)) {
+        for (region, on_device) in launch.regions.iter().zip(place::on_device(&spans)) {
             let kind = if on_device { Kind::Device } else { Kind::Host };
             contents.push(Contents {
                 address: region.address,
@@ -95,7 +96,7 @@ impl Session {
         }
         gpu.enter()?;
         gpu.limit(&launch.limits)?;
-        place::map(&gpu, &launch)?;
+        place::map(&gpu, &spans)?;
         Ok(Self {
             rewritten: vec![Default::default(); contents.len()],
             ignored: vec![false; contents.len()],

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recorded run, back in memory, ready to run with the recorded inputs or others.
+
+mod images;
+mod issue;
+mod ports;
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use gpureplay_cuda_abi::{Handle, Status, attribute};
+use gpureplay_cuda_recording::{Memory, Recording, Run};
+
+use crate::error::driver;
+use crate::relocate::Moves;
+use crate::{Gpu, ReplayError, Times, place};
+use images::Images;
+use issue::{Issuer, Pool, What};
+use ports::Ports;
+
+/// How a run is given to the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// As one graph, built once.
+    Graph,
+    /// Operation by operation, each time.
+    Launches,
+}
+
+/// A recorded run in this process.
+pub struct RunSession {
+    gpu: Gpu,
+    run: Run,
+    time_limit: Duration,
+    images: Images,
+    ports: Ports,
+    /// What memory holds at the beginning, pointers to variables rewritten.
+    contents: Vec<Vec<u8>>,
+    graph: Option<Handle>,
+    main: Handle,
+    pool: RefCell<Pool>,
+    rewritten: usize,
+}
+
+impl RunSession {
+    /// Has a run's addresses, fills them, and loads its kernels. Every byte is checked against its hash before.
+    ///
+    /// # Errors
+    /// If the recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
+    pub fn open(
+        gpu: Gpu,
+        recording: &Recording,
+        run: Run,
+        time_limit: Duration,
+    ) -> Result<Self, ReplayError> {
+        // Before the context: it takes addresses of its own.
+        let spans = place::of_run(&run);
+        place::reserve(&gpu, &spans)?;
+        let store = recording.store();
+        let get = |memory: &Memory| match memory.contents {
+            Some(contents) => store.get(contents, memory.size),
+            None => Ok(Vec::new()),
+        };
+        let mut contents: Vec<_> = run.memory.iter().map(get).collect::<Result<_, _>>()?;
+        let images = images::read(store, &run)?;
+        let recorded = ports::Recorded::read(store, &run)?;
+        gpu.enter()?;
+        gpu.limit(&run.limits)?;
+        place::map(&gpu, &spans)?;
+        let images = Images::load(&gpu, &run, images)?;
+        let moves = images.moves();
+        let mut rewritten = 0;
+        if !moves.is_empty() {
+            for bytes in &mut contents {
+                rewritten += moves.apply(bytes).len();
+            }
+        }
+        let ports = Ports::new(&gpu, recorded)?;
+        let mut main = 0;
+        // SAFETY: a pointer to a local.
+        let status = unsafe {
+            gpu.driver
+                .cuStreamCreate(&raw mut main, attribute::stream::NON_BLOCKING)
+        };
+        driver("cuStreamCreate", status)?;
+        let session = Self {
+            gpu,
+            run,
+            time_limit,
+            images,
+            ports,
+            contents,
+            graph: None,
+            main,
+            pool: RefCell::default(),
+            rewritten,
+        };
+        session.restore()?;
+        Ok(session)
+    }
+
+    /// What was recorded.
+    #[must_use]
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The GPU.
+    #[must_use]
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// How many words of memory that point at variables are rewritten.
+    #[must_use]
+    pub fn rewritten(&self) -> usize {
+        self.rewritten
+    }
+
+    /// Memory and variables as they were at the beginning.
+    ///
+    /// # Errors
+    /// If the driver refuses.
+    pub fn restore(&self) -> Result<(), ReplayError> {
+        for (memory, bytes) in self.run.memory.iter().zip(&self.contents) {
+            if !bytes.is_empty() {
+                self.gpu.upload(memory.address, bytes)?;
+            }
+        }
+        self.images.restore(&self.gpu)?;
+        self.gpu.synchronize()
+    }
+
+    /// Puts other bytes in the place of an input; as many as it has.
+    ///
+    /// # Errors
+    /// If the size is another one.
+    pub fn set_input(&mut self, number: usize, bytes: &[u8]) -> Result<(), ReplayError> {
+        self.ports.set_input(number, bytes)
+    }
+
+    /// What the last run left in an output.
+    #[must_use]
+    pub fn output(&self, number: usize) -> &[u8] {
+        self.ports.output(number)
+    }
+
+    /// What was recorded as an output.
+    #[must_use]
+    pub fn recorded_output(&self, number: usize) -> &[u8] {
+        self.ports.recorded_output(number)
+    }
+
+    /// Runs once, from memory as it is: the state that an earlier run left stays.
+    ///
+    /// # Errors
+    /// If the driver refuses, an operation fails, or it does not end in time.
+    pub fn execute(&mut self, how: How) -> Result<(), ReplayError> {
+        self.ports.clear_outputs();
+        self.submit(how)?;
+        self.wait()
+    }
+
+    /// Restores memory and does everything but the launches: whether the outputs are as recorded all the same, since memory held
+    /// the results. A replay then proves nothing. Memory is restored again.
+    ///
+    /// # Errors
+    /// As [`RunSession::execute`].
+    pub fn is_right_without_launches(&mut self) -> Result<bool, ReplayError> {
+        self.restore()?;
+        self.ports.clear_outputs();
+        self.issuer()?.issue(What::NoLaunches)?;
+        self.wait()?;
+        let outputs = 0..self.run.outputs.len();
+        let right = outputs
+            .into_iter()
+            .all(|number| self.output(number) == self.recorded_output(number));
+        self.restore()?;
+        Ok(right)
+    }
+
+    /// Times so many runs, each with its copies of inputs and outputs, after a few that are not timed; in microseconds by the
+    /// host's clock.
+    ///
+    /// # Errors
+    /// As [`RunSession::execute`].
+    pub fn time(&mut self, how: How, runs: u32) -> Result<Times, ReplayError> {
+        let mut times = Vec::new();
+        for turn in 0..runs.saturating_add(WARM) {
+            let began = Instant::now();
+            self.ports.refresh();
+            self.submit(how)?;
+            // SAFETY: our stream.
+            let status = unsafe { self.gpu.driver.cuStreamSynchronize(self.main) };
+            driver("the run", status)?;
+            if turn >= WARM {
+                times.push(began.elapsed().as_secs_f64() * 1e6);
+            }
+        }
+        Ok(Times::new(times))
+    }
+
+    fn issuer(&self) -> Result<Issuer<'_>, ReplayError> {
+        Issuer::new(
+            &self.gpu,
+            &self.run,
+            &self.images,
+            &self.ports,
+            self.main,
+            &self.pool,
+        )
+    }
+
+    fn submit(&mut self, how: How) -> Result<(), ReplayError> {
+        if how == How::Launches {
+            return self.issuer()?.issue(What::All);
+        }
+        let graph = match self.graph {
+            Some(graph) => graph,
+            None => *self.graph.insert(self.captured()?),
+        };
+        // SAFETY: our graph and stream.
+        driver("cuGraphLaunch", unsafe {
+            self.gpu.driver.cuGraphLaunch(graph, self.main)
+        })
+    }
+
+    /// The run as an executable graph.
+    fn captured(&self) -> Result<Handle, ReplayError> {
+        let driver_ = &self.gpu.driver;
+        let issuer = self.issuer()?;
+        let (mut graph, mut executable) = (0, 0);
+        // SAFETY: our stream, which nobody else uses.
+        driver("cuStreamBeginCapture_v2", unsafe {
+            driver_.cuStreamBeginCapture_v2(self.main, attribute::stream::CAPTURE_OF_THREAD)
+        })?;
+        let issued = issuer.issue(What::All);
+        // SAFETY: our stream, pointers to locals; the graph is ours.
+        unsafe {
+            let ended = driver_.cuStreamEndCapture(self.main, &raw mut graph);
+            issued?;
+            driver("cuStreamEndCapture", ended)?;
+            let made = driver_.cuGraphInstantiateWithFlags(&raw mut executable, graph, 0);
+            let _ = driver_.cuGraphDestroy(graph);
+            driver("cuGraphInstantiateWithFlags", made)?;
+        }
+        Ok(executable)
+    }
+
+    /// Waits until everything has ended. What does not end cannot be stopped but by the end of the process.
+    fn wait(&self) -> Result<(), ReplayError> {
+        let began = Instant::now();
+        loop {
+            // SAFETY: our stream.
+            match unsafe { self.gpu.driver.cuStreamQuery(self.main) } {
+                Status::NOT_READY => {}
+                status => return driver("the run", status),
+            }
+            let elapsed = began.elapsed();
+            if elapsed > self.time_limit {
+                return Err(ReplayError::TimeLimit {
+                    seconds: self.time_limit.as_secs(),
+                });
+            }
+            if elapsed > Duration::from_millis(20) {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+    }
+}
+
+/// Runs that are not timed.
+const WARM: u32 = 5;
