@@ -102,7 +102,7 @@ impl App {
     }
 }
 
-/// Records launches of a program's kernels: image, parameters, and memory before and after.
+/// Records launches of a program's kernels: image, parameters, and memory before and after; with --run a whole region of its time.
 #[derive(Args)]
 pub(crate) struct Record {
     /// Which launches of each kernel: first, a number from 0, random:N (one in N), or all.
@@ -121,6 +121,14 @@ pub(crate) struct Record {
     /// process that replays.
     #[arg(long, default_value = "native", value_parser = ["native", "arena"])]
     alloc: String,
+    /// Record a whole run instead of launches: profiler (from cudaProfilerStart to cudaProfilerStop), or launches=FIRST..END (by
+    /// number, with what comes before the first and after the last).
+    #[arg(long, value_name = "REGION", num_args = 0..=1, default_missing_value = "profiler", require_equals = true, value_parser = region,
+        conflicts_with_all = ["pick", "max_per_kernel", "alloc", "kernel"])]
+    run: Option<String>,
+    /// With --run: another name for an input or output than the one by its order, such as in0=image. May be given again.
+    #[arg(long, value_name = "OLD=NEW", requires = "run", value_parser = renamed)]
+    name: Vec<String>,
     /// Seconds that a snapshot waits for the GPU; a kernel that takes longer is not recorded, since it may wait for the host.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     time_limit: u64,
@@ -146,6 +154,29 @@ fn pick(text: &str) -> Result<String, String> {
     }
 }
 
+fn region(text: &str) -> Result<String, String> {
+    let numbers = text.strip_prefix("launches=").and_then(|range| {
+        let (first, end) = range.split_once("..")?;
+        Some((first.parse::<u64>().ok()?, end.parse::<u64>().ok()?))
+    });
+    if text == "profiler" || numbers.is_some_and(|(first, end)| first < end) {
+        Ok(text.to_owned())
+    } else {
+        Err("is neither profiler nor launches=FIRST..END".to_owned())
+    }
+}
+
+fn renamed(text: &str) -> Result<String, String> {
+    let fits = |name: &str| {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        (1..=64).contains(&name.len()) && name.bytes().all(fits)
+    };
+    match text.split_once('=') {
+        Some((old, new)) if fits(old) && fits(new) => Ok(text.to_owned()),
+        _ => Err("is not OLD=NEW, with names of letters, digits, '_', '-' and '.'".to_owned()),
+    }
+}
+
 impl Record {
     pub(crate) fn execute(&self) -> Outcome {
         let mut command = self.app.command("record")?;
@@ -155,7 +186,14 @@ impl Record {
             .env("GPUREPLAY_CUDA_OUTPUT", output)
             .env("GPUREPLAY_CUDA_PICK", &self.pick)
             .env("GPUREPLAY_CUDA_TIME_LIMIT", self.time_limit.to_string())
-            .env("GPUREPLAY_CUDA_ALLOC", &self.alloc);
+            .env(
+                "GPUREPLAY_CUDA_ALLOC",
+                if self.run.is_some() {
+                    "arena"
+                } else {
+                    &self.alloc
+                },
+            );
         match &self.share {
             Some(share) => {
                 gpureplay_cuda_recording::Recording::open(share)?;
@@ -172,6 +210,11 @@ impl Record {
             (
                 "GPUREPLAY_CUDA_MAX_BYTES",
                 self.max_bytes.map(|n| n.to_string()),
+            ),
+            ("GPUREPLAY_CUDA_RUN", self.run.clone()),
+            (
+                "GPUREPLAY_CUDA_NAMES",
+                (!self.name.is_empty()).then(|| self.name.join(",")),
             ),
             (
                 "GPUREPLAY_CUDA_ALL_MEMORY",

@@ -13,8 +13,9 @@ use crate::report::say;
 use crate::report::{bytes, line, sizes};
 use crate::sign::Trust;
 use crate::target::Target;
+use crate::whole;
 
-/// Lists the launches of a recording.
+/// Lists the launches and the whole runs of a recording.
 #[derive(Args)]
 pub(crate) struct List {
     /// The recording.
@@ -28,21 +29,30 @@ impl List {
         for (number, launch) in self.target.launches(&recording)? {
             say!("{}", line(number, &launch));
         }
+        if self.target.number.is_none() {
+            for number in recording.runs()? {
+                say!("{}", whole::line(number, &recording.run(number)?));
+            }
+        }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Says what a launch is: kernel, sizes, image, memory.
+/// Says what a launch is: kernel, sizes, image, memory; or a whole run: inputs, outputs, kernels.
 #[derive(Args)]
 pub(crate) struct Info {
-    /// The launch.
-    #[arg(value_name = "DIR#K")]
+    /// The launch, DIR#K, or the whole run, DIR#runK; DIR where it holds one.
+    #[arg(value_name = "DIR")]
     target: Target,
 }
 
 impl Info {
     pub(crate) fn execute(&self) -> Outcome {
         let recording = self.target.recording()?;
+        if let Some(number) = self.target.run(&recording)? {
+            whole::info(number, &recording.run(number)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let number = self.target.one(&recording)?;
         let launch = recording.launch(number)?;
         let Launch {
@@ -171,6 +181,20 @@ impl Verify {
         self.images(&recording, &launches)?;
         let mut total = 0u64;
         let mut memory = recording.store().checker();
+        let runs = match self.target.number {
+            None => recording.runs()?,
+            Some(_) => Vec::new(),
+        };
+        for number in &runs {
+            let run = recording.run(*number)?;
+            for (size, contents) in whole::pieces(&run) {
+                memory.check(contents, size)?;
+                total = total.saturating_add(size);
+            }
+            for image in &run.images {
+                recording.store().image(image.hash, image.size)?;
+            }
+        }
         for (number, launch) in &launches {
             let regions = launch.regions.iter().map(|r| (r.size, r.before, r.after));
             let variables = launch.variables.iter().map(|v| (v.size, v.before, v.after));
@@ -189,7 +213,11 @@ impl Verify {
         }
         say!(
             "{} launches, {} of memory: as recorded",
-            launches.len(),
+            if runs.is_empty() {
+                launches.len().to_string()
+            } else {
+                format!("{} whole runs, {}", runs.len(), launches.len())
+            },
             bytes(total)
         );
         Ok(ExitCode::SUCCESS)

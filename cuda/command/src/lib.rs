@@ -15,6 +15,7 @@ mod run;
 mod sign;
 mod target;
 mod tune;
+mod whole;
 
 use std::process::ExitCode;
 
@@ -53,6 +54,10 @@ pub fn schemas(
         (
             "cuda-run",
             generator().into_root_schema_for::<run::RunReport<'_>>(),
+        ),
+        (
+            "cuda-whole-run",
+            generator().into_root_schema_for::<whole::WholeReport>(),
         ),
         (
             "cuda-durations",

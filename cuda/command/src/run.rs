@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run`: one launch, replayed, verified and timed.
+//! `run`: one launch, replayed, verified and timed; a whole run is handed on.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ use crate::report;
 use crate::report::{note, say};
 use crate::sign::Trust;
 use crate::target::{Target, sizes};
+use crate::whole::{Options, Whole};
 
 /// What tells a launch from none where recorded memory does not.
 pub(crate) enum Evidence {
@@ -120,6 +121,21 @@ fn address(text: &str) -> Result<u64, String> {
 }
 
 impl Checking {
+    /// The option that was given and is only for launches, if any.
+    fn for_launches(&self) -> Option<&'static str> {
+        [
+            (self.tolerance.is_some(), "--tolerance"),
+            (self.mask > 0, "--mask"),
+            (self.mask_processes > 0, "--mask-processes"),
+            (!self.ignore.is_empty(), "--ignore"),
+            (self.no_poison, "--no-poison"),
+            (self.cold, "--cold"),
+            (self.trust.is_demanded(), "--require-signature"),
+        ]
+        .into_iter()
+        .find_map(|(given, option)| given.then_some(option))
+    }
+
     pub(crate) fn comparison(&self) -> Comparison {
         Comparison {
             tolerance: self.element.zip(self.tolerance),
@@ -231,11 +247,11 @@ impl Checking {
     }
 }
 
-/// Replays one launch and compares all memory with what the recorded launch left.
+/// Replays one launch and compares all memory with what it left, or a whole run and compares its outputs.
 #[derive(Args)]
 pub(crate) struct Run {
-    /// The launch.
-    #[arg(value_name = "DIR#K")]
+    /// The launch, DIR#K, or the whole run, DIR#runK; DIR where it holds one.
+    #[arg(value_name = "DIR")]
     target: Target,
     /// Timed runs before the one that is compared.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -278,6 +294,8 @@ pub(crate) struct Run {
     json: bool,
     #[command(flatten)]
     checking: Checking,
+    #[command(flatten)]
+    whole: Whole,
 }
 
 /// An image of the user's, whose parts decompress: a file of at most [`MAX_IMAGE`] bytes.
@@ -307,7 +325,45 @@ impl Run {
         sizes
     }
 
+    /// The option that was given and is only for launches, if any.
+    fn for_launches(&self) -> Option<&'static str> {
+        [
+            (self.block.is_some(), "--block"),
+            (self.grid.is_some(), "--grid"),
+            (self.shared.is_some(), "--shared"),
+            (self.image.is_some(), "--image"),
+            (self.max_registers.is_some(), "--max-registers"),
+            (self.optimisation.is_some(), "--optimisation"),
+            (self.max_threads.is_some(), "--max-threads"),
+            (self.show > 0, "--show"),
+            (self.null, "--null"),
+        ]
+        .into_iter()
+        .find_map(|(given, option)| given.then_some(option))
+        .or_else(|| self.checking.for_launches())
+    }
+
     pub(crate) fn execute(&self) -> Outcome {
+        let recording = self.target.recording()?;
+        if let Some(number) = self.target.run(&recording)? {
+            if let Some(option) = self.for_launches() {
+                return Err(Failure::Usage(format!(
+                    "{option} is for launches, not for a whole run"
+                )));
+            }
+            let options = Options {
+                gpu: self.checking.gpu,
+                time_limit: self.checking.time_limit,
+                repetitions: self.repetitions,
+                json: self.json,
+            };
+            return self.whole.execute(&recording, number, &options);
+        }
+        if let Some(option) = self.whole.given() {
+            return Err(Failure::Usage(format!(
+                "{option} is for a whole run, not for a launch"
+            )));
+        }
         let image = self.image.as_deref().map(read_image).transpose()?;
         let how = self.checking.comparison();
         let mut session = self.checking.session(&self.target)?;

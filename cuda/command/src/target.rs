@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `DIR#K`: a launch of a recording.
+//! `DIR#K`: a launch of a recording; `DIR#runK`: a whole run.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,6 +13,8 @@ use crate::failure::Failure;
 pub(crate) struct Target {
     pub(crate) folder: PathBuf,
     pub(crate) number: Option<u32>,
+    /// The number is a whole run's.
+    is_run: bool,
 }
 
 impl FromStr for Target {
@@ -21,17 +23,23 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.rsplit_once('#') {
             Some((folder, number)) => {
-                let number = number
+                let (digits, is_run) = match number.strip_prefix("run") {
+                    Some(digits) => (digits, true),
+                    None => (number, false),
+                };
+                let number = digits
                     .parse()
-                    .map_err(|_| format!("{number:?} is no number of a launch"))?;
+                    .map_err(|_| format!("{number:?} is no number of a launch or of a run"))?;
                 Ok(Self {
                     folder: folder.into(),
                     number: Some(number),
+                    is_run,
                 })
             }
             None => Ok(Self {
                 folder: text.into(),
                 number: None,
+                is_run: false,
             }),
         }
     }
@@ -42,8 +50,39 @@ impl Target {
         Ok(Recording::open(&self.folder)?)
     }
 
+    /// The number of the run, if a whole run is meant; a recording that holds one run and no launch needs none.
+    pub(crate) fn run(&self, recording: &Recording) -> Result<Option<u32>, Failure> {
+        if let Some(number) = self.number {
+            return Ok(self.is_run.then_some(number));
+        }
+        let runs = recording.runs()?;
+        if runs.is_empty() || !recording.numbers()?.is_empty() {
+            return Ok(None);
+        }
+        match runs.as_slice() {
+            [number] => Ok(Some(*number)),
+            numbers => Err(Failure::Usage(format!(
+                "{} holds {} runs; say which one: {}#runK",
+                self.folder.display(),
+                numbers.len(),
+                self.folder.display()
+            ))),
+        }
+    }
+
+    /// That no whole run is meant.
+    fn launches_only(&self) -> Result<(), Failure> {
+        if self.is_run {
+            return Err(Failure::Usage(
+                "a whole run is meant; this command takes launches: DIR#K".into(),
+            ));
+        }
+        Ok(())
+    }
+
     /// The number of the launch; a recording of one launch needs none.
     pub(crate) fn one(&self, recording: &Recording) -> Result<u32, Failure> {
+        self.launches_only()?;
         if let Some(number) = self.number {
             return Ok(number);
         }
@@ -60,6 +99,7 @@ impl Target {
 
     /// Numbers of the launches that are meant: one, or all.
     pub(crate) fn numbers(&self, recording: &Recording) -> Result<Vec<u32>, Failure> {
+        self.launches_only()?;
         Ok(match self.number {
             Some(number) => vec![number],
             None => recording.numbers()?,
@@ -104,6 +144,12 @@ mod tests {
         );
         assert_eq!("dir".parse::<Target>().unwrap().number, None);
         assert!("dir#x".parse::<Target>().is_err());
+        let run: Target = "dir#run3".parse().unwrap();
+        assert_eq!(
+            (run.number, run.is_run, target.is_run),
+            (Some(3), true, false)
+        );
+        assert!("dir#run".parse::<Target>().is_err());
     }
 
     #[test]

@@ -190,6 +190,28 @@ unsafe fn memset(set: &MemsetNode) -> Answer {
     Ok(())
 }
 
+/// A copy in a stream, or in what is captured of it.
+unsafe fn copy_in(destination: u64, source: u64, size: usize, stream: Handle) -> Answer {
+    let mut graphs = graphs();
+    if graphs.captures.contains_key(&stream) {
+        let mut words: Copy3d = [0; 25];
+        (words[17], words[6], words[22]) = (destination, source, size as u64);
+        return graphs.capture(stream, Node::Copy(words));
+    }
+    // SAFETY: our caller's memory.
+    unsafe { copy(destination, source, size) }
+}
+
+/// A memset in a stream, or in what is captured of it.
+unsafe fn set_in(set: MemsetNode, stream: Handle) -> Answer {
+    let mut graphs = graphs();
+    if graphs.captures.contains_key(&stream) {
+        return graphs.capture(stream, Node::Set(set));
+    }
+    // SAFETY: our caller's memory.
+    unsafe { memset(&set) }
+}
+
 /// One row from device to device, of a `CUDA_MEMCPY3D`.
 unsafe fn copy_row(words: &Copy3d) -> Answer {
     // SAFETY: our caller's memory.
@@ -373,23 +395,38 @@ exports! {
         launch(f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz] }, shared, parameters, extra)
     }
     cuLaunchKernelEx(configuration: *const LaunchConfiguration, f: Handle, parameters: Parameters, extra: Parameters) {
-        let LaunchConfiguration { grid, block, shared, .. } = *configuration;
+        let LaunchConfiguration { grid, block, shared, stream, .. } = *configuration;
+        if graphs().captures.contains_key(&stream) {
+            let node = KernelNode { function: f, grid, block, shared, parameters, ..KernelNode::empty() };
+            let kernel = Kernel::new(node)?;
+            return graphs().capture(stream, Node::Kernel(kernel));
+        }
         launch(f, Sizes { grid, block }, shared, parameters, extra)
     }
 
     cuStreamBeginCapture_v2(stream: Handle, mode: i32) {
-        let mut graphs = graphs();
-        let graph = graphs.create();
-        graphs.captures.insert(stream, graph);
+        graphs().begin(stream);
         Ok(())
     }
     cuStreamEndCapture(stream: Handle, graph: *mut Handle) {
-        let captured = graphs().captures.remove(&stream).ok_or(Status::INVALID_VALUE)?;
+        let captured = graphs().end(stream)?;
         put(graph, captured)
     }
     cuStreamIsCapturing(stream: Handle, state: *mut i32) { put(state, i32::from(graphs().captures.contains_key(&stream))) }
-    cuStreamCreate(stream: *mut Handle, flags: u32) { put(stream, 0x7000) }
+    cuStreamCreate(stream: *mut Handle, flags: u32) { put(stream, graphs().stream(flags)) }
+    cuStreamGetFlags(stream: Handle, flags: *mut u32) { put(flags, graphs().streams.get(&stream).copied().unwrap_or(0)) }
     cuStreamSynchronize(stream: Handle) { sticky() }
+    cuStreamQuery(stream: Handle) { sticky() }
+    cuStreamWaitEvent(stream: Handle, event: Handle, flags: u32) {
+        graphs().wait(stream, event);
+        Ok(())
+    }
+    cuLaunchHostFunc(stream: Handle, function: extern "C" fn(usize), data: usize) {
+        function(data);
+        Ok(())
+    }
+    cuProfilerStart() { Ok(()) }
+    cuProfilerStop() { Ok(()) }
 
     cuGraphCreate(graph: *mut Handle, flags: u32) { put(graph, graphs().create()) }
     cuGraphDestroy(graph: Handle) { graphs().destroy(graph) }
@@ -457,9 +494,14 @@ exports! {
         nodes.into_iter().try_for_each(|node| run(node))
     }
     cuMemcpy3DAsync_v2(words: *const Copy3d, stream: Handle) { copy_row(&*words) }
-    cuMemcpyDtoHAsync_v2(destination: u64, source: u64, size: usize, stream: Handle) { copy(destination, source, size) }
+    cuMemcpyDtoHAsync_v2(destination: u64, source: u64, size: usize, stream: Handle) { copy_in(destination, source, size, stream) }
+    cuMemcpyHtoDAsync_v2(destination: u64, source: u64, size: usize, stream: Handle) { copy_in(destination, source, size, stream) }
+    cuMemcpyDtoDAsync_v2(destination: u64, source: u64, size: usize, stream: Handle) { copy_in(destination, source, size, stream) }
+    cuMemsetD8Async(destination: u64, value: u8, count: usize, stream: Handle) {
+        set_in(MemsetNode { destination, pitch: 0, value: u32::from(value), element: 1, width: count, height: 1 }, stream)
+    }
     cuMemsetD32Async(destination: u64, value: u32, count: usize, stream: Handle) {
-        memset(&MemsetNode { destination, pitch: 0, value, element: 4, width: count, height: 1 })
+        set_in(MemsetNode { destination, pitch: 0, value, element: 4, width: count, height: 1 }, stream)
     }
 
     cuLinkCreate_v2(count: u32, options: *const i32, values: *const u64, link: *mut Handle) { put(link, modules().link()) }
@@ -484,7 +526,10 @@ exports! {
     }
     cuEventCreate(event: *mut Handle, flags: u32) { put(event, EVENTS.fetch_add(1, Ordering::SeqCst) + 1) }
     cuEventDestroy_v2(event: Handle) { Ok(()) }
-    cuEventRecord(event: Handle, stream: Handle) { Ok(()) }
+    cuEventRecord(event: Handle, stream: Handle) {
+        graphs().record(event, stream);
+        Ok(())
+    }
     cuEventQuery(event: Handle) { sticky() }
     cuEventSynchronize(event: Handle) { sticky() }
     cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {

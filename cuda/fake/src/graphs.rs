@@ -93,6 +93,12 @@ pub(crate) struct Graphs {
     nodes: BTreeMap<Handle, Node>,
     /// Streams that are captured, and into what.
     pub(crate) captures: BTreeMap<Handle, Handle>,
+    /// What the next node of a captured stream comes after.
+    tails: BTreeMap<Handle, Vec<Handle>>,
+    /// Events that captured streams recorded: the graph, and what they stand for.
+    events: BTreeMap<Handle, (Handle, Vec<Handle>)>,
+    /// Streams and their flags.
+    pub(crate) streams: BTreeMap<Handle, u32>,
 }
 
 /// All graphs.
@@ -138,17 +144,56 @@ impl Graphs {
         Ok(handle)
     }
 
+    /// A new stream.
+    pub(crate) fn stream(&mut self, flags: u32) -> Handle {
+        let stream = self.handle();
+        self.streams.insert(stream, flags);
+        stream
+    }
+
+    /// A capture begins.
+    pub(crate) fn begin(&mut self, stream: Handle) {
+        let graph = self.create();
+        self.captures.insert(stream, graph);
+        self.tails.insert(stream, Vec::new());
+    }
+
+    /// A capture ends: of its stream, and of all that joined it.
+    pub(crate) fn end(&mut self, stream: Handle) -> Result<Handle, Status> {
+        let graph = *self.captures.get(&stream).ok_or(Status::INVALID_VALUE)?;
+        self.captures.retain(|_, other| *other != graph);
+        self.events.retain(|_, (other, _)| *other != graph);
+        Ok(graph)
+    }
+
     /// A node at the end of what a stream has captured.
     pub(crate) fn capture(&mut self, stream: Handle, node: Node) -> Result<(), Status> {
         let graph = *self.captures.get(&stream).ok_or(Status::INVALID_HANDLE)?;
-        let last: Vec<Handle> = self
-            .graph(graph)?
-            .nodes
-            .first()
-            .copied()
-            .into_iter()
-            .collect();
-        self.add(graph, &last, node).map(|_| ())
+        let tail = self.tails.remove(&stream).unwrap_or_default();
+        let node = self.add(graph, &tail, node)?;
+        self.tails.insert(stream, vec![node]);
+        Ok(())
+    }
+
+    /// An event stands for what a captured stream has captured.
+    pub(crate) fn record(&mut self, event: Handle, stream: Handle) {
+        if let Some(graph) = self.captures.get(&stream) {
+            let tail = self.tails.get(&stream).cloned().unwrap_or_default();
+            self.events.insert(event, (*graph, tail));
+        }
+    }
+
+    /// A stream waits for an event, and joins its capture.
+    pub(crate) fn wait(&mut self, stream: Handle, event: Handle) {
+        if let Some((graph, tail)) = self.events.get(&event) {
+            self.captures.insert(stream, *graph);
+            let own = self.tails.entry(stream).or_default();
+            for node in tail {
+                if !own.contains(node) {
+                    own.push(*node);
+                }
+            }
+        }
     }
 
     pub(crate) fn copy(&mut self, graph: Handle) -> Result<Handle, Status> {

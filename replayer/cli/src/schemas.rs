@@ -95,6 +95,7 @@ fn all() -> Vec<(&'static str, &'static str, Schema)> {
     for (name, schema) in gpureplay_cuda_command::schemas(&settings()) {
         let what = match name {
             "cuda-run" => "gpureplay cuda run --json",
+            "cuda-whole-run" => "gpureplay cuda run --json, of a whole run",
             _ => "gpureplay cuda durations --json",
         };
         all.push((name, what, schema));

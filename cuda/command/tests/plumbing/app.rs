@@ -108,6 +108,8 @@ macro_rules! call {
     }};
 }
 
+pub(crate) mod region;
+
 struct Program {
     driver: Driver,
     module: u64,
@@ -433,6 +435,9 @@ fn program() {
             program.synchronize();
         }
         "graph" => program.graph(),
+        region if region.starts_with("region") => {
+            program.region(region.trim_start_matches("region").trim());
+        }
         "captured" => program.captured(),
         "refused graphs" => program.refused_graphs(),
         "linked" => program.linked(),

@@ -13,3 +13,4 @@ mod replay;
 #[path = "../../../../replayer/cli/tests/command/schema_check.rs"]
 mod schema_check;
 mod stage;
+mod whole;

@@ -102,6 +102,20 @@ impl Stage {
             .into()
     }
 
+    /// The program alone, with a variable, and its answers in a folder of that name.
+    pub(crate) fn answers(&self, task: &str, variable: (&str, &str), folder: &str) -> Said {
+        let folder = self.path(folder);
+        std::fs::create_dir(&folder).expect("works");
+        let mut command = self.on_the_fake(&std::env::current_exe().expect("a path"));
+        command
+            .args(app::ARGUMENTS)
+            .env(app::VARIABLE, task)
+            .env(app::RESOLVE, "proc")
+            .env(variable.0, variable.1)
+            .env("PLUMBING_ANSWERS", folder);
+        command.output().expect("started").into()
+    }
+
     /// The program alone.
     pub(crate) fn alone(&self, task: &str) -> Said {
         let mut command = self.on_the_fake(&std::env::current_exe().expect("a path"));

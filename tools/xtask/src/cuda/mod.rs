@@ -6,6 +6,7 @@ mod measure;
 mod programs;
 mod refused;
 mod replays;
+mod runs;
 
 use std::{
     fs,
@@ -109,6 +110,8 @@ enum Part {
     Cost,
     /// How fast memory is copied, and how little room it takes.
     Memory,
+    /// Whole runs: recorded, replayed as one graph and one by one, with the recorded inputs and with others.
+    Runs,
     /// Profilers on a replay.
     Tools,
     /// Several processes and GPUs.
@@ -198,6 +201,7 @@ impl DeviceTest {
                 Part::Nbody => measure::nbody(&bench).map(|text| (text, 0)),
                 Part::Cost => measure::overhead(&bench).map(|text| (text, 0)),
                 Part::Memory => measure::memory(&bench).map(|text| (text, 0)),
+                Part::Runs => runs::runs(&bench),
                 Part::Tools => machines::tools(&bench),
                 Part::Ranks => machines::ranks(&bench),
             };

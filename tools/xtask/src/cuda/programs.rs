@@ -140,7 +140,7 @@ const NVCC: &[&str] = &[
     "arch=compute_90,code=[sm_90,compute_90]",
 ];
 
-fn nvcc(bench: &Bench, source: &str, out: &str, more: &[&str]) -> Result<String> {
+pub(super) fn nvcc(bench: &Bench, source: &str, out: &str, more: &[&str]) -> Result<String> {
     let mut command = Command::new("nvcc");
     command
         .current_dir(bench.work.path())

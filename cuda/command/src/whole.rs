@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `run` of a whole run: the recorded inputs or others, what comes out, and whether it is as recorded.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use gpureplay_cuda_recording::{Hash, Operation, Port, Recording, Run};
+use gpureplay_cuda_replay::{Gpu, How, RunSession, Times};
+use gpureplay_io::beneath;
+use serde::Serialize;
+
+use crate::attempt::again;
+use crate::failure::{Failure, Outcome, file, json, written};
+use crate::report::{bytes, note, say};
+
+/// Inputs and outputs of a whole run.
+#[derive(Args)]
+pub(crate) struct Whole {
+    /// Of a whole run: other bytes for an input; FILE alone where it has one input. May be given again.
+    #[arg(long, value_name = "NAME=FILE")]
+    input: Vec<Given>,
+    /// Of a whole run: write an output to a file; FILE alone where it has one output. May be given again.
+    #[arg(long, value_name = "NAME=FILE")]
+    output: Vec<Given>,
+    /// Of a whole run: give the GPU one operation after the other instead of one graph.
+    #[arg(long)]
+    no_graph: bool,
+}
+
+/// `NAME=FILE`, or `FILE`.
+#[derive(Clone, Debug)]
+struct Given(String);
+
+impl FromStr for Given {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl Given {
+    /// The number of the input or output that is meant, and the file.
+    fn of(&self, option: &str, ports: &[Port]) -> Result<(usize, PathBuf), Failure> {
+        if let Some((name, path)) = self.0.split_once('=')
+            && let Some(number) = ports.iter().position(|port| port.name == name)
+        {
+            return Ok((number, path.into()));
+        }
+        if ports.len() == 1 && !self.0.contains('=') {
+            return Ok((0, PathBuf::from(&self.0)));
+        }
+        let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
+        Err(Failure::Usage(format!(
+            "{option} {}: say NAME=FILE with a name of the run: {}",
+            self.0,
+            names.join(", ")
+        )))
+    }
+}
+
+/// How a whole run is replayed, from options that launches have, too.
+pub(crate) struct Options {
+    pub(crate) gpu: i32,
+    pub(crate) time_limit: u64,
+    pub(crate) repetitions: u32,
+    pub(crate) json: bool,
+}
+
+/// What a replay of a whole run showed, for `--json`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+pub(crate) struct WholeReport {
+    run: u32,
+    launches: usize,
+    graph: bool,
+    /// `exact`, `differs` or `inconclusive`; nothing with other inputs than the recorded ones.
+    verdict: Option<&'static str>,
+    /// Names of outputs that are not as recorded.
+    differing: Vec<String>,
+    /// Of so many runs; nothing if none was timed.
+    runs: Option<usize>,
+    /// The run in the middle, in microseconds, copies of inputs and outputs included.
+    median_us: Option<f64>,
+    /// The shortest run, in microseconds.
+    least_us: Option<f64>,
+}
+
+impl Whole {
+    /// The option that was given and is only for whole runs, if any.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        [
+            (!self.input.is_empty(), "--input"),
+            (!self.output.is_empty(), "--output"),
+            (self.no_graph, "--no-graph"),
+        ]
+        .into_iter()
+        .find_map(|(given, option)| given.then_some(option))
+    }
+
+    pub(crate) fn execute(&self, recording: &Recording, number: u32, options: &Options) -> Outcome {
+        let run = recording.run(number)?;
+        let mut inputs = Vec::new();
+        for given in &self.input {
+            let (port, path) = given.of("--input", &run.inputs)?;
+            inputs.push((port, read(&path, &run.inputs[port])?));
+        }
+        let outputs = self.output.iter();
+        let outputs = outputs.map(|given| given.of("--output", &run.outputs));
+        let outputs: Vec<_> = outputs.collect::<Result<_, _>>()?;
+        let how = if self.no_graph {
+            How::Launches
+        } else {
+            How::Graph
+        };
+        let gpu = Gpu::open(options.gpu)?;
+        if gpu.info().capability != run.device.capability {
+            note!(
+                "recorded on {}, replayed on {}",
+                run.device.name,
+                gpu.info().name
+            );
+        }
+        let time_limit = Duration::from_secs(options.time_limit);
+        let mut session = RunSession::open(gpu, recording, run, time_limit).map_err(again)?;
+        if session.rewritten() > 0 {
+            note!("{} pointers to variables rewritten", session.rewritten());
+        }
+        let recorded = inputs.is_empty();
+        let held = recorded && session.is_right_without_launches()?;
+        for (port, bytes) in &inputs {
+            session.set_input(*port, bytes)?;
+        }
+        session.execute(how)?;
+        let ports = session.run().outputs.iter().enumerate();
+        let differing: Vec<String> = ports
+            .filter(|(port, _)| recorded && session.output(*port) != session.recorded_output(*port))
+            .map(|(_, port)| port.name.clone())
+            .collect();
+        for (port, path) in &outputs {
+            gpureplay_io::write_atomic(path, session.output(*port)).map_err(written(path))?;
+        }
+        let times = match options.repetitions {
+            0 => Times::default(),
+            runs => session.time(how, runs)?,
+        };
+        let verdict = match (recorded, differing.is_empty()) {
+            (false, _) => None,
+            (true, false) => Some("differs"),
+            (true, true) if held => Some("inconclusive"),
+            (true, true) => Some("exact"),
+        };
+        let timed = times.runs() > 0;
+        let report = WholeReport {
+            run: number,
+            launches: session.run().launches(),
+            graph: how == How::Graph,
+            verdict,
+            differing,
+            runs: timed.then(|| times.runs()),
+            median_us: timed.then(|| times.median()),
+            least_us: timed.then(|| times.least()),
+        };
+        if options.json {
+            say!("{}", serde_json::to_string(&report).map_err(json)?);
+        } else {
+            report.print(&session, &times)?;
+        }
+        Ok(ExitCode::from(u8::from(matches!(
+            verdict,
+            Some("differs" | "inconclusive")
+        ))))
+    }
+}
+
+impl WholeReport {
+    fn print(&self, session: &RunSession, times: &Times) -> Result<(), Failure> {
+        let how = if self.graph {
+            "as one graph"
+        } else {
+            "one by one"
+        };
+        say!("run {}: {} launches, {how}", self.run, self.launches);
+        if times.runs() > 0 {
+            say!(
+                "  {} runs: median {:.2} us, least {:.2} us, spread {:.2} us",
+                times.runs(),
+                times.median(),
+                times.least(),
+                times.spread()
+            );
+        }
+        let outputs = session.run().outputs.len();
+        match self.verdict {
+            None => say!("  other inputs than recorded: {outputs} outputs, not compared"),
+            Some("exact") => say!("  {outputs} outputs as recorded, bit for bit"),
+            Some("inconclusive") => say!(
+                "  {outputs} outputs as recorded, but memory held them already: this proves nothing; record a turn after one with another input"
+            ),
+            Some(_) => say!("  not as recorded: {}", self.differing.join(", ")),
+        }
+        Ok(())
+    }
+}
+
+/// The bytes for an input: as many as it has.
+fn read(path: &Path, port: &Port) -> Result<Vec<u8>, Failure> {
+    let found = File::open(path)
+        .and_then(|opened| beneath::contents(opened, port.size))
+        .map_err(file(path))?;
+    if found.len() as u64 != port.size {
+        return Err(Failure::Usage(format!(
+            "{}: has {} bytes; the input {} has {}",
+            path.display(),
+            found.len(),
+            port.name,
+            port.size
+        )));
+    }
+    Ok(found)
+}
+
+/// Says what a run is: region, GPU, memory, inputs and outputs, kernels.
+pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
+    say!("run         {number}, {}", run.region_of);
+    let [major, minor] = run.device.capability;
+    say!(
+        "on          {}, sm_{major}{minor}, driver for CUDA {}.{}",
+        run.device.name,
+        run.device.driver / 1000,
+        run.device.driver % 1000 / 10
+    );
+    say!(
+        "operations  {}, of which {} launches, in {} streams",
+        run.operations.len(),
+        run.launches(),
+        run.streams.len()
+    );
+    let memory = run.memory.iter().map(|memory| memory.size);
+    say!(
+        "memory      {} in {} pieces, {} variables",
+        bytes(memory.fold(0, u64::saturating_add)),
+        run.memory.len(),
+        run.variables.len()
+    );
+    for (what, ports) in [("input ", &run.inputs), ("output", &run.outputs)] {
+        for port in ports {
+            say!("{what}      {}, {} bytes", port.name, port.size);
+        }
+    }
+    let mut counts = vec![0u64; run.kernels.len()];
+    for operation in &run.operations {
+        if let Operation::Launch { kernel, .. } = operation
+            && let Some(count) = counts.get_mut(*kernel as usize)
+        {
+            *count += 1;
+        }
+    }
+    for (kernel, count) in run.kernels.iter().zip(counts) {
+        say!("kernel      {count} times {}", kernel.name);
+    }
+    Ok(())
+}
+
+/// One line for a run.
+pub(crate) fn line(number: u32, run: &Run) -> String {
+    format!(
+        "run{number:<3} {:>5} launches, {} inputs, {} outputs, {}",
+        run.launches(),
+        run.inputs.len(),
+        run.outputs.len(),
+        bytes(run.bytes())
+    )
+}
+
+/// Bytes and name of each piece of memory that a run needs.
+pub(crate) fn pieces(run: &Run) -> impl Iterator<Item = (u64, Hash)> {
+    let memory = run.memory.iter();
+    let memory = memory.filter_map(|memory| Some((memory.size, memory.contents?)));
+    let variables = run.variables.iter();
+    let variables = variables.map(|variable| (variable.size, variable.contents));
+    let ports = run.inputs.iter().chain(&run.outputs);
+    memory
+        .chain(variables)
+        .chain(ports.map(|port| (port.size, port.contents)))
+}

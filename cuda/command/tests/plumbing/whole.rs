@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A region of a program is recorded as a whole, and replayed with its inputs and with others.
+
+use std::fs;
+
+use crate::app::region::INPUT;
+use crate::stage::Stage;
+
+fn recorded(task: &str) -> Stage {
+    let stage = Stage::new();
+    let alone = stage.alone(task);
+    let said = stage.record("--run", task);
+    assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
+    assert!(
+        said.err.contains("run 0 is recorded: 4 launches"),
+        "{said:?}"
+    );
+    stage
+}
+
+/// Two inputs that begin with these numbers, as the program makes them.
+fn write_inputs(stage: &Stage, begin: [f32; 2]) {
+    for (name, begin) in ["a.bin", "b.bin"].iter().zip(begin) {
+        let numbers = (0..256).map(|index| begin + index as f32);
+        let bytes: Vec<u8> = numbers.flat_map(f32::to_le_bytes).collect();
+        fs::write(stage.path(name), bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_run_is_right_as_a_graph_and_as_launches() {
+    let stage = recorded("region");
+    for words in [
+        "run rec",
+        "run rec#run0 --no-graph",
+        "run rec --repetitions 3",
+    ] {
+        let said = stage.run(words);
+        assert_eq!(said.code, Some(0), "{words}: {said:?}");
+        assert!(
+            said.out.contains("2 outputs as recorded, bit for bit"),
+            "{said:?}"
+        );
+    }
+    let info = stage.run("info rec").out;
+    for part in [
+        "in0, 1024 bytes",
+        "out1, 1024 bytes",
+        "4 launches, in 2 streams",
+        "4 times scale",
+    ] {
+        assert!(info.contains(part), "{part}: {info}");
+    }
+    assert!(
+        stage
+            .run("list rec")
+            .out
+            .contains("4 launches, 2 inputs, 2 outputs")
+    );
+    assert_eq!(stage.run("verify rec").code, Some(0));
+    let said = stage.run("run rec --json");
+    crate::schema_check::assert_fits("cuda-whole-run", &said.out);
+}
+
+#[test]
+fn new_inputs_give_what_the_program_gives() {
+    let stage = recorded("region");
+    let said = stage.answers("region", (INPUT, "50"), "answers");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    write_inputs(&stage, [50.0, 1050.0]);
+    for how in ["", "--no-graph"] {
+        let said = stage.run(&format!(
+            "run rec --input in0=a.bin --input in1=b.bin --output out0=one --output out1=two {how}"
+        ));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        for name in ["one", "two"] {
+            let answer = fs::read(stage.path("answers").join(name)).unwrap();
+            assert_eq!(fs::read(stage.path(name)).unwrap(), answer, "{name}{how}");
+            let recorded = stage.run(&format!("run rec --output out0={name} {how}"));
+            assert_eq!(recorded.code, Some(0), "{recorded:?}");
+            assert_ne!(
+                fs::read(stage.path(name)).unwrap(),
+                answer,
+                "the input matters"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_replay_that_leaves_something_out_does_not_pass() {
+    let stage = recorded("region");
+    let path = stage.path("rec/runs/0.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let (head, operations) = text.split_once("[[operation]]").unwrap();
+    let operations: Vec<&str> = operations.split("[[operation]]").collect();
+    let mut tried = 0;
+    for left_out in 0..operations.len() {
+        let kind = operations[left_out];
+        let changes = ["launch", "set", "copy", "wait"];
+        let Some(kind) = changes
+            .iter()
+            .find(|name| kind.contains(&format!("do = \"{name}\"")))
+        else {
+            continue;
+        };
+        let rest = operations.iter().enumerate();
+        let rest = rest.filter(|(number, _)| *number != left_out);
+        let rest: String = rest.map(|(_, one)| format!("[[operation]]{one}")).collect();
+        fs::write(&path, format!("{head}{rest}")).unwrap();
+        let said = stage.run("run rec");
+        assert_eq!(said.code, Some(1), "without a {kind}: {said:?}");
+        assert!(said.out.contains("not as recorded: "), "{said:?}");
+        tried += 1;
+    }
+    assert_eq!(tried, 8, "4 launches, 1 memset, 1 copy, 2 waits");
+}
+
+#[test]
+fn memory_that_held_the_results_proves_nothing() {
+    let stage = Stage::new();
+    let said = stage.record("--run", "region again");
+    assert!(
+        said.err.contains("run 0 is recorded: 1 launches"),
+        "{said:?}"
+    );
+    let said = stage.run("run rec");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.contains("memory held them already"), "{said:?}");
+}
+
+#[test]
+fn memory_of_the_region_is_there_in_a_replay() {
+    let stage = Stage::new();
+    let said = stage.record("--run", "region fresh");
+    assert!(
+        said.err.contains("run 0 is recorded: 5 launches, 3 inputs"),
+        "{said:?}"
+    );
+    for how in ["", "--no-graph"] {
+        assert_eq!(stage.run(&format!("run rec {how}")).code, Some(0));
+    }
+}
+
+#[test]
+fn what_a_region_cannot_hold_is_named_and_the_program_goes_on() {
+    for (what, reason) in [
+        (
+            "callback",
+            "a function of the host (cuLaunchHostFunc) is called",
+        ),
+        ("capture", "a stream is captured into a graph"),
+        ("graph", "a graph is launched"),
+        ("managed", "scale: it uses managed memory"),
+        ("texture", "idle: it reads a texture object"),
+        ("late", "scale comes after the host may have read a result"),
+        ("silent", "nothing is copied to the host in the region"),
+    ] {
+        let stage = Stage::new();
+        let task = format!("region {what}");
+        let alone = stage.alone(&task);
+        let said = stage.record("--run", &task);
+        assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
+        let reason = format!("the run is not recorded: {reason}");
+        assert!(said.err.contains(&reason), "{what}: {said:?}");
+        assert_eq!(stage.run("list rec").out, "", "{what}");
+    }
+}
+
+#[test]
+fn names_are_given_and_sizes_and_names_are_checked() {
+    let stage = Stage::new();
+    let said = stage.record("--run --name in0=image --name out1=scores", "region");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let info = stage.run("info rec").out;
+    assert!(
+        info.contains("image, 1024") && info.contains("scores, 1024"),
+        "{info}"
+    );
+    fs::write(stage.path("short"), [0; 12]).unwrap();
+    for (words, code, said) in [
+        (
+            "run rec --input image=short",
+            2,
+            "has 12 bytes; the input image has 1024",
+        ),
+        (
+            "run rec --input short",
+            2,
+            "say NAME=FILE with a name of the run: image, in1",
+        ),
+        (
+            "run rec --output out1=x",
+            2,
+            "say NAME=FILE with a name of the run: out0, scores",
+        ),
+        ("run rec --block 4", 2, "--block is for launches"),
+        (
+            "run rec --require-signature x",
+            2,
+            "--require-signature is for launches",
+        ),
+        ("run rec#run7", 3, "7.toml"),
+        ("run rec#0 --input short", 2, "--input is for a whole run"),
+    ] {
+        let answer = stage.run(words);
+        assert_eq!(answer.code, Some(code), "{words}: {answer:?}");
+        assert!(answer.err.contains(said), "{words}: {answer:?}");
+    }
+    for wrong in [
+        "--run=launches=4..4",
+        "--run=all",
+        "--run --name in0",
+        "--run --pick all",
+    ] {
+        assert_eq!(stage.record(wrong, "region").code, Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn a_region_of_launches_begins_and_ends_by_number() {
+    let stage = Stage::new();
+    // The first turn has four launches: the second turn is the region.
+    let said = stage.record("--run=launches=4..8", "region");
+    assert!(
+        said.err
+            .contains("run 0 is recorded: 4 launches, 2 inputs, 2 outputs"),
+        "{said:?}"
+    );
+    assert_eq!(stage.run("run rec").code, Some(0));
+}
+
+#[test]
+fn damage_is_told_before_anything_runs() {
+    let stage = recorded("region");
+    let mut objects = Vec::new();
+    for folder in fs::read_dir(stage.path("rec/objects")).unwrap() {
+        for object in fs::read_dir(folder.unwrap().path()).unwrap() {
+            objects.push(object.unwrap().path());
+        }
+    }
+    let path = &objects[0];
+    let mut bytes = fs::read(path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(path, bytes).unwrap();
+    let said = stage.run("run rec");
+    assert_eq!((said.code, &*said.out), (Some(3), ""), "{said:?}");
+}
