@@ -151,6 +151,42 @@ pub fn check(image: &[u8]) -> Result<(), ImageError> {
         .try_for_each(|part| part.bytes().map(drop))
 }
 
+/// As [`check`], but only parts that the driver could take on a GPU of a compute capability (`sm_90`: 90). Works on all cores.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_for(image: &[u8], capability: u32) -> Result<(), ImageError> {
+    let parts = usable(image, capability)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let all = |parts: &[Part<'_>]| parts.iter().try_for_each(|part| part.bytes().map(drop));
+    std::thread::scope(|scope| {
+        let shares = parts.chunks(parts.len().div_ceil(cores).max(1));
+        let threads: Vec<_> = shares
+            .map(|share| scope.spawn(move || all(share)))
+            .collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })
+}
+
+/// The parts that the driver could take on a GPU.
+fn usable(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
+    let mut parts = parts(image)?;
+    if Format::of(image) == Some(Format::Fatbin) {
+        parts.retain(|part| match part.kind {
+            MemberKind::Cubin => {
+                part.capability <= capability && part.capability / 10 == capability / 10
+            }
+            MemberKind::Ptx => part.capability <= capability,
+            MemberKind::Other => false,
+        });
+    }
+    Ok(parts)
+}
+
 impl<'a> Part<'a> {
     /// The part itself, decompressed.
     ///
@@ -242,16 +278,7 @@ pub fn kernel(image: &[u8], name: &str) -> Result<Option<Kernel>, ImageError> {
 /// # Errors
 /// As [`parts`], for the parts that were looked at.
 pub fn select(image: &[u8], name: &str, capability: u32) -> Result<Option<Contents>, ImageError> {
-    let mut parts = parts(image)?;
-    if Format::of(image) == Some(Format::Fatbin) {
-        parts.retain(|part| match part.kind {
-            MemberKind::Cubin => {
-                part.capability <= capability && part.capability / 10 == capability / 10
-            }
-            MemberKind::Ptx => part.capability <= capability,
-            MemberKind::Other => false,
-        });
-    }
+    let mut parts = usable(image, capability)?;
     parts.sort_by_key(|part| {
         (
             part.kind != MemberKind::Cubin,

@@ -46,7 +46,8 @@ pub(crate) struct Record {
 pub(crate) enum Region {
     /// `cuProfilerStart` and `cuProfilerStop`.
     Profiler,
-    /// From behind the launch before the first of these numbers to before the launch of the second.
+    /// From behind the launch before the first of these numbers to before the launch of the second, or to the first work after the
+    /// launch before that of which the host may know a result.
     Launches(u64, u64),
 }
 

@@ -219,15 +219,17 @@ fn names_are_given_and_sizes_and_names_are_checked() {
 
 #[test]
 fn a_region_of_launches_begins_and_ends_by_number() {
-    let stage = Stage::new();
-    // The first turn has four launches: the second turn is the region.
-    let said = stage.record("--run=launches=4..8", "region");
-    assert!(
-        said.err
-            .contains("run 0 is recorded: 4 launches, 2 inputs, 2 outputs"),
-        "{said:?}"
-    );
-    assert_eq!(stage.run("run rec").code, Some(0));
+    // Each turn has four launches: the second turn is the region, whether another one comes after it or not.
+    for task in ["region", "region turns"] {
+        let stage = Stage::new();
+        let said = stage.record("--run=launches=4..8", task);
+        assert!(
+            said.err
+                .contains("run 0 is recorded: 4 launches, 2 inputs, 2 outputs"),
+            "{said:?}"
+        );
+        assert_eq!(stage.run("run rec").code, Some(0));
+    }
 }
 
 #[test]

@@ -158,6 +158,11 @@ impl Log {
         Ok(number)
     }
 
+    /// Whether the host may have read a result.
+    pub(super) fn is_seen(&self) -> bool {
+        self.seen
+    }
+
     pub(super) fn forget_stream(&mut self, stream: Handle) {
         self.stream_numbers.remove(&stream);
     }

@@ -98,6 +98,18 @@ pub(crate) fn refuse(reason: impl FnOnce() -> String) {
     }
 }
 
+/// A region of launches ends before what changes memory once its last launch was made and the host may have read a result.
+fn work(call: impl FnOnce() -> Status, keep: impl FnOnce(&mut Log) -> Result<()>) -> Status {
+    if ACTIVE.load(Ordering::Relaxed)
+        && let Some((record, Region::Launches(_, stop))) = wanted()
+        && NUMBER.load(Ordering::SeqCst) >= stop
+        && lock().as_ref().is_some_and(Log::is_seen)
+    {
+        end(record);
+    }
+    kept(call, keep)
+}
+
 /// Makes a call and keeps it; a call that fails did nothing.
 fn kept(call: impl FnOnce() -> Status, keep: impl FnOnce(&mut Log) -> Result<()>) -> Status {
     let _pass = gate::pass();
@@ -165,7 +177,7 @@ pub(crate) fn to_device(
     waits: bool,
     call: impl FnOnce() -> Status,
 ) -> Status {
-    kept(call, |log| log.input(to, from, size, stream, waits))
+    work(call, |log| log.input(to, from, size, stream, waits))
 }
 
 /// The host copies from the device.
@@ -189,7 +201,7 @@ pub(crate) fn on_device(
     _waits: bool,
     call: impl FnOnce() -> Status,
 ) -> Status {
-    kept(call, |log| log.copy(to, from, size, stream))
+    work(call, |log| log.copy(to, from, size, stream))
 }
 
 /// A copy of which the addresses say where it goes.
@@ -201,7 +213,7 @@ pub(crate) fn either(
     waits: bool,
     call: impl FnOnce() -> Status,
 ) -> Status {
-    kept(call, |log| match (log.is_device(to), log.is_device(from)) {
+    work(call, |log| match (log.is_device(to), log.is_device(from)) {
         (true, false) => log.input(to, from, size, stream, waits),
         (false, true) => log.output(to, from, size, stream, waits),
         (true, true) => log.copy(to, from, size, stream),
@@ -211,7 +223,7 @@ pub(crate) fn either(
 
 /// Memory is set.
 pub(crate) fn set(set: MemsetNode, stream: Handle, call: impl FnOnce() -> Status) -> Status {
-    kept(call, |log| log.set(&set, stream))
+    work(call, |log| log.set(&set, stream))
 }
 
 /// An event is recorded.

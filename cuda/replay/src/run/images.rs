@@ -4,7 +4,7 @@
 use std::ffi::CString;
 
 use gpureplay_cuda_abi::{DevicePointer, Handle, Status};
-use gpureplay_cuda_recording::{Run, Store};
+use gpureplay_cuda_recording::{ImageReference, Run, Store};
 
 use super::Moves;
 use crate::error::driver;
@@ -19,15 +19,32 @@ pub(super) struct Read {
 }
 
 /// Reads images and the contents of variables, each checked against its hash.
-pub(super) fn read(store: &Store, run: &Run) -> Result<Read, ReplayError> {
-    let mut images = Vec::new();
-    for image in &run.images {
+pub(super) fn read(gpu: &Gpu, store: &Store, run: &Run) -> Result<Read, ReplayError> {
+    let [major, minor] = gpu.info().capability;
+    let capability = u32::try_from(major * 10 + minor).unwrap_or(0);
+    let one = |image: &ImageReference| {
         let mut bytes = store.image(image.hash, image.size)?;
-        gpureplay_cuda_image::check(&bytes)?;
+        gpureplay_cuda_image::check_for(&bytes, capability)?;
         // The end of a text.
         bytes.push(0);
-        images.push(bytes);
-    }
+        Ok::<_, ReplayError>(bytes)
+    };
+    // Images decompress slowly: each core takes a share of them.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = run.images.len().div_ceil(cores).max(1);
+    let mut images = Vec::with_capacity(run.images.len());
+    std::thread::scope(|scope| {
+        let all = |share: &[ImageReference]| share.iter().map(one).collect::<Result<Vec<_>, _>>();
+        let shares = run.images.chunks(share);
+        let threads: Vec<_> = shares
+            .map(|share| scope.spawn(move || all(share)))
+            .collect();
+        for thread in threads {
+            let read = thread.join();
+            images.extend(read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok::<_, ReplayError>(())
+    })?;
     let variables = run.variables.iter();
     let variables = variables.map(|variable| store.get(variable.contents, variable.size));
     Ok(Read {

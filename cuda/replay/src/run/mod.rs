@@ -62,7 +62,7 @@ impl RunSession {
             None => Ok(Vec::new()),
         };
         let mut contents: Vec<_> = run.memory.iter().map(get).collect::<Result<_, _>>()?;
-        let images = images::read(store, &run)?;
+        let images = images::read(&gpu, store, &run)?;
         let recorded = ports::Recorded::read(store, &run)?;
         gpu.enter()?;
         gpu.limit(&run.limits)?;

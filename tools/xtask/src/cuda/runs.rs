@@ -4,6 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Instant,
 };
 
 use serde::Deserialize;
@@ -16,6 +17,8 @@ use gpureplay_task::output;
 const TIMED: usize = 200;
 /// Other inputs than the recorded ones.
 const OTHERS: u32 = 5;
+/// What region.cu keeps of its results.
+const RESULTS: [&str; 4] = ["out0", "out1", "out2", "out3"];
 /// Launches of a network that are left out, one at a time.
 const LEFT_OUT: usize = 8;
 /// Networks of torch_region.py.
@@ -51,6 +54,8 @@ struct Row {
     others: [(u32, u32); 2],
     /// Launches that were left out, and of how many the result was not right.
     left_out: (usize, usize),
+    /// Seconds from the start of a process to its first result: the program's own, a replay's.
+    first: Option<[f64; 2]>,
     /// Microseconds of a turn: the program's own, one by one, as one graph.
     turn: [f64; 3],
 }
@@ -71,7 +76,7 @@ impl Row {
         let of = |(right, of): (u32, u32)| format!("{right} of {of}");
         let [own, launches, graph] = self.turn;
         format!(
-            "| {} | {} | {}, {} | {}, {} | {} of {} | {:.2} | {:.2} |\n",
+            "| {} | {} | {}, {} | {}, {} | {} of {} | {:.2} | {:.2} | {} |\n",
             self.name,
             self.launches,
             right(self.recorded[0]),
@@ -81,7 +86,9 @@ impl Row {
             self.left_out.1,
             self.left_out.0,
             launches / own,
-            graph / own
+            graph / own,
+            self.first
+                .map_or("–".into(), |[own, replay]| format!("{:.3}", replay / own)),
         )
     }
 }
@@ -103,9 +110,9 @@ fn same(one: &Path, other: &Path) -> Result<bool> {
     Ok(read(one)? == read(other)?)
 }
 
-/// The microseconds of a turn that a program says.
-fn turn(said: &str) -> f64 {
-    let line = said.lines().find_map(|line| line.strip_prefix("turn "));
+/// The number that a program says after a word.
+fn number(said: &str, word: &str) -> f64 {
+    let line = said.lines().find_map(|line| line.strip_prefix(word));
     line.and_then(|text| text.trim().parse().ok())
         .unwrap_or(f64::NAN)
 }
@@ -171,8 +178,15 @@ fn region(bench: &Bench) -> Result<Row> {
             .current_dir(bench.work.path())
             .arg(seed.to_string())
             .arg(&path);
-        row.turn[0] = turn(&output(&mut program)?);
+        row.turn[0] = number(&output(&mut program)?, "turn ");
         answers.push(path);
+    }
+    // Results that do not depend on the inputs would show nothing.
+    for result in RESULTS {
+        if same(&answers[0].join(result), &answers[1].join(result))? {
+            eprintln!("{result} is the same for two seeds");
+            return Ok(row);
+        }
     }
     let (ran, said) =
         start(&mut bench.gpureplay("record --run -o region-run -- ./region 1 seed1"))?;
@@ -189,14 +203,14 @@ fn region(bench: &Bench) -> Result<Row> {
                     .arg("--input")
                     .arg(format!("{input}={}", answer.join(input).display()));
             }
-            for result in ["out0", "out1", "out2"] {
+            for result in RESULTS {
                 replay
                     .arg("--output")
                     .arg(format!("{result}=found-{result}"));
             }
             let (ran, said) = start(&mut replay)?;
             let mut right = ran;
-            for result in ["out0", "out1", "out2"] {
+            for result in RESULTS {
                 let found = bench.work.path().join(format!("found-{result}"));
                 right = right && same(&found, &answer.join(result))?;
             }
@@ -226,7 +240,8 @@ fn network(bench: &Bench, net: &str) -> Result<Row> {
         .current_dir(bench.work.path())
         .args(&program[1..])
         .arg(&path);
-    row.turn[0] = turn(&output(&mut alone)?);
+    let alone = output(&mut alone)?;
+    row.turn[0] = number(&alone, "turn ");
     let recording = format!("{net}-run");
     let mut record = bench.gpureplay(&format!("record --run -o {recording} --"));
     let (ran, said) = start(record.args(program).arg(&path))?;
@@ -240,7 +255,11 @@ fn network(bench: &Bench, net: &str) -> Result<Row> {
             let mut replay = bench.gpureplay(&format!("run {recording} {words}"));
             replay.arg("--input").arg(path.join(format!("x{input}")));
             replay.arg("--output").arg("found-y");
+            let began = Instant::now();
             let (ran, said) = start(&mut replay)?;
+            let took = began.elapsed().as_secs_f64();
+            let least = row.first.map_or(took, |[_, least]| least.min(took));
+            row.first = Some([number(&alone, "first "), least]);
             let found = bench.work.path().join("found-y");
             let right = ran && same(&found, &path.join(format!("y{input}")))?;
             if !right {
@@ -281,7 +300,7 @@ fn refused(bench: &Bench) -> Result<(String, usize)> {
 pub(super) fn runs(bench: &Bench) -> Result<(String, usize)> {
     nvcc(bench, "region.cu", "region", &[])?;
     let mut text = String::from(
-        "| Region | Launches | Recorded inputs: graph, one by one | Other inputs, equal to the program's answers bit for bit: graph, one by one | Not right without one launch | A turn one by one, relative to the program's own | As one graph |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+        "| Region | Launches | Recorded inputs: graph, one by one | Other inputs, equal to the program's answers bit for bit: graph, one by one | Not right without one launch | A turn one by one, relative to the program's own | As one graph | Start of a process to its first result |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     let mut wrong = 0;
     let own = region(bench)?;

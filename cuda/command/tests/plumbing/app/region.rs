@@ -144,6 +144,10 @@ impl Program {
             }
             _ => self.turn(memory, streams, [&one, &two]),
         };
+        if what == "turns" {
+            // A third turn comes after the region.
+            self.turn(memory, streams, [&two, &one]);
+        }
         if what == "late" {
             self.scale_in(streams[0], memory[0], results[0][0].into());
         }
