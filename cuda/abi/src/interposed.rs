@@ -237,6 +237,7 @@ pub const INTERPOSED: &[(Purpose, &[&str])] = &[
             "cuStreamQuery_ptsz",
             "cuStreamDestroy_v2",
             "cuCtxSynchronize",
+            "cuCtxSynchronize_v2",
             "cuLaunchHostFunc",
             "cuLaunchHostFunc_ptsz",
             "cuStreamAddCallback",

@@ -7,6 +7,7 @@
 
 mod commands;
 mod common;
+mod hand_on;
 mod help;
 #[cfg(test)]
 mod schemas;
@@ -118,7 +119,7 @@ pub fn main() -> ExitCode {
 
 /// Does what these words say, the first of which is the program's name.
 pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let words: Vec<OsString> = handed_on(words.into_iter().collect());
+    let words: Vec<OsString> = hand_on::to_cuda(words.into_iter().collect());
     if words.len() <= 1 {
         // As for a wrong command line: nobody is left to tell that this failed.
         let _ = write!(std::io::stderr(), "{}", help::NO_COMMAND);
@@ -182,23 +183,6 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::from(failure.exit_code())
         }
     }
-}
-
-/// Words that mean a recording of CUDA, which is a folder, are words of `gpureplay cuda`.
-fn handed_on(mut words: Vec<OsString>) -> Vec<OsString> {
-    let is_recording = |word: &OsString| {
-        let text = word.to_string_lossy();
-        let folder = std::path::Path::new(text.rsplit_once('#').map_or(&*text, |(folder, _)| folder));
-        let has = |part: &str| folder.join(part).is_dir();
-        !text.starts_with('-') && ["launches", "runs", "objects"].into_iter().all(has)
-    };
-    let command = words.get(1).and_then(|word| word.to_str());
-    if matches!(command, Some("run" | "info" | "verify"))
-        && words.iter().skip(2).any(is_recording)
-    {
-        words.insert(1, "cuda".into());
-    }
-    words
 }
 
 /// What is wrong with words, with escapes where they are no plain text.

@@ -233,6 +233,25 @@ fn a_region_of_launches_begins_and_ends_by_number() {
 }
 
 #[test]
+fn a_region_that_never_begins_is_told() {
+    let stage = Stage::new();
+    for (words, reason) in [
+        (
+            "--run",
+            "no run is recorded: cuProfilerStart was not called",
+        ),
+        (
+            "--run=launches=9..10",
+            "no run is recorded: there were 2 launches, and it begins with 9",
+        ),
+    ] {
+        let said = stage.record(words, "scale");
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.err.contains(reason), "{said:?}");
+    }
+}
+
+#[test]
 fn damage_is_told_before_anything_runs() {
     let stage = recorded("region");
     let mut objects = Vec::new();

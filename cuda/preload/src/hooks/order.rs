@@ -24,6 +24,7 @@ hooks! {
     cuEventSynchronize(event: Handle) { run::host(HostWait::Event(event), || driver::cuEventSynchronize(event)) }
     cuEventQuery(event: Handle) { run::host(HostWait::Event(event), || driver::cuEventQuery(event)) }
     cuCtxSynchronize() { run::host(HostWait::All, || driver::cuCtxSynchronize()) }
+    cuCtxSynchronize_v2(context: Handle) { run::host(HostWait::All, || driver::cuCtxSynchronize_v2(context)) }
     cuEventDestroy_v2(event: Handle) {
         run::forget_event(event);
         driver::cuEventDestroy_v2(event)

@@ -62,7 +62,12 @@ impl Log {
         let mut found = Vec::new();
         while let Some(piece) = reach.next() {
             match piece.kind {
-                Kind::Device | Kind::Mapped => {}
+                Kind::Device | Kind::Mapped => {
+                    let gpu = record::gpu_of(piece.address).unwrap_or(piece.device);
+                    if gpu != self.device.ordinal {
+                        return Err(format!("it reaches memory of GPU {gpu}"));
+                    }
+                }
                 // Kernels that are given such memory were refused; a word that looks like its address is none.
                 Kind::Host => continue,
                 Kind::Managed => return Err("it reaches managed memory".into()),

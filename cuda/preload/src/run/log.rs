@@ -2,20 +2,18 @@
 //! What is kept of a region while it runs.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use gpureplay_cuda_abi::{Handle, LaunchAttribute, MemsetNode, attribute};
+use gpureplay_cuda_abi::{Handle, MemsetNode, attribute};
 use gpureplay_cuda_recording::{Device, Kernel, Operation, RegionKind, Stream, StreamKind};
 
 use super::{HostWait, host_bytes};
-use crate::asked::Launch;
-use crate::functions::{self, Function};
+use crate::functions::Function;
 use crate::memory::{Kind, Memory, Piece};
-use crate::parameters::{pack, refuse_handles};
-use crate::real::{driver, idle_within};
+use crate::real::{current_device, driver, idle_within};
 use crate::record::{self, HeldVariable, because};
 use crate::settings::Record;
-use crate::state::{Image, memory, unrecordable};
+use crate::state::{Image, memory};
 
 /// What is kept, or why it cannot be.
 pub(super) type Result<T> = std::result::Result<T, String>;
@@ -47,14 +45,14 @@ pub(super) struct Log {
     stream_numbers: HashMap<Handle, u32>,
     event_numbers: HashMap<Handle, u32>,
     events: u32,
-    kernel_numbers: HashMap<Handle, (u32, Arc<Function>)>,
+    pub(super) kernel_numbers: HashMap<Handle, (u32, Arc<Function>)>,
     /// Something was done: what is copied out before is no result of the region.
     begun: bool,
     /// A result was copied that the host may read after its next wait.
     pending: bool,
     /// The host may have read a result.
     seen: bool,
-    settings: &'static Record,
+    pub(super) settings: &'static Record,
 }
 
 impl Log {
@@ -116,7 +114,7 @@ impl Log {
     }
 
     /// Something that changes memory: not after the host may have read a result, since it may depend on that.
-    fn work(&mut self, what: &str, operation: Operation) -> Result<()> {
+    pub(super) fn work(&mut self, what: &str, operation: Operation) -> Result<()> {
         if self.seen {
             return Err(format!(
                 "{what} comes after the host may have read a result, and may depend on it; end the region before"
@@ -127,7 +125,11 @@ impl Log {
         Ok(())
     }
 
-    fn stream(&mut self, stream: Handle) -> Result<u32> {
+    pub(super) fn stream(&mut self, stream: Handle) -> Result<u32> {
+        let gpu = current_device().map_err(because("no current GPU"))?;
+        if gpu != self.device.ordinal {
+            return Err(format!("GPU {gpu} is used"));
+        }
         let stream = if stream == attribute::stream::LEGACY {
             0
         } else {
@@ -186,7 +188,7 @@ impl Log {
     }
 
     /// That an address does not lie in memory that a replay cannot have.
-    fn usable(&self, address: u64) -> Result<()> {
+    pub(super) fn usable(&self, address: u64) -> Result<()> {
         match self.memory.at(address).map(|piece| piece.kind) {
             Some(Kind::Managed) => Err("it uses managed memory".into()),
             Some(Kind::Imported) => Err("it uses memory of another process".into()),
@@ -342,131 +344,6 @@ impl Log {
         }
         Ok(())
     }
-
-    pub(super) fn launch(&mut self, launch: &Launch) -> Result<()> {
-        if self.refusal.is_some() {
-            return Ok(());
-        }
-        let stream = if launch.per_thread && launch.stream == 0 {
-            attribute::stream::PER_THREAD
-        } else {
-            launch.stream
-        };
-        let stream = self.stream(stream)?;
-        let (kernel, function) = self.kernel(launch)?;
-        let named = |reason: String| format!("{}: {reason}", function.name);
-        let layout = self.kernels[kernel as usize].layout.clone();
-        let mut parameters = pack(launch, &layout).map_err(named)?;
-        parameters.resize(layout.last().map_or(0, |[offset, size]| offset + size), 0);
-        refuse_handles(&parameters, &layout).map_err(named)?;
-        for word in parameters.as_chunks::<8>().0 {
-            let address = u64::from_le_bytes(*word);
-            self.usable(address).map_err(named)?;
-            if self
-                .memory
-                .at(address)
-                .is_some_and(|piece| piece.kind == Kind::Host)
-            {
-                return Err(named("it uses memory of the host".into()));
-            }
-        }
-        let operation = Operation::Launch {
-            stream,
-            kernel,
-            grid: launch.grid,
-            block: launch.block,
-            shared: launch.shared,
-            parameters,
-            attributes: attributes(&launch.attributes).map_err(named)?.concat(),
-        };
-        self.work(&function.name, operation)
-    }
-
-    /// The number of a kernel.
-    fn kernel(&mut self, launch: &Launch) -> Result<(u32, Arc<Function>)> {
-        let function = functions::get(launch.function).map_err(because("a kernel"))?;
-        if let Some((number, known)) = self.kernel_numbers.get(&launch.function)
-            && Arc::ptr_eq(known, &function)
-        {
-            return Ok((*number, function));
-        }
-        let named = |reason: String| format!("{}: {reason}", function.name);
-        if let Some(kind) = unrecordable().references.get(&function.owner) {
-            return Err(named(format!("its image has a reference to a {kind}")));
-        }
-        let image = function.image.clone();
-        let image =
-            image.ok_or_else(|| named("its image was loaded in a way that is not known".into()))?;
-        let known = self
-            .images
-            .iter()
-            .position(|known| Arc::ptr_eq(known, &image));
-        let number =
-            u32::try_from(known.unwrap_or(self.images.len())).map_err(|_| "too many images")?;
-        if known.is_none() {
-            self.images.push(Arc::clone(&image));
-        }
-        self.read_variables(number, launch.function, &function, &image)
-            .map_err(named)?;
-        let attributes = function
-            .attributes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        let kernel = Kernel {
-            name: function.name.to_string(),
-            image: number,
-            layout: function
-                .layout(launch.function)
-                .map_err(because("the layout of its parameters"))
-                .map_err(named)?,
-            attributes: attributes
-                .into_iter()
-                .map(|(number, value)| [number, value])
-                .collect(),
-        };
-        let number = u32::try_from(self.kernels.len()).map_err(|_| "too many kernels")?;
-        self.kernels.push(kernel);
-        self.kernel_numbers
-            .insert(launch.function, (number, Arc::clone(&function)));
-        Ok((number, function))
-    }
-
-    /// Variables that the part of the image has in which a kernel lies, before its first launch.
-    fn read_variables(
-        &mut self,
-        number: u32,
-        launched: Handle,
-        function: &Function,
-        image: &Image,
-    ) -> Result<()> {
-        // Copies into variables that the region made so far are made again by a replay.
-        idle(self.settings)?;
-        for variable in record::variables(launched, function, image, &self.device)? {
-            let address = variable.held.address;
-            let known = self
-                .variables
-                .iter()
-                .any(|(_, known)| known.held.address == address);
-            if !known {
-                self.variables.push((number, variable));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Attributes that a replay keeps. Others say how a kernel waits for its predecessors; a replay waits for their end.
-fn attributes(all: &[LaunchAttribute]) -> Result<Vec<LaunchAttribute>> {
-    let events = [
-        attribute::launch::PROGRAMMATIC_EVENT,
-        attribute::launch::COMPLETION_EVENT,
-    ];
-    if all.iter().any(|value| events.contains(&value[0])) {
-        return Err("its launch records an event".into());
-    }
-    let kept = |value: &&LaunchAttribute| attribute::launch::KEPT.contains(&value[0]);
-    Ok(all.iter().filter(kept).copied().collect())
 }
 
 /// Waits for the GPU.

@@ -5,6 +5,7 @@
 //! so that operations are in it in the order in which the driver had them. The host waits without the lock.
 
 mod finish;
+mod launches;
 mod log;
 
 use std::ffi::c_void;
@@ -23,6 +24,8 @@ use log::{Log, Result};
 
 /// Whether a region is being recorded.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
+/// Whether a region has begun.
+static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Launches of the process while whole regions are recorded.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
@@ -51,6 +54,7 @@ pub(crate) fn profiler(starts: bool) {
 
 fn begin(settings: &'static Record) {
     let _closed = gate::close();
+    BEGUN.store(true, Ordering::SeqCst);
     if ACTIVE.load(Ordering::SeqCst) {
         return;
     }
@@ -82,10 +86,26 @@ fn end(settings: &Record) {
 
 /// The process ends: a region that launches end may still be open.
 pub(crate) fn at_exit() {
-    if let Some((record, Region::Launches(..))) = wanted() {
-        end(record);
-    } else if ACTIVE.load(Ordering::SeqCst) {
-        say("the run is not recorded: cuProfilerStop was not called");
+    match wanted() {
+        Some((record, Region::Launches(..))) => end(record),
+        Some(_) if ACTIVE.load(Ordering::SeqCst) => {
+            say("the run is not recorded: cuProfilerStop was not called");
+        }
+        _ => {}
+    }
+    if !BEGUN.load(Ordering::SeqCst) {
+        match wanted() {
+            Some((_, Region::Profiler)) => {
+                say("no run is recorded: cuProfilerStart was not called")
+            }
+            Some((_, Region::Launches(first, _))) => {
+                let number = NUMBER.load(Ordering::SeqCst);
+                say(&format!(
+                    "no run is recorded: there were {number} launches, and it begins with {first}"
+                ));
+            }
+            None => {}
+        }
     }
 }
 

@@ -19,8 +19,11 @@ pub(super) struct Read {
 }
 
 /// Reads images and the contents of variables, each checked against its hash.
-pub(super) fn read(gpu: &Gpu, store: &Store, run: &Run) -> Result<Read, ReplayError> {
-    let [major, minor] = gpu.info().capability;
+pub(super) fn read(
+    [major, minor]: [i32; 2],
+    store: &Store,
+    run: &Run,
+) -> Result<Read, ReplayError> {
     let capability = u32::try_from(major * 10 + minor).unwrap_or(0);
     let one = |image: &ImageReference| {
         let mut bytes = store.image(image.hash, image.size)?;

@@ -61,8 +61,16 @@ impl RunSession {
             Some(contents) => store.get(contents, memory.size),
             None => Ok(Vec::new()),
         };
-        let mut contents: Vec<_> = run.memory.iter().map(get).collect::<Result<_, _>>()?;
-        let images = images::read(&gpu, store, &run)?;
+        let capability = gpu.info().capability;
+        // Images decompress on few cores, memory is hashed on all: at the same time both take little longer than one.
+        let (contents, images) = std::thread::scope(|scope| {
+            let images = scope.spawn(|| images::read(capability, store, &run));
+            let contents = run.memory.iter().map(get).collect::<Result<Vec<_>, _>>();
+            let images = images.join();
+            let images = images.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (contents, images)
+        });
+        let (mut contents, images) = (contents?, images?);
         let recorded = ports::Recorded::read(store, &run)?;
         gpu.enter()?;
         gpu.limit(&run.limits)?;

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Launches of a region: kernels, their images and variables, parameters.
+
+use std::sync::{Arc, PoisonError};
+
+use gpureplay_cuda_abi::{Handle, LaunchAttribute, attribute};
+use gpureplay_cuda_recording::{Kernel, Operation};
+
+use super::log::{Log, Result, idle};
+use crate::asked::Launch;
+use crate::functions::{self, Function};
+use crate::memory::Kind;
+use crate::parameters::{pack, refuse_handles};
+use crate::record::{self, because};
+use crate::state::{Image, unrecordable};
+
+impl Log {
+    /// A kernel is about to be launched.
+    pub(super) fn launch(&mut self, launch: &Launch) -> Result<()> {
+        if self.refusal.is_some() {
+            return Ok(());
+        }
+        let stream = if launch.per_thread && launch.stream == 0 {
+            attribute::stream::PER_THREAD
+        } else {
+            launch.stream
+        };
+        let stream = self.stream(stream)?;
+        let (kernel, function) = self.kernel(launch)?;
+        let named = |reason: String| format!("{}: {reason}", function.name);
+        let layout = self.kernels[kernel as usize].layout.clone();
+        let mut parameters = pack(launch, &layout).map_err(named)?;
+        parameters.resize(layout.last().map_or(0, |[offset, size]| offset + size), 0);
+        refuse_handles(&parameters, &layout).map_err(named)?;
+        for word in parameters.as_chunks::<8>().0 {
+            let address = u64::from_le_bytes(*word);
+            self.usable(address).map_err(named)?;
+            if self
+                .memory
+                .at(address)
+                .is_some_and(|piece| piece.kind == Kind::Host)
+            {
+                return Err(named("it uses memory of the host".into()));
+            }
+        }
+        let operation = Operation::Launch {
+            stream,
+            kernel,
+            grid: launch.grid,
+            block: launch.block,
+            shared: launch.shared,
+            parameters,
+            attributes: attributes(&launch.attributes).map_err(named)?.concat(),
+        };
+        self.work(&function.name, operation)
+    }
+
+    /// The number of a kernel.
+    fn kernel(&mut self, launch: &Launch) -> Result<(u32, Arc<Function>)> {
+        let function = functions::get(launch.function).map_err(because("a kernel"))?;
+        if let Some((number, known)) = self.kernel_numbers.get(&launch.function)
+            && Arc::ptr_eq(known, &function)
+        {
+            return Ok((*number, function));
+        }
+        let named = |reason: String| format!("{}: {reason}", function.name);
+        if let Some(kind) = unrecordable().references.get(&function.owner) {
+            return Err(named(format!("its image has a reference to a {kind}")));
+        }
+        let image = function.image.clone();
+        let image =
+            image.ok_or_else(|| named("its image was loaded in a way that is not known".into()))?;
+        let known = self
+            .images
+            .iter()
+            .position(|known| Arc::ptr_eq(known, &image));
+        let number =
+            u32::try_from(known.unwrap_or(self.images.len())).map_err(|_| "too many images")?;
+        if known.is_none() {
+            self.images.push(Arc::clone(&image));
+        }
+        self.read_variables(number, launch.function, &function, &image)
+            .map_err(named)?;
+        let attributes = function
+            .attributes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let kernel = Kernel {
+            name: function.name.to_string(),
+            image: number,
+            layout: function
+                .layout(launch.function)
+                .map_err(because("the layout of its parameters"))
+                .map_err(named)?,
+            attributes: attributes
+                .into_iter()
+                .map(|(number, value)| [number, value])
+                .collect(),
+        };
+        let number = u32::try_from(self.kernels.len()).map_err(|_| "too many kernels")?;
+        self.kernels.push(kernel);
+        self.kernel_numbers
+            .insert(launch.function, (number, Arc::clone(&function)));
+        Ok((number, function))
+    }
+
+    /// Variables that the part of the image has in which a kernel lies, before its first launch.
+    fn read_variables(
+        &mut self,
+        number: u32,
+        launched: Handle,
+        function: &Function,
+        image: &Image,
+    ) -> Result<()> {
+        // Copies into variables that the region made so far are made again by a replay.
+        idle(self.settings)?;
+        for variable in record::variables(launched, function, image, &self.device)? {
+            let address = variable.held.address;
+            let known = self
+                .variables
+                .iter()
+                .any(|(_, known)| known.held.address == address);
+            if !known {
+                self.variables.push((number, variable));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Attributes that a replay keeps. Others say how a kernel waits for its predecessors; a replay waits for their end.
+fn attributes(all: &[LaunchAttribute]) -> Result<Vec<LaunchAttribute>> {
+    let events = [
+        attribute::launch::PROGRAMMATIC_EVENT,
+        attribute::launch::COMPLETION_EVENT,
+    ];
+    if all.iter().any(|value| events.contains(&value[0])) {
+        return Err("its launch records an event".into());
+    }
+    let kept = |value: &&LaunchAttribute| attribute::launch::KEPT.contains(&value[0]);
+    Ok(all.iter().filter(kept).copied().collect())
+}
