@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use gpureplay_cuda_recording::{Hash, Operation, Port, Recording, Run};
 use gpureplay_cuda_replay::{Gpu, How, RunSession, Times};
-use gpureplay_io::beneath;
+use gpureplay_host::beneath;
 use serde::Serialize;
 
 use crate::attempt::again;
@@ -142,7 +142,7 @@ impl Whole {
             .map(|(_, port)| port.name.clone())
             .collect();
         for (port, path) in &outputs {
-            gpureplay_io::write_atomic(path, session.output(*port)).map_err(written(path))?;
+            gpureplay_host::write_atomic(path, session.output(*port)).map_err(written(path))?;
         }
         let times = match options.repetitions {
             0 => Times::default(),

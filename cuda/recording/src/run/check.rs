@@ -158,7 +158,10 @@ impl Run {
         let ascends = |pair: &[(u64, u64)]| pair[0].1 <= pair[1].0;
         let memory = &ranges[..self.memory.len()];
         if !memory.windows(2).all(ascends) {
-            return Err(field("memory", "does not ascend, or lies over other memory"));
+            return Err(field(
+                "memory",
+                "does not ascend, or lies over other memory",
+            ));
         }
         ranges.sort_unstable();
         match ranges.windows(2).find(|pair| !ascends(pair)) {
