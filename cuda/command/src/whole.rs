@@ -20,13 +20,13 @@ use crate::report::{bytes, note, say};
 /// Inputs and outputs of a whole run.
 #[derive(Args)]
 pub(crate) struct Whole {
-    /// Of a whole run: other bytes for an input; FILE alone where it has one input. May be given again.
+    /// Other bytes for an input of a whole run; FILE alone where it has one input. May be given again.
     #[arg(long, value_name = "NAME=FILE")]
     input: Vec<Given>,
-    /// Of a whole run: write an output to a file; FILE alone where it has one output. May be given again.
+    /// Where to write an output of a whole run; FILE alone where it has one output. May be given again.
     #[arg(long, value_name = "NAME=FILE")]
     output: Vec<Given>,
-    /// Of a whole run: give the GPU one operation after the other instead of one graph.
+    /// Give the GPU the operations of a whole run one by one; otherwise as one graph.
     #[arg(long)]
     no_graph: bool,
 }

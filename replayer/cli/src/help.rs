@@ -15,7 +15,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Options that few need: not in short help, and under a heading in long help.
-const RARE: [(&str, &[&str]); 6] = [
+const RARE: [(&str, &[&str]); 8] = [
     (
         "Trust",
         &["require_signature", "minimum_counter", "signature"],
@@ -46,6 +46,14 @@ const RARE: [(&str, &[&str]); 6] = [
             "peak_instructions",
             "peak_bytes",
         ],
+    ),
+    (
+        "Comparing",
+        &["mask", "mask_processes", "ignore", "no_poison"],
+    ),
+    (
+        "Compiling PTX",
+        &["max_registers", "optimisation", "max_threads", "min_blocks"],
     ),
     (
         "Details of the recording",
