@@ -4,7 +4,7 @@
 //! `LD_PRELOAD` puts it between the app's runtime and the C library. It passes every call on and follows those on panfrost's files:
 //! objects when they are made, shared and freed, and jobs. Before a job it writes the pages that the app changed into the raw trace,
 //! after the job those that the job changed; jobs run one at a time. The registers in the trace are those that panfrost tells user
-//! space, and those that it is known to write ([`panfrost`]).
+//! space, and those that it is known to write (`panfrost`).
 //!
 //! `GPUREPLAY_TRACE` names the trace; without it every call is passed on. One process writes it: the first that gives the GPU a job.
 //! Another process that does so adds an error, so that the trace does not count as complete. What goes wrong with the trace is said

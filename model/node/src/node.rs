@@ -94,7 +94,7 @@ impl Node {
         Ok(fd)
     }
 
-    /// What to forget when a descriptor is closed, which [`Node::closed`] then does.
+    /// What to forget when a descriptor is closed, which `Node::closed` then does.
     pub fn closing(&self, fd: RawFd) -> Option<impl FnOnce(&Node) + use<>> {
         let identity = descriptor::identity(fd)?;
         let state = self.state();

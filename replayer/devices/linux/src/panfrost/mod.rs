@@ -2,7 +2,7 @@
 //! The kernel's own panfrost driver as a device for the replay engine: no module, no root, and other programs go on using the GPU.
 //!
 //! The driver has the registers. It powers the GPU up, gives a file an address space, runs chains and resets the GPU when one fails. So this
-//! device puts objects where the recording has memory ([`placement`]), submits chains, and looks how they ended.
+//! device puts objects where the recording has memory (`placement`), submits chains, and looks how they ended.
 //!
 //! Headers of jobs decide: Linux 6.1 reports success for a chain that faulted. All headers of a chain are cleared before it starts, whichever
 //! the recording makes ready.
