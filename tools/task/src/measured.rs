@@ -32,6 +32,39 @@ impl Table {
         }
     }
 
+    /// The tables of Markdown, each with the text before it; text behind the last one is a table without columns.
+    pub fn all_of(markdown: &str) -> Vec<Self> {
+        let mut tables = vec![Self::new("", "")];
+        for line in markdown.lines() {
+            let cells = line
+                .strip_prefix("| ")
+                .and_then(|rest| rest.strip_suffix(" |"));
+            let Some(last) = tables.last_mut() else { break };
+            let cells = cells.map(|cells| cells.split(" | "));
+            let is_line = |cells: &std::str::Split<'_, &str>| {
+                cells.clone().all(|cell| cell.trim_matches('-').is_empty())
+            };
+            match cells {
+                Some(cells) if last.columns.is_empty() => {
+                    last.columns = cells.map(str::to_owned).collect();
+                }
+                // The line under the columns.
+                Some(cells) if is_line(&cells) => {}
+                Some(cells) => last.rows.push(cells.map(value).collect()),
+                None if last.columns.is_empty() => {
+                    last.about += line;
+                    last.about.push('\n');
+                }
+                None => tables.push(Self::new(format!("{line}\n"), "")),
+            }
+        }
+        for table in &mut tables {
+            table.about = table.about.trim().to_owned();
+        }
+        tables.retain(|table| !table.about.is_empty() || !table.columns.is_empty());
+        tables
+    }
+
     /// Adds a row: `json!([...])`.
     pub fn row(&mut self, cells: Value) {
         self.rows
@@ -55,6 +88,14 @@ impl fmt::Display for Table {
             writeln!(f, "| {} |", cells.join(" | "))?;
         }
         Ok(())
+    }
+}
+
+/// A cell's number, or its text.
+fn value(cell: &str) -> Value {
+    match serde_json::from_str(cell) {
+        Ok(number @ Value::Number(_)) => number,
+        _ => Value::String(cell.into()),
     }
 }
 
@@ -122,6 +163,22 @@ pub fn all() -> Result<Vec<(String, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_are_read_from_markdown() {
+        let text = "Measured.\n\n| a | b |\n| --- | --- |\n| x, y | 7 |\n| 1.5 | -3 % |\n\nMore.\n";
+        let tables = Table::all_of(text);
+        assert_eq!(tables.len(), 2, "{tables:?}");
+        assert_eq!(tables[0].about, "Measured.");
+        assert_eq!(tables[0].columns, ["a", "b"]);
+        let rows = serde_json::json!([["x, y", 7], [1.5, "-3 %"]]);
+        assert_eq!(serde_json::json!(tables[0].rows), rows);
+        assert_eq!(
+            (tables[1].about.as_str(), tables[1].columns.len()),
+            ("More.", 0)
+        );
+        assert_eq!(Table::all_of("Text only.").len(), 1);
+    }
 
     #[test]
     fn numbers_and_texts_are_cells() {

@@ -210,8 +210,8 @@ impl DeviceTest {
                 Ok((text, wrong)) => {
                     let head = machine(&doctor, &name, begun.elapsed())?;
                     println!("{head}{text}");
-                    let kept = Table::new(head + text.trim(), "");
-                    measured::keep(&format!("cuda-{name}"), &[kept])?;
+                    let tables = Table::all_of(&(head + &text));
+                    measured::keep(&format!("cuda-{name}"), &tables)?;
                     failed |= wrong > 0;
                 }
                 Err(error) => {
