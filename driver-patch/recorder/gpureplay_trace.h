@@ -61,7 +61,7 @@ enum gpureplay_driver {
 
 /* struct gpureplay_begin.flags */
 #define GPUREPLAY_BEGIN_COHERENT	0x001	/* the GPU snoops the CPU's caches */
-#define GPUREPLAY_BEGIN_IN_APP		0x002	/* by a library in the app: registers are what the driver is known to write */
+#define GPUREPLAY_BEGIN_IN_APP		0x002	/* a library in the app recorded it */
 
 /* struct gpureplay_region.flags */
 #define GPUREPLAY_REGION_READ		0x001
