@@ -17,7 +17,7 @@ use crate::guard::hold;
 use crate::kernel::{self, Kernel};
 use crate::next;
 use crate::recorder::Recorder;
-use crate::uapi::{self, Request};
+use mali_facts::panfrost::request::{self as uapi, Request};
 
 /// The trace, which `GPUREPLAY_TRACE` names; set when the library is loaded.
 static TRACE: OnceLock<PathBuf> = OnceLock::new();
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     let pass = || unsafe { next::ioctl(fd, request, argument) };
     // The kernel looks at 32 bits.
     let asked = Request(request as u32);
-    if !asked.is_drm() || TRACE.get().is_none() || argument.is_null() {
+    if !asked.class() == Request::DRM || TRACE.get().is_none() || argument.is_null() {
         return pass();
     }
     let Some(shared) = followed(fd) else {
@@ -167,12 +167,12 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
         }};
     }
     match asked.number() {
-        number if number == uapi::SUBMIT.number() => {
+        uapi::number::SUBMIT => {
             let job = argument!(uapi::Submit);
             // SAFETY: as the caller promises.
             unsafe { submit(shared, fd, asked, argument, &job) }
         }
-        number if number == uapi::CREATE_BO.number() => {
+        uapi::number::CREATE_BO => {
             let result = pass();
             if result == 0 {
                 let made = argument!(uapi::CreateBo);
@@ -180,13 +180,13 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
             }
             result
         }
-        number if number == uapi::GEM_CLOSE.number() => {
+        uapi::number::GEM_CLOSE => {
             let closed = argument!(uapi::GemClose);
             let _job = hold(&shared.job);
             keep_errno(|| hold(recorder).freed(fd, closed.handle));
             pass()
         }
-        number if number == uapi::MADVISE.number() => {
+        uapi::number::MADVISE => {
             let advice = argument!(uapi::Madvise);
             let _job = hold(&shared.job);
             keep_errno(|| hold(recorder).advises(fd, &advice));
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
             }
             result
         }
-        number if number == uapi::FD_TO_HANDLE.number() => {
+        uapi::number::PRIME_FD_TO_HANDLE => {
             let result = pass();
             if result == 0 {
                 let shared = argument!(uapi::Prime);
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
             }
             result
         }
-        number if number == uapi::HANDLE_TO_FD.number() => {
+        uapi::number::PRIME_HANDLE_TO_FD => {
             let shared = argument!(uapi::Prime);
             keep_errno(|| hold(recorder).exported(fd, shared.handle));
             pass()

@@ -12,7 +12,7 @@ use crate::driver::{Driver, Mapped};
 use crate::memory::View;
 use crate::next;
 use crate::threads::Asleep;
-use crate::uapi::{self, Request};
+use mali_facts::panfrost::request::{self as uapi, Request};
 
 /// The running kernel.
 pub(crate) struct Kernel;
@@ -41,15 +41,9 @@ impl Driver for Kernel {
     fn is_panfrost(&self, fd: RawFd) -> bool {
         let mut name = [0u8; 16];
         let mut version = uapi::Version {
-            major: 0,
-            minor: 0,
-            patch: 0,
             name_length: name.len(),
             name: name.as_mut_ptr().expose_provenance(),
-            date_length: 0,
-            date: 0,
-            text_length: 0,
-            text: 0,
+            ..uapi::Version::default()
         };
         request(fd, uapi::VERSION, &mut version).is_ok() && name.starts_with(b"panfrost\0")
     }
@@ -66,9 +60,8 @@ impl Driver for Kernel {
 
     fn param(&self, fd: RawFd, param: u32) -> Option<u64> {
         let mut asked = uapi::GetParam {
-            param,
-            pad: 0,
-            value: 0,
+            parameter: param,
+            ..uapi::GetParam::default()
         };
         request(fd, uapi::GET_PARAM, &mut asked).ok()?;
         Some(asked.value)
@@ -179,17 +172,14 @@ fn pointer<T>(place: *mut T) -> u64 {
 
 /// A new sync object of the file.
 pub(crate) fn create_sync(fd: RawFd) -> Option<u32> {
-    let mut made = uapi::SyncCreate {
-        handle: 0,
-        flags: 0,
-    };
+    let mut made = uapi::Syncobj::default();
     request(fd, uapi::SYNCOBJ_CREATE, &mut made).ok()?;
     Some(made.handle)
 }
 
 /// Waits, as long as it takes, until all of the sync objects are signalled; the driver ends a job that hangs. `Err` is `errno`.
 pub(crate) fn wait(fd: RawFd, syncs: &mut [u32]) -> Result<(), i32> {
-    let mut wait = uapi::SyncWait {
+    let mut wait = uapi::SyncobjWait {
         handles: pointer(syncs.as_mut_ptr()),
         timeout_ns: i64::MAX,
         count: u32::try_from(syncs.len()).unwrap_or(u32::MAX),
@@ -202,23 +192,16 @@ pub(crate) fn wait(fd: RawFd, syncs: &mut [u32]) -> Result<(), i32> {
 
 /// Whether the job behind a sync object that is signalled went well.
 pub(crate) fn went_well(fd: RawFd, sync: u32) -> bool {
-    let mut export = uapi::SyncToFd {
+    let mut export = uapi::SyncobjFd {
         handle: sync,
         flags: uapi::EXPORT_SYNC_FILE,
         fd: -1,
         pad: 0,
     };
-    if request(fd, uapi::SYNCOBJ_TO_FD, &mut export).is_err() {
+    if request(fd, uapi::SYNCOBJ_HANDLE_TO_FD, &mut export).is_err() {
         return false;
     }
-    let mut info = uapi::SyncFileInfo {
-        name: [0; 32],
-        status: 0,
-        flags: 0,
-        fences: 0,
-        pad: 0,
-        list: 0,
-    };
+    let mut info = uapi::SyncFileInfo::default();
     let asked = request(export.fd, uapi::SYNC_FILE_INFO, &mut info);
     // SAFETY: the file is the recorder's own, made just now.
     unsafe { next::close(export.fd) };

@@ -25,4 +25,3 @@ mod object;
 mod panfrost;
 mod recorder;
 mod threads;
-mod uapi;

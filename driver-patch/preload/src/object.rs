@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::memory::{self, Page, View, WORDS};
-use crate::uapi;
+use mali_facts::panfrost::request as uapi;
 
 /// A buffer object.
 pub(crate) struct Object {

@@ -2,78 +2,31 @@
 //! What panfrost reads from the GPU and writes to it, as far as a trace needs it. User space sees no register: identity comes from
 //! parameters, settings and job slots are constants of the driver.
 
+use mali_facts::panfrost::parameter;
 use mali_facts::registers::gpu::{self, GpuId};
 use mali_facts::registers::{JobConfigFlags, TranslationTable, address_space, job_slot};
 
-/// `DRM_PANFROST_PARAM_*`
-pub(crate) const PRODUCT: u32 = 0;
-pub(crate) const REVISION: u32 = 1;
-pub(crate) const SHADER_PRESENT: u32 = 2;
-/// Panfrost 1.6 and later.
-pub(crate) const SELECTED_COHERENCY: u32 = 44;
-/// `DRM_PANFROST_GPU_COHERENCY_NONE`
-pub(crate) const NOT_COHERENT: u64 = 31;
-
-const JOB_SLOTS: u32 = 7;
-const JOB_SLOT_FEATURES: u32 = 22;
-
-/// Parameters that are one register.
-const WORDS: [(u32, u32); 17] = [
-    (8, gpu::L2_FEATURES),
-    (9, gpu::CORE_FEATURES),
-    (10, gpu::TILER_FEATURES),
-    (11, gpu::MEM_FEATURES),
-    (12, gpu::MMU_FEATURES),
-    (6, gpu::AS_PRESENT),
-    (JOB_SLOTS, gpu::JS_PRESENT),
-    (40, gpu::AFBC_FEATURES),
-    (14, gpu::THREAD_MAX_THREADS),
-    (15, gpu::THREAD_MAX_WORKGROUP_SIZE),
-    (16, gpu::THREAD_MAX_BARRIER_SIZE),
-    (13, gpu::THREAD_FEATURES),
-    (18, gpu::TEXTURE_FEATURES_0),
-    (19, gpu::TEXTURE_FEATURES_1),
-    (20, gpu::TEXTURE_FEATURES_2),
-    (21, gpu::TEXTURE_FEATURES_3),
-    (17, gpu::COHERENCY_FEATURES),
-];
-/// Parameters that are two registers, by the low one.
-const PAIRS: [(u32, u32); 4] = [
-    (SHADER_PRESENT, gpu::SHADER_PRESENT_LO),
-    (3, gpu::TILER_PRESENT_LO),
-    (4, gpu::L2_PRESENT_LO),
-    (5, gpu::STACK_PRESENT_LO),
-];
-/// A parameter that is one register, and which older drivers do not know.
-const THREAD_STORAGE: (u32, u32) = (39, gpu::THREAD_TLS_ALLOC);
-
 /// Registers that the driver has read, with their values; `param` answers for the driver.
 pub(crate) fn identity(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
-    let value = |which| param(which).unwrap_or(0);
-    let mut registers = vec![(gpu::GPU_ID, gpu_id(&param).0)];
-    registers.extend(WORDS.map(|(which, register)| (register, value(which) as u32)));
-    for (which, register) in PAIRS {
-        let value = value(which);
-        registers.push((register, value as u32));
-        registers.push((register + 4, (value >> 32) as u32));
-    }
-    if let Some(value) = param(THREAD_STORAGE.0) {
-        registers.push((THREAD_STORAGE.1, value as u32));
-    }
-    let slots = value(JOB_SLOTS);
-    for slot in 0..16 {
-        let features = match slots >> slot & 1 {
-            0 => 0,
-            _ => value(JOB_SLOT_FEATURES + slot) as u32,
+    let mut registers = vec![(gpu::GPU_ID, id(&param).0)];
+    for shown in parameter::shown() {
+        let value = match param(shown.number) {
+            Some(value) => value,
+            // Older drivers do not know it.
+            None if shown.register == gpu::THREAD_TLS_ALLOC => continue,
+            None => 0,
         };
-        registers.push((gpu::JS0_FEATURES + 4 * slot, features));
+        registers.push((shown.register, value as u32));
+        if shown.wide {
+            registers.push((shown.register + 4, (value >> 32) as u32));
+        }
     }
     registers
 }
 
-fn gpu_id(param: &impl Fn(u32) -> Option<u64>) -> GpuId {
-    let value = |which| param(which).unwrap_or(0) as u32;
-    GpuId(value(PRODUCT) << 16 | value(REVISION) & 0xffff)
+fn id(param: &impl Fn(u32) -> Option<u64>) -> GpuId {
+    let value = |which| param(which).unwrap_or(0);
+    parameter::gpu_id(value(parameter::PRODUCT), value(parameter::REVISION))
 }
 
 /// Settings that the driver writes after a reset: `panfrost_gpu_init_quirks` with `panfrost_features.h` and `panfrost_issues.h` of
@@ -86,7 +39,7 @@ pub(crate) fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
     const GROUPS: u32 = 0xf << 16;
     /// ACE_LITE and ACE in JM_FORCE_COHERENCY_FEATURES.
     const FORCED: u32 = 0b11 << 2;
-    let id = gpu_id(&param);
+    let id = id(&param);
     let mut settings = Vec::new();
     match id.name() {
         Some("Mali-G76") => {
@@ -99,7 +52,7 @@ pub(crate) fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
             if id.0 & 0xffff == 1 {
                 settings.push((gpu::TILER_CONFIG, 1));
             }
-            if param(17) == Some(ACE) {
+            if param(parameter::COHERENCY_FEATURES) == Some(ACE) {
                 settings.push((gpu::JM_CONFIG, FORCED));
             }
         }
@@ -168,9 +121,9 @@ mod tests {
 
     fn of(product: u64, revision: u64) -> Vec<(u32, u32)> {
         settings(move |which| match which {
-            PRODUCT => Some(product),
-            REVISION => Some(revision),
-            17 => Some(2),
+            parameter::PRODUCT => Some(product),
+            parameter::REVISION => Some(revision),
+            parameter::COHERENCY_FEATURES => Some(2),
             _ => None,
         })
     }
@@ -212,10 +165,10 @@ mod tests {
     #[test]
     fn identity_is_what_parameters_say() {
         let registers = identity(|which| match which {
-            PRODUCT => Some(0x7212),
-            JOB_SLOTS => Some(0b11),
+            parameter::PRODUCT => Some(0x7212),
+            7 => Some(0b11),
             23 => Some(0x1ff),
-            SHADER_PRESENT => Some(0x1_0000_0003),
+            parameter::SHADER_PRESENT => Some(0x1_0000_0003),
             _ => None,
         });
         assert_eq!(registers[0], (0, 0x7212_0000));

@@ -13,7 +13,8 @@ use crate::files::{File, Files};
 use crate::log::Log;
 use crate::object::Object;
 use crate::panfrost::{self, Start};
-use crate::uapi;
+use mali_facts::panfrost::parameter;
+use mali_facts::panfrost::request as uapi;
 
 /// Notes that are kept until the app opens panfrost.
 const MAX_EARLY: usize = 4096;
@@ -77,11 +78,11 @@ impl<D: Driver> Recorder<D> {
             return;
         }
         let param = |which| self.driver.param(fd, which);
-        self.coherent = match param(panfrost::SELECTED_COHERENCY) {
-            Some(selected) => selected != panfrost::NOT_COHERENT,
+        self.coherent = match param(parameter::SELECTED_COHERENCY) {
+            Some(selected) => selected != parameter::NOT_COHERENT,
             None => self.driver.tree_is_coherent(fd),
         };
-        self.cores = param(panfrost::SHADER_PRESENT).unwrap_or(0);
+        self.cores = param(parameter::SHADER_PRESENT).unwrap_or(0);
         let begin = Begin {
             driver: Driven::Panfrost,
             coherent: self.coherent,
@@ -155,7 +156,7 @@ impl<D: Driver> Recorder<D> {
             self.error(ErrorCode::Object, handle.into());
             return;
         };
-        let mut object = Object::new(handle, uapi::NOEXEC, va, size);
+        let mut object = Object::new(handle, uapi::NO_EXECUTE, va, size);
         object.shared = true;
         self.add(fd, object);
     }
@@ -222,7 +223,7 @@ impl<D: Driver> Recorder<D> {
             .files
             .by_fd(fd)
             .and_then(|file| file.find(advice.handle))
-            && advice.advice != uapi::WILLNEED
+            && advice.advice != uapi::WILL_NEED
         {
             object.purgeable = true;
         }
@@ -234,7 +235,7 @@ impl<D: Driver> Recorder<D> {
             .files
             .by_fd(fd)
             .and_then(|file| file.find(advice.handle))
-            && advice.advice == uapi::WILLNEED
+            && advice.advice == uapi::WILL_NEED
         {
             object.purgeable = advice.retained == 0;
         }
@@ -315,7 +316,7 @@ impl<D: Driver> Recorder<D> {
             for object in objects {
                 let mut flags = RegionFlags::READ | RegionFlags::WRITE | first;
                 first = RegionFlags(0);
-                if object.flags & uapi::NOEXEC == 0 {
+                if object.flags & uapi::NO_EXECUTE == 0 {
                     flags = flags | RegionFlags::EXECUTE;
                 }
                 if coherent {
@@ -340,7 +341,7 @@ impl<D: Driver> Recorder<D> {
             if !(of_app || object.listed || object.shared) || object.view.is_none() {
                 continue;
             }
-            if object.flags & uapi::WB_MMAP != 0
+            if object.flags & uapi::CACHED_MAPPING != 0
                 && !self.coherent
                 && !self.driver.invalidate(fd, object.handle, object.size)
             {

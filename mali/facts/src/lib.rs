@@ -38,6 +38,7 @@ mod drawing;
 mod field;
 pub mod job;
 pub mod page_table;
+pub mod panfrost;
 mod pixel_format;
 mod products;
 mod profile;

@@ -185,7 +185,7 @@ fn code(start: u64, end: u64) -> (u64, u64) {
 mod tests {
     use super::*;
     use crate::object::Memory;
-    use crate::uapi::panfrost::NO_EXECUTE;
+    use mali_facts::panfrost::request::NO_EXECUTE;
 
     #[test]
     fn handles_are_the_lowest_that_are_free() {

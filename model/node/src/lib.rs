@@ -21,7 +21,6 @@ mod object;
 mod ranges;
 mod sync;
 mod tables;
-mod uapi;
 mod user;
 
 pub use errno::{Errno, Result};

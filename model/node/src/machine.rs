@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use mali_facts::panfrost::parameter;
 use mali_facts::registers::{
     AddressSpaceCommand, GpuCommand, JobCommand, JobStatus, TranslationTable, address_space, gpu,
     job, job_slot, mmu,
@@ -93,34 +94,20 @@ impl Machine {
         let word = |gpu: &mut Gpu<Mapped>, register| u64::from(gpu.read32(register));
         let wide = |gpu: &mut Gpu<Mapped>, low| word(gpu, low) | word(gpu, low + 4) << 32;
         let model = &mut self.gpu;
+        if let Some(shown) = parameter::shown().find(|it| it.number == which) {
+            return Some(match shown.wide {
+                true => wide(model, shown.register),
+                false => word(model, shown.register),
+            });
+        }
         Some(match which {
-            0 => word(model, gpu::GPU_ID) >> 16,
-            1 => word(model, gpu::GPU_ID) & 0xffff,
-            2 => wide(model, gpu::SHADER_PRESENT_LO),
-            3 => wide(model, gpu::TILER_PRESENT_LO),
-            4 => wide(model, gpu::L2_PRESENT_LO),
-            5 => wide(model, gpu::STACK_PRESENT_LO),
-            6 => word(model, gpu::AS_PRESENT),
-            7 => word(model, gpu::JS_PRESENT),
-            8 => word(model, gpu::L2_FEATURES),
-            9 => word(model, gpu::CORE_FEATURES),
-            10 => word(model, gpu::TILER_FEATURES),
-            11 => word(model, gpu::MEM_FEATURES),
-            12 => word(model, gpu::MMU_FEATURES),
-            13 => word(model, gpu::THREAD_FEATURES),
-            14 => word(model, gpu::THREAD_MAX_THREADS),
-            15 => word(model, gpu::THREAD_MAX_WORKGROUP_SIZE),
-            16 => word(model, gpu::THREAD_MAX_BARRIER_SIZE),
-            17 => word(model, gpu::COHERENCY_FEATURES),
-            18..=21 => word(model, gpu::TEXTURE_FEATURES_0 + 4 * (which - 18)),
-            22..=37 => word(model, gpu::JS0_FEATURES + 4 * (which - 22)),
-            38 => wide(model, gpu::L2_PRESENT_LO).count_ones().into(),
-            39 => word(model, gpu::THREAD_TLS_ALLOC),
-            40 => word(model, gpu::AFBC_FEATURES),
-            41 => wide(model, gpu::TIMESTAMP_LO),
-            42 => TIMESTAMP_FREQUENCY,
-            // What panfrost 1.6 selects for a coherent GPU: ACE-Lite. The model always sees what the processor wrote.
-            44 => 0,
+            parameter::PRODUCT => word(model, gpu::GPU_ID) >> 16,
+            parameter::REVISION => word(model, gpu::GPU_ID) & 0xffff,
+            parameter::CORE_GROUPS => wide(model, gpu::L2_PRESENT_LO).count_ones().into(),
+            parameter::TIMESTAMP => wide(model, gpu::TIMESTAMP_LO),
+            parameter::TIMESTAMP_FREQUENCY => TIMESTAMP_FREQUENCY,
+            // The model always sees what the processor wrote.
+            parameter::SELECTED_COHERENCY => parameter::COHERENT,
             _ => return None,
         })
     }

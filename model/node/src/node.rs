@@ -19,10 +19,12 @@ use crate::file::File;
 use crate::machine::Machine;
 use crate::object::{Memory, Object};
 use crate::sync::{Fence, SyncObject};
-use crate::uapi::{self, Request, drm, panfrost};
 use crate::user;
+use mali_facts::panfrost::request::{self as uapi, Request, number};
 
 /// Version of panfrost's interface: 1.3 has timestamps and the cycle counter.
+/// Requests of time lines, which panfrost does not have.
+const SYNCOBJ_TIMELINES: std::ops::RangeInclusive<u8> = 0xca..=0xcd;
 const VERSION: [i32; 3] = [1, 3, 0];
 const NAME: &str = "panfrost";
 const DATE: &str = "20180908";
@@ -198,32 +200,32 @@ struct Call<'a> {
 impl Call<'_> {
     fn drm(&self) -> Result<c_int> {
         match self.request.number() {
-            drm::VERSION => self.with(version),
+            number::VERSION => self.with(version),
             // A node without a bus has no unique name.
-            drm::GET_UNIQUE => self.with(|unique: &mut uapi::Unique| {
+            number::GET_UNIQUE => self.with(|unique: &mut uapi::Unique| {
                 unique.length = 0;
                 Ok(())
             }),
-            drm::GET_CAP => self.with(capability),
-            drm::GEM_CLOSE => self.with(|argument| self.gem_close(argument)),
-            drm::PRIME_HANDLE_TO_FD => self.with(|argument| self.export(argument)),
-            drm::PRIME_FD_TO_HANDLE => self.with(|argument| self.import(argument)),
-            drm::SYNCOBJ_CREATE => self.with(|argument| self.sync_create(argument)),
-            drm::SYNCOBJ_DESTROY => self.with(|argument| self.sync_destroy(argument)),
-            drm::SYNCOBJ_HANDLE_TO_FD => self.with(|argument| self.sync_export(argument)),
-            drm::SYNCOBJ_FD_TO_HANDLE => self.with(|argument| self.sync_import(argument)),
-            drm::SYNCOBJ_WAIT => self.with(|argument| self.sync_wait(argument)),
-            drm::SYNCOBJ_RESET => self.with(|argument| self.sync_set(argument, None)),
-            drm::SYNCOBJ_SIGNAL => self.with(|argument| self.sync_set(argument, Some(Ok(())))),
-            panfrost::SUBMIT => self.with(|argument| self.submit(argument)),
-            panfrost::WAIT_BO => self.with(|argument| self.wait_bo(argument)),
-            panfrost::CREATE_BO => self.with(|argument| self.create_bo(argument)),
-            panfrost::MMAP_BO => self.with(|argument| self.mmap_bo(argument)),
-            panfrost::GET_PARAM => self.with(|argument| self.get_param(argument)),
-            panfrost::GET_BO_OFFSET => self.with(|argument| self.get_bo_offset(argument)),
-            panfrost::MADVISE => self.with(|argument| self.madvise(argument)),
-            panfrost::PERFCNT_ENABLE | panfrost::PERFCNT_DUMP => Err(Errno(libc::ENOSYS)),
-            number if drm::SYNCOBJ_TIMELINES.contains(&number) => Err(Errno(libc::EOPNOTSUPP)),
+            number::GET_CAP => self.with(capability),
+            number::GEM_CLOSE => self.with(|argument| self.gem_close(argument)),
+            number::PRIME_HANDLE_TO_FD => self.with(|argument| self.export(argument)),
+            number::PRIME_FD_TO_HANDLE => self.with(|argument| self.import(argument)),
+            number::SYNCOBJ_CREATE => self.with(|argument| self.sync_create(argument)),
+            number::SYNCOBJ_DESTROY => self.with(|argument| self.sync_destroy(argument)),
+            number::SYNCOBJ_HANDLE_TO_FD => self.with(|argument| self.sync_export(argument)),
+            number::SYNCOBJ_FD_TO_HANDLE => self.with(|argument| self.sync_import(argument)),
+            number::SYNCOBJ_WAIT => self.with(|argument| self.sync_wait(argument)),
+            number::SYNCOBJ_RESET => self.with(|argument| self.sync_set(argument, None)),
+            number::SYNCOBJ_SIGNAL => self.with(|argument| self.sync_set(argument, Some(Ok(())))),
+            number::SUBMIT => self.with(|argument| self.submit(argument)),
+            number::WAIT_BO => self.with(|argument| self.wait_bo(argument)),
+            number::CREATE_BO => self.with(|argument| self.create_bo(argument)),
+            number::MMAP_BO => self.with(|argument| self.mmap_bo(argument)),
+            number::GET_PARAM => self.with(|argument| self.get_param(argument)),
+            number::GET_BO_OFFSET => self.with(|argument| self.get_bo_offset(argument)),
+            number::MADVISE => self.with(|argument| self.madvise(argument)),
+            number::PERFCNT_ENABLE | number::PERFCNT_DUMP => Err(Errno(libc::ENOSYS)),
+            other if SYNCOBJ_TIMELINES.contains(&other) => Err(Errno(libc::EOPNOTSUPP)),
             _ => Err(Errno::INVALID),
         }
     }
@@ -278,11 +280,10 @@ fn version(version: &mut uapi::Version) -> Result<()> {
         (&mut version.date_length, version.date, DATE),
         (&mut version.text_length, version.text, TEXT),
     ] {
-        let room = usize::try_from(*length).unwrap_or(usize::MAX);
         if place != 0 {
-            user::write(place, &text.as_bytes()[..text.len().min(room)])?;
+            user::write(place as u64, &text.as_bytes()[..text.len().min(*length)])?;
         }
-        *length = text.len() as u64;
+        *length = text.len();
     }
     Ok(())
 }

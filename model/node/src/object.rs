@@ -11,7 +11,7 @@ use crate::descriptor::{self, Identity};
 use crate::errno::{Errno, Result};
 use crate::ranges::Ranges;
 use crate::tables::{self, BLOCK_BYTES};
-use crate::uapi::panfrost;
+use mali_facts::panfrost::request as uapi;
 
 /// Bus addresses of objects, as far as all GPUs reach. They are also the offsets for `mmap`.
 const ADDRESSES: (u64, u64) = (1 << 32, 1 << 40);
@@ -62,11 +62,11 @@ impl Memory {
 
     /// A new object of zeros. A heap is as big as it can get from the start: pages that are not touched cost nothing.
     pub(crate) fn create(self: &Arc<Self>, size: u64, flags: u32) -> Result<Arc<Object>> {
-        let heap = flags & panfrost::HEAP != 0;
+        let heap = flags & uapi::HEAP != 0;
         let unit = if heap { BLOCK_BYTES } else { PAGE_BYTES };
         let size = size.next_multiple_of(unit);
         let file = descriptor::memory_file(c"gpureplay-object", size)?;
-        self.object(file, size, flags & panfrost::NO_EXECUTE == 0, heap)
+        self.object(file, size, flags & uapi::NO_EXECUTE == 0, heap)
     }
 
     /// The object of a descriptor that was exported, by a file or a process that has closed it since.
@@ -152,10 +152,10 @@ mod tests {
         memory.bus().page(address + 4096).unwrap().store_u8(7, 1);
         drop(first);
         assert!(memory.bus().page(address).is_none());
-        let again = memory.create(8192, panfrost::NO_EXECUTE).unwrap();
+        let again = memory.create(8192, uapi::NO_EXECUTE).unwrap();
         assert_eq!((again.address, again.executable), (address, false));
         assert_eq!(memory.bus().page(address + 4096).unwrap().load_u8(7), 0);
-        let heap = memory.create(1, panfrost::HEAP).unwrap();
+        let heap = memory.create(1, uapi::HEAP).unwrap();
         assert_eq!((heap.size, heap.address % BLOCK_BYTES), (BLOCK_BYTES, 0));
     }
 

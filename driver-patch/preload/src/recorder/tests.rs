@@ -17,7 +17,7 @@ use super::Recorder;
 use crate::driver::{Driver, Mapped};
 use crate::memory::{View, WORDS};
 use crate::threads::Asleep;
-use crate::uapi::{self, CreateBo, Madvise, Submit};
+use mali_facts::panfrost::request::{self as uapi, CreateBo, Madvise, Submit};
 
 type Memory = Arc<Vec<AtomicU64>>;
 
@@ -204,7 +204,7 @@ fn last(lines: &[String], count: usize) -> Vec<&str> {
 fn a_job_has_what_the_app_wrote_before_it_and_what_it_wrote_after_it() {
     let mut app = App::new();
     app.create(FD, 1, 0, 1);
-    app.create(FD, 2, uapi::NOEXEC, 2);
+    app.create(FD, 2, uapi::NO_EXECUTE, 2);
     app.maps(1);
     app.maps(2);
     app.write(FD, 2, WORDS, 5);
@@ -301,7 +301,7 @@ fn purgeable_objects_are_not_read_and_heaps_are_not_there() {
     let mut app = App::new();
     app.create(FD, 1, 0, 1);
     app.create(FD, 2, 0, 1);
-    app.create(FD, 3, uapi::HEAP | uapi::NOEXEC, 1);
+    app.create(FD, 3, uapi::HEAP | uapi::NO_EXECUTE, 1);
     app.maps(2);
     let mut advice = Madvise {
         handle: 2,
@@ -312,7 +312,7 @@ fn purgeable_objects_are_not_read_and_heaps_are_not_there() {
     app.write(FD, 2, 0, 4);
     app.job(FD, &[1, 3], 1, |_| {});
     // Back again, with what it held.
-    advice.advice = uapi::WILLNEED;
+    advice.advice = uapi::WILL_NEED;
     app.recorder.advises(FD, &advice);
     advice.retained = 1;
     app.recorder.advised(FD, &advice);

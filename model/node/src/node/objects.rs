@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use crate::descriptor;
 use crate::errno::{Errno, Result};
-use crate::uapi::{self, panfrost};
+use mali_facts::panfrost::request as uapi;
 
 use super::{Call, ForApp};
 
 impl Call<'_> {
     pub(super) fn create_bo(&self, argument: &mut uapi::CreateBo) -> Result<()> {
         let flags = argument.flags;
-        let known = flags & !(panfrost::NO_EXECUTE | panfrost::HEAP) == 0;
+        let known = flags & !(uapi::NO_EXECUTE | uapi::HEAP) == 0;
         // A heap holds no code.
-        let heap = flags & panfrost::HEAP != 0 && flags & panfrost::NO_EXECUTE == 0;
+        let heap = flags & uapi::HEAP != 0 && flags & uapi::NO_EXECUTE == 0;
         if argument.size == 0 || argument.pad != 0 || !known || heap {
             return Err(Errno::INVALID);
         }
         let object = self.node.memory.create(argument.size.into(), flags)?;
         let size = u32::try_from(object.size).unwrap_or(argument.size);
         let (handle, va) = self.in_file(|file| file.add(object))?;
-        (argument.handle, argument.offset) = (handle, va);
+        (argument.handle, argument.va) = (handle, va);
         argument.size = size;
         Ok(())
     }
@@ -47,7 +47,7 @@ impl Call<'_> {
     }
 
     pub(super) fn get_bo_offset(&self, argument: &mut uapi::GetBoOffset) -> Result<()> {
-        argument.offset = self.in_file(|file| Ok(file.object(argument.handle)?.va))?;
+        argument.va = self.in_file(|file| Ok(file.object(argument.handle)?.va))?;
         Ok(())
     }
 

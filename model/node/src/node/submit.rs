@@ -5,15 +5,15 @@ use mali_facts::registers::JobStatus;
 
 use crate::errno::{Errno, Result};
 use crate::machine::Submission;
-use crate::uapi::{self, panfrost};
 use crate::user;
+use mali_facts::panfrost::request as uapi;
 
 use super::Call;
 
 impl Call<'_> {
     pub(super) fn submit(&self, argument: &mut uapi::Submit) -> Result<()> {
-        let known = panfrost::FRAGMENT | panfrost::CYCLE_COUNT;
-        if argument.chain == 0 || argument.requirements & !known != 0 {
+        let known = uapi::FRAGMENT | uapi::CYCLE_COUNT;
+        if argument.head == 0 || argument.requirements & !known != 0 {
             return Err(Errno::INVALID);
         }
         let out = match argument.out_sync {
@@ -35,8 +35,8 @@ impl Call<'_> {
         let submission = Submission {
             space,
             mappings,
-            chain: argument.chain,
-            fragment: argument.requirements & panfrost::FRAGMENT != 0,
+            chain: argument.head,
+            fragment: argument.requirements & uapi::FRAGMENT != 0,
         };
         let status = self.node.machine().run(&submission)?;
         let fence = if status == JobStatus::DONE {
@@ -44,7 +44,7 @@ impl Call<'_> {
         } else {
             eprintln!(
                 "gpureplay node: the chain at {:#x} ended with {status}",
-                argument.chain
+                argument.head
             );
             Err(Errno::INVALID)
         };

@@ -12,8 +12,8 @@ use crate::descriptor::{self, Identity};
 use crate::errno::{Errno, Result};
 use crate::machine;
 use crate::sync::{Fence, SyncObject, both, status};
-use crate::uapi::{self, Request, sync_file};
 use crate::user;
+use mali_facts::panfrost::request::{self as uapi, Request, number};
 
 use super::{Call, ForApp, Node, with};
 
@@ -116,7 +116,7 @@ impl Call<'_> {
                 }
                 _ => {}
             }
-            let left = left(argument.timeout).ok_or(Errno(libc::ETIME))?;
+            let left = left(argument.timeout_ns).ok_or(Errno(libc::ETIME))?;
             let waited = self.node.signalled.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -161,7 +161,7 @@ impl Node {
 
     pub(super) fn sync_file(&self, fence: Fence, request: Request, argument: u64) -> Result<c_int> {
         match request.number() {
-            sync_file::MERGE => with(request, argument, |merge: &mut uapi::SyncMerge| {
+            number::SYNC_MERGE => with(request, argument, |merge: &mut uapi::SyncMerge| {
                 if merge.flags != 0 || merge.pad != 0 {
                     return Err(Errno::INVALID);
                 }
@@ -170,7 +170,7 @@ impl Node {
                 merge.fence = self.fence_file(both(fence, other))?.give();
                 Ok(())
             }),
-            sync_file::FILE_INFO => with(request, argument, |info| file_info(fence, info)),
+            number::SYNC_FILE_INFO => with(request, argument, |info| file_info(fence, info)),
             _ => Err(Errno(libc::ENOTTY)),
         }
     }
@@ -191,7 +191,7 @@ fn file_info(fence: Fence, info: &mut uapi::SyncFileInfo) -> Result<()> {
         for (field, text) in [(&mut one.object, "pan_js"), (&mut one.driver, "panfrost")] {
             field[..text.len()].copy_from_slice(text.as_bytes());
         }
-        user::write(info.info, one.as_bytes())?;
+        user::write(info.list, one.as_bytes())?;
     }
     info.name = [0; 32];
     info.status = status(fence);

@@ -12,7 +12,7 @@ use mali_memory::Bus;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::*;
-use crate::uapi::*;
+use mali_facts::panfrost::request::{self as uapi, *};
 
 const VERSION: u32 = 0xc040_6400;
 const GEM_CLOSE: u32 = 0x4008_6409;
@@ -30,7 +30,7 @@ const SYNC_CREATE: u32 = 0xc008_64bf;
 const SYNC_DESTROY: u32 = 0xc008_64c0;
 const SYNC_TO_FD: u32 = 0xc010_64c1;
 const FD_TO_SYNC: u32 = 0xc010_64c2;
-const SYNC_WAIT: u32 = 0xc028_64c3;
+const SYNC_WAIT: u32 = 0xc020_64c3;
 const SYNC_RESET: u32 = 0xc010_64c4;
 const MERGE: u32 = 0xc030_3e03;
 const FILE_INFO: u32 = 0xc038_3e04;
@@ -72,11 +72,11 @@ impl App {
                     flags,
                     handle: 0,
                     pad: 0,
-                    offset: 0,
+                    va: 0,
                 },
             )
             .unwrap();
-        (made.handle, made.offset)
+        (made.handle, made.va)
     }
 
     fn bus_address(&self, fd: RawFd, handle: u32) -> u64 {
@@ -127,7 +127,7 @@ impl App {
 
     fn submit(&self, fd: RawFd, chain: u64, out_sync: u32, handles: &[u32]) -> Result<Submit> {
         let submit = Submit {
-            chain,
+            head: chain,
             in_syncs: 0,
             in_sync_count: 0,
             out_sync,
@@ -170,7 +170,7 @@ impl App {
                     flags: 0,
                     fences: 1,
                     pad: 0,
-                    info,
+                    list: info,
                 },
             )
             .unwrap();

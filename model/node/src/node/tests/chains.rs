@@ -8,18 +8,10 @@ fn it_says_what_it_is() {
     let app = App::new();
     let fd = app.open();
     let mut name = [0u8; 16];
-    let place = name.as_mut_ptr().expose_provenance() as u64;
     let asked = uapi::Version {
-        major: 0,
-        minor: 0,
-        patch: 0,
-        pad: 0,
         name_length: 16,
-        name: place,
-        date_length: 0,
-        date: 0,
-        text_length: 0,
-        text: 0,
+        name: name.as_mut_ptr().expose_provenance(),
+        ..uapi::Version::default()
     };
     let version = app.ask(fd, VERSION, asked).unwrap();
     assert_eq!(
@@ -121,11 +113,11 @@ fn files_have_address_spaces_and_share_what_they_export() {
             GetBoOffset {
                 handle: imported,
                 pad: 0,
-                offset: 0,
+                va: 0,
             },
         )
         .unwrap()
-        .offset;
+        .va;
     assert_ne!(va, same);
     // A chain of the second file writes the first one's object, which both have closed meanwhile.
     let (jobs, chain) = app.create(second, 4096, 1);

@@ -42,12 +42,11 @@ fn waits_end_by_a_fence_or_by_the_clock() {
         let handles = syncs.as_ptr().expose_provenance() as u64;
         let wait = SyncobjWait {
             handles,
-            timeout,
+            timeout_ns: timeout,
             count: syncs.len() as u32,
             flags,
             first: 99,
             pad: 0,
-            deadline: 0,
         };
         app.ask(fd, SYNC_WAIT, wait).map(|done| done.first)
     };

@@ -19,7 +19,7 @@ fn wrong_arguments_are_refused() {
                 flags,
                 handle: 0,
                 pad,
-                offset: 0,
+                va: 0,
             },
         )
         .err()
@@ -79,7 +79,7 @@ fn wrong_arguments_are_refused() {
             GetBoOffset {
                 handle: missing,
                 pad: 0,
-                offset: 0
+                va: 0
             }
         )
         .err(),
@@ -92,7 +92,7 @@ fn wrong_arguments_are_refused() {
             WaitBo {
                 handle: missing,
                 pad: 0,
-                timeout: 0
+                timeout_ns: 0
             }
         )
         .err(),
@@ -192,7 +192,7 @@ fn wrong_arguments_are_refused() {
     );
 
     let good = Submit {
-        chain: va,
+        head: va,
         in_syncs: 0,
         in_sync_count: 0,
         out_sync: 0,
@@ -203,7 +203,7 @@ fn wrong_arguments_are_refused() {
     let no_fences = [no_fence; 4];
     let pending = no_fences.as_ptr().expose_provenance() as u64;
     for (submit, error) in [
-        (Submit { chain: 0, ..good }, libc::EINVAL),
+        (Submit { head: 0, ..good }, libc::EINVAL),
         (
             Submit {
                 requirements: 4,

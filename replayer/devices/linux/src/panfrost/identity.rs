@@ -1,44 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that say which GPU it is, from the driver's parameters. The numbers are `enum drm_panfrost_param` of `panfrost_drm.h`.
+//! Registers that say which GPU it is, from the driver's parameters.
 
 use std::collections::BTreeMap;
 
-use mali_facts::registers::gpu::{
-    AFBC_FEATURES, AS_PRESENT, COHERENCY_FEATURES, CORE_FEATURES, GPU_ID, JS_PRESENT, JS0_FEATURES,
-    L2_FEATURES, L2_PRESENT_LO, MEM_FEATURES, MMU_FEATURES, SHADER_PRESENT_LO, STACK_PRESENT_LO,
-    TEXTURE_FEATURES_0, THREAD_FEATURES, THREAD_MAX_BARRIER_SIZE, THREAD_MAX_THREADS,
-    THREAD_MAX_WORKGROUP_SIZE, THREAD_TLS_ALLOC, TILER_FEATURES, TILER_PRESENT_LO,
-};
-
-/// Product and revision are one register.
-const PRODUCT: u32 = 0;
-const REVISION: u32 = 1;
-/// Parameters of two registers, the second of which is the high word.
-const PAIRS: [(u32, u32); 4] = [
-    (2, SHADER_PRESENT_LO),
-    (3, TILER_PRESENT_LO),
-    (4, L2_PRESENT_LO),
-    (5, STACK_PRESENT_LO),
-];
-/// Parameters of one register.
-const WORDS: [(u32, u32); 14] = [
-    (6, AS_PRESENT),
-    (7, JS_PRESENT),
-    (8, L2_FEATURES),
-    (9, CORE_FEATURES),
-    (10, TILER_FEATURES),
-    (11, MEM_FEATURES),
-    (12, MMU_FEATURES),
-    (13, THREAD_FEATURES),
-    (14, THREAD_MAX_THREADS),
-    (15, THREAD_MAX_WORKGROUP_SIZE),
-    (16, THREAD_MAX_BARRIER_SIZE),
-    (17, COHERENCY_FEATURES),
-    (39, THREAD_TLS_ALLOC),
-    (40, AFBC_FEATURES),
-];
-/// Parameters of several registers that follow each other: the first, its register, how many.
-const ROWS: [(u32, u32, u32); 2] = [(18, TEXTURE_FEATURES_0, 4), (22, JS0_FEATURES, 16)];
+use mali_facts::panfrost::parameter::{PRODUCT, REVISION, gpu_id, shown};
+use mali_facts::registers::gpu::GPU_ID;
 
 /// Values of registers that are constants of the GPU, by their offsets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,22 +15,14 @@ impl Identity {
     pub(crate) fn read(parameter: impl Fn(u32) -> Option<u64>) -> Self {
         let mut values = BTreeMap::new();
         if let (Some(product), Some(revision)) = (parameter(PRODUCT), parameter(REVISION)) {
-            values.insert(GPU_ID, (product as u32) << 16 | revision as u32 & 0xffff);
+            values.insert(GPU_ID, gpu_id(product, revision).0);
         }
-        for (number, register) in PAIRS {
-            if let Some(value) = parameter(number) {
-                values.extend([
-                    (register, value as u32),
-                    (register + 4, (value >> 32) as u32),
-                ]);
-            }
-        }
-        let rows = ROWS.iter().flat_map(|&(number, register, count)| {
-            (0..count).map(move |index| (number + index, register + 4 * index))
-        });
-        for (number, register) in WORDS.into_iter().chain(rows) {
-            if let Some(value) = parameter(number) {
-                values.insert(register, value as u32);
+        for shown in shown() {
+            if let Some(value) = parameter(shown.number) {
+                values.insert(shown.register, value as u32);
+                if shown.wide {
+                    values.insert(shown.register + 4, (value >> 32) as u32);
+                }
             }
         }
         Self(values)
@@ -78,7 +36,9 @@ impl Identity {
 
 #[cfg(test)]
 mod tests {
-    use mali_facts::registers::gpu::{self, JS15_FEATURES, TEXTURE_FEATURES_3};
+    use mali_facts::registers::gpu::{
+        self, JS0_FEATURES, JS15_FEATURES, TEXTURE_FEATURES_3, THREAD_TLS_ALLOC,
+    };
     use mali_facts::registers::{Class, all};
 
     use super::*;

@@ -107,7 +107,7 @@ impl Node {
                 ),
             });
         }
-        let mut made = abi::CreateSync::default();
+        let mut made = abi::Syncobj::default();
         // SAFETY: the argument has the size that the request names.
         unsafe { abi::create_sync(file.as_raw_fd(), &mut made) }.map_err(failed("sync object"))?;
         Ok(Self {
@@ -123,9 +123,9 @@ impl Node {
 
     /// A parameter of the GPU; `None`: the driver does not have it.
     pub(crate) fn parameter(&self, number: u32) -> Option<u64> {
-        let mut get = abi::Parameter {
-            number,
-            ..abi::Parameter::default()
+        let mut get = abi::GetParam {
+            parameter: number,
+            ..abi::GetParam::default()
         };
         // SAFETY: the argument has the size that the request names.
         unsafe { abi::parameter(self.file.as_raw_fd(), &mut get) }.ok()?;
@@ -134,10 +134,10 @@ impl Node {
 
     /// A new object: its handle and its GPU address.
     pub(crate) fn create(&self, bytes: u32, flags: u32) -> Result<(u32, u64), nix::Error> {
-        let mut create = abi::Create {
-            bytes,
+        let mut create = abi::CreateBo {
+            size: bytes,
             flags,
-            ..abi::Create::default()
+            ..abi::CreateBo::default()
         };
         // SAFETY: the argument has the size that the request names.
         unsafe { abi::create(self.file.as_raw_fd(), &mut create) }?;
@@ -146,19 +146,16 @@ impl Node {
 
     /// Gives an object up; a job that uses it keeps it.
     pub(crate) fn close(&self, handle: u32) -> Result<(), nix::Error> {
-        let close = abi::Close {
-            handle,
-            reserved: 0,
-        };
+        let close = abi::GemClose { handle, pad: 0 };
         // SAFETY: plain data in, nothing out.
         unsafe { abi::close(self.file.as_raw_fd(), &close) }.map(drop)
     }
 
     /// Offset in the file at which an object can be mapped.
     pub(crate) fn map_offset(&self, handle: u32) -> Result<u64, nix::Error> {
-        let mut map = abi::Map {
+        let mut map = abi::MmapBo {
             handle,
-            ..abi::Map::default()
+            ..abi::MmapBo::default()
         };
         // SAFETY: the argument has the size that the request names.
         unsafe { abi::map(self.file.as_raw_fd(), &mut map) }?;
@@ -175,8 +172,8 @@ impl Node {
         let submit = abi::Submit {
             head,
             out_sync: self.sync,
-            objects: objects.as_ptr() as u64,
-            object_count: objects.len() as u32,
+            handles: objects.as_ptr() as u64,
+            handle_count: objects.len() as u32,
             requirements,
             ..abi::Submit::default()
         };
@@ -193,11 +190,11 @@ impl Node {
     /// Waits for the end of the last submission, for so long at most.
     pub(crate) fn wait(&self, time: Duration) -> Result<Ended, nix::Error> {
         let until = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC)?) + time;
-        let mut wait = abi::WaitSync {
+        let mut wait = abi::SyncobjWait {
             handles: (&raw const self.sync) as u64,
-            until_ns: until.as_nanos().try_into().unwrap_or(i64::MAX),
+            timeout_ns: until.as_nanos().try_into().unwrap_or(i64::MAX),
             count: 1,
-            ..abi::WaitSync::default()
+            ..abi::SyncobjWait::default()
         };
         loop {
             // SAFETY: `handles` names one handle that lives until the call returns.
@@ -213,16 +210,16 @@ impl Node {
 
     /// What the fence of the last submission says.
     fn ended(&self) -> Result<Ended, nix::Error> {
-        let mut export = abi::ExportSync {
+        let mut export = abi::SyncobjFd {
             handle: self.sync,
-            flags: abi::SYNC_FILE,
-            file: -1,
-            reserved: 0,
+            flags: abi::EXPORT_SYNC_FILE,
+            fd: -1,
+            pad: 0,
         };
         // SAFETY: the argument has the size that the request names.
         unsafe { abi::export_sync(self.file.as_raw_fd(), &mut export) }?;
         // SAFETY: the kernel made this descriptor for us just now, and nobody else has it.
-        let fence = unsafe { OwnedFd::from_raw_fd(export.file) };
+        let fence = unsafe { OwnedFd::from_raw_fd(export.fd) };
         let mut info = abi::SyncFileInfo::default();
         // SAFETY: the argument has the size that the request names; no list is asked for.
         unsafe { abi::sync_file_info(fence.as_raw_fd(), &mut info) }?;

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Requests of DRM, panfrost and sync files, and their arguments.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// A request of `ioctl`: direction, bytes of the argument, class and number, as `_IOC` puts them together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request(pub u32);
+
+/// The driver reads the argument.
+const IN: u32 = 1;
+/// The driver writes the argument.
+const OUT: u32 = 2;
+
+impl Request {
+    /// Class of DRM and its drivers.
+    pub const DRM: u8 = b'd';
+    /// Class of sync files.
+    pub const SYNC_FILE: u8 = b'>';
+
+    const fn new<T>(direction: u32, class: u8, number: u8) -> Self {
+        let size = size_of::<T>() as u32;
+        Self(direction << 30 | size << 16 | (class as u32) << 8 | number as u32)
+    }
+
+    /// Its number in its class. Arguments grow from kernel to kernel, and the rest of the request with them.
+    pub const fn number(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// Its class.
+    pub const fn class(self) -> u8 {
+        (self.0 >> 8) as u8
+    }
+
+    /// Bytes of the argument as the caller knows it, which may be an older or a newer one.
+    pub const fn size(self) -> usize {
+        (self.0 >> 16 & 0x3fff) as usize
+    }
+
+    /// The driver reads the argument.
+    pub const fn is_read(self) -> bool {
+        self.0 >> 30 & IN != 0
+    }
+
+    /// The driver writes the argument.
+    pub const fn is_written(self) -> bool {
+        self.0 >> 30 & OUT != 0
+    }
+}
+
+/// Declares requests: the number, the direction and the argument of each. A request and its number have one name.
+macro_rules! requests {
+    ($($class:ident { $($(#[$doc:meta])* $name:ident = $number:literal, $direction:expr, $argument:ty;)+ })+) => {
+        $($($(#[$doc])* pub const $name: Request = Request::new::<$argument>($direction, Request::$class, $number);)+)+
+
+        /// Numbers of the requests in their classes.
+        pub mod number {
+            $($($(#[$doc])* pub const $name: u8 = $number;)+)+
+        }
+    };
+}
+
+requests! {
+    DRM {
+        /// Name and version of the driver.
+        VERSION = 0x00, IN | OUT, Version;
+        /// A name of the bus.
+        GET_UNIQUE = 0x01, IN | OUT, Unique;
+        /// Gives an object up.
+        GEM_CLOSE = 0x09, IN, GemClose;
+        /// What the driver can do.
+        GET_CAP = 0x0c, IN | OUT, Capability;
+        /// A file for an object.
+        PRIME_HANDLE_TO_FD = 0x2d, IN | OUT, Prime;
+        /// An object of a file.
+        PRIME_FD_TO_HANDLE = 0x2e, IN | OUT, Prime;
+        /// A new sync object.
+        SYNCOBJ_CREATE = 0xbf, IN | OUT, Syncobj;
+        /// A sync object less.
+        SYNCOBJ_DESTROY = 0xc0, IN | OUT, Syncobj;
+        /// A file for a sync object or its fence.
+        SYNCOBJ_HANDLE_TO_FD = 0xc1, IN | OUT, SyncobjFd;
+        /// A sync object of a file.
+        SYNCOBJ_FD_TO_HANDLE = 0xc2, IN | OUT, SyncobjFd;
+        /// Waits for sync objects.
+        SYNCOBJ_WAIT = 0xc3, IN | OUT, SyncobjWait;
+        /// Takes fences away.
+        SYNCOBJ_RESET = 0xc4, IN | OUT, SyncobjArray;
+        /// Gives sync objects a fence that has ended.
+        SYNCOBJ_SIGNAL = 0xc5, IN | OUT, SyncobjArray;
+        /// A job chain.
+        SUBMIT = 0x40, IN, Submit;
+        /// Waits for the jobs of an object.
+        WAIT_BO = 0x41, IN, WaitBo;
+        /// A new object.
+        CREATE_BO = 0x42, IN | OUT, CreateBo;
+        /// Where the file maps an object.
+        MMAP_BO = 0x43, IN | OUT, MmapBo;
+        /// A parameter of the GPU.
+        GET_PARAM = 0x44, IN | OUT, GetParam;
+        /// The GPU address of an object.
+        GET_BO_OFFSET = 0x45, IN | OUT, GetBoOffset;
+        /// Counters of the GPU.
+        PERFCNT_ENABLE = 0x46, IN, [u32; 2];
+        /// Values of the counters.
+        PERFCNT_DUMP = 0x47, IN, u64;
+        /// Whether the kernel may take an object's pages.
+        MADVISE = 0x48, IN | OUT, Madvise;
+        /// Cleans the processor's cache (panfrost 1.6).
+        SYNC_BO = 0x4c, IN | OUT, SyncBo;
+    }
+    SYNC_FILE {
+        /// Two files become one.
+        SYNC_MERGE = 3, IN | OUT, SyncMerge;
+        /// How the fences of a file stand.
+        SYNC_FILE_INFO = 4, IN | OUT, SyncFileInfo;
+    }
+}
+
+/// [`CreateBo::flags`]: the GPU may not execute it.
+pub const NO_EXECUTE: u32 = 1;
+/// [`CreateBo::flags`]: pages come when the GPU touches them. Whole pieces of 2 MiB, which user space cannot map.
+pub const HEAP: u32 = 2;
+/// [`CreateBo::flags`]: mapped through the processor's cache (panfrost 1.6).
+pub const CACHED_MAPPING: u32 = 4;
+/// [`Submit::requirements`]: slot 0, for fragments. All others run on slot 1.
+pub const FRAGMENT: u32 = 1;
+/// [`Submit::requirements`]: the chain reads the cycle counter.
+pub const CYCLE_COUNT: u32 = 2;
+/// [`Madvise::advice`]: the pages are needed.
+pub const WILL_NEED: u32 = 0;
+/// [`SyncobjWait::flags`]: for all of them.
+pub const WAIT_ALL: u32 = 1;
+/// [`SyncobjFd::flags`]: the fence, as a sync file.
+pub const EXPORT_SYNC_FILE: u32 = 1;
+/// [`SyncOperation::kind`]: the processor's cache is written back and forgotten.
+pub const FLUSH_AND_INVALIDATE: u32 = 1;
+
+/// Declares arguments: `Name { field: type, … }`, all numbers.
+macro_rules! arguments {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $kind:ty),* $(,)? })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout)]
+        #[repr(C)]
+        #[allow(missing_docs, reason = "fields are named as in the kernel's headers")]
+        pub struct $name { $($(#[$field_meta])* pub $field: $kind),* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                zerocopy::FromZeros::new_zeroed()
+            }
+        }
+    )*};
+}
+
+arguments! {
+    /// `drm_version`; texts are pointers, lengths are `__kernel_size_t`.
+    Version {
+        major: i32, minor: i32, patch: i32, #[cfg(target_pointer_width = "64")] pad: u32,
+        name_length: usize, name: usize, date_length: usize, date: usize, text_length: usize, text: usize,
+    }
+    /// `drm_unique`
+    Unique { length: usize, text: usize }
+    /// `drm_get_cap`
+    Capability { which: u64, value: u64 }
+    /// `drm_gem_close`
+    GemClose { handle: u32, pad: u32 }
+    /// `drm_prime_handle`
+    Prime { handle: u32, flags: u32, fd: i32 }
+    /// `drm_syncobj_create`, `drm_syncobj_destroy`
+    Syncobj { handle: u32, flags: u32 }
+    /// `drm_syncobj_handle`, as it was before it could name a point of a time line.
+    SyncobjFd { handle: u32, flags: u32, fd: i32, pad: u32 }
+    /// `drm_syncobj_wait`, as it was before it had a deadline. The time is one of the monotonic clock.
+    SyncobjWait { handles: u64, timeout_ns: i64, count: u32, flags: u32, first: u32, pad: u32 }
+    /// `drm_syncobj_array`
+    SyncobjArray { handles: u64, count: u32, pad: u32 }
+    /// `drm_panfrost_submit` up to Linux 7.2; later ones are longer.
+    Submit { head: u64, in_syncs: u64, in_sync_count: u32, out_sync: u32, handles: u64, handle_count: u32, requirements: u32 }
+    /// `drm_panfrost_wait_bo`
+    WaitBo { handle: u32, pad: u32, timeout_ns: i64 }
+    /// `drm_panfrost_create_bo`
+    CreateBo { size: u32, flags: u32, handle: u32, pad: u32, va: u64 }
+    /// `drm_panfrost_mmap_bo`
+    MmapBo { handle: u32, flags: u32, offset: u64 }
+    /// `drm_panfrost_get_param`
+    GetParam { parameter: u32, pad: u32, value: u64 }
+    /// `drm_panfrost_get_bo_offset`
+    GetBoOffset { handle: u32, pad: u32, va: u64 }
+    /// `drm_panfrost_madvise`
+    Madvise { handle: u32, advice: u32, retained: u32 }
+    /// `drm_panfrost_sync_bo`
+    SyncBo { operations: u64, count: u32, pad: u32 }
+    /// `drm_panfrost_bo_sync_op`
+    SyncOperation { handle: u32, kind: u32, offset: u32, size: u32 }
+    /// `sync_merge_data`
+    SyncMerge { name: [u8; 32], fd: i32, fence: i32, flags: u32, pad: u32 }
+    /// `sync_file_info`; a status of 1 has ended, 0 has not, less is an error.
+    SyncFileInfo { name: [u8; 32], status: i32, flags: u32, fences: u32, pad: u32, list: u64 }
+    /// `sync_fence_info`
+    SyncFenceInfo { object: [u8; 32], driver: [u8; 32], status: i32, flags: u32, timestamp: u64 }
+}
+
+#[cfg(all(test, target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    /// Numbers as a C compiler computes them from the headers of Linux 6.12.
+    #[test]
+    fn requests_are_the_kernels() {
+        for (request, number) in [
+            (VERSION, 0xc040_6400),
+            (GET_UNIQUE, 0xc010_6401),
+            (GEM_CLOSE, 0x4008_6409),
+            (GET_CAP, 0xc010_640c),
+            (PRIME_HANDLE_TO_FD, 0xc00c_642d),
+            (PRIME_FD_TO_HANDLE, 0xc00c_642e),
+            (SYNCOBJ_CREATE, 0xc008_64bf),
+            (SYNCOBJ_HANDLE_TO_FD, 0xc010_64c1),
+            (SYNCOBJ_RESET, 0xc010_64c4),
+            (SUBMIT, 0x4028_6440),
+            (WAIT_BO, 0x4010_6441),
+            (CREATE_BO, 0xc018_6442),
+            (MMAP_BO, 0xc010_6443),
+            (GET_PARAM, 0xc010_6444),
+            (GET_BO_OFFSET, 0xc010_6445),
+            (MADVISE, 0xc00c_6448),
+            (SYNC_MERGE, 0xc030_3e03),
+            (SYNC_FILE_INFO, 0xc038_3e04),
+        ] {
+            assert_eq!(request, Request(number), "{request:x?}");
+        }
+        assert_eq!(SUBMIT.number(), number::SUBMIT);
+        assert!(SUBMIT.is_read() && !SUBMIT.is_written());
+        assert_eq!(SYNC_FILE_INFO.class(), Request::SYNC_FILE);
+    }
+}
