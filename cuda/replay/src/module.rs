@@ -84,58 +84,17 @@ impl Loaded {
         launch: &Launch,
         parameters: usize,
     ) -> Result<(), ReplayError> {
-        let c_string = |text: &str| {
-            CString::new(text).map_err(|_| ReplayError::Impossible("a name holds a zero byte"))
-        };
-        let name = c_string(&launch.kernel)?;
-        // SAFETY: a pointer to a field, a module that is loaded, a C string.
-        let status = unsafe {
-            gpu.driver
-                .cuModuleGetFunction(&raw mut self.function, self.module, name.as_ptr())
-        };
-        if status == Status::NOT_FOUND {
-            return Err(ReplayError::NoKernel(launch.kernel.clone()));
-        }
-        driver("cuModuleGetFunction", status)?;
-
-        let found = layout(gpu, self.function, parameters)?;
-        if found != launch.layout {
-            return Err(ReplayError::Parameters {
-                found,
-                recorded: launch.layout.clone(),
-            });
-        }
+        self.function = kernel(
+            gpu,
+            self.module,
+            (&launch.kernel, parameters),
+            &launch.layout,
+        )?;
         for variable in &launch.variables {
-            let name = c_string(&variable.name)?;
-            let (mut address, mut size) = (0, 0);
-            // SAFETY: pointers to locals, a module that is loaded, a C string.
-            let status = unsafe {
-                gpu.driver.cuModuleGetGlobal_v2(
-                    &raw mut address,
-                    &raw mut size,
-                    self.module,
-                    name.as_ptr(),
-                )
-            };
-            if status != Status::NOT_FOUND {
-                driver("cuModuleGetGlobal_v2", status)?;
-            }
-            if size as u64 != variable.size {
-                return Err(ReplayError::Variable {
-                    name: variable.name.clone(),
-                    found: size as u64,
-                    recorded: variable.size,
-                });
-            }
+            let address = variable_address(gpu, self.module, &variable.name, variable.size)?;
             self.variables.push(address);
         }
-        for [number, value] in &launch.function_attributes {
-            // SAFETY: a function that is loaded. One that this GPU lacks shows in the limits.
-            let _ = unsafe {
-                gpu.driver
-                    .cuFuncSetAttribute(self.function, *number, *value)
-            };
-        }
+        set_attributes(gpu, self.function, &launch.function_attributes);
         self.limits = self.read_limits(gpu)?;
         Ok(())
     }
@@ -279,4 +238,69 @@ pub(crate) fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handl
         return Err(ReplayError::NotLoaded { status, log });
     }
     Ok(module)
+}
+
+fn c_string(text: &str) -> Result<CString, ReplayError> {
+    CString::new(text).map_err(|_| ReplayError::Impossible("a name holds a zero byte"))
+}
+
+/// The kernel of a module by its name and how many parameters it has; their places are the recorded ones.
+pub(crate) fn kernel(
+    gpu: &Gpu,
+    module: Handle,
+    (name, parameters): (&str, usize),
+    recorded: &[[usize; 2]],
+) -> Result<Handle, ReplayError> {
+    let text = c_string(name)?;
+    let mut function = 0;
+    // SAFETY: a pointer to a local, a module that is loaded, a C string.
+    let status = unsafe {
+        gpu.driver
+            .cuModuleGetFunction(&raw mut function, module, text.as_ptr())
+    };
+    if status == Status::NOT_FOUND {
+        return Err(ReplayError::NoKernel(name.to_owned()));
+    }
+    driver("cuModuleGetFunction", status)?;
+    let found = layout(gpu, function, parameters)?;
+    if found != recorded {
+        let recorded = recorded.to_vec();
+        return Err(ReplayError::Parameters { found, recorded });
+    }
+    Ok(function)
+}
+
+/// Where a module has a variable of this name and size.
+pub(crate) fn variable_address(
+    gpu: &Gpu,
+    module: Handle,
+    name: &str,
+    recorded: u64,
+) -> Result<u64, ReplayError> {
+    let text = c_string(name)?;
+    let (mut address, mut size) = (0, 0);
+    // SAFETY: pointers to locals, a module that is loaded, a C string.
+    let status = unsafe {
+        gpu.driver
+            .cuModuleGetGlobal_v2(&raw mut address, &raw mut size, module, text.as_ptr())
+    };
+    if status != Status::NOT_FOUND {
+        driver("cuModuleGetGlobal_v2", status)?;
+    }
+    if size as u64 != recorded {
+        return Err(ReplayError::Variable {
+            name: name.to_owned(),
+            found: size as u64,
+            recorded,
+        });
+    }
+    Ok(address)
+}
+
+/// Gives a function the attributes that it was recorded with. One that this GPU lacks shows in the limits, or at the launch.
+pub(crate) fn set_attributes(gpu: &Gpu, function: Handle, attributes: &[[i32; 2]]) {
+    for [number, value] in attributes {
+        // SAFETY: a function that is loaded.
+        let _ = unsafe { gpu.driver.cuFuncSetAttribute(function, *number, *value) };
+    }
 }

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images of a run in the driver: kernels and variables.
 
-use std::ffi::CString;
-
-use gpureplay_cuda_abi::{DevicePointer, Handle, Status};
+use gpureplay_cuda_abi::{DevicePointer, Handle};
 use gpureplay_cuda_recording::{ImageReference, Run, Store};
 
 use super::Moves;
-use crate::error::driver;
-use crate::module::{layout, load};
+use crate::module::{self, load, set_attributes, variable_address};
 use crate::relocate::Move;
 use crate::{Gpu, JitOptions, ReplayError};
 
@@ -72,60 +69,22 @@ pub(super) struct Images {
 
 impl Images {
     pub(super) fn load(gpu: &Gpu, run: &Run, read: Read) -> Result<Self, ReplayError> {
-        let c_string = |text: &str| {
-            CString::new(text).map_err(|_| ReplayError::Impossible("a name holds a zero byte"))
-        };
         let mut modules = Vec::new();
         for image in &read.images {
             modules.push(load(gpu, image, JitOptions::default())?);
         }
         let mut functions = Vec::new();
         for kernel in &run.kernels {
-            let name = c_string(&kernel.name)?;
-            let (mut function, module) = (0, modules[kernel.image as usize]);
-            // SAFETY: a pointer to a local, a module that is loaded, a C string.
-            let status = unsafe {
-                gpu.driver
-                    .cuModuleGetFunction(&raw mut function, module, name.as_ptr())
-            };
-            if status == Status::NOT_FOUND {
-                return Err(ReplayError::NoKernel(kernel.name.clone()));
-            }
-            driver("cuModuleGetFunction", status)?;
-            let found = layout(gpu, function, kernel.layout.len())?;
-            if found != kernel.layout {
-                let recorded = kernel.layout.clone();
-                return Err(ReplayError::Parameters { found, recorded });
-            }
-            for [number, value] in &kernel.attributes {
-                // SAFETY: a function that is loaded. One that this GPU lacks shows at the launch.
-                let _ = unsafe { gpu.driver.cuFuncSetAttribute(function, *number, *value) };
-            }
+            let module = modules[kernel.image as usize];
+            let named = (kernel.name.as_str(), kernel.layout.len());
+            let function = module::kernel(gpu, module, named, &kernel.layout)?;
+            set_attributes(gpu, function, &kernel.attributes);
             functions.push(function);
         }
         let (mut variables, mut moves) = (Vec::new(), Vec::new());
         for (variable, contents) in run.variables.iter().zip(read.variables) {
-            let name = c_string(&variable.name)?;
-            let (mut address, mut size, module) = (0, 0, modules[variable.image as usize]);
-            // SAFETY: pointers to locals, a module that is loaded, a C string.
-            let status = unsafe {
-                gpu.driver.cuModuleGetGlobal_v2(
-                    &raw mut address,
-                    &raw mut size,
-                    module,
-                    name.as_ptr(),
-                )
-            };
-            if status != Status::NOT_FOUND {
-                driver("cuModuleGetGlobal_v2", status)?;
-            }
-            if size as u64 != variable.size {
-                return Err(ReplayError::Variable {
-                    name: variable.name.clone(),
-                    found: size as u64,
-                    recorded: variable.size,
-                });
-            }
+            let module = modules[variable.image as usize];
+            let address = variable_address(gpu, module, &variable.name, variable.size)?;
             moves.push(Move {
                 from: variable.address,
                 size: variable.size,
