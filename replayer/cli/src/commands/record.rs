@@ -107,6 +107,9 @@ impl Record {
         }
         let layer = self.layer()?;
         let way = Way::choose(self.recorder, &self.device, &self.node)?;
+        if let (None, Some(said)) = (self.recorder, way.said()) {
+            terminal::note(&said);
+        }
         let how = (&way, layer.as_deref());
         let mut trace = Trace::create(self.raw.as_deref(), "first")?;
         self.run(app, how, &trace)?;

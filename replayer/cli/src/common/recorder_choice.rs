@@ -127,6 +127,17 @@ impl Way {
 }
 
 impl Way {
+    /// What a user should know who did not choose this way.
+    pub(crate) fn said(&self) -> Option<String> {
+        match self {
+            Self::Kernel(_) | Self::User(_) => None,
+            Self::Model(_, node) => Some(format!(
+                "no recorder in the kernel and no panfrost here: the app runs on the model of {}; --gpu names another",
+                node.gpu()
+            )),
+        }
+    }
+
     /// What the driver does not say of where a recording comes from.
     pub(crate) fn provenance(&self) -> Option<Pair<String>> {
         match self {
