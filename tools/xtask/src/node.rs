@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask node`: OpenCL programs on Mesa through the model's render node, without guest; their answers are compared.
+//! `cargo xtask node`: OpenCL programs on Mesa through the model's render node, without guest; their answers are compared, and one is recorded.
 
 use std::{
     env, fs,
@@ -18,6 +18,8 @@ use crate::{
     repository::root,
 };
 
+/// Elements of a tensor of saxpy.
+const ELEMENTS: usize = 1000;
 /// Numbers in the files of `opencl_cases`.
 const COUNT: usize = 256;
 /// Programs that check their own results, and their arguments.
@@ -96,6 +98,8 @@ impl Node {
             "gpureplay",
             "-p",
             "gpureplay-node",
+            "-p",
+            "gpureplay-recorder",
         ]))?;
         let here = Here {
             command: root().join("target/debug/gpureplay"),
@@ -121,6 +125,13 @@ impl Node {
         here.compile("opencl_cases")?;
         for (case, values) in CASES {
             counts.add(case, here.case(case, values, one.unwrap_or("g52")));
+        }
+        if one.is_none_or(|gpu| gpu == "g52") {
+            here.compile("saxpy")?;
+            counts.add(
+                "saxpy is recorded, and replayed with other inputs",
+                here.recorded(),
+            );
         }
         Ok(counts.finish())
     }
@@ -160,6 +171,7 @@ impl Here {
         let mut sources = vec![format!("{program}.c"), "opencl_gpu.c".into()];
         match program {
             "kernels" => sources.push("own_cases.c".into()),
+            "saxpy" => sources.push("npy.c".into()),
             _ if program.starts_with("image_") => sources.push("image_cases.c".into()),
             _ => {}
         }
@@ -237,6 +249,76 @@ impl Here {
                     found.get(..4)
                 ),
             }),
+        }
+    }
+
+    /// An app that is recorded on the model: the recording is the one that ships, byte for byte, and gives the right answer to other inputs.
+    fn recorded(&self) -> Result<End> {
+        let shipped = root().join("recordings/saxpy-g52");
+        let input = |name: &str| shipped.join("inputs").join(name);
+        let mut record = Command::new(&self.command);
+        record.current_dir(&self.work);
+        record.args([
+            "record",
+            "--recorder",
+            "model",
+            "--output",
+            "out=out.npy",
+            "-o",
+            "recorded",
+        ]);
+        for name in ["x", "y"] {
+            let file = input(&format!("{name}.npy"));
+            record
+                .arg("--input")
+                .arg(format!("{name}={}", file.display()));
+        }
+        record.arg("--").arg(self.work.join("saxpy"));
+        for name in ["x", "y"] {
+            record
+                .arg(format!("--{name}"))
+                .arg(input(&format!("{name}.npy")));
+        }
+        output(record.args(["--a", "2.5", "--out", "out.npy"]))?;
+        let read = |path: PathBuf| fs::read(&path).map_err(Error::io("read", path));
+        let fell_short = |remedy: &str| {
+            let what = "recording saxpy on the model".to_owned();
+            Err(Error::FellShort {
+                what,
+                remedy: remedy.into(),
+            })
+        };
+        if read(self.work.join("recorded/recording.gpr"))? != read(shipped.join("recording.gpr"))? {
+            return fell_short(
+                "the recording is not the one that ships; another Mesa compiles other shaders",
+            );
+        }
+        let mut replay = Command::new(&self.command);
+        replay.current_dir(&self.work);
+        replay.args(["run", "recorded", "--output", "replayed.npy"]);
+        for name in ["x", "y"] {
+            let file = input(&format!("{name}2.npy"));
+            replay
+                .arg("--input")
+                .arg(format!("{name}={}", file.display()));
+        }
+        output(&mut replay)?;
+        let numbers = |bytes: Vec<u8>| -> Vec<f32> {
+            let start = bytes.len().saturating_sub(4 * ELEMENTS);
+            let words = bytes[start..].as_chunks().0.iter();
+            words.map(|word| f32::from_le_bytes(*word)).collect()
+        };
+        let [x, y, found] = [
+            input("x2.npy"),
+            input("y2.npy"),
+            self.work.join("replayed.npy"),
+        ]
+        .map(|path| read(path).map(numbers));
+        let (x, y, found) = (x?, y?, found?);
+        let right = x.iter().zip(&y).map(|(x, y)| 2.5f32.mul_add(*x, *y));
+        match found.len() == ELEMENTS && right.eq(found.iter().copied()) {
+            true => Ok(End::Passed(format!("{ELEMENTS} numbers"))),
+            false => fell_short("the replay with other inputs is wrong"),
         }
     }
 }
