@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Chains that share pages, joined.
+
+use super::*;
+
+/// A recording of so many chains of two null jobs, in pages from [`JOBS`] on; each chain shares a page with the one that is submitted before
+/// it. A tensor lies just before the first page.
+fn chains_that_share_pages(chains: u64) -> Vec<u8> {
+    let mut builder = Builder::new(GPU);
+    builder.identity(0, 0xffff_0000, GPU);
+    let access = Access::READ_WRITE;
+    builder.region(JOBS - 4096, 1, access, RegionKind::Data);
+    builder.region(JOBS, chains as u32 + 1, access, RegionKind::Descriptors);
+    let tensor = Tensor::dense("x", TensorKind::Weight, ElementType::U8, &[16], JOBS - 16);
+    let tensor = builder.tensor(tensor);
+    builder.segment("setup", SegmentKind::Setup);
+    let pages = || (0..chains).rev().map(|at| JOBS + 4096 * at);
+    for page in pages() {
+        builder.upload(page, &null_job(page + 4096 + 64));
+        builder.upload(page + 4096 + 64, &null_job(0));
+    }
+    builder.segment("run", SegmentKind::Run);
+    builder.bind_input(tensor);
+    for page in pages() {
+        builder.rearm(page);
+        builder.rearm(page + 4096 + 64);
+        builder.submit(1, page, 1000);
+    }
+    builder.finish().unwrap()
+}
+
+/// Joins the chains of a recording with so much address space, in KiB, and few seconds of a processor.
+fn linked(recording: &[u8], memory: &str) -> (i32, String) {
+    let file = File::new(recording);
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -t 20 && ulimit -v $0 && exec \"$@\"", memory])
+        .arg(env!("CARGO_BIN_EXE_gpureplay"))
+        .arg("link")
+        .arg(file.0.path())
+        .arg("-o")
+        .arg(file.at("linked"))
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    let code = output.status.code().unwrap_or(-1);
+    (code, String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn chains_that_share_pages_are_looked_at_once() {
+    let (code, text) = linked(&chains_that_share_pages(30_000), MEMORY);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("30000 chains in place of 30000"), "{text}");
+}
+
+#[test]
+fn chains_have_as_many_copies_as_they_may() {
+    let submitted = |times: usize| {
+        let mut builder = Builder::new(GPU);
+        builder.identity(0, 0xffff_0000, GPU);
+        builder.region(JOBS, 1, Access::READ_WRITE, RegionKind::Descriptors);
+        builder.segment("setup", SegmentKind::Setup);
+        builder.upload(JOBS, &null_job(0));
+        builder.segment("run", SegmentKind::Run);
+        for _ in 0..times {
+            builder.rearm(JOBS);
+            builder.submit(1, JOBS, 1000);
+        }
+        builder.finish().unwrap()
+    };
+    // A quarter of the address space that other commands get.
+    let memory = "262144";
+    let (code, text) = linked(&submitted(1 << 14), memory);
+    assert!(
+        text.contains("256 chains in place of 16384"),
+        "{code} {text}"
+    );
+    let (code, text) = linked(&submitted((1 << 14) + 1), memory);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("more than 16384 pages"), "{text}");
+}

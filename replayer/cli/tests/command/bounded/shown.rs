@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What `info`, `dump` and errors show of a file.
+
+use super::*;
+
+/// A file with other bytes in one of its sections.
+fn with(file: &[u8], section: Section, bytes: &[u8]) -> Vec<u8> {
+    let field = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
+    let mut sections: [&[u8]; SECTIONS] = std::array::from_fn(|index| {
+        let entry = 64 + 32 * index;
+        &file[field(entry + 8)..][..field(entry + 16)]
+    });
+    sections[section.code() as usize - 1] = bytes;
+    assemble(Platform::of(GPU), &sections)
+}
+
+/// Refused by `info` and `dump`; shown by them in bounded memory and bounded length when that is asked for.
+fn is_refused_and_shown_within_bounds(file: &File, reason: &str) {
+    for command in ["info", "dump"] {
+        let (code, out, error) = file.ran(&[command]);
+        assert_eq!((code, out.as_str()), (3, ""), "{command}: {error}");
+        assert!(error.contains(reason), "{command}: {error}");
+        let (code, out, error) = file.ran(&[command, "--unverified"]);
+        assert_eq!(code, 0, "{command}: {error}");
+        assert!(out.contains("not sound: "), "{command}: {out}");
+        assert!(out.contains(reason), "{command}: {out}");
+        assert!(out.len() < PRINTED, "{command}: {}", out.len());
+    }
+    let (code, out, error) = file.ran(&["info", "--unverified", "--json"]);
+    assert_eq!(code, 0, "{error}");
+    assert!(out.len() < 4 * PRINTED, "{}", out.len());
+    let shown: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(shown["unsound"].as_str().unwrap().contains(reason));
+    let output = file.at("out.pack");
+    let (code, _, error) = file.ran(&["pack", "--output", output.to_str().unwrap()]);
+    assert_eq!(code, 3, "{error}");
+    assert!(!output.exists());
+}
+
+#[test]
+fn a_long_name_is_not_copied_for_each_bind() {
+    let file = File::new(&named(&"n".repeat(1 << 20), 4000));
+    is_refused_and_shown_within_bounds(&file, "a name has 1048576 bytes");
+}
+
+#[test]
+fn many_empty_layers_are_listed_in_one_pass() {
+    let mut builder = builder();
+    for _ in 0..200_000 {
+        builder.segment("run", SegmentKind::Run);
+    }
+    let file = File::new(&builder.finish().unwrap());
+    for command in ["info", "dump", "verify"] {
+        let (code, _, error) = file.ran(&[command]);
+        assert_eq!(code, 0, "{command}: {error}");
+    }
+}
+
+#[test]
+fn segments_that_share_all_actions_are_looked_at_within_a_bound() {
+    let file = named("a", 10_000);
+    let parsed = gpureplay_format::Recording::parse(&file).unwrap();
+    let segments = parsed.segments()[0];
+    let segments = vec![segments; 10_000];
+    let segments = zerocopy::IntoBytes::as_bytes(segments.as_slice());
+    let file = File::new(&with(&file, Section::Segments, segments));
+    is_refused_and_shown_within_bounds(&file, "segment-table");
+}
+
+#[test]
+fn a_sound_recording_is_shown_whole_either_way() {
+    let recording = shipped("digits-g52");
+    for command in ["info", "dump"] {
+        let plain = ran(&recording, &[command]);
+        assert_eq!(plain.0, 0);
+        assert_eq!(ran(&recording, &[command, "--unverified"]), plain);
+    }
+}
+
+#[test]
+fn an_error_about_a_shape_of_a_million_dimensions_is_short() {
+    let file = File::new(&named("a", 1));
+    let ones = vec!["1"; 1_900_000].join(",");
+    let header = format!(r#"{{"a":{{"dtype":"U8","shape":[{ones}],"data_offsets":[0,1]}}}}"#);
+    let bytes = [
+        &(header.len() as u64).to_le_bytes()[..],
+        header.as_bytes(),
+        &[7],
+    ]
+    .concat();
+    let path = file.at("x.safetensors");
+    std::fs::write(&path, bytes).unwrap();
+    let input = format!("a={}#a", path.display());
+    let arguments = ["run", "--threads", "1", "--input", &input];
+    let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+    assert_eq!(code, 4, "{}", error.len());
+    assert!(error.len() < 4096, "{}", error.len());
+    assert!(error.contains("1900000 dimensions"), "{error}");
+}
+
+#[test]
+fn manifests_that_nest_or_repeat_are_refused_in_little_memory() {
+    let file = File::new(&named("a", 1));
+    let path = file.at("manifest.toml");
+    let deep = 1 << 18;
+    let texts = [
+        format!(
+            "version = 1\nx = {}{}\n",
+            "[".repeat(deep),
+            "]".repeat(deep)
+        ),
+        format!(
+            "version = 1\nx = {}1{}\n",
+            "{a=".repeat(deep),
+            "}".repeat(deep)
+        ),
+        format!("version = 1\n[{}]\n", vec!["a"; deep].join(".")),
+        format!("version = 1\n{} = 1\n", vec!["a"; deep].join(".")),
+        "version = 1\n".repeat(1 << 16),
+    ];
+    for text in texts {
+        std::fs::write(&path, &text).unwrap();
+        let (code, _, error) = file.ran(&["info"]);
+        assert!((3..=4).contains(&code), "{code} {error}");
+        assert!(error.len() < 1 << 16, "{}", error.len());
+    }
+}

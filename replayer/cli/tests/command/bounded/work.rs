@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Work and memory of a run, of its checkpoints and of the choice of layers.
+
+use super::*;
+
+#[test]
+fn checkpoints_take_no_memory_for_what_is_not_used() {
+    let mut builder = builder();
+    let pages = (1 << 30) / 4096;
+    builder.region(0x1_0000_0000, pages, Access::READ_WRITE, RegionKind::Data);
+    for number in 0..20 {
+        builder.segment("run", SegmentKind::Run);
+        if number % 7 == 0 {
+            builder.upload(JOBS, &null_job(0));
+            builder.submit(1, JOBS, 1000);
+        }
+    }
+    let file = File::new(&builder.finish().unwrap());
+    let arguments = ["run", "--threads", "1", "--retry", "1"];
+    let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+    assert_eq!(code, 0, "{error}");
+}
+
+#[test]
+fn a_job_that_follows_itself_is_not_tried_again() {
+    let mut builder = builder();
+    builder.segment("run", SegmentKind::Run);
+    builder.upload(JOBS, &null_job(JOBS));
+    builder.submit(1, JOBS, 1000);
+    let file = File::new(&builder.finish().unwrap());
+    let path = file.0.path();
+    // As often as it may be tried again, it does the work of one run.
+    for limit in [&[][..], &["--limit-work", "100000"]] {
+        let arguments = [&["run", "--threads", "1", "--retry", "1000000"], limit].concat();
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, path, &arguments);
+        assert_eq!(code, 5, "{error}");
+        assert!(error.contains("job 0x2000000 on slot 1"), "{error}");
+        assert!(error.contains("needs more work than the limit"), "{error}");
+    }
+}
+
+#[test]
+fn layers_are_chosen_in_time_that_grows_with_the_file() {
+    let mut builder = builder();
+    let count = 20_000;
+    for index in 0..count {
+        let (name, va) = (format!("t{index}"), DATA);
+        let tensor = Tensor::dense(&name, TensorKind::Intermediate, ElementType::U8, &[1], va);
+        builder.tensor(tensor);
+    }
+    let output = Tensor::dense("y", TensorKind::Output, ElementType::U8, &[1], DATA);
+    let output = builder.tensor(output);
+    let tensors: Vec<_> = (0..count).map(gpureplay_format::TensorId).collect();
+    for chunk in tensors.chunks(100) {
+        builder.segment("run", SegmentKind::Run);
+        for tensor in chunk {
+            builder.bind_input(*tensor);
+            builder.bind_output(*tensor);
+        }
+        null_chain(&mut builder, JOBS);
+        builder.bind_output(output);
+    }
+    let file = File::new(&builder.finish().unwrap());
+    let began = std::time::Instant::now();
+    for range in ["200", "199..200", "100..150"] {
+        let arguments = ["run", "--threads", "1", "--layers", range];
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+        assert!(code == 0 || code == 4, "{code} {error}");
+    }
+    assert!(began.elapsed().as_secs() < 60);
+}
+/// Exit code and standard error of a command on a recording with this limit of work.
+fn limited(command: &str, recording: &Path, limit: u64) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .args([
+            command,
+            "--threads",
+            "1",
+            "--limit-work",
+            &limit.to_string(),
+        ])
+        .arg(recording)
+        .output()
+        .unwrap();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn work_on_the_model_has_a_limit_if_none_is_given() {
+    for (binds, external) in [(1, false), (1000, false), (1, true)] {
+        let mut builder = builder();
+        let shape = [4000];
+        let tensor = Tensor {
+            external,
+            ..Tensor::dense("x", TensorKind::Weight, ElementType::U8, &shape, DATA)
+        };
+        let tensor = builder.tensor(tensor);
+        builder.segment("run", SegmentKind::Run);
+        (0..binds).for_each(|_| builder.bind_input(tensor));
+        builder.upload(JOBS, &null_job(JOBS));
+        builder.submit(1, JOBS, 1000);
+        let bytes = builder.finish().unwrap();
+        // A weight beside the recording counts as one inside.
+        let limit = (1 << 28) + 2 * (bytes.len() + if external { 4000 } else { 0 });
+        let file = File::new(&bytes);
+        let weight = file.at("x.bin");
+        std::fs::write(&weight, [7; 4000]).unwrap();
+        let weight = format!("x={}", weight.display());
+        // A chain ends after 65,535 jobs, half of what a run may do; other attempts go on until the limit.
+        let mut arguments = vec!["run", "--threads", "1", "--retry", "3"];
+        if external {
+            arguments.extend(["--input", &weight]);
+        }
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+        assert_eq!(code, 5, "{error}");
+        let named = format!("the limit of {limit} clauses");
+        assert!(error.contains(&named), "{named}: {error}");
+    }
+}
+
+#[test]
+fn work_on_the_model_ends_at_the_limit() {
+    let saxpy = shipped("saxpy-g52");
+    let enough = |limit: u64| limited("run", &saxpy, limit).0 == 0;
+    // The limit that is just enough.
+    let (mut less, mut more) = (1, 1 << 24);
+    assert!(!enough(less) && enough(more));
+    while more - less > 1 {
+        let middle = less.midpoint(more);
+        match enough(middle) {
+            true => more = middle,
+            false => less = middle,
+        }
+    }
+    let (code, error) = limited("run", &saxpy, less);
+    assert_eq!(code, 5, "{error}");
+    for part in [
+        "job 0x",
+        " on slot 1 ",
+        &format!("limit of {less} clauses"),
+        "--limit-work N",
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    let (code, error) = limited("bench", &saxpy, less);
+    assert!(code == 5 && error.contains("--limit-work N"), "{error}");
+}
+
+#[test]
+fn every_command_that_runs_a_recording_names_the_job_that_needs_too_much_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = folder.path().join("made.npy");
+    for command in [
+        "diff --against model",
+        "retarget --gpu g31 -o MADE",
+        "extract --job 0 -o MADE",
+        "extract --tensor out -o MADE",
+        "patch --job 0 --local 4",
+        "tune --job 0 --local 4",
+        "jobs",
+        "analyse",
+    ] {
+        let words = command.split(' ').map(|word| match word {
+            "MADE" => made.as_os_str(),
+            _ => word.as_ref(),
+        });
+        let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+            .args(words)
+            .args(["--limit-work", "1"])
+            .arg(shipped("saxpy-g52"))
+            .output()
+            .unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && !made.exists(),
+            "{command}: {error}"
+        );
+        for part in ["job 0x", "the limit of 1 clauses", "--limit-work N"] {
+            assert!(error.contains(part), "{command}, {part}: {error}");
+        }
+    }
+}
+
+#[test]
+fn rules_of_the_host_are_named() {
+    let (code, text, _) = ran(Path::new("--rules"), &["verify"]);
+    assert_eq!(code, 0);
+    for rule in gpureplay_library::host_rules::HostRule::ALL {
+        assert!(text.contains(rule.name()), "{}", rule.name());
+    }
+}
+
+#[test]
+fn finding_22_a_benchmark_takes_little_more_memory_than_a_run() {
+    let lenet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/lenet-g52");
+    let lenet = lenet.to_str().unwrap();
+    let run = peak(&["run", lenet]);
+    let bench = peak(&["bench", lenet, "--runs", "3"]);
+    assert!(run > 0 && bench < run + (100 << 10), "{run} {bench} KiB");
+}
