@@ -104,7 +104,7 @@ pub fn write(directory: &Path) -> io::Result<()> {
     put("values", "png", &[&[1], GREY_PNG].concat())?;
     put("values", "raw", &[&[3], &[0; 192][..]].concat())?;
     put("trace", "small", &raw_trace()?)?;
-    // Images of kernels that nvcc made, and the manifest of a launch.
+    // Images of kernels that nvcc made, and manifests of a launch and of a run.
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cuda/image/tests/golden");
     for entry in std::fs::read_dir(golden)? {
         let path = entry?.path();
@@ -115,12 +115,16 @@ pub fn write(directory: &Path) -> io::Result<()> {
         }
     }
     put("cuda_launch", "launch", CUDA_LAUNCH.as_bytes())?;
+    put("cuda_run", "run", CUDA_RUN.as_bytes())?;
     // An original recording starts with three lengths here.
     put("import", "empty", &[0; 64])
 }
 
 /// The manifest of a launch of CUDA with all that it may hold.
 const CUDA_LAUNCH: &str = include_str!("../../../cuda/recording/tests/golden/launch.toml");
+
+/// The manifest of a whole run of CUDA.
+const CUDA_RUN: &str = include_str!("../../../cuda/recording/tests/golden/run.toml");
 
 /// A picture of two by two grey pixels.
 const GREY_PNG: &[u8] = &[
