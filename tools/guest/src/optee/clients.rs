@@ -119,8 +119,8 @@ pub(super) fn long(length: &Length) -> Result<Vec<u8>> {
         .map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-/// A run ends when its client says so; nothing of it stays in the GPU's memory, and the next client is served. Again where the look
-/// at its memory came after its end, as it may on a busy machine.
+/// A run ends when its client says so; nothing of it stays in the GPU's memory, and the next client is served. Again where the run
+/// was over before the look at its memory, or before the cancellation, as it may be on a busy machine.
 pub(super) fn cancelled(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let expected = digits(rig, &share, &["3"])?;
@@ -132,7 +132,7 @@ pub(super) fn cancelled(rig: &Rig<'_>) -> Result<Checked> {
          gpureplay_tee long.pack -c {PATIENCE} -i x:8=x.bin -o y:8=y.out > said 2>&1 & client=$!\n\
          {UNTIL_IT_RUNS}\
          wait $client; echo $? >> said; echo $(($(date +%s) - begun)) > seconds\n\
-         grep -q '^0 words' during || break; done\n\
+         grep -q '^0 words' during || grep -qx 0 said || break; done\n\
          gpureplay_tee_memory > after\n{0}",
         client("3", "3")
     );
