@@ -39,7 +39,7 @@ pub enum ProposeError {
     },
     /// A launch gets another number.
     #[error(
-        "launch {launch} ({kernel}) depends on the input: its argument '{argument}' differs between the two runs; a replay would use the recorded one"
+        "launch {launch} ({kernel}) depends on the input, or on which of its threads is first: its argument '{argument}' differs between the two runs; a replay would use the recorded one"
     )]
     Scalar {
         /// Number of the launch.
