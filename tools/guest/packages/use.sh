@@ -27,7 +27,7 @@ inside() {
 install() { # PATTERN
 	local file
 	file=$(cd /share/packages && echo $1)
-	inside apt-get install -y -o DPkg::Options::=--force-unsafe-io "/mnt/packages/$file"
+	inside apt-get install -y --no-install-recommends -o DPkg::Options::=--force-unsafe-io "/mnt/packages/$file"
 }
 
 # ten NAME COMMAND...: asks about the ten pictures; the picture's path is the last word.

@@ -18,6 +18,7 @@ use gpureplay_library::shown;
 
 use crate::Result;
 use crate::commands::compile::{compare, read_trace};
+use crate::common::companion;
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::model_node::NodeOptions;
@@ -57,7 +58,7 @@ pub(crate) struct Record {
     /// Record two runs with other inputs: the second app follows the first after another --. What differs is input
     #[arg(long)]
     twice: bool,
-    /// The OpenCL layer; if not given, libgpureplay_opencl.so beside this command or in ../lib
+    /// The OpenCL layer; if not given, libgpureplay_opencl.so beside this command, in ../lib or ../lib/gpureplay
     #[arg(long, value_name = "FILE", conflicts_with = "no_layer")]
     layer: Option<PathBuf>,
     /// Run the app without the OpenCL layer
@@ -192,15 +193,10 @@ impl Record {
         if self.no_layer {
             return Ok(None);
         }
-        if let Some(layer) = &self.layer {
-            let found = layer.canonicalize();
-            let wrong = |error| Failure::Input(format!("{}: {error}", shown(layer)));
-            return found.map(Some).map_err(wrong);
+        match companion::LAYER.find(self.layer.as_deref()) {
+            Err(failure) if self.layer.is_some() => Err(failure),
+            found => Ok(found.ok()),
         }
-        let command = std::env::current_exe().unwrap_or_default();
-        let beside = command.parent().unwrap_or(Path::new(""));
-        let places = [beside.join(LAYER), beside.join("../lib").join(LAYER)];
-        Ok(places.iter().find_map(|place| place.canonicalize().ok()))
     }
 
     /// Runs an app while its trace is written.
@@ -314,9 +310,6 @@ impl Drop for Trace {
         let _ = fs::remove_file(&self.path);
     }
 }
-
-/// File name of the OpenCL layer.
-const LAYER: &str = "libgpureplay_opencl.so";
 
 /// Where a recording goes that nobody gave a place: `NAME-recording` here.
 fn default_directory(app: &[String]) -> PathBuf {

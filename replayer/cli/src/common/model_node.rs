@@ -11,11 +11,10 @@ use clap::Args;
 use gpureplay_library::shown;
 
 use crate::Result;
+use crate::common::companion;
 use crate::common::failure::Failure;
 use crate::common::gpu_argument::{self, Gpu};
 
-/// File name of the library.
-const LIBRARY: &str = "libgpureplay_node.so";
 /// Variables by which a user chooses OpenCL runtimes.
 const RUNTIMES: [&str; 2] = ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"];
 /// The loader of programs, in the folder of Mesa's C library.
@@ -30,7 +29,7 @@ pub(crate) struct NodeOptions {
     /// Mesa with panfrost, as `cargo xtask mesa` makes it. If not given, ~/.cache/gpureplay/mesa; without that, the machine's
     #[arg(long, value_name = "DIR")]
     mesa: Option<PathBuf>,
-    /// The node's library; if not given, libgpureplay_node.so beside this command or in ../lib
+    /// The node's library; if not given, libgpureplay_node.so beside this command, in ../lib or ../lib/gpureplay
     #[arg(long, value_name = "FILE")]
     node_library: Option<PathBuf>,
 }
@@ -48,25 +47,8 @@ impl NodeOptions {
     pub(crate) fn node(&self) -> Result<ModelNode> {
         Ok(ModelNode {
             gpu: self.gpu.name.clone(),
-            library: self.library()?,
+            library: companion::NODE.find(self.node_library.as_deref())?,
             mesa: self.mesa()?,
-        })
-    }
-
-    fn library(&self) -> Result<PathBuf> {
-        if let Some(library) = &self.node_library {
-            let found = library.canonicalize();
-            return found.map_err(|error| Failure::Input(format!("{}: {error}", shown(library))));
-        }
-        let command = env::current_exe().unwrap_or_default();
-        let beside = command.parent().unwrap_or(Path::new(""));
-        let places = [beside.join(LIBRARY), beside.join("../lib").join(LIBRARY)];
-        let found = places.iter().find_map(|place| place.canonicalize().ok());
-        found.ok_or_else(|| {
-            Failure::Input(format!(
-                "{LIBRARY}: not found in {} or ../lib; build it (cargo build --release -p gpureplay-node), or name it with --node-library",
-                shown(beside)
-            ))
         })
     }
 

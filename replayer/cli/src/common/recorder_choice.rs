@@ -13,12 +13,11 @@ use gpureplay_trace::{Check, Event, Reader};
 use nix::unistd::{AccessFlags, access};
 
 use crate::Result;
+use crate::common::companion;
 use crate::common::failure::Failure;
 use crate::common::model_node::{ModelNode, NodeOptions};
 use crate::common::recording_choices::Pair;
 
-/// File name of the library that records in the app.
-const LIBRARY: &str = "libgpureplay_recorder.so";
 /// Where the kernel lists render nodes.
 const NODES: &str = "/sys/class/drm";
 
@@ -47,26 +46,17 @@ pub(crate) enum Way {
 impl Way {
     /// The way that was asked for, or the best one that this machine has.
     pub(crate) fn choose(asked: Option<Name>, device: &Path, node: &NodeOptions) -> Result<Self> {
-        Self::among(asked, device, Path::new(NODES), &places(), node)
+        let library = || companion::RECORDER.find(None);
+        Self::among(asked, device, Path::new(NODES), &library, node)
     }
 
     fn among(
         asked: Option<Name>,
         device: &Path,
         nodes: &Path,
-        libraries: &[PathBuf],
+        library: &dyn Fn() -> Result<PathBuf>,
         node: &NodeOptions,
     ) -> Result<Self> {
-        let library = || {
-            let found = libraries.iter().find_map(|place| place.canonicalize().ok());
-            found.ok_or_else(|| {
-                let places: Vec<String> = libraries.iter().map(|place| shown(place)).collect();
-                Failure::Input(format!(
-                    "{LIBRARY}: not found ({}); build it: cargo build --release -p gpureplay-recorder",
-                    places.join(", ")
-                ))
-            })
-        };
         match asked {
             Some(Name::Kernel) => Ok(Self::Kernel(device.to_path_buf())),
             Some(Name::User) => library().map(Self::User),
@@ -163,13 +153,6 @@ fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
     parts.join(":".as_ref())
 }
 
-/// Where the library may lie: beside this command, or in ../lib.
-fn places() -> Vec<PathBuf> {
-    let command = std::env::current_exe().unwrap_or_default();
-    let beside = command.parent().unwrap_or(Path::new(""));
-    vec![beside.join(LIBRARY), beside.join("../lib").join(LIBRARY)]
-}
-
 /// Whether a render node is panfrost's.
 pub(crate) fn has_panfrost(nodes: &Path) -> bool {
     let mut nodes = fs::read_dir(nodes).into_iter().flatten().flatten();
@@ -235,14 +218,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let panfrost = nodes(folder.path(), &["i915", "panfrost"]);
         let none = folder.path().join("none");
-        let library = folder.path().join(LIBRARY);
+        let library = folder.path().join(companion::RECORDER.file);
         fs::write(&library, "").unwrap();
-        let libraries = [folder.path().join("elsewhere"), library.clone()];
+        let find = |beside: &str| companion::RECORDER.among(None, &folder.path().join(beside));
         let user = Way::User(library.canonicalize().unwrap());
         // No Mesa there: the model cannot be the node.
         let node = NodeOptions::without_mesa(folder.path());
         let way = |asked, device: &Path, nodes: &Path| {
-            Way::among(asked, device, nodes, &libraries, &node)
+            Way::among(asked, device, nodes, &|| find(""), &node)
         };
         let kernel = Way::Kernel("/dev/null".into());
         assert_eq!(way(None, Path::new("/dev/null"), &panfrost), Ok(kernel));
@@ -255,8 +238,19 @@ mod tests {
         for way in ["--recorder kernel", "--recorder user", "--recorder model"] {
             assert!(text.contains(way), "{text}");
         }
-        let missing = Way::among(Some(Name::User), &none, &panfrost, &libraries[..1], &node);
-        assert!(missing.unwrap_err().to_string().contains(LIBRARY));
+        let missing = Way::among(
+            Some(Name::User),
+            &none,
+            &panfrost,
+            &|| find("elsewhere"),
+            &node,
+        );
+        assert!(
+            missing
+                .unwrap_err()
+                .to_string()
+                .contains(companion::RECORDER.file)
+        );
     }
 
     #[test]

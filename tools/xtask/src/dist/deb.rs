@@ -9,11 +9,21 @@ use std::{
 
 use super::{
     Machine, SONAME, Source, VERSION,
-    library::{Layout, Library, Part},
-    run,
+    library::{Layout, Library, Needs, Part},
+    name, run,
     tree::Tree,
 };
 use crate::error::{Error, Result};
+
+/// Libraries that an app loads while it is recorded: the crate of each, and its file.
+pub(super) const COMPANIONS: [(&str, &str); 3] = [
+    ("gpureplay-opencl", "libgpureplay_opencl.so"),
+    ("gpureplay-recorder", "libgpureplay_recorder.so"),
+    ("gpureplay-node", "libgpureplay_node.so"),
+];
+
+/// Where the command finds them.
+const PRIVATE: &str = "usr/lib/gpureplay";
 
 pub(super) fn control(name: &str, architecture: &str, more: &str) -> String {
     format!(
@@ -43,11 +53,18 @@ pub(super) fn command(
     source: &Source,
     architecture: &str,
     command: &Path,
+    companions: &[PathBuf],
     packages: &Path,
 ) -> Result<PathBuf> {
     let tree = Tree::new()?;
     let bytes = fs::read(command).map_err(Error::io("read", command))?;
     tree.put("usr/bin/gpureplay", bytes, 0o755)?;
+    let mut glibc = (0, 0);
+    for file in companions {
+        glibc = glibc.max(Needs::ask(file)?.glibc);
+        let bytes = fs::read(file).map_err(Error::io("read", file))?;
+        tree.put(&format!("{PRIVATE}/{}", name(file)), bytes, 0o644)?;
+    }
     let says = |arguments: &[&str]| {
         let output = Command::new(command).args(arguments).output().ok()?;
         output.status.success().then_some(output.stdout)
@@ -81,11 +98,17 @@ pub(super) fn command(
     }
     let licences = copyright(source, &["LICENSE-MIT", "LICENSE-APACHE"])?;
     tree.put("usr/share/doc/gpureplay/copyright", licences, 0o644)?;
-    let text = "Description: records a GPU app once, replays it without the GPU stack\n \
-                Replays run on the GPU model, on the nano driver, or through /dev/mem.\n";
+    // The command itself is static; the libraries that an app loads while it is recorded are not.
+    let text = format!(
+        "Depends: libc6 (>= {}.{}), libgcc-s1\nRecommends: ocl-icd-libopencl1, mesa-opencl-icd\n\
+         Description: records a GPU app once, replays it without the GPU stack\n \
+         Records OpenCL apps on the kernel's own panfrost driver, or on the GPU model.\n \
+         Replays run on panfrost, on the GPU model, on the nano driver, or through /dev/mem.\n",
+        glibc.0, glibc.1
+    );
     tree.put(
         "DEBIAN/control",
-        control("gpureplay", architecture, text),
+        control("gpureplay", architecture, &text),
         0o644,
     )?;
     tree.pack(

@@ -33,6 +33,30 @@ pub(super) struct Needs {
 }
 
 impl Needs {
+    /// Asks a library that was built. It must need nothing that is not everywhere.
+    pub(super) fn ask(shared: &Path) -> Result<Self> {
+        let mut readelf = Command::new("readelf");
+        readelf.args(["--wide", "--dynamic", "--version-info"]);
+        let needs = Self::of(&output(readelf.arg(shared).env("LC_ALL", "C"))?);
+        let strange = needs
+            .libraries
+            .iter()
+            .find(|name| !EVERYWHERE.contains(&name.as_str()));
+        if let Some(name) = strange {
+            return Err(Error::FellShort {
+                what: format!("{}: it needs {name}", shared.display()),
+                remedy: "what is for every Linux may not; link that library statically".into(),
+            });
+        }
+        if needs.glibc == (0, 0) {
+            return Err(Error::FellShort {
+                what: format!("{}: it names no version of the C library", shared.display()),
+                remedy: "readelf --version-info shows what it does name".into(),
+            });
+        }
+        Ok(needs)
+    }
+
     /// Reads them from what `readelf --wide --dynamic --version-info` prints.
     fn of(text: &str) -> Self {
         let between = |line: &str, from: &str, to: char| -> Option<String> {
@@ -100,32 +124,13 @@ enum What {
 }
 
 impl Library {
-    /// Takes the library that cargo put into a folder. It must need nothing that is not everywhere.
+    /// Takes the library that cargo put into a folder.
     pub(super) fn built(release: &Path) -> Result<Self> {
         let shared = release.join("libgpureplay.so");
-        let mut readelf = Command::new("readelf");
-        readelf.args(["--wide", "--dynamic", "--version-info"]);
-        let needs = Needs::of(&output(readelf.arg(&shared).env("LC_ALL", "C"))?);
-        let strange = needs
-            .libraries
-            .iter()
-            .find(|name| !EVERYWHERE.contains(&name.as_str()));
-        if let Some(name) = strange {
-            return Err(Error::FellShort {
-                what: format!("{}: it needs {name}", shared.display()),
-                remedy: "a wheel for every Linux may not; link that library statically".into(),
-            });
-        }
-        if needs.glibc == (0, 0) {
-            return Err(Error::FellShort {
-                what: format!("{}: it names no version of the C library", shared.display()),
-                remedy: "readelf --version-info shows what it does name".into(),
-            });
-        }
         Ok(Self {
             archive: release.join("libgpureplay.a"),
+            needs: Needs::ask(&shared)?,
             shared,
-            needs,
         })
     }
 

@@ -149,6 +149,13 @@ impl Dist {
         let command = command.join("gpureplay");
         let library = source.build(folder, self.machine, "gnu", "gpureplay-c")?;
         let library = Library::built(&library)?;
+        let companions = deb::COMPANIONS
+            .iter()
+            .map(|(package, file)| {
+                let release = source.build(folder, self.machine, "gnu", package)?;
+                Ok(release.join(file))
+            })
+            .collect::<Result<Vec<_>>>()?;
         let plain = packages.join(format!("gpureplay-{}", self.machine.debian()));
         fs::copy(&command, &plain).map_err(Error::io("write", &plain))?;
         let mut made = vec![plain];
@@ -156,6 +163,7 @@ impl Dist {
             source,
             self.machine.debian(),
             &command,
+            &companions,
             &packages,
         )?);
         made.extend(deb::library(source, self.machine, &library, &packages)?);

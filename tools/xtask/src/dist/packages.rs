@@ -25,8 +25,9 @@ use crate::{
 pub(super) const SUITE: &str = "trixie";
 
 /// What is tried, in the words of the lines that are printed.
-const CHECKS: [&str; 6] = [
+const CHECKS: [&str; 7] = [
     "apt install, the command",
+    "the recorder in an app, on the model",
     "pip install, Python",
     "apt install, C by pkg-config",
     "C by pkg-config --static",
@@ -73,6 +74,7 @@ pub(super) fn check(suite: &str) -> Result<ExitCode> {
     let debian = Debian::make(suite, &top, &made)?;
     let checks = [
         Debian::command,
+        Debian::record,
         Debian::python,
         Debian::c_shared,
         Debian::c_static,
@@ -176,7 +178,9 @@ impl<'a> Debian<'a> {
         for path in &self.made.debs {
             let file = super::name(path);
             if file.starts_with(&begin) {
-                self.run(&["apt-get", "install", "-y", &format!("./packages/{file}")])?;
+                // The OpenCL runtime is recommended, and there is no network.
+                let file = format!("./packages/{file}");
+                self.run(&["apt-get", "install", "-y", "--no-install-recommends", &file])?;
             }
         }
         Ok(())
@@ -214,6 +218,18 @@ impl<'a> Debian<'a> {
             }
             Ok(text)
         })
+    }
+
+    /// An app finds the model's render node with the recorder in it, by libraries of the package alone.
+    fn record(&self) -> Result<String> {
+        let script = "OCL_ICD_VENDORS=/none gpureplay record --recorder model -o /try/none -- \
+                      /bin/sh -c 'exec 3<>/dev/dri/renderD128 && echo opened' 2>&1; echo $?";
+        let text = self.run(&["sh", "-c", script])?;
+        let wanted = ["opened", "the app gave the GPU no job", "\n3"];
+        match wanted.iter().all(|words| text.contains(words)) {
+            true => Ok("the app opens the model's render node, and is recorded".into()),
+            false => Err(Error::Usage(format!("expected {wanted:?}, got: {text}"))),
+        }
     }
 
     fn python(&self) -> Result<String> {

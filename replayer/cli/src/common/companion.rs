@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Libraries that an app loads while it is recorded, and where they lie.
+
+use std::path::{Path, PathBuf};
+
+use gpureplay_library::shown;
+
+use crate::Result;
+use crate::common::failure::Failure;
+
+/// The OpenCL layer.
+pub(crate) const LAYER: Companion = Companion {
+    file: "libgpureplay_opencl.so",
+    package: "gpureplay-opencl",
+    option: Some("--layer"),
+};
+/// The recorder in the app.
+pub(crate) const RECORDER: Companion = Companion {
+    file: "libgpureplay_recorder.so",
+    package: "gpureplay-recorder",
+    option: None,
+};
+/// The model as a render node.
+pub(crate) const NODE: Companion = Companion {
+    file: "libgpureplay_node.so",
+    package: "gpureplay-node",
+    option: Some("--node-library"),
+};
+
+/// Directories that hold the libraries, from the command's own: a build, a copy, Debian's package.
+const PLACES: [&str; 3] = ["", "../lib", "../lib/gpureplay"];
+
+/// A library that comes with the command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Companion {
+    /// File name.
+    pub(crate) file: &'static str,
+    /// The crate that makes it.
+    package: &'static str,
+    /// The option that names another.
+    option: Option<&'static str>,
+}
+
+impl Companion {
+    /// The library that the user named, or the one that came with this command.
+    pub(crate) fn find(self, named: Option<&Path>) -> Result<PathBuf> {
+        self.among(named, &beside())
+    }
+
+    /// Looks from a command's directory.
+    pub(crate) fn among(self, named: Option<&Path>, beside: &Path) -> Result<PathBuf> {
+        if let Some(named) = named {
+            let found = named.canonicalize();
+            return found.map_err(|error| Failure::Input(format!("{}: {error}", shown(named))));
+        }
+        let found = PLACES
+            .iter()
+            .find_map(|place| beside.join(place).join(self.file).canonicalize().ok());
+        found.ok_or_else(|| {
+            let or = self.option.map(|option| format!(", or name it with {option}"));
+            Failure::Input(format!(
+                "{}: not found in {}, ../lib and ../lib/gpureplay; build it (cargo build --release -p {}){}",
+                self.file,
+                shown(beside),
+                self.package,
+                or.unwrap_or_default()
+            ))
+        })
+    }
+}
+
+/// The command's own directory.
+fn beside() -> PathBuf {
+    let command = std::env::current_exe().unwrap_or_default();
+    command.parent().unwrap_or(Path::new("")).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn is_found_in_each_place_of_an_installation() {
+        for place in PLACES {
+            let folder = tempfile::tempdir().unwrap();
+            let beside = folder.path().join("bin");
+            let to = beside.join(place);
+            fs::create_dir_all(&beside).unwrap();
+            fs::create_dir_all(&to).unwrap();
+            fs::write(to.join(NODE.file), "").unwrap();
+            let found = NODE.among(None, &beside).unwrap();
+            assert_eq!(found, to.join(NODE.file).canonicalize().unwrap());
+            let text = LAYER.among(None, &beside).unwrap_err().to_string();
+            assert!(text.contains("gpureplay-opencl") && text.contains("--layer"));
+        }
+    }
+
+    #[test]
+    fn a_named_one_must_be_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("other.so");
+        let text = NODE
+            .among(Some(&file), folder.path())
+            .unwrap_err()
+            .to_string();
+        assert!(text.contains("other.so"), "{text}");
+        fs::write(&file, "").unwrap();
+        assert!(NODE.among(Some(&file), folder.path()).is_ok());
+    }
+}
