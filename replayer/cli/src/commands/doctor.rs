@@ -1,36 +1,50 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay doctor`: what this machine offers for a replay on its own GPU.
+//! `gpureplay doctor`: how this machine records and replays, and what is missing for the other ways.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use gpureplay_linux::machine::Finding;
 use gpureplay_linux::{Board, machine};
 use serde::Serialize;
 
 use crate::Result;
+use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::machine_gpu;
+use crate::common::machine_report;
+use crate::common::model_node::NodeOptions;
 use crate::common::secure_world;
 use crate::common::terminal;
+use crate::common::ways;
+
+/// The kernel recorder's device.
+const RECORDER: &str = "/dev/gpureplay";
 
 const EXAMPLES: &str = "\
 Examples:
   sudo gpureplay doctor
   gpureplay doctor --json
   gpureplay doctor --board hikey960      what this board needs, and whether the device tree agrees
+  gpureplay doctor --report report.txt   the same, the GPU's registers and a self test, to send with a question
 
 Ends with 0 when a replay with --device panfrost, nano or optee can start, with 1 when something stands in the way of all three.";
 
 /// Check this machine
 ///
-/// Says what it offers for a replay on its own GPU, and what to do about what is missing.
+/// Says which ways to record and replay work here, best first, which command to type next, and what to do about what is missing.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Doctor {
     /// Board to compare with [default: the one that the device tree names]
     #[arg(long, value_name = "BOARD", value_parser = board)]
     board: Option<Board>,
+    /// Write a report about this machine, with a self test
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -49,7 +63,7 @@ fn board(name: &str) -> std::result::Result<Board, String> {
 pub(crate) struct FindingReport<'a> {
     /// What was looked at.
     subject: &'static str,
-    /// A replay can go on.
+    /// It works, or a replay can continue.
     good: bool,
     found: &'a str,
     /// The command or step that helps.
@@ -58,16 +72,33 @@ pub(crate) struct FindingReport<'a> {
 
 impl Doctor {
     pub(crate) fn execute(&self) -> Result {
+        let mut destinations = Destinations::new(self.force.force);
+        if let Some(report) = &self.report {
+            destinations.claim(report)?;
+        }
         let root = Path::new("/");
         let mut findings = machine::doctor(root, self.board.as_ref());
         // Behind the GPU's node: which one it is, and what fits it.
         findings.insert(findings.len().min(1), machine_gpu::finding(root));
-        let secure = secure_world::finding();
-        let replays_there = secure.good;
-        findings.push(secure);
+        findings.push(secure_world::finding());
+        let recorders = ways::to_record(Path::new(RECORDER), &NodeOptions::unnamed()?);
+        let devices = ways::to_replay(&findings);
         let mut out = terminal::stdout();
+        let text = format!(
+            "Record, best first\n{}Replay, best first\n{}Next: {}\n\nChecks\n{}",
+            lines(&recorders),
+            lines(&devices),
+            ways::next(&recorders),
+            lines(&findings)
+        );
+        if let Some(path) = &self.report {
+            let report = machine_report::written(&text, &devices);
+            destinations.write(path, report.as_bytes())?;
+            terminal::note(machine_report::told(path));
+        }
         if self.json {
-            let list = findings.iter().map(|finding| FindingReport {
+            let ways = recorders.iter().chain(&devices);
+            let list = findings.iter().chain(ways).map(|finding| FindingReport {
                 subject: finding.subject,
                 good: finding.good,
                 found: &finding.found,
@@ -76,31 +107,31 @@ impl Doctor {
             let text = serde_json::to_string(&list.collect::<Vec<_>>())
                 .map_err(|error| Failure::Output(error.to_string()))?;
             out.write_all((text + "\n").as_bytes())?;
-        } else {
-            for finding in &findings {
-                let sign = if finding.good { "ok  " } else { "bad " };
-                writeln!(out, "{sign} {}: {}", finding.subject, finding.found)?;
-                if let Some(cure) = &finding.cure {
-                    writeln!(out, "       do: {cure}")?;
-                }
-            }
+        } else if self.report.is_none() {
+            out.write_all(text.as_bytes())?;
         }
-        let others = [
-            &machine::DEV_MEM_ONLY[..],
-            &[secure_world::SUBJECT, machine::PANFROST],
-        ]
-        .concat();
-        let replays_here = findings
-            .iter()
-            .all(|finding| finding.good || others.contains(&finding.subject));
-        let by_panfrost =
-            |finding: &machine::Finding| finding.subject == machine::PANFROST && finding.good;
-        Ok(
-            if replays_here || replays_there || findings.iter().any(by_panfrost) {
-                Outcome::Done
-            } else {
-                Outcome::Mismatch
-            },
-        )
+        let in_linux = [
+            "run --device panfrost",
+            "run --device nano",
+            "run --device optee",
+        ];
+        let replays = |way: &Finding| way.good && in_linux.contains(&way.subject);
+        Ok(match devices.iter().any(replays) {
+            true => Outcome::Done,
+            false => Outcome::Mismatch,
+        })
     }
+}
+
+/// A line for each finding, and one for what helps.
+fn lines(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let sign = if finding.good { "ok  " } else { "bad " };
+        text += &format!("{sign} {}: {}\n", finding.subject, finding.found);
+        if let Some(cure) = &finding.cure {
+            text += &format!("       do: {cure}\n");
+        }
+    }
+    text
 }

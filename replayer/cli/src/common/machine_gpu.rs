@@ -100,6 +100,11 @@ fn compatibles(root: &Path) -> Vec<String> {
         .collect()
 }
 
+/// The name by which `--gpu` knows the GPU of the machine below `root`, if its device tree names a known board or chip.
+pub(crate) fn name(root: &Path) -> Option<String> {
+    machine(root).map(|(name, _)| name)
+}
+
 /// The board or chip that the root of the device tree names, by the name that `--gpu` knows.
 fn machine(root: &Path) -> Option<(String, &'static Profile)> {
     let names = strings(&root.join("sys/firmware/devicetree/base/compatible"));

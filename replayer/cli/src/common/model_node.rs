@@ -43,6 +43,15 @@ pub(crate) struct ModelNode {
 }
 
 impl NodeOptions {
+    /// What a user has who names nothing.
+    pub(crate) fn unnamed() -> Result<Self> {
+        Ok(Self {
+            gpu: gpu_argument::gpu("g52").map_err(Failure::Usage)?,
+            mesa: None,
+            node_library: None,
+        })
+    }
+
     /// Finds all that is needed.
     pub(crate) fn node(&self) -> Result<ModelNode> {
         Ok(ModelNode {

@@ -77,6 +77,33 @@ impl Way {
         }
     }
 
+    /// A way, if this machine has all that it needs.
+    pub(crate) fn ready(name: Name, device: &Path, node: &NodeOptions) -> Result<Self> {
+        let missing = |what: String| Err(Failure::Device(what));
+        match name {
+            Name::Kernel if access(device, AccessFlags::R_OK).is_err() => missing(format!(
+                "{} is not there, or not readable (driver-patch/README.md)",
+                shown(device)
+            )),
+            Name::User if !has_panfrost(Path::new(NODES)) => {
+                missing("no render node is panfrost's".into())
+            }
+            _ => Self::choose(Some(name), device, node),
+        }
+    }
+
+    /// What does the recording.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Kernel(device) => format!("the recorder in the kernel, {}", shown(device)),
+            Self::User(_) => "a library in the app, on the kernel's panfrost; needs no root".into(),
+            Self::Model(_, node) => format!(
+                "a library in the app, on the model of {}; needs no GPU",
+                node.gpu()
+            ),
+        }
+    }
+
     /// An app that is recorded into a trace when it is started, with an OpenCL layer.
     pub(crate) fn command(
         &self,

@@ -285,3 +285,36 @@ fn nothing_is_coloured_but_on_a_terminal() {
     let output = command().args(["run", "--nonsense"]).output().unwrap();
     assert!(!output.stderr.contains(&0x1b));
 }
+
+#[test]
+fn the_doctor_leads_with_the_ways_and_writes_a_report() {
+    let copy = Copy::of("saxpy-g52");
+    let (_, found, _) = copy.ran(&["doctor"]);
+    let lines: Vec<&str> = found.lines().collect();
+    assert_eq!(lines.first(), Some(&"Record, best first"), "{found}");
+    for way in ["kernel", "user", "model"] {
+        assert!(found.contains(&format!(" record --recorder {way}: ")));
+    }
+    assert!(found.contains("ok   run --device model: "), "{found}");
+    assert!(found.contains("\nNext: gpureplay r"), "{found}");
+
+    let (_, printed, said) = copy.ran(&["doctor", "--report", "report.txt"]);
+    assert!(printed.is_empty() && said.contains("report.txt"), "{said}");
+    let report = fs::read_to_string(copy.at("report.txt")).unwrap();
+    assert!(report.starts_with("gpureplay "), "{report}");
+    let (ways, _) = found.split_once("\nChecks\n").unwrap();
+    assert!(report.contains(ways), "{report}");
+    // The self test finds what ships beside the command, and this clone's recordings beside a build in it.
+    let tests = report.split_once("Self test\n").unwrap().1;
+    let own = Path::new(env!("CARGO_BIN_EXE_gpureplay")).parent().unwrap();
+    let result = match own.join("../../recordings/saxpy-g52").is_dir() {
+        true => "on model: right",
+        false => "on model: not tried",
+    };
+    assert_eq!(tests.matches(result).count(), 2, "{tests}");
+
+    let (code, _, said) = copy.ran(&["doctor", "--report", "report.txt"]);
+    assert_eq!(code, 6, "{said}");
+    let (code, _, said) = copy.ran(&["doctor", "--report", "none/report.txt"]);
+    assert!(code == 6 && said.contains("none"), "{said}");
+}

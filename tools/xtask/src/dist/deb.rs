@@ -22,6 +22,9 @@ pub(super) const COMPANIONS: [(&str, &str); 3] = [
     ("gpureplay-node", "libgpureplay_node.so"),
 ];
 
+/// Recordings of the self test of `doctor --report`, and for a first try.
+const SHIPPED: [&str; 2] = ["saxpy-g52", "digits-g52"];
+
 /// Where the command finds them.
 const PRIVATE: &str = "usr/lib/gpureplay";
 
@@ -64,6 +67,14 @@ pub(super) fn command(
         glibc = glibc.max(Needs::ask(file)?.glibc);
         let bytes = fs::read(file).map_err(Error::io("read", file))?;
         tree.put(&format!("{PRIVATE}/{}", name(file)), bytes, 0o644)?;
+    }
+    for recording in SHIPPED {
+        let from = source.top.join("recordings").join(recording);
+        copy(
+            &from,
+            &tree,
+            &format!("usr/share/gpureplay/recordings/{recording}"),
+        )?;
     }
     let says = |arguments: &[&str]| {
         let output = Command::new(command).args(arguments).output().ok()?;
@@ -115,6 +126,23 @@ pub(super) fn command(
         source,
         packages.join(format!("gpureplay_{VERSION}_{architecture}.deb")),
     )
+}
+
+/// Puts a directory and all that is below it into a tree.
+fn copy(from: &Path, tree: &Tree, to: &str) -> Result<()> {
+    let failed = Error::io("read", from);
+    for entry in fs::read_dir(from).map_err(failed)? {
+        let path = entry.map_err(Error::io("read", from))?.path();
+        let to = format!("{to}/{}", name(&path));
+        match path.is_dir() {
+            true => copy(&path, tree, &to)?,
+            false => {
+                let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+                tree.put(&to, bytes, 0o644)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The packages of the library for C: what programs need when they run, and what compilers need.

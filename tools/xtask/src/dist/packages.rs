@@ -226,9 +226,14 @@ impl<'a> Debian<'a> {
                       /bin/sh -c 'exec 3<>/dev/dri/renderD128 && echo opened' 2>&1; echo $?";
         let text = self.run(&["sh", "-c", script])?;
         let wanted = ["opened", "the app gave the GPU no job", "\n3"];
-        match wanted.iter().all(|words| text.contains(words)) {
-            true => Ok("the app opens the model's render node, and is recorded".into()),
-            false => Err(Error::Usage(format!("expected {wanted:?}, got: {text}"))),
+        if !wanted.iter().all(|words| text.contains(words)) {
+            return Err(Error::Usage(format!("expected {wanted:?}, got: {text}")));
+        }
+        let script = "gpureplay doctor --report /try/report.txt; tail -n 2 /try/report.txt";
+        let text = self.run(&["sh", "-c", script])?;
+        match text.matches("-g52 on model: right").count() {
+            2 => Ok("the app opens the model's render node, and is recorded; doctor's self test is right".into()),
+            _ => Err(Error::Usage(format!("doctor's self test: {text}"))),
         }
     }
 

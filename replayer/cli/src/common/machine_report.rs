@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay doctor --report`: what the first person with a board can tell us, in one file.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gpureplay_core::Gpu;
+use gpureplay_library::shown;
+use gpureplay_linux::machine::Finding;
+use gpureplay_linux::panfrost::{self, Panfrost};
+use mali_facts::registers::{Class, all};
+
+use crate::VERSION;
+use crate::common::machine_gpu;
+
+/// Where the recordings of the self test lie, from the command's own directory: Debian's package, a build in a clone.
+const PLACES: [&str; 2] = ["../share/gpureplay/recordings", "../../recordings"];
+
+/// A shipped recording, and the arguments that give it an input and what must come out.
+struct Trial {
+    recording: &'static str,
+    /// Options, with files below the recording.
+    files: &'static [(&'static str, &'static str, &'static str)],
+}
+
+const TRIALS: [Trial; 2] = [
+    Trial {
+        recording: "saxpy-g52",
+        files: &[
+            ("--input", "x", "inputs/x2.npy"),
+            ("--input", "y", "inputs/y2.npy"),
+            ("--expect", "out", "expected/out2.npy"),
+        ],
+    },
+    Trial {
+        recording: "digits-g52",
+        files: &[
+            ("--input", "input", "inputs/3.npy"),
+            ("--expect", "probabilities", "expected/3.npy"),
+        ],
+    },
+];
+
+/// Everything about this machine that a replay depends on, and a self test on each device that `ways` call good.
+pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
+    let root = Path::new("/");
+    let line = |path: &str| {
+        let text = fs::read(root.join(path)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).replace('\0', " ");
+        text.lines().next().unwrap_or("unknown").trim().to_owned()
+    };
+    let system = fs::read_to_string(root.join("etc/os-release")).unwrap_or_default();
+    let system = system
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))
+        .unwrap_or("unknown")
+        .trim_matches('"');
+    let mut text = format!(
+        "gpureplay {VERSION}\nmachine: {}\nboard: {}\nkernel: {}\nsystem: {system}\n\n{checks}\n",
+        env::consts::ARCH,
+        line("sys/firmware/devicetree/base/model"),
+        line("proc/sys/kernel/osrelease"),
+    );
+    text += &registers(root);
+    text += "Self test\n";
+    let devices = ways.iter().filter(|way| way.good);
+    let devices = devices.filter_map(|way| way.subject.strip_prefix("run --device "));
+    // A board must be named for it.
+    let devices = devices.filter(|device| *device != "devmem");
+    for device in devices {
+        for trial in &TRIALS {
+            let _ = writeln!(text, "{}", tried(trial, device, root));
+        }
+    }
+    text
+}
+
+/// Registers that say which GPU it is, as panfrost tells them.
+fn registers(root: &Path) -> String {
+    let opened = panfrost::find(root).and_then(|path| Panfrost::open(&path));
+    let Ok(mut gpu) = opened else {
+        return String::new();
+    };
+    let mut text = "GPU, by panfrost\n".to_owned();
+    for register in all().filter(|register| register.class() == Class::Identity) {
+        let value = gpu.read32(register.offset());
+        if value != 0 {
+            let _ = writeln!(text, "  {register} = {value:#x}");
+        }
+    }
+    text + "\n"
+}
+
+/// Replays one recording on one device in a process of its own, for this machine's GPU where that is known.
+fn tried(trial: &Trial, device: &str, root: &Path) -> String {
+    let name = format!("  {} on {device}", trial.recording);
+    let own = env::current_exe().unwrap_or_default();
+    let Some(recording) = found(&own, trial.recording) else {
+        return format!("{name}: not tried, the recording is in none of {PLACES:?}");
+    };
+    let folder = match tempfile::tempdir() {
+        Ok(folder) => folder,
+        Err(error) => return format!("{name}: not tried: {error}"),
+    };
+    let mut replayed = recording.clone();
+    if let (Some(gpu), true) = (machine_gpu::name(root), device != "model") {
+        replayed = folder.path().join("retargeted");
+        let mut retarget = Command::new(&own);
+        retarget.arg("retarget").arg(&recording);
+        retarget.args(["--gpu", &gpu, "-o"]).arg(&replayed);
+        if let Err(said) = ended(&mut retarget) {
+            return format!("{name}: not retargeted to {gpu}: {said}");
+        }
+    }
+    let mut run = Command::new(&own);
+    run.arg("run").arg(&replayed).args(["--device", device]);
+    for (option, tensor, file) in trial.files {
+        run.arg(option)
+            .arg(format!("{tensor}={}", recording.join(file).display()));
+    }
+    match ended(&mut run) {
+        Ok(()) => format!("{name}: right"),
+        Err(said) => format!("{name}: {said}"),
+    }
+}
+
+/// What a command said that did not end well.
+fn ended(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "{}: {}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim(),
+            String::from_utf8_lossy(&output.stdout).trim()
+        )),
+    }
+}
+
+/// A shipped recording.
+fn found(own: &Path, name: &str) -> Option<PathBuf> {
+    let beside = own.parent()?;
+    PLACES
+        .iter()
+        .find_map(|place| beside.join(place).join(name).canonicalize().ok())
+}
+
+/// Says where the report is.
+pub(crate) fn told(path: &Path) -> String {
+    format!(
+        "report in {}: read it, and send it with a report about this board",
+        shown(path)
+    )
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The ways to record and to replay on this machine, best first, and the command to type next.
+
+use std::path::Path;
+
+use gpureplay_linux::machine::{DEV_MEM_ONLY, Finding, PANFROST};
+
+use crate::common::companion;
+use crate::common::model_node::NodeOptions;
+use crate::common::recorder_choice::{Name, Way};
+use crate::common::secure_world;
+
+/// Ways to record, best first, as `record` tries them. `device` is the kernel recorder's.
+pub(crate) fn to_record(device: &Path, node: &NodeOptions) -> Vec<Finding> {
+    let way = |name| match Way::ready(name, device, node) {
+        Ok(way) => Ok(way.shown()),
+        Err(failure) => Err(failure.to_string()),
+    };
+    [
+        ("record --recorder kernel", Name::Kernel),
+        ("record --recorder user", Name::User),
+        ("record --recorder model", Name::Model),
+    ]
+    .map(|(subject, name)| finding(subject, way(name)))
+    .into()
+}
+
+/// Devices that replay, best first, by what was found on the machine.
+pub(crate) fn to_replay(findings: &[Finding]) -> Vec<Finding> {
+    let of = |subject: &str| findings.iter().find(|finding| finding.subject == subject);
+    let by = |finding: Option<&Finding>| match finding {
+        Some(finding) if finding.good => Ok(finding.found.clone()),
+        Some(finding) => Err(finding.found.clone()),
+        None => Err("not looked at".to_owned()),
+    };
+    let apart = [&DEV_MEM_ONLY[..], &[secure_world::SUBJECT, PANFROST]].concat();
+    let missing = |among: &dyn Fn(&Finding) -> bool| {
+        let bad = findings
+            .iter()
+            .find(|finding| !finding.good && among(finding));
+        bad.map(|finding| format!("{}: {}", finding.subject, finding.found))
+    };
+    let nano = missing(&|finding| !apart.contains(&finding.subject));
+    let devmem = missing(&|finding| DEV_MEM_ONLY.contains(&finding.subject));
+    vec![
+        finding("run --device panfrost", by(of(PANFROST))),
+        finding(
+            "run --device nano",
+            nano.map_or_else(|| Ok("the nano driver has the GPU".into()), Err),
+        ),
+        finding("run --device optee", by(of(secure_world::SUBJECT))),
+        finding(
+            "run --device devmem",
+            devmem.map_or_else(
+                || Ok("reaches the GPU of a board that you name, as root".into()),
+                Err,
+            ),
+        ),
+        finding(
+            "run --device model",
+            Ok("the GPU model: every machine".into()),
+        ),
+    ]
+}
+
+/// The command to type next.
+pub(crate) fn next(record: &[Finding]) -> String {
+    match record.iter().find(|way| way.good) {
+        Some(_) => "gpureplay record -- ./app".into(),
+        None => format!(
+            "gpureplay run RECORDING; to record here, install {} or build it",
+            companion::RECORDER.file
+        ),
+    }
+}
+
+fn finding(subject: &'static str, way: Result<String, String>) -> Finding {
+    Finding {
+        subject,
+        good: way.is_ok(),
+        found: way.unwrap_or_else(|why| why),
+        cure: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(subject: &'static str, good: bool) -> Finding {
+        Finding {
+            subject,
+            good,
+            found: format!("{subject} was looked at"),
+            cure: None,
+        }
+    }
+
+    #[test]
+    fn each_device_needs_its_own_findings_only() {
+        let good = |findings: &[Finding]| -> Vec<&'static str> {
+            let ways = to_replay(findings).into_iter().filter(|way| way.good);
+            ways.map(|way| way.subject).collect()
+        };
+        let mut findings = vec![
+            seen("nano driver", false),
+            seen(PANFROST, false),
+            seen(DEV_MEM_ONLY[0], false),
+            seen(secure_world::SUBJECT, false),
+        ];
+        assert_eq!(good(&findings), ["run --device model"]);
+        for (index, device) in ["nano", "panfrost", "devmem", "optee"].iter().enumerate() {
+            findings[index].good = true;
+            let ways = good(&findings);
+            assert!(ways.contains(&format!("run --device {device}").as_str()));
+            assert_eq!(ways.len(), 2, "{ways:?}");
+            findings[index].good = false;
+        }
+        let nano = &to_replay(&findings)[1];
+        assert_eq!(nano.found, "nano driver: nano driver was looked at");
+    }
+
+    #[test]
+    fn the_next_command_needs_one_way_to_record() {
+        let ways = [seen("record --recorder kernel", false)];
+        assert!(next(&ways).contains(companion::RECORDER.file));
+        let ways = [seen("record --recorder model", true)];
+        assert_eq!(next(&ways), "gpureplay record -- ./app");
+    }
+}
