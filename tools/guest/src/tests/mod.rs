@@ -282,6 +282,14 @@ const LONG: &[(&str, TestFunction)] = &[
         |folder| user::stock(folder, "lenet"),
     ),
     (
+        "long: squeezenet-1.1 is recorded on the stock driver by an ordinary user",
+        |folder| user::stock(folder, "squeezenet-1.1"),
+    ),
+    (
+        "long: mobilenet-v1 is recorded on the stock driver by an ordinary user",
+        |folder| user::stock(folder, "mobilenet-v1"),
+    ),
+    (
         "long: digits is recorded on a stock driver without coherent caches",
         |folder| user::non_coherent(folder, "digits"),
     ),
@@ -298,6 +306,14 @@ const LONG: &[(&str, TestFunction)] = &[
     ("long: both recorders say the same of lenet", |folder| {
         user::both(folder, "lenet")
     }),
+    (
+        "long: both recorders say the same of squeezenet-1.1",
+        |folder| user::both(folder, "squeezenet-1.1"),
+    ),
+    (
+        "long: both recorders say the same of mobilenet-v1",
+        |folder| user::both(folder, "mobilenet-v1"),
+    ),
     (
         "long: the kernel's own driver of three kernels, and without coherent caches",
         panfrost_elsewhere,
