@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The page: an app's source, its recording, a replay with another input, compared with the live app.
-const PAGE: &str = "docs/your-own-app.md";
+const PAGE: &str = "docs/record.md";
 /// The folder that the page makes.
 const MADE: &str = "target/your-own-app";
 
