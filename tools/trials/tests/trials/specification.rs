@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every test that docs/SPECIFICATION.md names exists.
+//! Every test that docs/reference/specification.md names exists.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ const GUEST: &str = "tools/guest/src/tests/mod.rs";
 #[test]
 fn every_named_test_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = std::fs::read_to_string(root.join("docs/SPECIFICATION.md")).unwrap();
+    let text = std::fs::read_to_string(root.join("docs/reference/specification.md")).unwrap();
     let mut named = 0;
     for line in text.lines().filter(|line| line.starts_with('|')) {
         // Cells hold `file`: `test`.

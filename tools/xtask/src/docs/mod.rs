@@ -94,7 +94,7 @@ fn filled(page: &str, tables: &BTreeMap<String, String>) -> Result<String> {
         let (name, rest) = part.split_once(END).unwrap_or((part, ""));
         let table = tables.get(name).ok_or_else(|| Error::Missing {
             what: format!("a table {name}"),
-            remedy: "`cargo xtask docs` makes those of isa, jobs, architecture, measurements"
+            remedy: "`cargo xtask docs` makes those of instructions, descriptors, crates and measurements"
                 .into(),
         })?;
         out += table.trim();
