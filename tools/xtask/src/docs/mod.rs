@@ -68,6 +68,7 @@ fn tables(top: &Path) -> Result<BTreeMap<String, String>> {
         ("crates".to_owned(), pages::table(&crates)),
         ("unsafe".to_owned(), pages::unsafe_code(&crates, &reasons)),
         ("dependencies".to_owned(), dependencies),
+        ("limits".to_owned(), pages::limits(top)?),
     ]);
     for (package, example) in [("mali-isa", "table"), ("mali-facts", "tables")] {
         let printed = cargo(package, &["--example", example])?;
