@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The app of docs/record.md: sharpens a picture and bends its tones. It knows nothing of a recorder.
+// The app of docs/start.md: sharpens a picture and bends its tones. It knows nothing of a recorder.
 #include <CL/cl.h>
 #include <stdio.h>
 #include <stdlib.h>
