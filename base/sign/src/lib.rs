@@ -3,7 +3,7 @@
 //!
 //! A detached [`Signature`] covers a recording and the SHA-256 of the files beside it (manifest, weights, inputs, expected outputs).
 //! It is an Ed25519 signature (RFC 8032) and carries a counter that lets a device refuse recordings older than the one
-//! it has seen. A [`Pack`] holds all these files. Both layouts are in `docs/FORMAT.md`.
+//! it has seen. A [`Pack`] holds all these files. Both layouts are in `docs/reference/format.md`.
 //!
 //! Reading and checking need no allocation and never panic. Making either is behind the feature `write`.
 #![no_std]

@@ -43,7 +43,7 @@ enum Command {
     Tune(tune::Tune),
 }
 
-/// Names and schemas of what `--json` prints: for `gpureplay`'s tests, which write docs/schemas.
+/// Names and schemas of what `--json` prints: for `gpureplay`'s tests, which write docs/reference/schemas.
 #[cfg(feature = "schema")]
 #[must_use]
 pub fn schemas(

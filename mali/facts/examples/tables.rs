@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints the tables of `docs/jobs.md`: fields of descriptors, types of jobs and where their parts lie. `cargo xtask docs` puts them
+//! Prints the tables of `docs/reference/descriptors.md`: fields of descriptors, types of jobs and where their parts lie. `cargo xtask docs` puts them
 //! into the page: each comes after a line with its name, that of a descriptor, `job types`, or `parts of TYPE jobs`.
 
 use std::fmt::Write;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints the generated part of `docs/isa.md` from the instruction table; `cargo xtask docs` puts it into the page.
+//! Prints the generated part of `docs/reference/isa.md` from the instruction table; `cargo xtask docs` puts it into the page.
 
 use mali_isa::{
     Confidence, Encoding, EvidenceSource, ModifierInfo, Op, OpInfo, Order, ProductEvidence,

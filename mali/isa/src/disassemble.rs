@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text. The syntax is described in `docs/isa.md`; it follows Mesa's disassembler where that has a spelling.
+//! Text. The syntax is described in `docs/reference/isa.md`; it follows Mesa's disassembler where that has a spelling.
 
 use crate::clause::{Clause, ClauseHeader, FlowControl, FlushToZero, Operand, Tuple};
 use crate::fau::{Fau, Relative};

@@ -6,7 +6,7 @@
 //! those of the lines that they touch, and looks for races, for reads of memory that nobody wrote and for accesses outside of
 //! every tensor. Results do not depend on the host's threads. An analysis that had to stop says so: [`report::Verdict`].
 //!
-//! The normalisations, and what is left out, stand in `docs/analysis.md`.
+//! The normalisations, and what is left out, stand in `docs/kernels.md`.
 #![forbid(unsafe_code)]
 
 mod between;

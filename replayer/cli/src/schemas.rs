@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `docs/schemas`: what `--json` prints, as JSON schemas that are made from the types.
+//! `docs/reference/schemas`: what `--json` prints, as JSON schemas that are made from the types.
 
 use std::path::Path;
 
@@ -105,7 +105,7 @@ fn all() -> Vec<(&'static str, &'static str, Schema)> {
 
 #[test]
 fn the_schemas_are_those_of_the_types() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/schemas");
     let mut names = Vec::new();
     for (name, what, mut schema) in all() {
         schema.insert("title".into(), what.into());
@@ -119,7 +119,7 @@ fn the_schemas_are_those_of_the_types() {
         let found = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
             found == text,
-            "docs/schemas/{name}.json is out of date; GPUREPLAY_WRITE_SCHEMAS=1 cargo test -p gpureplay --lib schemas writes it"
+            "docs/reference/schemas/{name}.json is out of date; GPUREPLAY_WRITE_SCHEMAS=1 cargo test -p gpureplay --lib schemas writes it"
         );
         names.push(format!("{name}.json"));
     }

@@ -48,7 +48,7 @@ pub struct Header {
     /// Shader cores, by their bits in `SHADER_PRESENT`, that no job runs on. A reader that does not know the field refuses the file, as it
     /// has to: threads of more cores than there is storage for would share it. Zero unless the family is Mali.
     pub unused_cores: U32,
-    /// The GPU's family: [`FAMILY_MALI`], or a number that docs/FORMAT.md gives to another one. A reader that does not know the
+    /// The GPU's family: [`FAMILY_MALI`], or a number that docs/reference/format.md gives to another one. A reader that does not know the
     /// field refuses any other.
     pub family: U16,
     /// Reserved.

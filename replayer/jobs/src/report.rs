@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report of a recording's jobs: one structure for text, JSON, CSV and pages. `docs/schemas/jobs.json` describes it.
+//! The report of a recording's jobs: one structure for text, JSON, CSV and pages. `docs/reference/schemas/jobs.json` describes it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

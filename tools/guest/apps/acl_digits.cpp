@@ -103,7 +103,7 @@ try {
 
 	const TensorDescriptor pixels(TensorShape(1U, 8U, 8U, 1U), DataType::F32, QuantizationInfo(), DataLayout::NHWC);
 	Stream network(0, "digits");
-	// Not Winograd: Mesa 25.0's compiler breaks its input transform (docs/conformance.md).
+	// Not Winograd: Mesa 25.0's compiler breaks its input transform (docs/internals/testing.md).
 	network << Target::CL << arm_compute::graph::ConvolutionMethod::GEMM
 		<< InputLayer(pixels, std::make_unique<FromArray>(image));
 	if (which == "convolutions")

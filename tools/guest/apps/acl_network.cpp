@@ -226,7 +226,7 @@ private:
 	{
 		const std::string &operation = row.operation;
 		if (operation == "conv")
-			// Not Winograd: Mesa 25.0's compiler breaks its input transform (docs/conformance.md).
+			// Not Winograd: Mesa 25.0's compiler breaks its input transform (docs/internals/testing.md).
 			return GraphBuilder::add_convolution_node(
 				graph, named(row), from, row.kernel(), row.number("out"), row.steps(), row.number("groups"),
 				arm_compute::graph::ConvolutionMethod::GEMM, FastMathHint::Disabled, part(row, "weight"),

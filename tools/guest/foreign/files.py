@@ -135,7 +135,7 @@ def graph_squeezenet(folder):
     for fire, (squeeze, expand) in enumerate([(16, 64)] * 2 + [(32, 128)] * 2 + [(48, 192)] * 2 + [(64, 256)] * 2, 2):
         convolution(path, f"fire{fire}_squeeze1x1", (squeeze, channels, 1, 1))
         convolution(path, f"fire{fire}_expand1x1", (expand, squeeze, 1, 1))
-        # Mesa 25.0.7 compiles the library's Winograd transform wrongly (docs/conformance.md): its values are ten times too large.
+        # Mesa 25.0.7 compiles the library's Winograd transform wrongly (docs/internals/testing.md): its values are ten times too large.
         convolution(path, f"fire{fire}_expand3x3", (expand, squeeze, 3, 3), 1 / 16)
         channels = 2 * expand
     convolution(path, "conv10", (1000, channels, 1, 1))

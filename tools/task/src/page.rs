@@ -4,11 +4,21 @@
 /// The text of all blocks that are marked as shell, in order.
 #[must_use]
 pub fn shell_blocks(page: &str) -> String {
+    blocks(page, "```sh")
+}
+
+/// The text of all blocks of shell that need the guest, in order.
+#[must_use]
+pub fn guest_blocks(page: &str) -> String {
+    blocks(page, "```sh guest")
+}
+
+fn blocks(page: &str, fence: &str) -> String {
     let mut out = String::new();
     let mut inside = false;
     for line in page.lines() {
         match line {
-            "```sh" => inside = true,
+            line if line == fence => inside = true,
             "```" => inside = false,
             line if inside => {
                 out.push_str(line);
@@ -22,11 +32,13 @@ pub fn shell_blocks(page: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::shell_blocks;
+    use super::{guest_blocks, shell_blocks};
 
     #[test]
     fn only_shell_blocks_run() {
-        let page = "text\n```sh\na\nb\n```\n    c\n```c\nd\n```\n```sh\ne\n```\n";
+        let page =
+            "text\n```sh\na\nb\n```\n    c\n```c\nd\n```\n```sh guest\nf\n```\n```sh\ne\n```\n";
         assert_eq!(shell_blocks(page), "a\nb\ne\n");
+        assert_eq!(guest_blocks(page), "f\n");
     }
 }

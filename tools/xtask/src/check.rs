@@ -251,7 +251,8 @@ mod tests {
             in_folder("cli", "replayer/cli", "", &["core"]),
         ];
         let naming = |file: &str| {
-            let found = (file == "docs/FORMAT.md").then_some("replayer/cli/tests/format.rs");
+            let found =
+                (file == "docs/reference/format.md").then_some("replayer/cli/tests/format.rs");
             Ok(found.map(str::to_string).into_iter().collect())
         };
         let found = |files| concerned(&crates, &files, &naming).expect("no I/O");
@@ -264,7 +265,7 @@ mod tests {
         assert_eq!(nested.changed, names([]));
         assert_eq!(nested.workspaces, names(["replayer/core/size"]));
 
-        let document = found(names(["docs/FORMAT.md"]));
+        let document = found(names(["docs/reference/format.md"]));
         assert_eq!(document.changed, names(["cli"]));
     }
 }

@@ -47,7 +47,7 @@ fn differences(name: &str) -> Option<BTreeMap<u32, BTreeSet<(u32, u32)>>> {
 
 #[test]
 fn what_differs_is_known() {
-    // Register and reason; docs/jobs.md has the table.
+    // Register and reason; docs/reference/descriptors.md has the table.
     let known: BTreeMap<u32, &str> = BTreeMap::from([
         (
             0x038,

@@ -5,7 +5,7 @@
 //! and to write between two chains. [`link`] gives each chain descriptors of its own, which set-up uploads once, and joins what
 //! then follows each other without work of the processor: one submission, one interrupt, one look at the status of all jobs.
 //! Every job that came from a later chain gets a barrier, and a dependency on the last job before it. Which rules of the hardware
-//! this rests on is in `docs/jobs.md`.
+//! this rests on is in `docs/reference/descriptors.md`.
 //!
 //! [`whole`] joins the chains of a recording whose layers can be run one by one: for whoever runs all of them.
 //! [`split`] submits each job by itself: for tools that stop, measure or change single jobs.

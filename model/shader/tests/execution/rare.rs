@@ -321,7 +321,7 @@ fn addresses_of_texels_of_a_texture() {
 
 #[test]
 fn the_documentation_lists_what_is_not_executed() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/isa.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/isa.md");
     let text = std::fs::read_to_string(page).unwrap();
     let (_, section) = text
         .split_once("\n## Operations that are not executed\n")

@@ -37,7 +37,7 @@ Examples:
   gpureplay analyse recordings/lenet-g52 --json > all.json
   gpureplay disasm recordings/lenet-g52 --annotate all.json
       what was found, beside the instructions
-docs/analysis.md says what is counted, and what is left out.";
+docs/kernels.md says what is counted, and what is left out.";
 
 /// Check memory accesses, races, divergence
 ///

@@ -33,7 +33,7 @@ Examples:
   gpureplay disasm recordings/lenet-g52 --jobs layer:conv2 --annotate lenet.json
   gpureplay disasm code/e18c719edd19456a.bin      a file of --save, or of cargo xtask guest compile-kernel
   gpureplay disasm recordings/digits-g52 --json | jq -r '.shaders[].hash'
-Shaders are found by walking the job chains that the recording submits. docs/isa.md describes the text.";
+Shaders are found by walking the job chains that the recording submits. docs/reference/isa.md describes the text.";
 
 /// Print shaders
 #[derive(Args)]

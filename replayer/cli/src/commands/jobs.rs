@@ -38,7 +38,7 @@ Examples:
       one page with time bars, roofline and shaders; `gpureplay analyse --html` adds heat maps and findings
   gpureplay jobs recordings/lenet-g52 --static
       what the file says; nothing runs
-docs/job-tools.md explains the columns, docs/schemas/jobs.json describes the JSON.";
+docs/kernels.md explains the columns, docs/reference/schemas/jobs.json describes the JSON.";
 
 /// List jobs with size, work and time
 ///

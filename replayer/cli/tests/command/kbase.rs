@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same job recorded on two drivers: panfrost, and Arm's kbase by `cargo xtask guest kbase`. What the recordings
-//! do must be the same but for what docs/kbase.md explains.
+//! do must be the same but for what driver-patch/kbase/README.md explains.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ fn code_window(recording: &Recording<'_>) -> Option<u64> {
 /// A register's offset and the value that is written to it.
 type Write = (u16, u32);
 
-/// Says where the two part, beyond what docs/kbase.md explains.
+/// Says where the two part, beyond what driver-patch/kbase/README.md explains.
 fn same(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     let (first, second) = (&panfrost.course, &kbase.course);
     let known = |write: &&Write| first.writes.contains(write);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `--json` prints has the form that `docs/schemas` says, and nothing that they do not name.
+//! What `--json` prints has the form that `docs/reference/schemas` says, and nothing that they do not name.
 
 use serde_json::Value;
 

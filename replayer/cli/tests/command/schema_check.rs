@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares JSON with a schema of `docs/schemas`: the words that those schemas have, and strictly.
+//! Compares JSON with a schema of `docs/reference/schemas`: the words that those schemas have, and strictly.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// A schema, from any crate that lies two folders below the top.
 pub(crate) fn schema(name: &str) -> Value {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/schemas");
     let path = folder.join(format!("{name}.json"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }

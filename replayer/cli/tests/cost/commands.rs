@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The commands that a stranger's file goes through, and the budget of each. `docs/SPECIFICATION.md` states them.
+//! The commands that a stranger's file goes through, and the budget of each. `docs/reference/specification.md` states them.
 
 use gpureplay_core::Limits;
 

@@ -44,7 +44,7 @@ pub(crate) const MEASURED: &str = "measured.toml";
                         cargo xtask guest networks --times --write-doc    # again the times of what is recorded"
 )]
 pub(crate) struct Networks {
-    /// Networks, by their names in docs/networks.md; hyphens may be left out. All if none is named.
+    /// Networks, by their names in docs/measurements.md; hyphens may be left out. All if none is named.
     names: Vec<String>,
     /// Compile, replay and measure again with traces that are there; a network without traces is left out.
     #[arg(long)]

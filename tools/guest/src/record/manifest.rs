@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The whole file (docs/FORMAT.md), in its order. What is not changed here is kept as it is.
+/// The whole file (docs/reference/format.md), in its order. What is not changed here is kept as it is.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {

@@ -44,7 +44,7 @@ use crate::{
 #[command(
     after_help = "Examples:\n  cargo xtask guest record saxpy\n  cargo xtask guest record resnet50    # a network, into target/guest/networks\n  \
                         cargo xtask guest record acl-gemm --keep gemm -o gemm/recording    # traces stay there\n\n\
-                        Programs are those of tools/guest/recordable.toml; a name that is not there gets the list. Networks with their sizes and times: docs/networks.md."
+                        Programs are those of tools/guest/recordable.toml; a name that is not there gets the list. Networks with their sizes and times: docs/measurements.md."
 )]
 pub(crate) struct Record {
     /// Name of the program or network; hyphens may be left out.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes a page of the documents: its shell blocks, in order, in one shell.
+//! Executes a page of the documents: its blocks for the guest, in order, in one shell.
 
 use std::{env, fs, process::Command};
 
-use gpureplay_task::page::shell_blocks;
+use gpureplay_task::page::guest_blocks;
 
 use crate::{
     build::{payload, step::logged},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The page: an app's source, its recording, a replay with another input, compared with the live app.
-const PAGE: &str = "docs/your-own-app.md";
+const PAGE: &str = "docs/start.md";
 /// The folder that the page makes.
 const MADE: &str = "target/your-own-app";
 
@@ -34,7 +34,7 @@ pub(super) fn own_app(folder: &Folder) -> Result<std::result::Result<(), String>
     let log = folder.local.join("log/your-own-app.log");
     let mut shell = Command::new("bash");
     shell
-        .args(["-euxc", &shell_blocks(&text)])
+        .args(["-euxc", &guest_blocks(&text)])
         .current_dir(&folder.repository)
         .env("PATH", path)
         .env_remove("CARGO_MANIFEST_DIR");

@@ -68,6 +68,7 @@ fn tables(top: &Path) -> Result<BTreeMap<String, String>> {
         ("crates".to_owned(), pages::table(&crates)),
         ("unsafe".to_owned(), pages::unsafe_code(&crates, &reasons)),
         ("dependencies".to_owned(), dependencies),
+        ("limits".to_owned(), pages::limits(top)?),
     ]);
     for (package, example) in [("mali-isa", "table"), ("mali-facts", "tables")] {
         let printed = cargo(package, &["--example", example])?;
@@ -94,7 +95,7 @@ fn filled(page: &str, tables: &BTreeMap<String, String>) -> Result<String> {
         let (name, rest) = part.split_once(END).unwrap_or((part, ""));
         let table = tables.get(name).ok_or_else(|| Error::Missing {
             what: format!("a table {name}"),
-            remedy: "`cargo xtask docs` makes those of isa, jobs, architecture, measurements"
+            remedy: "`cargo xtask docs` makes those of instructions, descriptors, crates and measurements"
                 .into(),
         })?;
         out += table.trim();

@@ -4,9 +4,14 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
+    fs,
+    path::Path,
 };
 
+use serde::Deserialize;
+
 use crate::{
+    error::{Error, Result},
     rules::{Reasons, top},
     workspace::{Crate, Unsafe},
 };
@@ -127,9 +132,52 @@ pub(super) fn dependencies(crates: &[Crate], reasons: &Reasons) -> String {
     text
 }
 
+/// A limit of docs/reference/limits.toml.
+#[derive(Deserialize)]
+struct Limit {
+    resource: String,
+    limit: String,
+    beyond: String,
+    tests: Vec<String>,
+}
+
+/// Limits of what a file may cost, with the files of their tests.
+pub(super) fn limits(top: &Path) -> Result<String> {
+    #[derive(Deserialize)]
+    struct Limits {
+        limit: Vec<Limit>,
+    }
+    let path = top.join("docs/reference/limits.toml");
+    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let limits: Limits = toml::from_str(&text)
+        .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
+    let mut text =
+        String::from("| Resource | Limit | Beyond it | Tests in |\n| --- | --- | --- | --- |\n");
+    for limit in &limits.limit {
+        let files: BTreeSet<String> = limit
+            .tests
+            .iter()
+            .filter_map(|test| Some(format!("`{}`", test.split_once(": ")?.0)))
+            .collect();
+        let files = Vec::from_iter(files).join(", ");
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {files} |",
+            limit.resource, limit.limit, limit.beyond
+        );
+    }
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_a_row_each() {
+        let table = limits(&crate::repository::root()).expect("limits.toml");
+        assert!(table.contains("| Manifest | 1 MiB | refused unread | `replayer/"));
+    }
 
     #[test]
     fn arrows_lead_on() {

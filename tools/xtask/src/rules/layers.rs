@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The floors of the house: which crate may use which. docs/DESIGN.md gives reasons.
+//! The floors of the house: which crate may use which. docs/internals/design.md gives reasons.
 
 use crate::workspace::Crate;
 

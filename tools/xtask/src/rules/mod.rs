@@ -13,7 +13,7 @@ use crate::{
 pub(crate) use layers::top;
 pub(crate) use reasons::Reasons;
 
-/// Complains about what breaks a rule of docs/architecture.md.
+/// Complains about what breaks a rule of docs/internals/design.md.
 pub(crate) fn check() -> Result<()> {
     let crates = crates()?;
     let mut complaints = layers::forbidden(&crates);

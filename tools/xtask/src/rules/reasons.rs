@@ -23,19 +23,19 @@ pub(crate) struct Reasons {
     /// Why a crate of ours has unsafe code.
     #[serde(rename = "unsafe")]
     pub(crate) unsafe_code: BTreeMap<String, String>,
-    /// Folders whose unsafe code docs/unsafe.md explains.
+    /// Folders whose unsafe code docs/internals/unsafe.md explains.
     #[serde(skip)]
     explained: BTreeMap<String, String>,
 }
 
 impl Reasons {
-    /// Reads docs/reasons.toml, and which folders docs/unsafe.md explains.
+    /// Reads docs/reasons.toml, and which folders docs/internals/unsafe.md explains.
     pub(crate) fn read(top: &Path) -> Result<Reasons> {
         let read = |path: &Path| fs::read_to_string(path).map_err(Error::io("read", path));
         let path = top.join("docs/reasons.toml");
         let mut reasons: Reasons = toml::from_str(&read(&path)?)
             .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
-        reasons.explained = explained(&read(&top.join("docs/unsafe.md"))?);
+        reasons.explained = explained(&read(&top.join("docs/internals/unsafe.md"))?);
         Ok(reasons)
     }
 
@@ -60,7 +60,7 @@ impl Reasons {
         let mut found = differences("dependency", &used, &self.dependencies);
         let what = "crate without #![forbid(unsafe_code)]";
         found.extend(differences(what, &with_unsafe, &self.unsafe_code));
-        let what = "folder of such a crate in docs/unsafe.md";
+        let what = "folder of such a crate in docs/internals/unsafe.md";
         found.extend(differences(what, &folders, &self.explained));
         found
     }

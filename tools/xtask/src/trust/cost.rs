@@ -22,7 +22,7 @@ const OPTIMISED: [&str; 4] = ["zune-jpeg", "png", "fdeflate", "miniz_oxide"];
 /// Send expensive files through all commands, and count what they take
 ///
 /// Files made to be expensive, shipped ones and those of the review, changed at random and bred from those that cost most, go through each command for as
-/// long, all runs together. Heap, allocations, steps of the program and bytes written must stay within the budgets of docs/SPECIFICATION.md; there is no clock in it.
+/// long, all runs together. Heap, allocations, steps of the program and bytes written must stay within the budgets of docs/reference/specification.md; there is no clock in it.
 /// What was tried and the largest shares are added to fuzz/costs.json. An input beyond a budget is
 /// kept in fuzz/artifacts/cost.
 #[derive(Args)]

@@ -1,18 +1,5 @@
-# Your own app, from source to a replay
-
-This page is executed by a test, block by block: paste the blocks into a shell at the top of a clone, in order. The app is an ordinary OpenCL program; nothing in it
-knows of gpureplay. It runs in the [guest](../tools/guest/README.md), Debian's own GPU stack on our model of a GPU (`cargo xtask guest build`, once);
-on a board with the [recorder](../driver-patch/README.md) leave out `cargo xtask guest run … --`.
-
-[Record your own app](record-your-own-app.md) explains what happens in each step.
-
-## The app
-
-It reads a picture, normalises it on the CPU, sharpens it on the GPU, bends the tones, and writes numbers.
-
-```sh
-mkdir -p target/your-own-app && cd target/your-own-app
-cat > sharpen.c <<'END'
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The app of docs/start.md: sharpens a picture and bends its tones. It knows nothing of a recorder.
 #include <CL/cl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,67 +59,3 @@ int main(int count, char **files)
 	FILE *out = fopen(files[2], "wb");
 	return e || !out || fwrite(tones, sizeof(tones), 1, out) != 1 || fclose(out);
 }
-END
-cargo xtask guest cc -DCL_TARGET_OPENCL_VERSION=300 sharpen.c -o sharpen -lOpenCL
-```
-
-## Three pictures
-
-Two are recorded, the third is only replayed.
-
-```sh
-python3 - <<'END'
-for name, step in ("a", 7), ("b", 11), ("c", 13):
-    pixels = bytes((x * x * step + y * y * 3 + x * y) % 251 for y in range(64) for x in range(64))
-    open(name + ".pgm", "wb").write(b"P5 64 64 255\n" + pixels)
-END
-```
-
-## Record
-
-```sh
-cargo xtask guest run --driver patched --share . -- \
-    gpureplay record --twice -o sharpened -- ./sharpen a.pgm a.bin -- ./sharpen b.pgm b.bin
-```
-
-It prints what was found, and the next command to type:
-
-    input  sharpen.picture  f32[4096]
-    weight bend.curve  f32[3]
-    output bend.tones  f32[4096]
-
-The pictures differ between the two runs, so they are an input; the curve does not, so it is a weight.
-
-## Replay with a picture that was never recorded
-
-The app turned bytes into numbers before the GPU saw them, so whoever calls the replay does the same:
-
-```sh
-python3 - <<'END'
-import struct
-pixels = open("c.pgm", "rb").read()[13:]
-open("c.f32.bin", "wb").write(struct.pack("<4096f", *((pixel - 128) / 128 for pixel in pixels)))
-END
-gpureplay run sharpened --input sharpen.picture=c.f32.bin --output bend.tones=replayed.bin
-```
-
-Is it what the app computes? It runs once more, with the third picture and without the recorder:
-
-```sh
-cargo xtask guest run --share . -- ./sharpen c.pgm live.bin
-cmp replayed.bin live.bin
-```
-
-Nothing is printed: the files are equal bit for bit.
-
-## On a board
-
-Copy the folder `sharpened`, or pack it into one file, and replay it there ([boards](boards.md), [in firmware or in a program](embedding.md)):
-
-```sh
-gpureplay pack sharpened -o sharpened.gpp
-gpureplay verify sharpened.gpp
-```
-
-    sudo gpureplay doctor
-    sudo gpureplay run sharpened.gpp --device nano --input sharpen.picture=c.f32.bin --output bend.tones=board.bin
