@@ -27,7 +27,7 @@ use crate::{
 /// Inferences whose registers and interrupts are counted apart from start and end.
 const MORE_RUNS: u32 = 4;
 
-/// Measures start-up in one guest: Arm Compute Library on rusticl and panfrost, then `gpureplay` on the nano driver.
+/// Measures start-up in a guest: Arm Compute Library on rusticl and panfrost, then `gpureplay` on the nano driver and on panfrost.
 ///
 /// Each program runs alone, from process start until it ends with its one output written. Time is the guest's; the guest
 /// stands still while the model runs a job longer than 20 ms, and time in jobs is taken out with the model's own log.
@@ -72,8 +72,10 @@ struct Row {
     cold: Measured,
     warm: Measured,
     replay: Measured,
+    by_panfrost: Measured,
     recorded: Counted,
     replayed: Counted,
+    panfrost: Counted,
     /// Each further inference of an open replay.
     further: Counted,
     recording_bytes: u64,
@@ -130,6 +132,13 @@ impl BenchStartup {
             counts(&boot(folder, Driver::None, share.clone(), &script)?)
         };
         let replayed = on_nano(&replay)?;
+        let replay_by_panfrost = format!("gpureplay run {recording} --device panfrost");
+        let panfrost = counts(&boot(
+            folder,
+            Driver::Stock,
+            share.clone(),
+            &replay_by_panfrost,
+        )?)?;
         let bench =
             |runs| format!("gpureplay bench {recording} --device nano --warmup 0 --runs {runs}");
         let (few, many) = (on_nano(&bench(1))?, on_nano(&bench(1 + MORE_RUNS))?);
@@ -140,10 +149,7 @@ impl BenchStartup {
         // Times: all in one guest, programs and data on its own file systems and in its page cache.
         let runs = self.runs.max(1);
         let script = format!(
-            "set -e\nmkdir /tmp/bench\ncp -r . /opt/gpureplay/bin /opt/gpureplay/lib /tmp/bench\ncd /tmp/bench\n\
-             export PATH=$PWD/bin:$PATH LD_LIBRARY_PATH=$PWD/lib\n\
-             cat /usr/lib/aarch64-linux-gnu/*.so* > /dev/null 2>&1 || true\n\
-             {TAKE_BY_NANO}\
+            "{PREPARE}{TAKE_BY_NANO}\
              for run in $(seq {runs}); do measure {replay} | tail -n 1; done\n\
              echo $gpu > /sys/bus/platform/drivers/gpureplay-nano/unbind\n\
              echo > /sys/bus/platform/devices/$gpu/driver_override\n\
@@ -153,9 +159,18 @@ impl BenchStartup {
              for run in $(seq {}); do measure {stack} | tail -n 1; done\n",
             runs + 1
         );
-        let outcome = boot(folder, Driver::None, share, &script)?;
+        let outcome = boot(folder, Driver::None, share.clone(), &script)?;
         let mut measured = parse(&String::from_utf8_lossy(&outcome.stdout), runs + runs + 1)?;
         in_jobs(&outcome.logs, &mut measured, runs as usize)?;
+        let script = format!(
+            "{PREPARE}for run in $(seq {runs}); do measure {replay_by_panfrost} | tail -n 1; done\n"
+        );
+        let outcome = boot(folder, Driver::Stock, share, &script)?;
+        let mut through = parse(&String::from_utf8_lossy(&outcome.stdout), runs)?;
+        let all: f64 = chains(&outcome.logs)?.iter().map(|(_, time)| time).sum();
+        for program in &mut through {
+            program.in_jobs = all / f64::from(runs);
+        }
         let fastest = |list: &[Measured]| {
             list.iter()
                 .copied()
@@ -172,8 +187,10 @@ impl BenchStartup {
             cold: stacks.first().copied().unwrap_or_default(),
             warm: fastest(stacks.get(1..).unwrap_or(&[])),
             replay: fastest(replays),
+            by_panfrost: fastest(&through),
             recorded: less(recorded, idle_stock),
             replayed: less(replayed, idle_nano),
+            panfrost: less(panfrost, idle_stock),
             further,
             recording_bytes: bytes,
         })
@@ -240,12 +257,16 @@ fn parse(said: &str, expected: u32) -> Result<Vec<Measured>> {
     }
 }
 
+/// Programs and data on the guest's own file systems and in its page cache.
+const PREPARE: &str = "set -e\nmkdir /tmp/bench\ncp -r . /opt/gpureplay/bin /opt/gpureplay/lib /tmp/bench\ncd /tmp/bench\n\
+     export PATH=$PWD/bin:$PATH LD_LIBRARY_PATH=$PWD/lib\n\
+     cat /usr/lib/aarch64-linux-gnu/*.so* > /dev/null 2>&1 || true\n";
+
 /// The longest that a job runs before the guest stands still.
 const GRACE: f64 = 0.020;
 
-/// Takes the time of each program's jobs from the model's log. Every replay runs as many chains as every other, and so does
-/// every start of the stack.
-fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()> {
+/// Each chain of the model's log: how many resets came before it, and its time without that in which the guest stood still.
+fn chains(logs: &Path) -> Result<Vec<(u32, f64)>> {
     let path = logs.join("model.log");
     let text = fs::read_to_string(&path).map_err(Error::io("read", path))?;
     let mut chains = Vec::new();
@@ -267,9 +288,15 @@ fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()>
             group += 1;
         }
     }
+    Ok(chains)
+}
+
+/// Takes the time of each program's jobs from the model's log. Every replay runs as many chains as every other, and so does
+/// every start of the stack.
+fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()> {
     // Resets separate the programs; a start of panfrost or of the nano driver resets without running a chain.
     let mut sums: Vec<(u32, f64)> = Vec::new();
-    for (group, seconds) in chains {
+    for (group, seconds) in chains(logs)? {
         match sums.last_mut() {
             Some((last, sum)) if *last == group => *sum += seconds,
             _ => sums.push((group, seconds)),
@@ -343,11 +370,18 @@ fn table(folder: &Folder, rows: &[Row]) -> Table {
                 &interrupts,
             ),
             (
-                "replay",
+                "replay, nano driver",
                 &row.replay,
                 json!(bytes),
                 &json!(further),
                 &json!(more),
+            ),
+            (
+                "replay, panfrost",
+                &row.by_panfrost,
+                json!(bytes),
+                &json!(row.panfrost.accesses),
+                &json!(row.panfrost.interrupts),
             ),
         ] {
             let Measured {
