@@ -3,7 +3,7 @@
 //! of a job chain, page tables, limits, and the identity registers of each product; and its [`registers`].
 //!
 //! Each field, limit and encoding is declared here once. The model, the replayer, the tools and the documents take it from here;
-//! `tests/kernel/main.rs` compares the kernel modules' headers with it, and `tests/documentation.rs` compares `docs/reference/descriptors.md`.
+//! `tests/kernel/main.rs` compares the kernel modules' headers with it; `cargo xtask docs` makes tables of `docs/reference/descriptors.md` from it.
 //! Instructions are in `mali-isa`.
 //!
 //! ```

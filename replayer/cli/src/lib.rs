@@ -10,6 +10,8 @@ mod common;
 mod hand_on;
 mod help;
 #[cfg(test)]
+mod pages;
+#[cfg(test)]
 mod schemas;
 
 use std::ffi::OsString;
