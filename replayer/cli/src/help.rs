@@ -16,10 +16,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 
 /// Options that few need: not in short help, and under a heading in long help.
 const RARE: [(&str, &[&str]); 8] = [
-    (
-        "Trust",
-        &["require_signature", "minimum_counter", "signature"],
-    ),
+    ("Trust", &["require_signature", "min_counter", "signature"]),
     (
         "The model",
         &["threads", "limit_work", "verbose", "mesa", "node_library"],
@@ -58,7 +55,7 @@ const RARE: [(&str, &[&str]); 8] = [
     (
         "Details of the recording",
         &[
-            "most_jobs",
+            "max_jobs",
             "provenance",
             "description",
             "intermediates",

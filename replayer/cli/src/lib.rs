@@ -5,6 +5,8 @@
 // All that is printed goes through `terminal`, which escapes it and fails without a panic.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+#[cfg(test)]
+mod aliases;
 mod commands;
 mod common;
 mod hand_on;

@@ -20,7 +20,7 @@ use crate::common::analysis_text;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::JobOptions;
 use crate::common::model_options::ModelOptions;
-use crate::common::page_options::PageOptions;
+use crate::common::page_options::{Format, PageOptions};
 use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
@@ -32,7 +32,7 @@ Examples:
   gpureplay analyse recordings/lenet-g52 --what races,uninit,out-of-tensor
       three verdicts; exit code 1 if something was found or not everything could be looked at
   gpureplay analyse recordings/lenet-g52 --jobs layer:conv2 --what heat --json > heat.json
-  gpureplay analyse recordings/lenet-g52 --html lenet.html
+  gpureplay analyse recordings/lenet-g52 -o lenet.html
       one page: time bars, heat maps, findings, shaders with what was found
   gpureplay analyse recordings/lenet-g52 --json > all.json
   gpureplay disasm recordings/lenet-g52 --annotate all.json
@@ -69,7 +69,8 @@ pub(crate) struct Analyse {
 impl Analyse {
     pub(crate) fn execute(&self) -> Result {
         let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
-        let destinations = self.page.claim(&recording)?;
+        let formats = [Format::Html, Format::Json];
+        let (format, destinations) = self.page.claim(&recording, &formats)?;
         let (table, selected) = self.jobs.select(&recording)?;
         let report = analyse(
             &recording,
@@ -79,12 +80,15 @@ impl Analyse {
             self.model.into(),
             |session| bind_or_take_case(&self.inputs, session),
         )?;
-        if self.page.wanted() {
+        if format == Some(Format::Html) {
             let measured = self.measure(&recording, &table)?;
             let selection = self.jobs.text();
             let jobs = Jobs::new(&recording, &table, &selected, selection, Some(&measured));
             let page = &self.page;
             page.write(&destinations, &jobs, &table, Some(&report))?;
+        } else if format == Some(Format::Json) {
+            let file = json(&report)?;
+            self.page.write_text(&destinations, file.as_bytes())?;
         } else {
             self.print(&report)?;
         }
@@ -115,12 +119,16 @@ impl Analyse {
     fn print(&self, report: &Report) -> Result<()> {
         let mut out = terminal::buffered_stdout();
         if self.json {
-            let text = serde_json::to_string(report)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            out.write_all((text + "\n").as_bytes())?;
+            out.write_all(json(report)?.as_bytes())?;
         } else {
             analysis_text::print(&mut out, report)?;
         }
         Ok(out.flush()?)
     }
+}
+
+/// One line of JSON.
+fn json(report: &Report) -> Result<String> {
+    let text = serde_json::to_string(report).map_err(|error| Failure::Output(error.to_string()))?;
+    Ok(text + "\n")
 }

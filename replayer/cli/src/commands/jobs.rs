@@ -17,7 +17,7 @@ use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::JobOptions;
 use crate::common::job_tables::{self, Sort};
 use crate::common::model_options::ModelOptions;
-use crate::common::page_options::PageOptions;
+use crate::common::page_options::{Format, PageOptions};
 use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
@@ -33,9 +33,7 @@ Examples:
   gpureplay jobs recordings/lenet-g52 --jobs layer:conv2
   gpureplay jobs recordings/lenet-g52 --jobs hash:b84c,0..3 --json
       jobs are chosen by number, /regular expression/, kernel:NAME, hash:98aa or layer:NAME
-  gpureplay jobs recordings/lenet-g52 --runs 20 --csv > jobs.csv
-  gpureplay jobs recordings/lenet-g52 --html lenet.html
-      one page with time bars, roofline and shaders; `gpureplay analyse --html` adds heat maps and findings
+  gpureplay jobs recordings/lenet-g52 --runs 20 -o jobs.csv
   gpureplay jobs recordings/lenet-g52 --static
       what the file says; nothing runs
 docs/job-tools.md explains the columns, docs/schemas/jobs.json describes the JSON.";
@@ -79,7 +77,7 @@ pub(crate) struct Jobs {
     #[arg(long, conflicts_with_all = ["csv", "html"])]
     json: bool,
     /// Print as comma-separated values
-    #[arg(long, conflicts_with = "html")]
+    #[arg(long, conflicts_with_all = ["html", "output"])]
     csv: bool,
     #[command(flatten)]
     page: PageOptions,
@@ -92,9 +90,10 @@ pub(crate) struct Jobs {
 impl Jobs {
     pub(crate) fn execute(&self) -> Result {
         let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
-        let destinations = self.page.claim(&recording)?;
+        let formats = [Format::Csv, Format::Json];
+        let (format, destinations) = self.page.claim(&recording, &formats)?;
         let (table, mut report) = self.report(&recording)?;
-        if self.page.wanted() {
+        if format == Some(Format::Html) {
             self.page.write(&destinations, &report, &table, None)?;
             return Ok(Outcome::Done);
         }
@@ -103,6 +102,15 @@ impl Jobs {
             .top
             .map(|top| usize::try_from(top).unwrap_or(usize::MAX));
         job_tables::arrange(&mut report, self.sort, top);
+        if let Some(format) = format {
+            let mut file = Vec::new();
+            match format {
+                Format::Csv => job_tables::comma_separated(&mut file, &report, self.by_kernel)?,
+                _ => job_tables::json(&mut file, &report)?,
+            }
+            self.page.write_text(&destinations, &file)?;
+            return Ok(Outcome::Done);
+        }
         let mut out = terminal::buffered_stdout();
         match (self.json, self.csv) {
             (true, _) => job_tables::json(&mut out, &report)?,

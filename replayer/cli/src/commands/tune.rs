@@ -25,9 +25,9 @@ use crate::common::trust_options::TrustOptions;
 
 const EXAMPLES: &str = "\
 Examples:
-  gpureplay tune recordings/digits-g52 --job 11 --local 8x8,16x4,4x4,32x8 --csv tune.csv
+  gpureplay tune recordings/digits-g52 --jobs 11 --local 8x8,16x4,4x4,32x8 --table tune.csv
       a row for each candidate: equal, wrong or refused, with the reason
-  gpureplay tune recordings/digits-g52 --job 11 --local 8x8 --variant mine.bin --csv tune.csv -o best
+  gpureplay tune recordings/digits-g52 --jobs 11 --local 8x8 --variant mine.bin --table tune.csv -o best
       shaders as candidates too; the best recording goes to best";
 
 /// Find the cheapest variant of a job
@@ -40,8 +40,8 @@ pub(crate) struct Tune {
     /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
     /// The job: a number, or anything else that means one job, such as kernel:NAME
-    #[arg(long, value_name = "SELECTOR")]
-    job: Selector,
+    #[arg(long, alias = "job", value_name = "SELECTOR")]
+    jobs: Selector,
     /// Sizes of work groups to try
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = launch::parse)]
     local: Vec<[u32; 3]>,
@@ -52,14 +52,14 @@ pub(crate) struct Tune {
     #[arg(long, value_name = "THEIRS=OURS", requires = "variant")]
     map: Vec<Pair>,
     /// How many inputs each is tried with
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive_number)]
-    inputs: u32,
+    #[arg(long, alias = "inputs", value_name = "N", default_value_t = 3, value_parser = positive_number)]
+    trials: u32,
     /// How often each is timed on the model, in turns; 0: not at all
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole_number::<u32>)]
     runs: u32,
     /// File for a row of each candidate
-    #[arg(long, value_name = "FILE.csv")]
-    csv: Option<PathBuf>,
+    #[arg(long, alias = "csv", value_name = "FILE.csv")]
+    table: Option<PathBuf>,
     /// Directory for the recording with the best candidate; not written if none is better
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -89,12 +89,12 @@ impl Tune {
                 destinations.reads_named(Path::new(other));
             }
         }
-        if let Some(path) = &self.csv {
+        if let Some(path) = &self.table {
             destinations.claim(path)?;
         }
         if self.json && destinations.takes_standard_output() {
             return Err(Failure::Usage(
-                "--json and --csv - both want standard output".into(),
+                "--json and --table - both want standard output".into(),
             ));
         }
         let new = self
@@ -103,12 +103,12 @@ impl Tune {
             .map(|folder| Edited::claim(folder, self.force, &destinations));
         let new = new.transpose()?;
         let jobs = table(&recording)?;
-        let index = one(&self.job, &jobs)?;
-        let inputs = inputs(&recording, self.inputs as usize)?;
+        let index = one(&self.jobs, &jobs)?;
+        let inputs = inputs(&recording, self.trials as usize)?;
         let subject = Subject::new(&recording, &jobs, index, &inputs, self.work.limit_work)?;
         let candidates = self.candidates(&recording, &subject, &trust);
         let tuning = tune(&subject, &candidates, self.runs)?;
-        if let Some(path) = &self.csv {
+        if let Some(path) = &self.table {
             destinations.write(path, comma_separated(&tuning).as_bytes())?;
         }
         if self.json {

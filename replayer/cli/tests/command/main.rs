@@ -17,6 +17,7 @@ mod limits;
 mod links;
 mod misuse;
 mod null_job;
+mod old_names;
 mod originals;
 mod patch;
 mod retarget;
