@@ -3,9 +3,10 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use clap::Args;
-use gpureplay_edit::tune::{Candidate, Row, Standing, Tuning, tune};
+use gpureplay_edit::tune::{By, Candidate, Row, Standing, Tuning, tune};
 use std::sync::Arc;
 
 use gpureplay_edit::{Change, Kernel, Launch, Pair, Subject, inputs, launch};
@@ -28,12 +29,14 @@ Examples:
   gpureplay tune recordings/digits-g52 --jobs 11 --local 8x8,16x4,4x4,32x8 --table tune.csv
       a row for each candidate: equal, wrong or refused, with the reason
   gpureplay tune recordings/digits-g52 --jobs 11 --local 8x8 --variant mine.bin --table tune.csv -o best
-      shaders as candidates too; the best recording goes to best";
+      shaders as candidates too; the best recording goes to best
+  gpureplay tune recordings/lenet-g52 --jobs 14 --local 25x4x2,5x4x4 --by lines
+      the candidate that touches the fewest memory lines";
 
 /// Find the cheapest variant of a job
 ///
-/// Candidates are ranked by the work that the model counts, never by time: how long the model takes says nothing about a GPU. A best
-/// one is named only if it does clearly less than the recorded job.
+/// Candidates are ranked by what the model counts: work, or memory lines with --by lines. How long the model takes says nothing about a
+/// GPU. A best one is named only if it costs at least 1 % less than the recorded job.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tune {
@@ -57,6 +60,9 @@ pub(crate) struct Tune {
     /// How often each is timed on the model, in turns; 0: not at all
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole_number::<u32>)]
     runs: u32,
+    /// What ranks candidates: work (instructions and bytes), lines (memory lines that warps touch) or time (of --runs on the model)
+    #[arg(long, value_name = "BY", default_value = "work", value_parser = By::from_str, hide_default_value = true)]
+    by: By,
     /// File for a row of each candidate
     #[arg(long, alias = "csv", value_name = "FILE.csv")]
     table: Option<PathBuf>,
@@ -80,6 +86,9 @@ impl Tune {
             return Err(Failure::Usage(
                 "say what to try: --local or --variant".into(),
             ));
+        }
+        if self.by == By::Time && self.runs == 0 {
+            return Err(Failure::Usage("--by time needs --runs above 0".into()));
         }
         let trust = self.trust.read()?;
         let (recording, mut destinations) = edited::open(&self.recording, &trust, self.force)?;
@@ -107,7 +116,7 @@ impl Tune {
         let inputs = inputs(&recording, self.trials as usize)?;
         let subject = Subject::new(&recording, &jobs, index, &inputs, self.work.limit_work)?;
         let candidates = self.candidates(&recording, &subject, &trust);
-        let tuning = tune(&subject, &candidates, self.runs)?;
+        let tuning = tune(&subject, &candidates, self.runs, self.by)?;
         if let Some(path) = &self.table {
             destinations.write(path, comma_separated(&tuning).as_bytes())?;
         }
@@ -123,7 +132,7 @@ impl Tune {
                 .unwrap_or_default();
             print(
                 &mut terminal::report(destinations.takes_standard_output()),
-                (index, &title),
+                (index, &title, self.by),
                 &tuning,
                 subject.proof(),
             )?;
@@ -220,7 +229,7 @@ fn comma_separated(tuning: &Tuning) -> String {
 
 fn print(
     out: &mut impl Write,
-    (index, title): (usize, &str),
+    (index, title, by): (usize, &str, By),
     tuning: &Tuning,
     proof: &gpureplay_edit::Proof,
 ) -> Result<()> {
@@ -246,11 +255,11 @@ fn print(
         )?;
     }
     match tuning.best {
-        Some(_) => writeln!(
+        Some(_) if by == By::Work => writeln!(
             out,
-            "ranked by {}: instructions, and 16 bytes of memory as one more",
-            tuning.by
+            "ranked by {by}: instructions, and 16 bytes of memory as one more"
         )?,
+        Some(_) => writeln!(out, "ranked by {by}")?,
         None => writeln!(
             out,
             "no candidate does clearly less than the recorded job, by {}",

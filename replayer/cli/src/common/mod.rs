@@ -15,6 +15,7 @@ pub(crate) mod fault_argument;
 pub(crate) mod gpu_argument;
 pub(crate) mod interrupt;
 pub(crate) mod job_options;
+pub(crate) mod job_order;
 pub(crate) mod job_tables;
 pub(crate) mod job_trace;
 pub(crate) mod job_watch;

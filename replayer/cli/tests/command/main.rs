@@ -20,6 +20,7 @@ mod null_job;
 mod old_names;
 mod originals;
 mod patch;
+mod ranking;
 mod retarget;
 mod schema;
 mod schema_check;
