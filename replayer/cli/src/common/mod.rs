@@ -37,6 +37,7 @@ pub(crate) mod reach;
 pub(crate) mod recorder_choice;
 pub(crate) mod recording_choices;
 pub(crate) mod repeat;
+pub(crate) mod rows;
 pub(crate) mod run_report;
 pub(crate) mod secure_world;
 pub(crate) mod stated;

@@ -15,6 +15,7 @@ mod kbase;
 mod layers;
 mod limits;
 mod links;
+mod many;
 mod misuse;
 mod null_job;
 mod old_names;

@@ -27,7 +27,9 @@ use crate::tensors::{TensorInfo, misfit};
 
 pub(crate) use self::safetensors::Archive;
 pub use image::{Channels, ImageFormat, Resize};
-pub use write::{OutputFormat, STANDARD_OUTPUT, encode, encode_all, is_standard_output};
+pub use write::{
+    OutputFormat, STANDARD_OUTPUT, element_text, encode, encode_all, is_standard_output,
+};
 
 /// Largest width and height of a picture that is read, in pixels.
 const MAX_EXTENT: u32 = 1 << 14;
