@@ -57,10 +57,15 @@ const SIGNED: [&str; 11] = [
 ];
 
 /// What is hidden and no other name of something: it is run in `tests/command/old_names.rs`, or is for our own use.
-const RUN: [&str; 5] = [
+const RUN: [&str; 10] = [
     "keygen name",
     "jobs html",
     "analyse html",
+    "dump",
+    "tag",
+    "completions",
+    "manual",
+    "generate",
     "cuda run differences",
     "cuda tune differences",
 ];
@@ -111,10 +116,15 @@ fn hidden(command: &Command, path: &str, found: &mut Vec<String>) {
             found.push(format!("{path}{}", arg.get_id()));
         }
     }
-    for inner in command.get_subcommands() {
+    let inner = command.get_subcommands();
+    for inner in inner.filter(|inner| inner.get_name() != "help") {
         let path = format!("{path}{} ", inner.get_name());
         found.extend(inner.get_all_aliases().map(|name| format!("{path}{name}")));
-        hidden(inner, &path, found);
+        if inner.is_hide_set() {
+            found.push(path.trim_end().to_owned());
+        } else {
+            hidden(inner, &path, found);
+        }
     }
 }
 

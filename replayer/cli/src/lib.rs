@@ -22,9 +22,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use commands::{
-    analyse, bench, compile, completions, diff, disasm, doctor, dump, extract, import, info, jobs,
-    keygen, link, manual, node, pack, patch, record, retarget, run, sign, tag, tune, unpack,
-    verify,
+    analyse, bench, compile, diff, disasm, doctor, dump, extract, generate, import, info, jobs,
+    keygen, link, node, pack, patch, record, retarget, run, sign, tag, tune, unpack, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -84,8 +83,9 @@ enum Command {
     Retarget(retarget::Retarget),
     Link(link::Link),
     Cuda(gpureplay_cuda_command::Cuda),
-    Completions(completions::Completions),
-    Manual(manual::Manual),
+    Generate(generate::Generate),
+    Completions(generate::Completions),
+    Manual(generate::Manual),
 }
 
 /// The command line, with its help in shape.
@@ -169,6 +169,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Retarget(command) => command.execute(),
         Command::Link(command) => command.execute(),
         Command::Cuda(command) => return command.execute(),
+        Command::Generate(command) => command.execute(),
         Command::Completions(command) => command.execute(),
         Command::Manual(command) => command.execute(),
     };

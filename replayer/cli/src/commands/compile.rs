@@ -33,7 +33,7 @@ Of an app that goes on from step to step (training, a recurrent network) two ste
   gpureplay compile steps.trace --second steps2.trace -o recordings/train --name move.weight=fc.weight
 
 The files are those that the app read and wrote while it was recorded. Their elements are found in GPU memory by their
-bit patterns, so they should differ from each other: `gpureplay tag` makes such files.";
+bit patterns, so they should differ from each other: `gpureplay record --make-input` makes such files.";
 
 /// Turn a raw trace into a recording
 #[derive(Args)]

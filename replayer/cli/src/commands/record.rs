@@ -18,6 +18,7 @@ use gpureplay_library::shown;
 
 use crate::Result;
 use crate::commands::compile::{compare, read_trace};
+use crate::commands::tag::MakeInput;
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::model_node::NodeOptions;
@@ -31,6 +32,7 @@ const EXAMPLES: &str = "\
 Examples:
   gpureplay record -- ./app
   gpureplay record --reads a=a.npy --reads b=b.npy --writes out=out.npy -o recordings/gemm -- ./gemm a.npy b.npy out.npy
+  gpureplay record --make-input a.npy --shape 24,40     (an input that can be found in GPU memory)
   gpureplay record --twice -- ./blur cat.ppm -- ./blur dog.ppm     (inputs are what differs; no file is named)
   gpureplay record --raw raw.trace -- ./gemm a.npy b.npy out.npy     (then elsewhere: gpureplay compile raw.trace …)
 
@@ -72,13 +74,23 @@ pub(crate) struct Record {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    make: MakeInput,
     /// The app and its arguments
-    #[arg(last = true, required = true, value_name = "APP")]
+    #[arg(
+        last = true,
+        required_unless_present = "make_input",
+        conflicts_with = "make_input",
+        value_name = "APP"
+    )]
     app: Vec<String>,
 }
 
 impl Record {
     pub(crate) fn execute(&self) -> Result {
+        if let Some(made) = self.make.execute(self.choices.force) {
+            return made;
+        }
         let [app, second] = self.apps()?;
         let directory = match (self.choices.directory()?, &self.raw) {
             (Some(directory), _) => Some(directory.to_owned()),

@@ -304,7 +304,7 @@ fn warn_of_equal_elements(file: &TensorFile) {
     if file.tensor.dtype().size() >= 4 && d.distinct * 10 < d.elements * 9 {
         terminal::note(format!(
             "warning: only {} of the {} elements of '{}' differ from each other; if it is not found, \
-             make a file with `gpureplay tag`",
+             make a file with `gpureplay record --make-input`",
             d.distinct, d.elements, file.name
         ));
     }

@@ -25,6 +25,25 @@ const LINES: &[(&str, &str, bool)] = &[
         "analyse rec -o page.html --quiet",
         true,
     ),
+    ("dump rec", "info rec --actions", false),
+    (
+        "dump rec --all --jobs 0",
+        "info rec --actions --bytes --jobs 0",
+        false,
+    ),
+    (
+        "dump rec --unverified",
+        "info rec --actions --unverified",
+        false,
+    ),
+    (
+        "tag --shape 24,40 --dtype f16 --seed 2 a.npy",
+        "record --make-input a.npy --shape 24,40 --dtype f16 --seed 2",
+        false,
+    ),
+    ("completions bash", "generate completions bash", false),
+    ("manual -o man", "generate man -o man", false),
+    ("manual --markdown", "generate markdown", false),
     (
         "tune rec --job 0 --local 10 --inputs 1 --runs 0 --csv t.csv",
         "tune rec --jobs 0 --local 10 --trials 1 --runs 0 --table t.csv",
