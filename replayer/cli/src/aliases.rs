@@ -57,11 +57,12 @@ const SIGNED: [&str; 11] = [
 ];
 
 /// What is hidden and no other name of something: it is run in `tests/command/old_names.rs`, or is for our own use.
-const RUN: [&str; 10] = [
+const RUN: [&str; 11] = [
     "keygen name",
     "jobs html",
     "analyse html",
     "dump",
+    "extract job",
     "tag",
     "completions",
     "manual",
