@@ -29,8 +29,8 @@ const EXAMPLES: &str = "\
 Examples:
   gpureplay analyse recordings/lenet-g52 --what lines
       which jobs use how much of the memory lines that they touch
-  gpureplay analyse recordings/lenet-g52 --what races,uninit,out-of-tensor
-      three verdicts; exit code 1 if something was found or not everything could be looked at
+  gpureplay analyse recordings/lenet-g52 --what races,uninit --deny all
+      verdicts; exit code 1 if something was found or not everything could be looked at
   gpureplay analyse recordings/lenet-g52 --jobs layer:conv2 --what heat --json > heat.json
   gpureplay analyse recordings/lenet-g52 -o lenet.html
       one page: time bars, heat maps, findings, shaders with what was found
@@ -52,6 +52,9 @@ pub(crate) struct Analyse {
     /// Analyses, with commas between: counts, divergence, heat, lines, races, uninit, out-of-tensor; or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     what: What,
+    /// Exit code 1 unless these analyses found nothing in all jobs: races, uninit, out-of-tensor, with commas between; or all
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = ["races", "uninit", "out-of-tensor", "all"])]
+    deny: Vec<String>,
     /// File for an input; the manifest's first case without any
     #[arg(short, long = "input", value_name = "[NAME=]FILE")]
     inputs: Vec<TensorFile>,
@@ -68,6 +71,7 @@ pub(crate) struct Analyse {
 
 impl Analyse {
     pub(crate) fn execute(&self) -> Result {
+        self.denied_is_looked_for()?;
         let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
         let formats = [Format::Html, Format::Json];
         let (format, destinations) = self.page.claim(&recording, &formats)?;
@@ -92,13 +96,30 @@ impl Analyse {
         } else {
             self.print(&report)?;
         }
-        let clean = |verdict: &NamedVerdict| verdict.verdict == Verdict::Clean;
+        let denied = |what: &str| self.deny.iter().any(|it| it == what || it == "all");
+        let clean =
+            |verdict: &NamedVerdict| verdict.verdict == Verdict::Clean || !denied(&verdict.what);
         match (&report.ended_early, report.verdicts.iter().all(clean)) {
             (Some(why), _) => Err(Failure::Device(format!(
                 "the run ended early, so that the analysis is not complete: {why}"
             ))),
             (None, true) => Ok(Outcome::Done),
             (None, false) => Ok(Outcome::Mismatch),
+        }
+    }
+
+    /// What is denied must be looked for.
+    fn denied_is_looked_for(&self) -> Result<()> {
+        let looked_for = self.what.names();
+        let missing = self
+            .deny
+            .iter()
+            .find(|it| *it != "all" && !looked_for.contains(&it.as_str()));
+        match missing {
+            Some(missing) => Err(Failure::Usage(format!(
+                "--deny {missing} needs {missing} in --what"
+            ))),
+            None => Ok(()),
         }
     }
 
