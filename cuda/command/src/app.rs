@@ -130,8 +130,8 @@ pub(crate) struct Record {
     #[arg(long, value_name = "OLD=NEW", requires = "run", value_parser = renamed)]
     name: Vec<String>,
     /// Seconds that a snapshot waits for the GPU; a kernel that takes longer is not recorded, since it may wait for the host.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    time_limit: u64,
+    #[arg(long, alias = "time-limit", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
     /// Another recording on the same file system: chunks of memory that it holds are linked, not written again.
     #[arg(long, value_name = "DIR")]
     share: Option<PathBuf>,
@@ -185,7 +185,7 @@ impl Record {
         command
             .env("GPUREPLAY_CUDA_OUTPUT", output)
             .env("GPUREPLAY_CUDA_PICK", &self.pick)
-            .env("GPUREPLAY_CUDA_TIME_LIMIT", self.time_limit.to_string())
+            .env("GPUREPLAY_CUDA_TIME_LIMIT", self.timeout.to_string())
             .env(
                 "GPUREPLAY_CUDA_ALLOC",
                 if self.run.is_some() {

@@ -91,8 +91,13 @@ pub(crate) struct Checking {
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     ignore: Vec<u64>,
     /// Seconds that a kernel may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    time_limit: u64,
+    #[arg(
+        long,
+        alias = "time-limit",
+        value_name = "SECONDS",
+        default_value_t = 60
+    )]
+    timeout: u64,
     /// Leave memory as it was recorded, even if it holds the results already.
     #[arg(long)]
     no_poison: bool,
@@ -148,13 +153,8 @@ impl Checking {
         let number = target.one(&recording)?;
         let launch = self.trust.launch(&recording, number)?;
         let gpu = Gpu::open(self.gpu)?;
-        let mut session = Session::open(
-            gpu,
-            &recording,
-            launch,
-            Duration::from_secs(self.time_limit),
-        )
-        .map_err(again)?;
+        let mut session = Session::open(gpu, &recording, launch, Duration::from_secs(self.timeout))
+            .map_err(again)?;
         let (recorded, here) = (&session.launch().device, session.gpu().info());
         if recorded.capability != here.capability {
             note!(
@@ -254,8 +254,8 @@ pub(crate) struct Run {
     #[arg(value_name = "DIR")]
     target: Target,
     /// Timed runs before the one that is compared.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    repetitions: u32,
+    #[arg(long, alias = "repetitions", value_name = "N", default_value_t = 0)]
+    runs: u32,
     /// Threads of a block: x, x,y or x,y,z.
     #[arg(long, value_name = "X,Y,Z", value_parser = sizes)]
     block: Option<[u32; 3]>,
@@ -287,7 +287,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["json", "null"])]
     show: usize,
     /// Restore everything, launch nothing, and compare: this must not be right.
-    #[arg(long, conflicts_with = "repetitions")]
+    #[arg(long, conflicts_with = "runs")]
     null: bool,
     /// Print one JSON object.
     #[arg(long, conflicts_with = "null")]
@@ -353,8 +353,8 @@ impl Run {
             }
             let options = Options {
                 gpu: self.checking.gpu,
-                time_limit: self.checking.time_limit,
-                repetitions: self.repetitions,
+                time_limit: self.checking.timeout,
+                repetitions: self.runs,
                 json: self.json,
             };
             return self.whole.execute(&recording, number, &options);
@@ -389,7 +389,7 @@ impl Run {
             say!("{}: null replay {verdict}", session.launch().kernel);
             return Ok(ExitCode::from(u8::from(!verdict.is_right())));
         }
-        let times = session.time(&loaded, &sizes, self.repetitions)?;
+        let times = session.time(&loaded, &sizes, self.runs)?;
         let mut verdict = session.run(&loaded, &sizes, &how, &mask)?;
         let registers = loaded.limits().registers;
         let differing = if self.show > 0 {

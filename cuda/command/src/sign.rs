@@ -57,11 +57,12 @@ pub(crate) struct Trust {
     /// Refuse a signature with a smaller counter.
     #[arg(
         long,
+        alias = "minimum-counter",
         value_name = "N",
         default_value_t = 0,
         requires = "require_signature"
     )]
-    minimum_counter: u64,
+    min_counter: u64,
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -164,7 +165,7 @@ impl Trust {
                 })?;
         let signature = Signature::parse(&bytes).map_err(|error| untrusted(reason(error)))?;
         signature
-            .verify(manifest.as_bytes(), &key, self.minimum_counter)
+            .verify(manifest.as_bytes(), &key, self.min_counter)
             .map_err(|error| untrusted(reason(error)))?;
         Ok(Launch::parse(&manifest)?)
     }

@@ -40,11 +40,11 @@ pub(crate) struct Tune {
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
     /// Timed runs of each candidate.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-    repetitions: u32,
+    #[arg(long, alias = "repetitions", value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
     /// Where the table goes.
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
+    #[arg(long, alias = "csv", value_name = "FILE.csv")]
+    table: Option<PathBuf>,
     #[command(flatten)]
     checking: Checking,
 }
@@ -253,7 +253,7 @@ impl Tune {
                 }
             }
         }
-        if let Some(path) = &self.csv {
+        if let Some(path) = &self.table {
             let lines = rows.done.iter().map(|row| row.csv.clone());
             write(path, &format!("{HEADER}\n{}", lines.collect::<String>()))?;
         }
@@ -281,7 +281,7 @@ impl Tune {
             }
         };
         let result = run(&checks.mask)
-            .and_then(|verdict| Ok((verdict, session.time(loaded, &sizes, self.repetitions)?)));
+            .and_then(|verdict| Ok((verdict, session.time(loaded, &sizes, self.runs)?)));
         Row {
             image: image.to_owned(),
             registers,

@@ -128,6 +128,14 @@ pub struct Job {
     pub conflicts: Vec<Conflict>,
 }
 
+impl Job {
+    /// Memory lines that its warps touch, once for each access of a warp.
+    pub fn lines(&self) -> u64 {
+        let memory = self.clauses.iter().filter_map(|it| it.memory.as_ref());
+        memory.fold(0, |sum, memory| sum.saturating_add(memory.lines))
+    }
+}
+
 /// Pages of a job that a report lists.
 pub const MOST_PAGES: usize = 1024;
 

@@ -7,19 +7,16 @@ use clap::{Arg, Command};
 /// The groups of commands, in the order of somebody's first day.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Replay", &["run", "bench", "diff"]),
-    ("Record", &["record", "node", "compile", "tag", "import"]),
-    ("Inspect", &["info", "jobs", "analyse", "disasm", "dump"]),
+    ("Record", &["record", "node", "compile", "import"]),
+    ("Inspect", &["info", "jobs", "analyse", "disasm"]),
     ("Change", &["extract", "patch", "tune", "retarget", "link"]),
     ("Share", &["verify", "sign", "keygen", "pack", "unpack"]),
-    ("More", &["doctor", "cuda", "completions", "manual"]),
+    ("More", &["doctor", "cuda"]),
 ];
 
 /// Options that few need: not in short help, and under a heading in long help.
-const RARE: [(&str, &[&str]); 8] = [
-    (
-        "Trust",
-        &["require_signature", "minimum_counter", "signature"],
-    ),
+const RARE: [(&str, &[&str]); 9] = [
+    ("Trust", &["require_signature", "min_counter", "signature"]),
     (
         "The model",
         &["threads", "limit_work", "verbose", "mesa", "node_library"],
@@ -56,9 +53,13 @@ const RARE: [(&str, &[&str]); 8] = [
         &["max_registers", "optimisation", "max_threads", "min_blocks"],
     ),
     (
+        "Making an input (--make-input)",
+        &["shape", "dtype", "seed"],
+    ),
+    (
         "Details of the recording",
         &[
-            "most_jobs",
+            "max_jobs",
             "provenance",
             "description",
             "intermediates",

@@ -5,6 +5,8 @@
 // All that is printed goes through `terminal`, which escapes it and fails without a panic.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+#[cfg(test)]
+mod aliases;
 mod commands;
 mod common;
 mod hand_on;
@@ -22,9 +24,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use commands::{
-    analyse, bench, compile, completions, diff, disasm, doctor, dump, extract, import, info, jobs,
-    keygen, link, manual, node, pack, patch, record, retarget, run, sign, tag, tune, unpack,
-    verify,
+    analyse, bench, compile, diff, disasm, doctor, dump, extract, generate, import, info, jobs,
+    keygen, link, node, pack, patch, record, retarget, run, sign, tag, tune, unpack, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -84,8 +85,9 @@ enum Command {
     Retarget(retarget::Retarget),
     Link(link::Link),
     Cuda(gpureplay_cuda_command::Cuda),
-    Completions(completions::Completions),
-    Manual(manual::Manual),
+    Generate(generate::Generate),
+    Completions(generate::Completions),
+    Manual(generate::Manual),
 }
 
 /// The command line, with its help in shape.
@@ -169,6 +171,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Retarget(command) => command.execute(),
         Command::Link(command) => command.execute(),
         Command::Cuda(command) => return command.execute(),
+        Command::Generate(command) => command.execute(),
         Command::Completions(command) => command.execute(),
         Command::Manual(command) => command.execute(),
     };

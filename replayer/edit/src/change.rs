@@ -4,9 +4,11 @@
 use gpureplay_format::encode::Draft;
 use gpureplay_format::layout::{ActionEntry, Region};
 use gpureplay_format::{Opcode, Recording as View, SegmentKind};
+use gpureplay_jobs::analysis::map_of;
 use gpureplay_jobs::report::Work;
 use gpureplay_jobs::{Compute, Job, Jobs};
 use gpureplay_library::{Bindings, Manifest, Recording};
+use mali_analysis::{Collector, What};
 use mali_facts::Memory as Readable;
 
 use crate::addition::{self, Addition, Writes};
@@ -273,6 +275,28 @@ impl<'r> Subject<'r> {
             .ok()?;
         let ended = watch.take();
         Some(ended.first()?.report.duration.as_secs_f64())
+    }
+
+    /// Memory lines that warps touch in one run with a change and the first input, once for each access of a warp. Nothing if it fails.
+    pub(crate) fn lines(&self, change: &Change) -> Option<u64> {
+        let (words, addition) = self.parts(change).ok()?;
+        let mut scene = self.scenes.first()?.0.clone();
+        scene.regions.extend(addition.regions.iter().copied());
+        for (address, bytes) in words.iter().chain(&addition.code) {
+            scene.memory.write(*address, bytes);
+        }
+        let what = What {
+            lines: true,
+            ..What::default()
+        };
+        let map = map_of(self.recording.verified().recording());
+        let collector = std::sync::Arc::new(Collector::new(what, map, |_| true));
+        scene
+            .run_observed(collector.clone(), "with the change", None)
+            .ok()?;
+        let jobs = collector.take();
+        let [job] = jobs.as_slice() else { return None };
+        Some(job.lines())
     }
 
     /// The changed job reaches nothing but what the recorded one reached, and tensors.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One job as a recording of its own: what it reads is uploaded, and all that it writes is its output.
+//! One job, or several that follow each other, as a recording: what they read is uploaded, and all that they write is its output.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use gpureplay_on_model::OnModel;
 use crate::error::{EditError, Result};
 use crate::footprint::{Bytes, PAGE};
 use crate::provenance;
-use crate::scene::{Outcome, Scene, Work, job, model};
+use crate::scene::{Memory, Outcome, Scene, Work, job, model};
 
 /// What is in memory that the job must not depend on.
 const SOIL: u8 = 0xaa;
@@ -25,6 +25,8 @@ const SOIL: u8 = 0xaa;
 pub(crate) const WRITTEN: &str = "written";
 /// Most pieces of memory that the job's descriptors may name. A job of a network names some dozens.
 const MOST_NAMED: usize = 1 << 16;
+/// Bytes that are uploaded at least, where memory changes between two jobs.
+const LINE: usize = 64;
 /// Elements of a tensor that are compared with what the job writes.
 const MAX_ELEMENTS: u64 = 1 << 24;
 
@@ -43,21 +45,87 @@ pub struct Extracted {
     pub uploaded: u64,
 }
 
-/// Takes a job out of a recording that is replayed on the model with these values. The result has run once, in memory that is full of
-/// other bytes, and has given every byte that the job gave. `work_limit`: what a run may do, see [`Scene::take`].
+/// A job with the memory that it finds, and what it leaves.
+struct Step {
+    scene: Scene,
+    outcome: Outcome,
+}
+
+/// What several jobs do, one after the other.
+struct Steps {
+    all: Vec<Step>,
+    /// Bytes that any of them writes.
+    written: Bytes,
+    /// Pages that any of them reads or executes.
+    pages: BTreeSet<u64>,
+    /// What is in memory when the last one has ended.
+    left: Memory,
+}
+
+impl Steps {
+    /// Replays a recording up to each of the jobs.
+    fn take(
+        recording: &Recording,
+        jobs: &Jobs,
+        bindings: &Bindings,
+        indices: &[usize],
+        work_limit: Option<u64>,
+    ) -> Result<Self> {
+        let mut steps = Self {
+            all: Vec::new(),
+            written: Bytes::default(),
+            pages: BTreeSet::new(),
+            left: Memory::default(),
+        };
+        for &index in indices {
+            let mut scene = Scene::take(recording, jobs, bindings, index, work_limit)?;
+            // Pages that stay as they are take memory once.
+            for (address, page) in &mut scene.memory.0 {
+                if let Some(known) = steps.left.0.get(address).filter(|it| *it == page) {
+                    *page = known.clone();
+                }
+            }
+            let outcome = scene.run("as it is", None)?;
+            steps.written.union(&outcome.footprint.written);
+            steps.pages.extend(&outcome.footprint.pages);
+            steps.left.0.clone_from(&scene.memory.0);
+            steps.left.0.extend(outcome.memory.0.clone());
+            steps.all.push(Step { scene, outcome });
+        }
+        Ok(steps)
+    }
+
+    fn first(&self) -> Result<&Scene> {
+        let first = self.all.first().map(|step| &step.scene);
+        first.ok_or_else(|| EditError::NoInput("at least one job is extracted".into()))
+    }
+
+    /// Numbers of the jobs: `3`, or `3-7`.
+    fn name(&self) -> String {
+        match self.all.as_slice() {
+            [first, .., last] => format!("{}-{}", first.scene.job, last.scene.job),
+            [only] => only.scene.job.to_string(),
+            [] => String::new(),
+        }
+    }
+}
+
+/// Takes jobs out of a recording that is replayed on the model with these values; they are one run, in ascending order. The result has run
+/// once, in memory that is full of other bytes, and has given every byte that the jobs gave. What the processor, or a job that is left out,
+/// writes between two of them is uploaded between them. `work_limit`: what a run may do, see [`Scene::take`].
 ///
 /// # Errors
-/// The job cannot run alone, writes nothing, or reads something that the model does not tell of.
+/// A job cannot run alone, all write nothing, or one reads something that the model does not tell of.
 pub fn extract(
     recording: &Recording,
     jobs: &Jobs,
     bindings: &Bindings,
-    index: usize,
+    indices: &[usize],
     work_limit: Option<u64>,
 ) -> Result<Extracted> {
-    let scene = Scene::take(recording, jobs, bindings, index, work_limit)?;
-    let outcome = scene.run("as it is", None)?;
-    let written = &outcome.footprint.written;
+    let steps = Steps::take(recording, jobs, bindings, indices, work_limit)?;
+    let scene = steps.first()?;
+    let (index, written) = (scene.job, &steps.written);
     if written.count() == 0 {
         return Err(EditError::WritesNothing { job: index });
     }
@@ -73,12 +141,17 @@ pub fn extract(
         }
     }
     let view = recording.verified().recording();
-    let (bytes, uploaded) = build(&scene, &outcome, view)?;
+    let (bytes, uploaded) = build(&steps, view, &own_tensors(recording, jobs, indices))?;
     let alone = Recording::from_bytes(bytes.clone())?;
     mali_jobs::walk::check_only(alone.verified())?;
-    let expected = reproduce(&scene, &outcome, &alone)?;
+    let expected = reproduce(&steps, &alone)?;
     Ok(Extracted {
-        manifest: manifest(recording, jobs, index, &bytes, &expected)?,
+        manifest: manifest(
+            (recording, jobs),
+            (indices, &steps.name()),
+            &bytes,
+            &expected,
+        )?,
         written: written.count(),
         uploaded,
         bytes,
@@ -86,9 +159,27 @@ pub fn extract(
     })
 }
 
-/// The recording, and how many bytes of memory it uploads.
-fn build(scene: &Scene, outcome: &Outcome, view: &View<'_>) -> Result<(Vec<u8>, u64)> {
-    let footprint = &outcome.footprint;
+/// Whether each tensor may be an output of these jobs: memory is used again, so that the tensor of another layer may lie in what they write.
+fn own_tensors(recording: &Recording, jobs: &Jobs, indices: &[usize]) -> Vec<bool> {
+    let mine: BTreeSet<&str> = indices
+        .iter()
+        .filter_map(|index| jobs.layer(jobs.jobs.get(*index)?))
+        .map(|layer| layer.name.as_str())
+        .collect();
+    let layers = recording.layers();
+    let of = |tensor: u32| {
+        let mut giving = layers
+            .iter()
+            .filter(|layer| layer.outputs.contains(&tensor))
+            .peekable();
+        giving.peek().is_none() || giving.any(|layer| mine.contains(layer.name.as_str()))
+    };
+    (0..recording.tensors().len() as u32).map(of).collect()
+}
+
+/// The recording, and how many bytes of memory it uploads. `own`: whether each tensor may be an output.
+fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)> {
+    let scene = steps.first()?;
     let region_of = |address: u64| {
         let regions = scene.regions.iter();
         regions
@@ -97,12 +188,16 @@ fn build(scene: &Scene, outcome: &Outcome, view: &View<'_>) -> Result<(Vec<u8>, 
     };
     let mut builder = Builder::new(scene.platform.gpu_id);
     // Regions stay whole: descriptors say how long what they point to is.
-    let reached: BTreeSet<u64> = footprint
+    let mut named = Vec::new();
+    for step in &steps.all {
+        named.extend(pointers(&step.scene)?);
+    }
+    let reached: BTreeSet<u64> = steps
         .pages
         .iter()
         .copied()
-        .chain(footprint.written.pages())
-        .chain(pointers(scene)?)
+        .chain(steps.written.pages())
+        .chain(named)
         .filter_map(region_of)
         .map(|region| region.va.get())
         .collect();
@@ -115,7 +210,7 @@ fn build(scene: &Scene, outcome: &Outcome, view: &View<'_>) -> Result<(Vec<u8>, 
     };
     let page = |address: u64| scene.memory.bytes(address, PAGE as usize);
     let of = |wanted: &dyn Fn(RegionKind) -> bool| -> Vec<u64> {
-        let pages = footprint.pages.iter().copied();
+        let pages = steps.pages.iter().copied();
         pages
             .filter(|address| kind(*address).is_some_and(wanted))
             .collect()
@@ -129,27 +224,62 @@ fn build(scene: &Scene, outcome: &Outcome, view: &View<'_>) -> Result<(Vec<u8>, 
         builder.fill(address, PAGE as u32, 0);
         builder.upload(address, &page(address));
     }
-    let name = format!("job{}", scene.job);
+    let name = format!("job{}", steps.name());
     builder.segment(&name, SegmentKind::Run);
     let data = of(&|kind| matches!(kind, RegionKind::Data | RegionKind::Descriptors));
     for &address in &data {
         builder.upload(address, &page(address));
     }
-    builder.rearm(scene.address);
-    let submit = scene.submit;
-    builder.submit_with(submit.slot, submit.config, scene.address, submit.timeout_us);
-    let all = builder.tensor(everything(&footprint.written)?);
+    let mut uploaded = (code.len() + data.len()) as u64 * PAGE;
+    let mut before: Option<&Step> = None;
+    for step in &steps.all {
+        if let Some(before) = before {
+            uploaded += bring_up_to_date(&mut builder, before, step, &steps.pages);
+        }
+        let Scene {
+            address, submit, ..
+        } = step.scene;
+        builder.rearm(address);
+        builder.submit_with(submit.slot, submit.config, address, submit.timeout_us);
+        before = Some(step);
+    }
+    let all = builder.tensor(everything(&steps.written)?);
     builder.bind_output(all);
-    for entry in view.tensors() {
-        let written = is_written(view, entry, &footprint.written);
+    for (entry, own) in view.tensors().iter().zip(own) {
+        let written = *own && is_written(view, entry, &steps.written);
         let name = view.name(entry.name.get());
         if written && name != WRITTEN {
             let tensor = builder.tensor(output(view, entry));
             builder.bind_output(tensor);
         }
     }
-    let uploaded = (code.len() + data.len()) as u64 * PAGE;
     Ok((builder.finish()?, uploaded))
+}
+
+/// Uploads the lines of these pages that are not as the job before left them. Says how many bytes these are.
+fn bring_up_to_date(
+    builder: &mut Builder,
+    before: &Step,
+    step: &Step,
+    pages: &BTreeSet<u64>,
+) -> u64 {
+    let mut uploaded = 0;
+    for &page in pages {
+        let found = step.scene.memory.bytes(page, PAGE as usize);
+        let left = &before.outcome.memory;
+        let left = match left.0.contains_key(&page) {
+            true => left,
+            false => &before.scene.memory,
+        };
+        let left = left.bytes(page, PAGE as usize);
+        for (at, (found, left)) in found.chunks(LINE).zip(left.chunks(LINE)).enumerate() {
+            if found != left {
+                builder.upload(page + (at * LINE) as u64, found);
+                uploaded += LINE as u64;
+            }
+        }
+    }
+    uploaded
 }
 
 /// Addresses that the job's descriptors name, whether its shader uses them or not.
@@ -309,11 +439,8 @@ impl Wrapper for Soiled {
 }
 
 /// Runs the extracted recording in soiled memory, and compares every byte that the job writes. Gives its outputs.
-fn reproduce(
-    scene: &Scene,
-    outcome: &Outcome,
-    alone: &Recording,
-) -> Result<BTreeMap<String, Tensor>> {
+fn reproduce(steps: &Steps, alone: &Recording) -> Result<BTreeMap<String, Tensor>> {
+    let scene = steps.first()?;
     let soiled = Soiled {
         model: model(scene.platform.gpu_id, scene.work.limit, None)?,
         work: scene.work,
@@ -329,7 +456,7 @@ fn reproduce(
         reason: "what it writes was not read".into(),
     })?;
     let mut rest = written.bytes();
-    for (address, length) in outcome.footprint.written.ranges() {
+    for (address, length) in steps.written.ranges() {
         let (these, others) = rest
             .split_at_checked(length as usize)
             .unwrap_or((rest, &[]));
@@ -337,7 +464,7 @@ fn reproduce(
         let mut at = address;
         // Page by page: a range may be as long as all of memory.
         for these in these.chunks(PAGE as usize) {
-            let expected = outcome.memory.bytes(at, these.len());
+            let expected = steps.left.bytes(at, these.len());
             let mut pairs = (at..).zip(these.iter().zip(&expected));
             if let Some((address, (found, expected))) =
                 pairs.find(|(_, (found, expected))| found != expected)
@@ -356,25 +483,47 @@ fn reproduce(
 }
 
 fn manifest(
-    recording: &Recording,
-    jobs: &Jobs,
-    index: usize,
+    (recording, jobs): (&Recording, &Jobs),
+    (indices, numbers): (&[usize], &str),
     bytes: &[u8],
     expected: &BTreeMap<String, Tensor>,
 ) -> Result<Manifest> {
-    let job = job(jobs, index)?;
-    let what = format!("job {index} ({}) extracted", job.title());
+    let mut named = Vec::new();
+    let mut titles = Vec::new();
+    for (submission, &index) in indices.iter().enumerate() {
+        let job = job(jobs, index)?;
+        titles.push(job.title());
+        let known = job.name.as_deref().zip(job.launch);
+        let known = known.zip(job.compute.as_ref());
+        named.extend(known.map(|((kernel, launch), compute)| Named {
+            submission,
+            job: None,
+            launch,
+            kernel: kernel.to_owned(),
+            global: Sizes(compute.global()),
+            local: Some(Sizes(compute.local.map(u64::from))),
+        }));
+    }
+    let (jobs, title) = match titles.as_slice() {
+        [only] => ("job", only.clone()),
+        many => ("jobs", format!("{} of them", many.len())),
+    };
+    let what = format!("{jobs} {numbers} ({title}) extracted");
     let file = |name: &String| format!("expected/{name}.npy").into();
-    let named = job
-        .name
-        .as_deref()
-        .zip(job.launch)
-        .zip(job.compute.as_ref());
+    let list: Vec<String> = indices.iter().map(usize::to_string).collect();
     Ok(Manifest {
         version: VERSION,
-        name: format!("{}-job{index}", recording.name()),
-        description: format!("Job {index} of {}: {}", recording.name(), job.title()),
-        command: format!("gpureplay extract {} --job {index}", recording.name()),
+        name: format!("{}-job{numbers}", recording.name()),
+        description: format!(
+            "{} {numbers} of {}: {title}",
+            if indices.len() == 1 { "Job" } else { "Jobs" },
+            recording.name()
+        ),
+        command: format!(
+            "gpureplay extract {} --jobs {}",
+            recording.name(),
+            list.join(",")
+        ),
         provenance: provenance::edited(recording, &what, bytes),
         outputs: expected
             .keys()
@@ -394,17 +543,7 @@ fn manifest(
                 .collect(),
             reference: format!("{} on the model", recording.name()),
         }],
-        jobs: named
-            .map(|((kernel, launch), compute)| Named {
-                submission: 0,
-                job: None,
-                launch,
-                kernel: kernel.to_owned(),
-                global: Sizes(compute.global()),
-                local: Some(Sizes(compute.local.map(u64::from))),
-            })
-            .into_iter()
-            .collect(),
+        jobs: named,
         ..Manifest::default()
     })
 }

@@ -191,7 +191,7 @@ impl Taken {
                 "job {index} ({}) of {} with SHA-256 {}",
                 job.title(),
                 theirs.name(),
-                sha256(&theirs.files().bytes)
+                sha256(&theirs.recorded().files().bytes)
             ),
             compute: compute.clone(),
             code,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many candidates for one job: each is tried, and the best of those that compute the same is named.
 
+use std::fmt;
+use std::str::FromStr;
+
 use gpureplay_host::statistics::Spread;
 use gpureplay_jobs::report::Work;
 use serde::Serialize;
@@ -60,6 +63,51 @@ pub struct Row {
     pub model_seconds: Option<Spread>,
 }
 
+/// What candidates are ranked by; less is better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// What the model counts; see [`cost`].
+    #[default]
+    Work,
+    /// Memory lines of 64 bytes that warps touch, once for each access.
+    Lines,
+    /// Median time of the runs on the model, in nanoseconds. It says nothing about a GPU.
+    Time,
+}
+
+impl By {
+    /// The names, as `--by` takes them.
+    pub const NAMES: [&'static str; 3] = ["work", "lines", "time"];
+
+    /// How a report calls it.
+    fn text(self) -> &'static str {
+        match self {
+            Self::Work => "modelled work",
+            Self::Lines => "memory lines",
+            Self::Time => "time on the model",
+        }
+    }
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl FromStr for By {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "work" => Ok(Self::Work),
+            "lines" => Ok(Self::Lines),
+            "time" => Ok(Self::Time),
+            _ => Err(format!("expected one of {}", Self::NAMES.join(", "))),
+        }
+    }
+}
+
 /// All candidates, the recorded job first.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
@@ -68,7 +116,7 @@ pub struct Tuning {
     pub rows: Vec<Row>,
     /// Number of the best row, if one does clearly less than the recorded job.
     pub best: Option<usize>,
-    /// What ranks rows: modelled work.
+    /// What ranks rows, in words.
     pub by: &'static str,
 }
 
@@ -82,11 +130,11 @@ pub fn cost(work: &Work) -> u64 {
 /// Differences below this share of the recorded job's cost are none.
 const CLEARLY: f64 = 0.01;
 
-/// Tries every candidate `runs` times, in turns with the recorded job.
+/// Tries every candidate, times it `runs` times in turns with the recorded job, and ranks those that compute the same.
 ///
 /// # Errors
 /// The recorded job itself does not run.
-pub fn tune(subject: &Subject<'_>, candidates: &[Candidate], runs: u32) -> Result<Tuning> {
+pub fn tune(subject: &Subject<'_>, candidates: &[Candidate], runs: u32, by: By) -> Result<Tuning> {
     let recorded = Change {
         launch: Launch::of(subject.compute()),
         kernel: Kernel::Recorded,
@@ -106,6 +154,18 @@ pub fn tune(subject: &Subject<'_>, candidates: &[Candidate], runs: u32) -> Resul
     }];
     rows.extend(candidates.iter().map(|candidate| row(subject, candidate)));
     time(subject, &recorded, candidates, &mut rows, runs);
+    let changes =
+        std::iter::once(Some(&recorded)).chain(candidates.iter().map(|it| it.change.as_ref().ok()));
+    for (row, change) in rows.iter_mut().zip(changes) {
+        let counts = matches!(row.standing, Standing::Recorded | Standing::Equal);
+        match (by, change.filter(|_| counts)) {
+            (By::Work, _) => {}
+            (By::Lines, change) => row.cost = change.and_then(|change| subject.lines(change)),
+            (By::Time, _) => {
+                row.cost = row.model_seconds.map(|time| (time.median * 1e9) as u64);
+            }
+        }
+    }
     let mut order: Vec<usize> = (0..rows.len())
         .filter(|at| {
             let row = rows.get(*at);
@@ -127,13 +187,22 @@ pub fn tune(subject: &Subject<'_>, candidates: &[Candidate], runs: u32) -> Resul
         let (Some(new), Some(old)) = (new, old) else {
             return false;
         };
-        (new as f64) < old as f64 * (1.0 - CLEARLY)
+        (new as f64) < old as f64 * (1.0 - CLEARLY) && (by != By::Time || apart(&rows, *at))
     });
     Ok(Tuning {
         rows,
         best,
-        by: "modelled work",
+        by: by.text(),
     })
+}
+
+/// Whether times of a row differ from those of the recorded job by more than both vary.
+fn apart(rows: &[Row], at: usize) -> bool {
+    let spread = |at: usize| rows.get(at).and_then(|row| row.model_seconds);
+    let (Some(new), Some(old)) = (spread(at), spread(0)) else {
+        return false;
+    };
+    new.median + new.deviation < old.median - old.deviation
 }
 
 fn row(subject: &Subject<'_>, candidate: &Candidate) -> Row {

@@ -182,7 +182,7 @@ impl Report {
         Self {
             schema: SCHEMA,
             recording: recording.name(),
-            recording_sha256: sha256(&recording.files().bytes),
+            recording_sha256: sha256(&recording.recorded().files().bytes),
             gpu: jobs.gpu.to_string(),
             selection,
             measurement: measured.map(|measured| measured.measurement.clone()),

@@ -15,7 +15,7 @@ import os
 import pathlib
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Mapping, Optional, Union
+from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -30,7 +30,17 @@ def _library_path() -> str:
     return str(beside) if beside.exists() else _SONAME
 
 
-_library = ctypes.CDLL(_library_path())
+def _load() -> ctypes.CDLL:
+    path = _library_path()
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        raise OSError(
+            f"{error}; GPUREPLAY_LIBRARY=/path/to/libgpureplay.so names the library, which `cargo build --release -p gpureplay-c` makes"
+        ) from error
+
+
+_library = _load()
 _library.gpureplay_last_error.restype = ctypes.c_char_p
 _library.gpureplay_version.restype = ctypes.c_char_p
 _library.gpureplay_tensor_count.restype = ctypes.c_size_t
@@ -101,6 +111,21 @@ class Tensor:
     shape: tuple[int, ...]
 
 
+#: What a tensor takes: an array, numbers in lists, or the path of a file.
+Value = Union[np.ndarray, Sequence[Any], float, Path]
+
+
+def _array(tensor: Tensor, value: Any) -> np.ndarray:
+    """Numbers as an array of a tensor's type."""
+    expected = f"expected an array, lists of numbers or a path for {tensor.name}"
+    if not isinstance(value, (list, tuple, int, float, bool, np.generic)):
+        raise TypeError(f"{expected}, got {type(value).__name__}")
+    try:
+        return np.asarray(value, tensor.dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"{expected}: {error}") from None
+
+
 def version() -> str:
     """Version of the library."""
     text: bytes = _library.gpureplay_version()
@@ -144,12 +169,14 @@ class Session:
             raise ValueError("the session is closed")
         return self._session
 
-    def bind(self, name: str, value: Union[np.ndarray, Path]) -> None:
-        """Gives a tensor a value for all runs that follow: an array of its type and shape, or the path of a file."""
+    def bind(self, name: str, value: Value) -> None:
+        """Gives a tensor a value for all runs that follow: an array of its type and shape, lists of numbers, or the path of a file."""
         tensor = self._tensor(name)
-        if not isinstance(value, np.ndarray):
+        if isinstance(value, (str, builtins.bytes, os.PathLike)):
             _call("bind_file", self._open(), name.encode(), os.fsencode(value))
             return
+        if not isinstance(value, np.ndarray):
+            value = _array(tensor, value)
         if value.dtype != tensor.dtype:
             raise TypeError(f"expected {tensor.dtype} for {name}, got {value.dtype}; x.astype({tensor.dtype.name!r}) converts it")
         if value.shape != tensor.shape:
@@ -181,7 +208,7 @@ class Session:
 
     def run(
         self,
-        inputs: Optional[Mapping[str, Union[np.ndarray, Path]]] = None,
+        inputs: Optional[Mapping[str, Value]] = None,
         layers: Optional[tuple[Union[str, int], Union[str, int]]] = None,
     ) -> dict[str, np.ndarray]:
         """Binds inputs, runs all layers or those from the first up to and with the last, and gives the outputs that were computed."""

@@ -8,6 +8,8 @@ Run it at the top of the tree, or let GPUREPLAY_DIGITS name the recording of the
 import base64
 import hashlib
 import os
+import subprocess
+import sys
 import threading
 from importlib import metadata
 from pathlib import Path
@@ -134,6 +136,26 @@ def test_another_type_is_refused(net):
 def test_another_shape_is_refused(net):
     with pytest.raises(ValueError, match=r"expected shape \(8, 8\) for input, got \(64,\)"):
         net.run({"input": image(3).reshape(64)})
+
+
+def test_lists_are_taken(net):
+    assert net.run({"input": image(3).tolist()})["probabilities"].tobytes() == expected(3).tobytes()
+
+
+def test_what_is_no_array_is_named(net):
+    with pytest.raises(TypeError, match="lists of numbers or a path for input, got NoneType"):
+        net.run({"input": None})
+    with pytest.raises(TypeError, match="for input: "):
+        net.run({"input": [[1.0], [2.0, 3.0]]})
+    with pytest.raises(ValueError, match=r"expected shape \(8, 8\) for input, got \(2,\)"):
+        net.run({"input": [1.0, 2.0]})
+
+
+def test_a_missing_library_names_the_variable():
+    environment = {**os.environ, "GPUREPLAY_LIBRARY": "/nowhere/libgpureplay.so"}
+    command = [sys.executable, "-c", "import gpureplay"]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True).stderr
+    assert "OSError" in said and "GPUREPLAY_LIBRARY=" in said
 
 
 def test_an_unknown_tensor_is_named(net):

@@ -20,7 +20,7 @@ use crate::common::analysis_text;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::JobOptions;
 use crate::common::model_options::ModelOptions;
-use crate::common::page_options::PageOptions;
+use crate::common::page_options::{Format, PageOptions};
 use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
@@ -29,10 +29,10 @@ const EXAMPLES: &str = "\
 Examples:
   gpureplay analyse recordings/lenet-g52 --what lines
       which jobs use how much of the memory lines that they touch
-  gpureplay analyse recordings/lenet-g52 --what races,uninit,out-of-tensor
-      three verdicts; exit code 1 if something was found or not everything could be looked at
+  gpureplay analyse recordings/lenet-g52 --what races,uninit --deny all
+      verdicts; exit code 1 if something was found or not everything could be looked at
   gpureplay analyse recordings/lenet-g52 --jobs layer:conv2 --what heat --json > heat.json
-  gpureplay analyse recordings/lenet-g52 --html lenet.html
+  gpureplay analyse recordings/lenet-g52 -o lenet.html
       one page: time bars, heat maps, findings, shaders with what was found
   gpureplay analyse recordings/lenet-g52 --json > all.json
   gpureplay disasm recordings/lenet-g52 --annotate all.json
@@ -52,6 +52,9 @@ pub(crate) struct Analyse {
     /// Analyses, with commas between: counts, divergence, heat, lines, races, uninit, out-of-tensor; or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     what: What,
+    /// Exit code 1 unless these analyses found nothing in all jobs: races, uninit, out-of-tensor, with commas between; or all
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = ["races", "uninit", "out-of-tensor", "all"])]
+    deny: Vec<String>,
     /// File for an input; the manifest's first case without any
     #[arg(short, long = "input", value_name = "[NAME=]FILE")]
     inputs: Vec<TensorFile>,
@@ -68,8 +71,10 @@ pub(crate) struct Analyse {
 
 impl Analyse {
     pub(crate) fn execute(&self) -> Result {
+        self.denied_is_looked_for()?;
         let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
-        let destinations = self.page.claim(&recording)?;
+        let formats = [Format::Html, Format::Json];
+        let (format, destinations) = self.page.claim(&recording, &formats)?;
         let (table, selected) = self.jobs.select(&recording)?;
         let report = analyse(
             &recording,
@@ -79,22 +84,42 @@ impl Analyse {
             self.model.into(),
             |session| bind_or_take_case(&self.inputs, session),
         )?;
-        if self.page.wanted() {
+        if format == Some(Format::Html) {
             let measured = self.measure(&recording, &table)?;
             let selection = self.jobs.text();
             let jobs = Jobs::new(&recording, &table, &selected, selection, Some(&measured));
             let page = &self.page;
             page.write(&destinations, &jobs, &table, Some(&report))?;
+        } else if format == Some(Format::Json) {
+            let file = json(&report)?;
+            self.page.write_text(&destinations, file.as_bytes())?;
         } else {
             self.print(&report)?;
         }
-        let clean = |verdict: &NamedVerdict| verdict.verdict == Verdict::Clean;
+        let denied = |what: &str| self.deny.iter().any(|it| it == what || it == "all");
+        let clean =
+            |verdict: &NamedVerdict| verdict.verdict == Verdict::Clean || !denied(&verdict.what);
         match (&report.ended_early, report.verdicts.iter().all(clean)) {
             (Some(why), _) => Err(Failure::Device(format!(
                 "the run ended early, so that the analysis is not complete: {why}"
             ))),
             (None, true) => Ok(Outcome::Done),
             (None, false) => Ok(Outcome::Mismatch),
+        }
+    }
+
+    /// What is denied must be looked for.
+    fn denied_is_looked_for(&self) -> Result<()> {
+        let looked_for = self.what.names();
+        let missing = self
+            .deny
+            .iter()
+            .find(|it| *it != "all" && !looked_for.contains(&it.as_str()));
+        match missing {
+            Some(missing) => Err(Failure::Usage(format!(
+                "--deny {missing} needs {missing} in --what"
+            ))),
+            None => Ok(()),
         }
     }
 
@@ -115,12 +140,16 @@ impl Analyse {
     fn print(&self, report: &Report) -> Result<()> {
         let mut out = terminal::buffered_stdout();
         if self.json {
-            let text = serde_json::to_string(report)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            out.write_all((text + "\n").as_bytes())?;
+            out.write_all(json(report)?.as_bytes())?;
         } else {
             analysis_text::print(&mut out, report)?;
         }
         Ok(out.flush()?)
     }
+}
+
+/// One line of JSON.
+fn json(report: &Report) -> Result<String> {
+    let text = serde_json::to_string(report).map_err(|error| Failure::Output(error.to_string()))?;
+    Ok(text + "\n")
 }

@@ -22,9 +22,9 @@ use crate::{Result, text};
 
 const EXAMPLES: &str = "\
 Examples:
-  gpureplay compile raw.trace --input a=a.npy --input b=b.npy --output out=out.npy -o recordings/gemm
-  gpureplay compile raw.trace --input x=x.npy --output y=y.npy --weights weights/ --external-weights -o recordings/net
-  gpureplay compile raw.trace --input a=a.npy --output out=out.npy -o recordings/gemm \\
+  gpureplay compile raw.trace --reads a=a.npy --reads b=b.npy --writes out=out.npy -o recordings/gemm
+  gpureplay compile raw.trace --reads x=x.npy --writes y=y.npy --weights weights/ --external-weights -o recordings/net
+  gpureplay compile raw.trace --reads a=a.npy --writes out=out.npy -o recordings/gemm \\
       --second raw2.trace --second-input a=a2.npy --second-output out=out2.npy
 
 A trace with notes of OpenCL calls (`gpureplay record` makes them) needs no files: what the app wrote and read are its tensors.
@@ -33,7 +33,7 @@ Of an app that goes on from step to step (training, a recurrent network) two ste
   gpureplay compile steps.trace --second steps2.trace -o recordings/train --name move.weight=fc.weight
 
 The files are those that the app read and wrote while it was recorded. Their elements are found in GPU memory by their
-bit patterns, so they should differ from each other: `gpureplay tag` makes such files.";
+bit patterns, so they should differ from each other: `gpureplay record --make-input` makes such files.";
 
 /// Turn a raw trace into a recording
 #[derive(Args)]
@@ -43,9 +43,6 @@ pub(crate) struct Compile {
     trace: PathBuf,
     #[command(flatten)]
     choices: Choices,
-    /// Directory of the recording; its last part is the recording's name
-    #[arg(short, long, value_name = "DIR", required_unless_present = "suggest")]
-    output_directory: Option<PathBuf>,
     /// Print names, types and shapes of the tensors, to be changed and given to --tensors; write no recording
     #[arg(long)]
     suggest: bool,
@@ -68,6 +65,12 @@ pub(crate) struct Compile {
 
 impl Compile {
     pub(crate) fn execute(&self) -> Result {
+        let directory = self.choices.directory()?;
+        if directory.is_none() && !self.suggest {
+            return Err(Failure::Usage(
+                "say where the recording goes: --output DIR".into(),
+            ));
+        }
         let files = self.choices.read_files()?;
         let capture = read_trace(&self.trace)?;
         let second = self.second.as_deref().map(read_trace).transpose()?;
@@ -88,7 +91,7 @@ impl Compile {
             let files = self.second_files(&product)?;
             product.checked = Some(compare((&capture, second, path), &product, &files)?);
         }
-        if let Some(directory) = &self.output_directory {
+        if let Some(directory) = directory {
             product.write(directory, &self.choices, &self.trace)?;
             product.report(directory, self.json)?;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay dump`: every detail of a recording, or of a raw trace.
+//! `gpureplay info --actions`: every detail of a recording, or of a raw trace.
 
 use std::io::{Read, Write};
 use std::ops::Range;
@@ -24,25 +24,25 @@ use gpureplay_library::{Files, Recording, Trust, shown};
 
 const EXAMPLES: &str = "\
 Examples:
-  gpureplay dump recordings/acl-gemm-g52
-  gpureplay dump recordings/lenet-g52 --jobs layer:conv2      what these jobs need: actions before their chains, and their descriptors
-  gpureplay dump raw.trace --all      a recorder's log, with register names";
+  gpureplay info recordings/acl-gemm-g52 --actions
+  gpureplay info recordings/lenet-g52 --actions --jobs layer:conv2
+  gpureplay info raw.trace --actions --bytes";
 
-/// Print regions, tensors, actions, or a raw trace
+/// Print regions, tensors, actions, or a raw trace: an old name of `info --actions`
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, hide = true)]
 pub(crate) struct Dump {
     /// Directory with a recording.gpr, such a file, a pack, or a raw trace
-    file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Also print the bytes of uploads and pages
     #[arg(long)]
-    all: bool,
+    pub(crate) all: bool,
     /// Only the actions that lead to these jobs, and their descriptors: 3, 3..7, 18.., /regular expression/, kernel:NAME, hash:98aa, layer:conv2,
     /// or a list of these with commas
     #[arg(long, value_name = "SELECTOR", conflicts_with = "unverified")]
-    jobs: Option<Selector>,
+    pub(crate) jobs: Option<Selector>,
     #[command(flatten)]
-    unverified: Unverified,
+    pub(crate) unverified: Unverified,
 }
 
 impl Dump {
@@ -264,6 +264,17 @@ fn starts_with_magic(path: &Path) -> Result<bool> {
         .read_to_end(&mut start)
         .map_err(wrong)?;
     Ok(start == MAGIC || gpureplay_sign::Pack::is_pack(&start))
+}
+
+/// Whether a file is a raw trace.
+pub(crate) fn is_trace(path: &Path) -> Result<bool> {
+    if starts_with_magic(path)? {
+        return Ok(false);
+    }
+    let wrong = |error| Failure::Recording(format!("{}: {error}", shown(path)));
+    let file = std::fs::File::open(path).map_err(wrong)?;
+    let mut reader = Reader::new(std::io::BufReader::new(file));
+    Ok(matches!(reader.next_record(), Ok(Some(_))))
 }
 
 fn dump_recording(out: &mut impl Write, listing: &mut Listing<'_>, all: bool) -> Result<()> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay extract`: a job as a recording of its own, or the value of a tensor as a file.
+//! `gpureplay extract`: jobs as a recording of their own, or the value of a tensor as a file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::str::FromStr;
 use clap::Args;
 use gpureplay_edit::extract;
 use gpureplay_jobs::{Jobs, Selector};
-use gpureplay_library::{Bindings, Options, Recording, Session, TensorKind, shown};
+use gpureplay_library::{Bindings, Options, Recording, Session, TensorKind, selection, shown};
 
 use crate::common::destinations::{Destinations, Force};
 use crate::common::edited::{self, Edited};
@@ -22,17 +22,19 @@ use crate::{Result, text};
 
 const EXAMPLES: &str = "\
 Examples:
-  gpureplay extract recordings/lenet-g52 --job 9 -o conv1
+  gpureplay extract recordings/lenet-g52 --jobs 9 -o conv1
       job 9 alone; `gpureplay run conv1` runs it and compares all that it writes
-  gpureplay extract recordings/lenet-g52 --job kernel:reshape_layer --dispatches all -o reshape
+  gpureplay extract recordings/lenet-g52 --layers conv1..pool1 -o start
+      layers, or jobs such as --jobs 7..10, as one recording
+  gpureplay extract recordings/lenet-g52 --jobs kernel:reshape_layer --dispatches all -o reshape
       each of its dispatches, in reshape/job15 and reshape/job18
-  gpureplay extract recordings/lenet-g52 --job hash:b84c --dispatches random:7 -o one
+  gpureplay extract recordings/lenet-g52 --jobs hash:b84c --dispatches random:7 -o one
   gpureplay extract recordings/digits-g52 --tensor conv1.weight -o w.npy
       the value of a weight; of an intermediate, what the first case gives";
 
-/// Save one job or one tensor
+/// Save jobs, layers or one tensor
 ///
-/// The recording is run on the model up to the job. What the job reads is uploaded by the new recording, and all that it writes is its
+/// The recording is run on the model up to the jobs. What they read is uploaded by the new recording, and all that they write is its
 /// output, with the values that it had as expected values. Before it is written, it runs in memory that is full of other bytes, and must
 /// give every byte.
 #[derive(Args)]
@@ -40,22 +42,23 @@ Examples:
 pub(crate) struct Extract {
     /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
-    /// The job, or several of which --dispatches chooses: 3, 3..7, /regular expression/, kernel:NAME, hash:98aa, layer:NAME
+    /// Jobs as one recording: 3, 3..7, /regular expression/, kernel:NAME, hash:98aa, layer:NAME, or a list of these with commas
     #[arg(
         long,
         value_name = "SELECTOR",
-        required_unless_present = "tensor",
-        conflicts_with = "tensor"
+        required_unless_present_any = ["tensor", "job", "layers"],
+        conflicts_with_all = ["tensor", "job", "layers"]
     )]
+    jobs: Option<Selector>,
+    /// Layers as one recording, by name or number; both ends are included
+    #[arg(long, value_name = "FIRST..LAST", conflicts_with_all = ["tensor", "job"])]
+    layers: Option<String>,
+    /// One of the jobs that this means, which --dispatches chooses
+    #[arg(long, value_name = "SELECTOR", conflicts_with = "tensor", hide = true)]
     job: Option<Selector>,
-    /// Which of the jobs: first, all, or random:SEED
-    #[arg(
-        long,
-        value_name = "WHICH",
-        default_value = "first",
-        conflicts_with = "tensor"
-    )]
-    dispatches: Dispatches,
+    /// Which of the jobs, each as a recording of its own: first, all, or random:SEED
+    #[arg(long, value_name = "WHICH", conflicts_with_all = ["tensor", "layers"])]
+    dispatches: Option<Dispatches>,
     /// The tensor
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
@@ -121,50 +124,76 @@ impl Extract {
         for input in &self.inputs {
             destinations.reads(&input.path);
         }
-        match (&self.job, &self.tensor) {
-            (Some(selector), _) => self.jobs(&recording, selector, destinations),
-            (None, Some(name)) => self.tensor(&recording, name, destinations),
-            (None, None) => Err(Failure::Usage("say which --job or which --tensor".into())),
+        if let Some(name) = &self.tensor {
+            return self.tensor(&recording, name, destinations);
         }
+        let jobs = table(&recording)?;
+        let chosen = match (self.jobs.as_ref().or(self.job.as_ref()), &self.layers) {
+            (Some(selector), _) => selector.select(&jobs)?,
+            (None, Some(layers)) => jobs_of_layers(&recording, &jobs, layers)?,
+            (None, None) => {
+                return Err(Failure::Usage(
+                    "say which --jobs, --layers or --tensor".into(),
+                ));
+            }
+        };
+        // By its old name it was one job.
+        let dispatches = self
+            .dispatches
+            .or(self.job.is_some().then_some(Dispatches::First));
+        self.jobs(&recording, &jobs, (chosen, dispatches), &destinations)
     }
 
     fn jobs(
         &self,
         recording: &Recording,
-        selector: &Selector,
-        destinations: Destinations,
+        jobs: &Jobs,
+        (chosen, dispatches): (Vec<usize>, Option<Dispatches>),
+        destinations: &Destinations,
     ) -> Result {
-        let jobs = table(recording)?;
-        let chosen = self.dispatches.of(&selector.select(&jobs)?);
         let bindings = edited::bindings(recording, &self.inputs)?;
-        let several = self.dispatches == Dispatches::All && chosen.len() > 1;
+        let from = (recording, jobs, &bindings);
+        let Some(dispatches) = dispatches else {
+            self.one(from, &chosen, &self.output, destinations)?;
+            return Ok(Outcome::Done);
+        };
+        let chosen = dispatches.of(&chosen);
+        let several = dispatches == Dispatches::All && chosen.len() > 1;
         for index in chosen {
             let folder = match several {
                 true => self.output.join(format!("job{index}")),
                 false => self.output.clone(),
             };
-            self.one(recording, &jobs, &bindings, index, &folder, &destinations)?;
+            self.one(from, &[index], &folder, destinations)?;
         }
         Ok(Outcome::Done)
     }
 
     fn one(
         &self,
-        recording: &Recording,
-        jobs: &Jobs,
-        bindings: &Bindings,
-        index: usize,
+        (recording, jobs, bindings): (&Recording, &Jobs, &Bindings),
+        indices: &[usize],
         folder: &Path,
         destinations: &Destinations,
     ) -> Result<()> {
         let new = Edited::claim(folder, self.force, destinations)?;
-        let extracted = extract(recording, jobs, bindings, index, self.work.limit_work)?;
-        let title = jobs.jobs.get(index).map(gpureplay_jobs::Job::title);
+        let extracted = extract(recording, jobs, bindings, indices, self.work.limit_work)?;
+        let (what, does) = match indices {
+            [only] => {
+                let title = jobs.jobs.get(*only).map(gpureplay_jobs::Job::title);
+                let what = format!("job {only}, {}", title.unwrap_or_default());
+                (what, ["reads", "writes", "gives"])
+            }
+            many => (
+                text::count(many.len() as u64, "job"),
+                ["read", "write", "give"],
+            ),
+        };
+        let [reads, writes, gives] = does;
         writeln!(
             terminal::report(destinations.takes_standard_output()),
-            "{}: job {index}, {}: reads from {} of memory, writes {}, and gives every byte with all other memory full of 0xaa",
+            "{}: {what}: {reads} from {} of memory, {writes} {}, and {gives} every byte with all other memory full of 0xaa",
             shown(folder),
-            title.unwrap_or_default(),
             text::bytes(extracted.uploaded),
             text::bytes(extracted.written),
         )?;
@@ -201,6 +230,19 @@ impl Extract {
         session.close()?;
         Ok(Outcome::Done)
     }
+}
+
+/// The jobs of a range of layers.
+fn jobs_of_layers(recording: &Recording, jobs: &Jobs, range: &str) -> Result<Vec<usize>> {
+    let layers = recording.layers();
+    let range = selection::range(layers, range)?;
+    let layers = layers.get(range).unwrap_or_default();
+    let named = |job: &&gpureplay_jobs::Job| {
+        let layer = jobs.layer(job);
+        layer.is_some_and(|layer| layers.iter().any(|it| it.name == layer.name))
+    };
+    let chosen = jobs.jobs.iter().filter(named);
+    Ok(chosen.map(|job| job.index).collect())
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub(crate) struct Import {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// TOML file with names of tensors and layers, instead of the one that comes with the program
-    #[arg(short, long, value_name = "FILE.toml")]
+    #[arg(long, short_alias = 'd', value_name = "FILE.toml")]
     description: Option<PathBuf>,
     /// Use no description: all jobs in one segment, tensors without names
     #[arg(long, conflicts_with = "description")]
@@ -63,7 +63,7 @@ pub(crate) struct Import {
     #[arg(long, conflicts_with_all = ["check", "json"])]
     suggest: bool,
     /// Directory with NAME.npy for weights that the recording is to contain
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(long, short_alias = 'w', value_name = "DIR")]
     weights: Option<PathBuf>,
     /// Leave out job chains whose descriptors are not in the files
     #[arg(long)]

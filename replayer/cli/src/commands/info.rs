@@ -8,29 +8,50 @@ use std::path::PathBuf;
 use clap::Args;
 use gpureplay_format::layout::{FLAG_COHERENT, TENSOR_EXTERNAL};
 use gpureplay_format::{Action, SegmentKind};
+use gpureplay_jobs::Selector;
 use mali_facts::registers::GpuId;
 use serde::Serialize;
 
-use crate::common::failure::Outcome;
+use crate::commands::dump::{Dump, is_trace};
+use crate::common::failure::{Failure, Outcome};
 use crate::common::listing::{Listing, Unverified};
 use crate::common::terminal;
 use crate::{Result, text};
-use gpureplay_library::{Files, Trust, escaped};
+use gpureplay_library::{Files, Trust, escaped, shown};
 
 const EXAMPLES: &str = "\
 Examples:
   gpureplay info recordings/acl-gemm-g52
-  gpureplay info recordings/acl-gemm-g52 --json";
+  gpureplay info recordings/acl-gemm-g52 --json
+  gpureplay info recordings/lenet-g52 --actions --jobs layer:conv2
+      what these jobs need: actions before their chains, and their descriptors
+  gpureplay info raw.trace --actions --bytes
+      a recorder's log, with register names";
 
 /// Show tensors, layers, memory, origin
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Info {
-    /// Directory with a recording.gpr, such a file, or a pack
+    /// Directory with a recording.gpr, such a file, a pack, or with --actions a raw trace
     recording: PathBuf,
     /// Print as JSON
     #[arg(long)]
     json: bool,
+    /// List regions, tensors and actions; of a raw trace its records
+    #[arg(long, conflicts_with = "json")]
+    actions: bool,
+    /// With --actions: also print the bytes of uploads and pages
+    #[arg(long, requires = "actions")]
+    bytes: bool,
+    /// With --actions: only those that lead to these jobs, and their descriptors: 3, 3..7, 18.., /regular expression/, kernel:NAME, hash:98aa,
+    /// layer:conv2, or a list of these with commas
+    #[arg(
+        long,
+        value_name = "SELECTOR",
+        requires = "actions",
+        conflicts_with = "unverified"
+    )]
+    jobs: Option<Selector>,
     #[command(flatten)]
     unverified: Unverified,
 }
@@ -98,6 +119,21 @@ struct SegmentSummary<'a> {
 
 impl Info {
     pub(crate) fn execute(&self) -> Result {
+        if self.actions {
+            let dump = Dump {
+                file: self.recording.clone(),
+                all: self.bytes,
+                jobs: self.jobs.clone(),
+                unverified: self.unverified,
+            };
+            return dump.execute();
+        }
+        if self.recording.is_file() && is_trace(&self.recording)? {
+            return Err(Failure::Input(format!(
+                "{}: is a raw trace; `info --actions` lists its records, `compile` makes a recording of it",
+                shown(&self.recording)
+            )));
+        }
         let files = Files::look(&self.recording, &Trust::default())?;
         let mut listing = self.unverified.list(&files)?;
         let summary = summarise(&files, &mut listing);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay jobs`: the jobs of a recording, what each did and how long it took.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use gpureplay_jobs::analysis::What;
+use gpureplay_jobs::analysis::analyse::analyse;
 use gpureplay_jobs::measure::{Watch, measure};
 use gpureplay_jobs::{Jobs as Table, Measured, Report};
 use gpureplay_library::device::{Choice, Device};
@@ -15,9 +18,10 @@ use crate::Result;
 use crate::common::arguments::{positive_number, whole_number};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::JobOptions;
-use crate::common::job_tables::{self, Sort};
+use crate::common::job_order::{self, Sort, Sum};
+use crate::common::job_tables;
 use crate::common::model_options::ModelOptions;
-use crate::common::page_options::PageOptions;
+use crate::common::page_options::{Format, PageOptions};
 use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
@@ -33,9 +37,7 @@ Examples:
   gpureplay jobs recordings/lenet-g52 --jobs layer:conv2
   gpureplay jobs recordings/lenet-g52 --jobs hash:b84c,0..3 --json
       jobs are chosen by number, /regular expression/, kernel:NAME, hash:98aa or layer:NAME
-  gpureplay jobs recordings/lenet-g52 --runs 20 --csv > jobs.csv
-  gpureplay jobs recordings/lenet-g52 --html lenet.html
-      one page with time bars, roofline and shaders; `gpureplay analyse --html` adds heat maps and findings
+  gpureplay jobs recordings/lenet-g52 --runs 20 -o jobs.csv
   gpureplay jobs recordings/lenet-g52 --static
       what the file says; nothing runs
 docs/kernels.md explains the columns, docs/reference/schemas/jobs.json describes the JSON.";
@@ -54,7 +56,7 @@ pub(crate) struct Jobs {
     /// One row for each shader instead of each job
     #[arg(long)]
     by_kernel: bool,
-    /// Largest first: by instructions, bytes read, bytes written, or time
+    /// Largest first: by instructions, memory lines that warps touch, bytes read, bytes written, or time
     #[arg(long, value_name = "BY", conflicts_with_all = ["html", "still"])]
     sort: Option<Sort>,
     /// Only the first N rows
@@ -79,7 +81,7 @@ pub(crate) struct Jobs {
     #[arg(long, conflicts_with_all = ["csv", "html"])]
     json: bool,
     /// Print as comma-separated values
-    #[arg(long, conflicts_with = "html")]
+    #[arg(long, conflicts_with_all = ["html", "output"])]
     csv: bool,
     #[command(flatten)]
     page: PageOptions,
@@ -92,17 +94,27 @@ pub(crate) struct Jobs {
 impl Jobs {
     pub(crate) fn execute(&self) -> Result {
         let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
-        let destinations = self.page.claim(&recording)?;
+        let formats = [Format::Csv, Format::Json];
+        let (format, destinations) = self.page.claim(&recording, &formats)?;
         let (table, mut report) = self.report(&recording)?;
-        if self.page.wanted() {
+        if format == Some(Format::Html) {
             self.page.write(&destinations, &report, &table, None)?;
             return Ok(Outcome::Done);
         }
-        let sum = job_tables::sum(&report);
+        let sum = Sum::of(&report, self.lines(&recording, &table, &report)?);
         let top = self
             .top
             .map(|top| usize::try_from(top).unwrap_or(usize::MAX));
-        job_tables::arrange(&mut report, self.sort, top);
+        job_order::arrange(&mut report, self.sort, top, &sum);
+        if let Some(format) = format {
+            let mut file = Vec::new();
+            match format {
+                Format::Csv => job_tables::comma_separated(&mut file, &report, self.by_kernel)?,
+                _ => job_tables::json(&mut file, &report)?,
+            }
+            self.page.write_text(&destinations, &file)?;
+            return Ok(Outcome::Done);
+        }
         let mut out = terminal::buffered_stdout();
         match (self.json, self.csv) {
             (true, _) => job_tables::json(&mut out, &report)?,
@@ -126,6 +138,38 @@ impl Jobs {
             measured.as_ref(),
         );
         Ok((table, report))
+    }
+
+    /// Memory lines of each job, if they are wanted: in a run of its own, which takes no times.
+    fn lines(
+        &self,
+        recording: &Recording,
+        table: &Table,
+        report: &Report,
+    ) -> Result<Option<HashMap<usize, u64>>> {
+        if self.sort != Some(Sort::Lines) {
+            return Ok(None);
+        }
+        let what = What {
+            lines: true,
+            ..What::default()
+        };
+        let jobs: Vec<usize> = report.jobs.iter().map(|job| job.index).collect();
+        let analysis = analyse(
+            recording,
+            table,
+            &jobs,
+            what,
+            self.model.into(),
+            |session| bind_or_take_case(&self.inputs, session),
+        )?;
+        if let Some(why) = analysis.ended_early {
+            return Err(Failure::Device(format!(
+                "the run that counts memory lines ended early: {why}"
+            )));
+        }
+        let lines = analysis.jobs.iter().map(|job| (job.index, job.lines()));
+        Ok(Some(lines.collect()))
     }
 
     fn measure(&self, recording: &Recording, table: &Table) -> Result<Measured> {

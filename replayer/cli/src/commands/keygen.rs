@@ -18,7 +18,7 @@ use crate::common::terminal;
 
 const EXAMPLES: &str = "\
 Examples:
-  gpureplay keygen mine
+  gpureplay keygen -o mine
       writes mine.pem, which only you can read, and mine.pub.pem for everybody else
   openssl genpkey -algorithm ed25519 -out mine.pem; openssl pkey -in mine.pem -pubout -out mine.pub.pem
       makes the same files";
@@ -28,7 +28,17 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Keygen {
     /// Name of the files without .pem; existing ones are never overwritten
-    name: PathBuf,
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        required_unless_present = "name",
+        conflicts_with = "name"
+    )]
+    output: Option<PathBuf>,
+    /// As --output
+    #[arg(hide = true)]
+    name: Option<PathBuf>,
 }
 
 impl Keygen {
@@ -67,17 +77,20 @@ impl Keygen {
 
     /// Names of the secret and of the public key.
     fn files(&self) -> Result<(PathBuf, PathBuf)> {
-        let bytes = self.name.as_os_str().as_bytes();
+        let name = self.output.as_ref().or(self.name.as_ref());
+        // The parser demands one of them.
+        let name = name.ok_or_else(|| Failure::Usage("--output NAME is missing".into()))?;
+        let bytes = name.as_os_str().as_bytes();
         // `file_name` takes a slash or a dot at the end away.
-        let named = self.name.file_name().map(OsStrExt::as_bytes);
-        if !named.is_some_and(|name| bytes.ends_with(name)) {
+        let named = name.file_name().map(OsStrExt::as_bytes);
+        if !named.is_some_and(|last| bytes.ends_with(last)) {
             return Err(Failure::Usage(format!(
                 "{}: expected a name for the files, such as keys/mine",
-                shown(&self.name)
+                shown(name)
             )));
         }
         let with = |ending: &str| {
-            let mut name = self.name.clone().into_os_string();
+            let mut name = name.clone().into_os_string();
             name.push(ending);
             PathBuf::from(name)
         };

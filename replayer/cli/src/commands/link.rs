@@ -22,11 +22,11 @@ const EXAMPLES: &str = "\
 Examples:
   gpureplay link recordings/digits-g52 -o digits
       every layer is one submission; `run` then needs one for all layers
-  gpureplay link recordings/digits-g52 --most-jobs 8 -o digits
+  gpureplay link recordings/digits-g52 --max-jobs 8 -o digits
       the GPU can be lent to others after every eighth job
   gpureplay link recordings/digits-g52 --whole -o digits-at-once
       one submission for all layers, for replayers that run the file as it is: firmware, a secure world
-  gpureplay link digits --apart -o digits-by-job
+  gpureplay link digits --split -o digits-by-job
       one submission for each job again";
 
 /// Join or split job chains
@@ -42,14 +42,14 @@ pub(crate) struct Link {
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     /// Jobs that a chain may have
-    #[arg(long, value_name = "N", default_value_t = MOST_JOBS, value_parser = clap::value_parser!(u32).range(1..=65535))]
-    most_jobs: u32,
+    #[arg(long, alias = "most-jobs", value_name = "N", default_value_t = MOST_JOBS, value_parser = clap::value_parser!(u32).range(1..=65535))]
+    max_jobs: u32,
     /// Join the layers too: they cannot be run one by one any more
     #[arg(long)]
     whole: bool,
     /// Give each job a chain of its own instead
-    #[arg(long, conflicts_with_all = ["most_jobs", "whole"])]
-    apart: bool,
+    #[arg(long, alias = "apart", conflicts_with_all = ["max_jobs", "whole"])]
+    split: bool,
     #[command(flatten)]
     force: Force,
 }
@@ -65,7 +65,7 @@ impl Link {
             Failure::Recording(format!("{}: {error}", shown(&self.recording)))
         };
         let before = lengths(recording.verified()).map_err(wrong)?;
-        let (bytes, jobs, chains) = match self.apart {
+        let (bytes, jobs, chains) = match self.split {
             true => {
                 let apart = recording.apart()?;
                 let chains = lengths(apart.verified()).map_err(wrong)?.len();
@@ -73,7 +73,7 @@ impl Link {
                 (apart.files().bytes.clone(), jobs, chains)
             }
             false => {
-                let linked = link(&files.bytes, recording.verified(), self.most_jobs);
+                let linked = link(&files.bytes, recording.verified(), self.max_jobs);
                 let mut linked = linked.map_err(wrong)?;
                 if self.whole && recording.layers().len() > 1 {
                     linked = self.join_layers(&linked)?;
@@ -124,7 +124,7 @@ impl Link {
     fn join_layers(&self, linked: &Linked) -> Result<Linked> {
         let wrong =
             |text: String| Failure::Recording(format!("{}: {text}", shown(&self.recording)));
-        let joined = join_layers(linked, self.most_jobs);
+        let joined = join_layers(linked, self.max_jobs);
         joined.map_err(|error| wrong(error.to_string()))?.ok_or_else(|| {
             wrong("its layers cannot be joined: the processor has work between them; leave --whole away".into())
         })

@@ -22,16 +22,16 @@ use crate::common::trust_options::TrustOptions;
 
 const EXAMPLES: &str = "\
 Examples:
-  gpureplay patch recordings/digits-g52 --job 11 --local 4x4 -o patched
+  gpureplay patch recordings/digits-g52 --jobs 11 --local 4x4 -o patched
       work groups of 4 x 4 threads; says whether that is proven to compute the same
-  gpureplay patch recordings/saxpy-g52 --job 0 --global 1024
+  gpureplay patch recordings/saxpy-g52 --jobs 0 --global 1024
       is refused: it names the first address outside of tensors
-  gpureplay disasm recordings/digits-g52 --job 11 --save code
-  gpureplay patch recordings/digits-g52 --job 11 --shader mine.bin -o patched
+  gpureplay disasm recordings/digits-g52 --jobs 11 --save code
+  gpureplay patch recordings/digits-g52 --jobs 11 --shader mine.bin -o patched
       another shader, if it fits what the job gives its threads
-  gpureplay patch recordings/digits-g52 --job 11 --from other:11 -o patched
+  gpureplay patch recordings/digits-g52 --jobs 11 --from other:11 -o patched
       a whole job of another recording: its shader, uniforms, storage and sizes, with pointers to the tensors of the same names
-  gpureplay patch recordings/saxpy-g52 --job 0 --from other:0 --map left=x --map right=y -o patched
+  gpureplay patch recordings/saxpy-g52 --jobs 0 --from other:0 --map left=x --map right=y -o patched
 Without -o the change is tried only.";
 
 /// Change a job's work groups or shader
@@ -45,8 +45,8 @@ pub(crate) struct Patch {
     /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
     /// The job: a number, or anything else that means one job, such as kernel:NAME
-    #[arg(long, value_name = "SELECTOR")]
-    job: Selector,
+    #[arg(long, alias = "job", value_name = "SELECTOR")]
+    jobs: Selector,
     /// Threads of a work group
     #[arg(long, value_name = "X[xY[xZ]]", value_parser = launch::parse)]
     local: Option<[u32; 3]>,
@@ -64,8 +64,8 @@ pub(crate) struct Patch {
     #[arg(long, value_name = "THEIRS=OURS", requires = "from")]
     map: Vec<Pair>,
     /// How many inputs the change is tried with: the manifest's cases, then the first one's elements in another order
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive_number)]
-    inputs: u32,
+    #[arg(long, alias = "inputs", value_name = "N", default_value_t = 3, value_parser = positive_number)]
+    trials: u32,
     /// Directory for the new recording
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -102,8 +102,8 @@ impl Patch {
             .map(|folder| Edited::claim(folder, self.force, &destinations));
         let new = new.transpose()?;
         let jobs = table(&recording)?;
-        let index = one(&self.job, &jobs)?;
-        let inputs = inputs(&recording, self.inputs as usize)?;
+        let index = one(&self.jobs, &jobs)?;
+        let inputs = inputs(&recording, self.trials as usize)?;
         let subject = Subject::new(&recording, &jobs, index, &inputs, self.work.limit_work)?;
         let recorded = Launch::of(subject.compute());
         let change = match &self.from {

@@ -18,6 +18,7 @@ use gpureplay_library::shown;
 
 use crate::Result;
 use crate::commands::compile::{compare, read_trace};
+use crate::commands::tag::MakeInput;
 use crate::common::companion;
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
@@ -31,7 +32,8 @@ use crate::common::terminal::stage;
 const EXAMPLES: &str = "\
 Examples:
   gpureplay record -- ./app
-  gpureplay record --input a=a.npy --input b=b.npy --output out=out.npy -o recordings/gemm -- ./gemm a.npy b.npy out.npy
+  gpureplay record --reads a=a.npy --reads b=b.npy --writes out=out.npy -o recordings/gemm -- ./gemm a.npy b.npy out.npy
+  gpureplay record --make-input a.npy --shape 24,40     (an input that can be found in GPU memory)
   gpureplay record --twice -- ./blur cat.ppm -- ./blur dog.ppm     (inputs are what differs; no file is named)
   gpureplay record --raw raw.trace -- ./gemm a.npy b.npy out.npy     (then elsewhere: gpureplay compile raw.trace …)
 
@@ -46,10 +48,7 @@ that says in the trace which kernels they launch and what they write and read; w
 pub(crate) struct Record {
     #[command(flatten)]
     choices: Choices,
-    /// Directory of the recording; its last part is the recording's name. If not given, the app's name and -recording
-    #[arg(short, long, value_name = "DIR")]
-    output_directory: Option<PathBuf>,
-    /// Keep the raw trace in this file; without --output-directory nothing else is done
+    /// Keep the raw trace in this file; without --output nothing else is done
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
     /// Keep the trace of --raw even if the app fails
@@ -76,19 +75,29 @@ pub(crate) struct Record {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    make: MakeInput,
     /// The app and its arguments
-    #[arg(last = true, required = true, value_name = "APP")]
+    #[arg(
+        last = true,
+        required_unless_present = "make_input",
+        conflicts_with = "make_input",
+        value_name = "APP"
+    )]
     app: Vec<String>,
 }
 
 impl Record {
     pub(crate) fn execute(&self) -> Result {
+        if let Some(made) = self.make.execute(self.choices.force) {
+            return made;
+        }
         let [app, second] = self.apps()?;
-        let directory = match (&self.output_directory, &self.raw) {
-            (Some(directory), _) => Some(directory.clone()),
+        let directory = match (self.choices.directory()?, &self.raw) {
+            (Some(directory), _) => Some(directory.to_owned()),
             (None, Some(_)) if self.choices.has_tensors() => {
                 return Err(Failure::Usage(
-                    "--input, --output and --weight say what goes into a recording: give its directory with -o".into(),
+                    "--reads, --writes and --weight say what goes into a recording: give its directory with -o".into(),
                 ));
             }
             (None, Some(_)) if self.twice => {

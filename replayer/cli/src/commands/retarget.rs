@@ -62,8 +62,14 @@ pub(crate) struct Retarget {
     #[arg(long)]
     limit_cores: bool,
     /// How many inputs are compared: cases of the manifest, then random values [default: all cases]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    inputs: usize,
+    #[arg(
+        long,
+        alias = "inputs",
+        value_name = "N",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    trials: usize,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -112,7 +118,7 @@ impl Retarget {
         };
         let model = gpureplay_library::ModelOptions::from(self.model);
         let effort = Effort {
-            inputs: self.inputs,
+            inputs: self.trials,
             work_limit: model.work_limit,
         };
         let mut all = Vec::new();

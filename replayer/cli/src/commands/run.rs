@@ -9,6 +9,7 @@ use clap::Args;
 use gpureplay_format::{Opcode, SegmentKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::expectation::{Comparison, Expectations};
+use gpureplay_library::values::picture_remark;
 use gpureplay_library::{
     Bindings, ElementType, Files, HeldSignals, Layer, Recording, Selection, Session, TensorKind,
     escaped, layers_named, shown,
@@ -19,7 +20,7 @@ use crate::common::arguments::{tolerance, whole_number};
 use crate::common::classification::Choice as ClassChoice;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::device_option::DeviceOption;
-use crate::common::evaluation::{ManyInputs, Others};
+use crate::common::evaluation::{How, ManyInputs, Others, only_output};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::fault_argument::Inject;
 use crate::common::interrupt::Interrupt;
@@ -28,6 +29,7 @@ use crate::common::layer_options::LayerOptions;
 use crate::common::model_options::ModelOptions;
 use crate::common::progress::Progress;
 use crate::common::repeat::{self, StateOptions};
+use crate::common::rows;
 use crate::common::run_report::{OutputReport, Report, SpecialValues};
 use crate::common::tensor_arguments::TensorFile;
 use crate::common::terminal;
@@ -47,6 +49,8 @@ Examples:
       a picture, and another trained model; --bind conv1.weight=w.npy replaces one weight
   gpureplay run recordings/digits-g52 --inputs tools/digits/held-out/images.npy --truth tools/digits/held-out/labels.npy
       360 pictures in one process: how many are right, which are not
+  gpureplay run recordings/digits-g52 --inputs recordings/digits-g52/inputs --output answers.csv
+      the output of each input in a row; .npy has one more dimension
   gpureplay run recordings/digits-g52 --until conv2 --output-layer
       the first layers, and what the last of them computes, in conv2.npy
   gpureplay run recordings/digits-g52 --layers pool1.. --input conv2=mine.npy
@@ -75,7 +79,7 @@ const MOST_MEMORY: u64 = 256 << 20;
 pub(crate) struct Run {
     /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
-    /// File for an input, weight or intermediate tensor: .npy, .bin, .safetensors, .png or .jpg; `-` is an .npy file on standard input
+    /// File for an input, weight or intermediate tensor: .npy, .bin, .safetensors, .png or .jpg; `-` is standard input. Other names: .npy if the file begins as one, else raw
     #[arg(
         short,
         long = "input",
@@ -261,6 +265,8 @@ impl Run {
     /// Runs many times, each from what the run before left.
     fn execute_repeatedly(&self, recording: &Recording) -> Result {
         let runs = self.states.repeat.unwrap_or(1);
+        // Threads that are started from here on leave Ctrl-C to it.
+        let interrupt = Interrupt::watch();
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let (mut session, inputs) = self.session(recording, self.model, None)?;
         let output_files = named(
@@ -273,7 +279,7 @@ impl Run {
         let destinations = self.destinations((files, &session), &inputs, output_files.values())?;
         self.has_standard_output(&destinations)?;
         let from = self.many.inputs_from.as_deref();
-        let (result, values) = repeat::run(&mut session, (runs, from), &output_files)?;
+        let (result, values) = repeat::run(&mut session, (runs, from), &output_files, &interrupt)?;
         session.close()?;
         if let Some(inject) = self.inject {
             inject.must_have_happened(session.device())?;
@@ -294,18 +300,34 @@ impl Run {
 
     /// Runs once for each of many inputs.
     fn execute_many(&self, recording: &Recording) -> Result {
-        if !self.outputs.is_empty() || self.inject.is_some() || self.states.state_out.is_some() {
+        if self.inject.is_some() || self.states.state_out.is_some() {
             return Err(Failure::Usage(
-                "--inputs without --repeat takes no --output, --inject and --state-out: each input is an inference of its own"
+                "--inputs without --repeat takes no --inject and --state-out: each input is an inference of its own; --repeat N goes on from run to run"
                     .into(),
             ));
         }
+        // Threads that are started from here on leave Ctrl-C to it.
+        let interrupt = Interrupt::watch();
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let sessions = self.sessions(recording);
         let model = self
             .model
             .with_threads(self.model.thread_count() / sessions);
-        let (mut session, _) = self.session(recording, model, None)?;
+        let (mut session, inputs) = self.session(recording, model, None)?;
+        let output = only_output(&session)?;
+        let output_files = named(
+            &self.outputs,
+            session.bindings(),
+            TensorKind::Output,
+            "--output",
+        )?;
+        let file = output_files.get(&output.name);
+        let none = std::iter::empty();
+        let mut destinations = self.destinations((recording.files(), &session), &inputs, none)?;
+        if let Some(path) = file {
+            rows::claim(path, &mut destinations)?;
+        }
+        self.has_standard_output(&destinations)?;
         let open = || {
             let mut session = self.session_here(recording, model, None)?;
             session.ignore_identity(self.wrong_gpu);
@@ -318,12 +340,23 @@ impl Run {
         };
         let files = recording.files();
         let classes = self.classes.read()?;
-        let evaluation = self
-            .many
-            .evaluate(&mut session, &others, classes.labels(files))?;
+        let how = How {
+            interrupt: &interrupt,
+            rows: file.is_some(),
+        };
+        let mut evaluation =
+            self.many
+                .evaluate(&mut session, &others, classes.labels(files), how)?;
+        if let Some(path) = file {
+            let (names, bytes) = evaluation.take_rows();
+            rows::write(&destinations, path, &output, &names, bytes)?;
+        }
         match self.json {
             true => evaluation.print_json(&mut terminal::stdout())?,
-            false => evaluation.print(&mut terminal::report(false))?,
+            false => {
+                let mut out = terminal::report(destinations.takes_standard_output());
+                evaluation.print(&mut out)?;
+            }
         }
         Ok(Outcome::Done)
     }
@@ -381,18 +414,18 @@ impl Run {
             session.bind_file(name, path)?;
         }
         self.states.bind(&mut session)?;
-        for remark in self.remarks(recording.files(), session.bindings(), inputs.keys())? {
+        for remark in self.remarks(recording.files(), session.bindings(), &inputs)? {
             terminal::note(remark);
         }
         Ok((session, inputs))
     }
 
-    /// What makes an answer worthless, although nothing failed.
-    fn remarks<'a>(
+    /// What may make an answer worthless, although nothing failed.
+    fn remarks(
         &self,
         files: &Files,
         bindings: &Bindings,
-        inputs: impl Iterator<Item = &'a String>,
+        inputs: &BTreeMap<String, PathBuf>,
     ) -> Result<Vec<String>> {
         let mut remarks = Vec::new();
         let manifest = files.manifest.as_ref();
@@ -405,8 +438,17 @@ impl Run {
                 escaped(text)
             ));
         }
-        for name in inputs {
+        for (name, path) in inputs {
             let (index, info) = bindings.named(name)?;
+            let format = manifest.and_then(|manifest| manifest.images.get(name));
+            let remark = format.map(|format| picture_remark(path, info, format));
+            if let Some(remark) = remark.transpose()?.flatten() {
+                remarks.push(format!(
+                    "input `{}`: {} is {remark}, as the manifest says",
+                    escaped(name),
+                    shown(path)
+                ));
+            }
             let float = matches!(
                 info.dtype,
                 ElementType::F16 | ElementType::F32 | ElementType::F64
@@ -509,9 +551,7 @@ impl Run {
         for path in inputs.values().chain(&self.weights).chain(given) {
             destinations.reads(path);
         }
-        if let Some(directory) = &self.many.inputs_from {
-            destinations.reads(directory);
-        }
+        self.many.mark_read(&mut destinations);
         self.classes.reads(&mut destinations);
         for path in outputs {
             destinations.claim_tensor(path)?;

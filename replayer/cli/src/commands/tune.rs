@@ -3,9 +3,10 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use clap::Args;
-use gpureplay_edit::tune::{Candidate, Row, Standing, Tuning, tune};
+use gpureplay_edit::tune::{By, Candidate, Row, Standing, Tuning, tune};
 use std::sync::Arc;
 
 use gpureplay_edit::{Change, Kernel, Launch, Pair, Subject, inputs, launch};
@@ -25,23 +26,25 @@ use crate::common::trust_options::TrustOptions;
 
 const EXAMPLES: &str = "\
 Examples:
-  gpureplay tune recordings/digits-g52 --job 11 --local 8x8,16x4,4x4,32x8 --csv tune.csv
+  gpureplay tune recordings/digits-g52 --jobs 11 --local 8x8,16x4,4x4,32x8 --table tune.csv
       a row for each candidate: equal, wrong or refused, with the reason
-  gpureplay tune recordings/digits-g52 --job 11 --local 8x8 --variant mine.bin --csv tune.csv -o best
-      shaders as candidates too; the best recording goes to best";
+  gpureplay tune recordings/digits-g52 --jobs 11 --local 8x8 --variant mine.bin --table tune.csv -o best
+      shaders as candidates too; the best recording goes to best
+  gpureplay tune recordings/lenet-g52 --jobs 14 --local 25x4x2,5x4x4 --by lines
+      the candidate that touches the fewest memory lines";
 
 /// Find the cheapest variant of a job
 ///
-/// Candidates are ranked by the work that the model counts, never by time: how long the model takes says nothing about a GPU. A best
-/// one is named only if it does clearly less than the recorded job.
+/// Candidates are ranked by what the model counts: work, or memory lines with --by lines. How long the model takes says nothing about a
+/// GPU. A best one is named only if it costs at least 1 % less than the recorded job.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tune {
     /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
     /// The job: a number, or anything else that means one job, such as kernel:NAME
-    #[arg(long, value_name = "SELECTOR")]
-    job: Selector,
+    #[arg(long, alias = "job", value_name = "SELECTOR")]
+    jobs: Selector,
     /// Sizes of work groups to try
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = launch::parse)]
     local: Vec<[u32; 3]>,
@@ -52,14 +55,17 @@ pub(crate) struct Tune {
     #[arg(long, value_name = "THEIRS=OURS", requires = "variant")]
     map: Vec<Pair>,
     /// How many inputs each is tried with
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive_number)]
-    inputs: u32,
+    #[arg(long, alias = "inputs", value_name = "N", default_value_t = 3, value_parser = positive_number)]
+    trials: u32,
     /// How often each is timed on the model, in turns; 0: not at all
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole_number::<u32>)]
     runs: u32,
+    /// What ranks candidates: work (instructions and bytes), lines (memory lines that warps touch) or time (of --runs on the model)
+    #[arg(long, value_name = "BY", default_value = "work", value_parser = By::from_str, hide_default_value = true)]
+    by: By,
     /// File for a row of each candidate
-    #[arg(long, value_name = "FILE.csv")]
-    csv: Option<PathBuf>,
+    #[arg(long, alias = "csv", value_name = "FILE.csv")]
+    table: Option<PathBuf>,
     /// Directory for the recording with the best candidate; not written if none is better
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -81,6 +87,9 @@ impl Tune {
                 "say what to try: --local or --variant".into(),
             ));
         }
+        if self.by == By::Time && self.runs == 0 {
+            return Err(Failure::Usage("--by time needs --runs above 0".into()));
+        }
         let trust = self.trust.read()?;
         let (recording, mut destinations) = edited::open(&self.recording, &trust, self.force)?;
         for variant in &self.variant {
@@ -89,12 +98,12 @@ impl Tune {
                 destinations.reads_named(Path::new(other));
             }
         }
-        if let Some(path) = &self.csv {
+        if let Some(path) = &self.table {
             destinations.claim(path)?;
         }
         if self.json && destinations.takes_standard_output() {
             return Err(Failure::Usage(
-                "--json and --csv - both want standard output".into(),
+                "--json and --table - both want standard output".into(),
             ));
         }
         let new = self
@@ -103,12 +112,12 @@ impl Tune {
             .map(|folder| Edited::claim(folder, self.force, &destinations));
         let new = new.transpose()?;
         let jobs = table(&recording)?;
-        let index = one(&self.job, &jobs)?;
-        let inputs = inputs(&recording, self.inputs as usize)?;
+        let index = one(&self.jobs, &jobs)?;
+        let inputs = inputs(&recording, self.trials as usize)?;
         let subject = Subject::new(&recording, &jobs, index, &inputs, self.work.limit_work)?;
         let candidates = self.candidates(&recording, &subject, &trust);
-        let tuning = tune(&subject, &candidates, self.runs)?;
-        if let Some(path) = &self.csv {
+        let tuning = tune(&subject, &candidates, self.runs, self.by)?;
+        if let Some(path) = &self.table {
             destinations.write(path, comma_separated(&tuning).as_bytes())?;
         }
         if self.json {
@@ -123,7 +132,7 @@ impl Tune {
                 .unwrap_or_default();
             print(
                 &mut terminal::report(destinations.takes_standard_output()),
-                (index, &title),
+                (index, &title, self.by),
                 &tuning,
                 subject.proof(),
             )?;
@@ -220,7 +229,7 @@ fn comma_separated(tuning: &Tuning) -> String {
 
 fn print(
     out: &mut impl Write,
-    (index, title): (usize, &str),
+    (index, title, by): (usize, &str, By),
     tuning: &Tuning,
     proof: &gpureplay_edit::Proof,
 ) -> Result<()> {
@@ -246,11 +255,11 @@ fn print(
         )?;
     }
     match tuning.best {
-        Some(_) => writeln!(
+        Some(_) if by == By::Work => writeln!(
             out,
-            "ranked by {}: instructions, and 16 bytes of memory as one more",
-            tuning.by
+            "ranked by {by}: instructions, and 16 bytes of memory as one more"
         )?,
+        Some(_) => writeln!(out, "ranked by {by}")?,
         None => writeln!(
             out,
             "no candidate does clearly less than the recorded job, by {}",

@@ -29,7 +29,7 @@ pub(crate) fn read(path: &Path, recording: &Recording) -> Result<Report> {
         let why = format!("has the format {}; expected {FORMAT}", report.format);
         return Err(wrong(&why));
     }
-    if report.recording_sha256 != sha256(&recording.files().bytes) {
+    if report.recording_sha256 != sha256(&recording.recorded().files().bytes) {
         let why = format!(
             "is about another recording, {}; `gpureplay analyse {} --json` makes one about this",
             report.recording,

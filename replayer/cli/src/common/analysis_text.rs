@@ -21,22 +21,39 @@ pub(crate) fn print(out: &mut impl Write, report: &Report) -> Result<()> {
         text::count(report.jobs.len() as u64, "job"),
         report.warp_lanes
     )?;
+    for verdict in &report.verdicts {
+        let note = match verdict.verdict {
+            Verdict::Incomplete => " (nothing was found, but not everything was looked at)".into(),
+            Verdict::Found => found_in(report, &verdict.what),
+            Verdict::Clean => String::new(),
+        };
+        writeln!(out, "{:14} {}{note}", verdict.what, verdict.verdict.name())?;
+    }
     for job in &report.jobs {
         if job.kind == "COMPUTE" || !job.incomplete.is_empty() {
             print_job(out, report, job)?;
         }
     }
-    if !report.verdicts.is_empty() {
-        writeln!(out)?;
-    }
-    for verdict in &report.verdicts {
-        let note = match verdict.verdict {
-            Verdict::Incomplete => " (nothing was found, but not everything was looked at)",
-            _ => "",
-        };
-        writeln!(out, "{:14} {}{note}", verdict.what, verdict.verdict.name())?;
-    }
     Ok(())
+}
+
+/// How many jobs an analysis found something in, and which come first.
+fn found_in(report: &Report, what: &str) -> String {
+    let found = |job: &&Job| match what {
+        "races" => !job.races.is_empty() || !job.conflicts.is_empty(),
+        "uninit" => !job.uninit.is_empty(),
+        _ => !job.outside.is_empty(),
+    };
+    let jobs: Vec<String> = report
+        .jobs
+        .iter()
+        .filter(found)
+        .map(|job| job.index.to_string())
+        .collect();
+    let more = if jobs.len() > MOST { ", …" } else { "" };
+    let first = jobs.get(..MOST).unwrap_or(&jobs).join(", ");
+    let count = text::count(jobs.len() as u64, "job");
+    format!(" in {count}: {first}{more}")
 }
 
 fn asked(report: &Report, what: &str) -> bool {

@@ -19,7 +19,7 @@ use crate::common::failure::Failure;
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct Force {
     /// Replace files that exist; never those that this command reads
-    #[arg(long)]
+    #[arg(short, long)]
     pub(crate) force: bool,
 }
 

@@ -16,8 +16,11 @@ use gpureplay_library::{
 };
 use serde::Serialize;
 
+use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
+use crate::common::interrupt::{Interrupt, Stopped};
 use crate::common::progress::Progress;
+use crate::common::rows;
 use crate::{Result, text};
 
 /// Endings of the files of a directory that are inputs.
@@ -69,6 +72,9 @@ pub(crate) struct Evaluation<'a> {
     recording: String,
     device: String,
     inputs: usize,
+    /// Ctrl-C came before all inputs were done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<Stopped>,
     seconds: f64,
     inputs_per_second: f64,
     /// Part of the answers that are right.
@@ -77,6 +83,9 @@ pub(crate) struct Evaluation<'a> {
     /// By right class, then by answer; nothing without the right classes, or if there are more than 2048.
     confusion: Option<Vec<Vec<usize>>>,
     answers: Vec<Answer<'a>>,
+    /// The output of all inputs, one row each; empty if it is not wanted.
+    #[serde(skip)]
+    rows: Vec<u8>,
 }
 
 impl ManyInputs {
@@ -85,17 +94,33 @@ impl ManyInputs {
         self.inputs_from.is_some()
     }
 
+    /// Marks what is read: files of inputs and of classes.
+    pub(crate) fn mark_read(&self, destinations: &mut Destinations) {
+        for path in self.inputs_from.iter().chain(&self.truth) {
+            destinations.reads(path);
+        }
+        let directory = self.inputs_from.as_ref();
+        let entries = directory.and_then(|directory| std::fs::read_dir(directory).ok());
+        for entry in entries.into_iter().flatten().flatten() {
+            destinations.reads(&entry.path());
+        }
+    }
+
     /// Runs once for each input of the only input tensor that has no value yet, in one session or in several at the same time.
     pub(crate) fn evaluate<'a>(
         &self,
         session: &mut Session,
         others: &Others<'_>,
         labels: &'a [String],
+        how: How<'_>,
     ) -> Result<Evaluation<'a>> {
         let from = self.inputs_from.as_deref().unwrap_or(Path::new(""));
         let (input, output) = (open_input(session)?, only_output(session)?);
         let classes = output.shape.iter().product::<u64>() as usize;
         let sources = sources(from, &input)?;
+        if how.rows {
+            rows::fit(&output, sources.len())?;
+        }
         let truth = self
             .truth
             .as_deref()
@@ -108,10 +133,14 @@ impl ManyInputs {
             next: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             done: Arc::default(),
+            how,
         };
         let (found, seconds) = work.share(session, others)?;
         session.close()?;
-        let said = |(index, (class, value)): (usize, Best)| Answer {
+        let stopped = Stopped::of(found.len(), work.sources.len())?;
+        let rows = found.iter().flat_map(|found| &found.row).copied();
+        let rows = rows.collect();
+        let said = |(index, Found { class, value, .. }): (usize, Found)| Answer {
             input: work.sources.name(index),
             class,
             label: class.and_then(|class| labels.get(class).map(String::as_str)),
@@ -140,12 +169,14 @@ impl ManyInputs {
             recording: session.recording().name(),
             device: session.description(),
             inputs: answers.len(),
+            stopped,
             seconds,
             inputs_per_second: answers.len() as f64 / seconds,
             accuracy: right.map(|right| right as f64 / answers.len() as f64),
             right,
             confusion: (counted > 0).then_some(confusion),
             answers,
+            rows,
         })
     }
 }
@@ -156,11 +187,25 @@ pub(crate) struct Others<'a> {
     pub(crate) open: &'a (dyn Fn() -> Result<Session> + Sync),
 }
 
-/// The number of the largest element, and it; nothing if none is a number.
-type Best = (Option<usize>, Option<f64>);
+/// What is wanted of all inputs, and what ends the work early.
+#[derive(Clone, Copy)]
+pub(crate) struct How<'a> {
+    pub(crate) interrupt: &'a Interrupt,
+    /// The output of each input is kept.
+    pub(crate) rows: bool,
+}
+
+/// What an input gives.
+struct Found {
+    /// Number of the largest element; nothing if none is a number.
+    class: Option<usize>,
+    value: Option<f64>,
+    /// The bytes of the output, if they are kept.
+    row: Vec<u8>,
+}
 
 /// Inputs that sessions share among themselves.
-struct Work {
+struct Work<'a> {
     input: TensorInfo,
     output: String,
     sources: Sources,
@@ -170,12 +215,13 @@ struct Work {
     stop: AtomicBool,
     /// Inputs that are done, for whoever watches.
     done: Arc<AtomicU64>,
+    how: How<'a>,
 }
 
-impl Work {
-    /// Runs all inputs; what was found for each and the seconds that it took once the recording was loaded, or what went wrong with the first
+impl Work<'_> {
+    /// Runs all inputs, or those up to Ctrl-C; what was found for each and the seconds that it took once the recording was loaded, or what went wrong with the first
     /// that failed.
-    fn share(&self, session: &mut Session, others: &Others<'_>) -> Result<(Vec<Best>, f64)> {
+    fn share(&self, session: &mut Session, others: &Others<'_>) -> Result<(Vec<Found>, f64)> {
         let total = Some(self.sources.len() as u64);
         let _progress = Progress::start("replaying", self.done.clone(), total, "inputs");
         let count = others.count.min(self.sources.len().saturating_sub(1));
@@ -213,13 +259,13 @@ impl Work {
             });
             others.chain([own]).collect()
         });
-        let mut found = vec![(None, None); self.sources.len()];
+        let mut found: Vec<Option<Found>> = (0..self.sources.len()).map(|_| None).collect();
         let mut first: Option<(usize, Failure)> = None;
         for result in results {
             match result {
                 Ok(some) => some
                     .into_iter()
-                    .for_each(|(index, best)| found[index] = best),
+                    .for_each(|(index, one)| found[index] = Some(one)),
                 Err(failed) if first.as_ref().is_none_or(|first| failed.0 < first.0) => {
                     first = Some(failed);
                 }
@@ -228,7 +274,11 @@ impl Work {
         }
         match first {
             Some((_, failure)) => Err(failure),
-            None => Ok((found, started.elapsed().as_secs_f64())),
+            // Whoever takes an input finishes it: those that are done are the first ones.
+            None => Ok((
+                found.into_iter().map_while(|found| found).collect(),
+                started.elapsed().as_secs_f64(),
+            )),
         }
     }
 
@@ -242,9 +292,9 @@ impl Work {
     fn take(
         &self,
         session: &mut Session,
-    ) -> std::result::Result<Vec<(usize, Best)>, (usize, Failure)> {
+    ) -> std::result::Result<Vec<(usize, Found)>, (usize, Failure)> {
         let mut found = Vec::new();
-        while !self.stop.load(Relaxed) {
+        while !self.stop.load(Relaxed) && !self.how.interrupt.came() {
             let index = self.next.fetch_add(1, Relaxed);
             if index >= self.sources.len() {
                 break;
@@ -256,7 +306,7 @@ impl Work {
         Ok(found)
     }
 
-    fn run(&self, session: &mut Session, index: usize) -> Result<Best> {
+    fn run(&self, session: &mut Session, index: usize) -> Result<Found> {
         let input = &self.input;
         match &self.sources {
             Sources::Files(files) => session.bind_file(&input.name, &files[index])?,
@@ -276,7 +326,14 @@ impl Work {
             .filter(|(_, value)| !value.is_nan());
         // The first of equal ones, as NumPy's argmax.
         let best = numbers.reduce(|best, other| if other.1 > best.1 { other } else { best });
-        Ok((best.map(|best| best.0), best.map(|best| best.1)))
+        Ok(Found {
+            class: best.map(|best| best.0),
+            value: best.map(|best| best.1),
+            row: match self.how.rows {
+                true => values.bytes().to_vec(),
+                false => Vec::new(),
+            },
+        })
     }
 }
 
@@ -370,7 +427,7 @@ fn open_input(session: &Session) -> Result<TensorInfo> {
     }
 }
 
-fn only_output(session: &Session) -> Result<TensorInfo> {
+pub(crate) fn only_output(session: &Session) -> Result<TensorInfo> {
     let tensors = session.recording().tensors();
     let mut outputs = tensors
         .iter()
@@ -439,6 +496,12 @@ fn read_truth(path: &Path, labels: &[String], classes: usize, inputs: usize) -> 
 }
 
 impl Evaluation<'_> {
+    /// Names of the inputs that are done, and the output of each.
+    pub(crate) fn take_rows(&mut self) -> (Vec<String>, Vec<u8>) {
+        let names = self.answers.iter().map(|answer| answer.input.clone());
+        (names.collect(), std::mem::take(&mut self.rows))
+    }
+
     pub(crate) fn print_json(&self, out: &mut impl Write) -> Result<()> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| Failure::Output(error.to_string()))?;
@@ -477,9 +540,12 @@ impl Evaluation<'_> {
                 writeln!(out, "  {truth:>4} {}", counts.join(""))?;
             }
         }
+        let done = match self.stopped {
+            Some(stopped) => stopped.to_string(),
+            None => text::count(self.inputs as u64, "input"),
+        };
         let mut line = format!(
-            "{} in {}, {:.0} per second",
-            text::count(self.inputs as u64, "input"),
+            "{done} in {}, {:.0} per second",
             text::seconds(self.seconds),
             self.inputs_per_second
         );

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ctrl-C as a wish to end soon: what is done by then is still reported.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gpureplay_library::Canceller;
 use nix::sys::signal::{SigSet, Signal};
+use serde::Serialize;
+
+use crate::Result;
+use crate::common::failure::Failure;
 
 /// What a shell takes for a process that SIGINT has ended.
 pub(crate) const EXIT_CODE: u8 = 128 + Signal::SIGINT as u8;
@@ -14,13 +19,52 @@ pub(crate) const EXIT_CODE: u8 = 128 + Signal::SIGINT as u8;
 /// Time between two looks at whether it came.
 const STEP: Duration = Duration::from_millis(20);
 
+/// How far a command came that was to do more.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Stopped {
+    /// Runs or inputs that are done.
+    after: usize,
+    /// Those that were asked for.
+    of: usize,
+}
+
+impl Stopped {
+    /// Nothing if all is done.
+    ///
+    /// # Errors
+    /// Nothing is done.
+    pub(crate) fn of(after: usize, of: usize) -> Result<Option<Self>> {
+        match after {
+            0 => Err(Failure::Interrupted),
+            _ => Ok((after < of).then_some(Self { after, of })),
+        }
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stopped after {} of {}", self.after, self.of)
+    }
+}
+
+/// Set when SIGINT came; one for the process, because each signal is given to one thread.
+static CAME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
 /// Notes SIGINT from its creation on. The second one ends the process.
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// Call it before other threads are started: they inherit that SIGINT waits. Where it cannot wait, it acts as ever.
     pub(crate) fn watch() -> Self {
-        let came = Arc::new(AtomicBool::new(false));
+        let mut first = false;
+        let came = CAME.get_or_init(|| {
+            first = true;
+            Arc::default()
+        });
+        if !first {
+            return Self(came.clone());
+        }
         let mut interrupt = SigSet::empty();
         interrupt.add(Signal::SIGINT);
         if interrupt.thread_block().is_ok() {
@@ -37,7 +81,7 @@ impl Interrupt {
                 let _ = interrupt.thread_unblock();
             }
         }
-        Self(came)
+        Self(came.clone())
     }
 
     /// Cancels runs in the secure world when it comes, from another thread.

@@ -59,7 +59,7 @@ pub(crate) fn one(selector: &Selector, jobs: &Jobs) -> Result<usize> {
     match selector.select(jobs)?.as_slice() {
         [only] => Ok(*only),
         several => Err(Failure::Usage(format!(
-            "--job {selector} means {} jobs ({}, …); name one of them by its number",
+            "--jobs {selector} means {} jobs ({}, …); name one of them by its number",
             several.len(),
             several.first().copied().unwrap_or_default()
         ))),

@@ -10,6 +10,7 @@ use gpureplay_jobs::Report;
 use gpureplay_jobs::report::{ChainReport, JobReport, KernelReport, Work};
 
 use crate::common::failure::Failure;
+use crate::common::job_order::Sum;
 use crate::{Result, text};
 
 /// Characters of the widest cell that a column makes room for. A wider one, such as a list of many jobs, is printed whole and moves what
@@ -18,80 +19,6 @@ const WIDEST: usize = 96;
 
 /// Jobs of a shader that are listed one by one in a table. More are listed as ranges, such as `0-13999`.
 const LISTED: usize = 32;
-
-/// What rows are sorted by, the largest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Sort {
-    /// Instructions executed
-    Work,
-    /// Bytes read
-    Read,
-    /// Bytes written
-    Written,
-    /// Time on the model, or of the chain on a GPU
-    Time,
-}
-
-impl Sort {
-    fn of(self, work: Option<&Work>, seconds: Option<f64>) -> f64 {
-        let counted = |of: fn(&Work) -> u64| work.map(of).map(|count| count as f64);
-        let value = match self {
-            Sort::Work => counted(|work| work.instructions),
-            Sort::Read => counted(|work| work.bytes_read),
-            Sort::Written => counted(|work| work.bytes_written),
-            Sort::Time => seconds,
-        };
-        value.unwrap_or(-1.0)
-    }
-
-    /// Sorts the jobs and the kernels of a report.
-    fn order(self, report: &mut Report) {
-        let times: HashMap<usize, f64> = report
-            .chains
-            .iter()
-            .filter_map(|chain| Some((chain.number, chain.seconds?.median)))
-            .collect();
-        let of_job = |job: &JobReport| {
-            let alone = job.seconds.map(|it| it.median);
-            self.of(
-                job.work.as_ref(),
-                alone.or_else(|| times.get(&job.chain).copied()),
-            )
-        };
-        let of_kernel = |kernel: &KernelReport| self.of(kernel.work.as_ref(), kernel.seconds);
-        report.jobs.sort_by(|a, b| of_job(b).total_cmp(&of_job(a)));
-        report
-            .kernels
-            .sort_by(|a, b| of_kernel(b).total_cmp(&of_kernel(a)));
-    }
-}
-
-/// The sum of all jobs of a report, before [`arrange`] leaves some out.
-pub(crate) fn sum(report: &Report) -> Work {
-    let mut sum = Work::default();
-    let work = report.jobs.iter().filter_map(|job| job.work.as_ref());
-    work.for_each(|work| sum.add(work));
-    sum
-}
-
-/// Sorts jobs and kernels, and keeps the first `top` of each.
-pub(crate) fn arrange(report: &mut Report, sort: Option<Sort>, top: Option<usize>) {
-    if let Some(sort) = sort {
-        sort.order(report);
-    }
-    if let Some(top) = top {
-        report.jobs.truncate(top);
-        report.kernels.truncate(top);
-    }
-}
-
-/// Which part of all instructions this is, in percent; nothing if none were counted.
-fn share(work: &Work, sum: &Work) -> String {
-    match sum.instructions {
-        0 => dash(),
-        all => format!("{:.1} %", 100.0 * work.instructions as f64 / all as f64),
-    }
-}
 
 /// The structure as it is.
 pub(crate) fn json(out: &mut impl Write, report: &Report) -> Result<()> {
@@ -286,7 +213,7 @@ pub(crate) fn text(
     out: &mut impl Write,
     report: &Report,
     by_kernel: bool,
-    sum: &Work,
+    sum: &Sum,
 ) -> Result<()> {
     let selected = match &report.selection {
         Some(selection) => format!(", selected by {selection}"),
@@ -323,16 +250,12 @@ pub(crate) fn text(
     Ok(out.flush()?)
 }
 
-fn jobs(out: &mut impl Write, report: &Report, sum: &Work) -> Result<()> {
-    let mut rows = vec![
-        vec![
-            "job", "layer", "kernel", "times", "global", "local", "regs", "storage", "instr.",
-            "share", "read", "written", "chain", "time",
-        ]
-        .into_iter()
-        .map(str::to_owned)
-        .collect::<Vec<_>>(),
+fn jobs(out: &mut impl Write, report: &Report, sum: &Sum) -> Result<()> {
+    let before = [
+        "job", "layer", "kernel", "times", "global", "local", "regs", "storage", "instr.",
     ];
+    let after = ["read", "written", "chain", "time"];
+    let mut rows = vec![sum.heading(&before, &after)];
     let chains = Chains::of(report);
     for job in &report.jobs {
         let kernel = job.name.as_ref().or(job.kernel.as_ref());
@@ -341,7 +264,7 @@ fn jobs(out: &mut impl Write, report: &Report, sum: &Work) -> Result<()> {
             (Some(0) | None, Some(0) | None) => "-".into(),
             (thread, group) => format!("{}+{}", thread.unwrap_or(0), group.unwrap_or(0)),
         };
-        rows.push(vec![
+        let mut row = vec![
             job.index.to_string(),
             job.layer.clone().unwrap_or_else(|| job.phase.clone()),
             kernel.unwrap_or(&job.kind).clone(),
@@ -351,12 +274,15 @@ fn jobs(out: &mut impl Write, report: &Report, sum: &Work) -> Result<()> {
             job.registers.map_or_else(dash, |it| it.to_string()),
             storage,
             work.map_or_else(dash, |work| short(work.instructions)),
-            work.map_or_else(dash, |work| share(work, sum)),
+        ];
+        row.extend(sum.cells(work, &[job.index]));
+        row.extend([
             work.map_or_else(dash, |work| text::bytes(work.bytes_read)),
             work.map_or_else(dash, |work| text::bytes(work.bytes_written)),
             job.chain.to_string(),
             chains.time(job).map_or_else(dash, spread),
         ]);
+        rows.push(row);
     }
     table(out, &rows, &[1, 2])?;
     if report
@@ -367,35 +293,21 @@ fn jobs(out: &mut impl Write, report: &Report, sum: &Work) -> Result<()> {
         writeln!(
             out,
             "sum: {} instructions, {} read, {} written",
-            short(sum.instructions),
-            text::bytes(sum.bytes_read),
-            text::bytes(sum.bytes_written)
+            short(sum.work.instructions),
+            text::bytes(sum.work.bytes_read),
+            text::bytes(sum.work.bytes_written)
         )?;
     }
     Ok(())
 }
 
-fn kernels(out: &mut impl Write, report: &Report, sum: &Work) -> Result<()> {
-    let mut rows = vec![
-        vec![
-            "kernel",
-            "name",
-            "jobs",
-            "clauses",
-            "regs",
-            "instr.",
-            "share",
-            "read",
-            "written",
-            "on the model",
-        ]
-        .into_iter()
-        .map(str::to_owned)
-        .collect::<Vec<_>>(),
-    ];
+fn kernels(out: &mut impl Write, report: &Report, sum: &Sum) -> Result<()> {
+    let before = ["kernel", "name", "jobs", "clauses", "regs", "instr."];
+    let after = ["read", "written", "on the model"];
+    let mut rows = vec![sum.heading(&before, &after)];
     for kernel in &report.kernels {
         let work = kernel.work.as_ref();
-        rows.push(vec![
+        let mut row = vec![
             kernel.hash.clone(),
             match kernel.names.is_empty() {
                 true => dash(),
@@ -405,16 +317,19 @@ fn kernels(out: &mut impl Write, report: &Report, sum: &Work) -> Result<()> {
             kernel.clauses.to_string(),
             kernel.registers.to_string(),
             work.map_or_else(dash, |work| short(work.instructions)),
-            work.map_or_else(dash, |work| share(work, sum)),
+        ];
+        row.extend(sum.cells(work, &kernel.jobs));
+        row.extend([
             work.map_or_else(dash, |work| text::bytes(work.bytes_read)),
             work.map_or_else(dash, |work| text::bytes(work.bytes_written)),
             kernel.seconds.map_or_else(dash, text::seconds),
         ]);
+        rows.push(row);
     }
     table(out, &rows, &[0, 1, 2])
 }
 
-fn dash() -> String {
+pub(crate) fn dash() -> String {
     "-".into()
 }
 
@@ -546,7 +461,7 @@ mod tests {
 
     fn shown(report: &Report, by_kernel: bool) -> String {
         let mut out = Vec::new();
-        text(&mut out, report, by_kernel, &sum(report)).unwrap();
+        text(&mut out, report, by_kernel, &Sum::of(report, None)).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -586,37 +501,6 @@ mod tests {
         };
         assert_eq!(lines(WIDEST), [WIDEST + 3, WIDEST + 3]);
         assert_eq!(lines(WIDEST + 1), [WIDEST + 4, 4]);
-    }
-
-    #[test]
-    fn rows_are_sorted_by_work_or_time_and_cut() {
-        let mut all = report(4, &["a"]);
-        for (job, (instructions, seconds)) in
-            all.jobs
-                .iter_mut()
-                .zip([(10, 3.0), (60, 1.0), (0, 2.0), (30, 4.0)])
-        {
-            job.work = Some(Work {
-                instructions,
-                ..Work::default()
-            });
-            job.seconds = Some(Spread {
-                median: seconds,
-                ..Spread::default()
-            });
-        }
-        let sum = sum(&all);
-        assert_eq!(sum.instructions, 100);
-        let order = |sort, top| {
-            let mut report = all.clone();
-            arrange(&mut report, sort, top);
-            report.jobs.iter().map(|job| job.index).collect::<Vec<_>>()
-        };
-        assert_eq!(order(None, None), [0, 1, 2, 3]);
-        assert_eq!(order(Some(Sort::Work), None), [1, 3, 0, 2]);
-        assert_eq!(order(Some(Sort::Time), Some(3)), [3, 0, 2]);
-        assert_eq!(share(all.jobs[1].work.as_ref().unwrap(), &sum), "60.0 %");
-        assert_eq!(share(&Work::default(), &Work::default()), "-");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files with names for tensors on the command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// `NAME=FILE` on the command line.
@@ -23,6 +23,42 @@ impl FromStr for NamedFile {
                 path: path.into(),
             }),
             _ => Err("expected NAME=FILE, with a name of letters, digits, '.', '_', '-'".into()),
+        }
+    }
+}
+
+/// `--output` of a command that makes a recording: its directory, or `NAME=FILE`, which `--output` meant before `--writes` did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum OutputArgument {
+    /// Where the recording goes.
+    Directory(PathBuf),
+    /// A file that the app writes.
+    Written(NamedFile),
+}
+
+impl OutputArgument {
+    /// The directory, if it is one.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Directory(path) => Some(path),
+            Self::Written(_) => None,
+        }
+    }
+
+    /// The file, if it is one.
+    pub(crate) fn written(&self) -> Option<&NamedFile> {
+        match self {
+            Self::Directory(_) => None,
+            Self::Written(file) => Some(file),
+        }
+    }
+}
+
+impl From<PathBuf> for OutputArgument {
+    fn from(path: PathBuf) -> Self {
+        match path.to_str().and_then(|text| text.parse().ok()) {
+            Some(file) => Self::Written(file),
+            None => Self::Directory(path),
         }
     }
 }

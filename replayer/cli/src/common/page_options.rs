@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--html`: where the page goes, and what only the user knows about a GPU.
+//! `--output` of a report: page, JSON or CSV by its extension, and what only the user knows about a GPU.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_jobs::analysis::page::{Peaks, page};
@@ -15,17 +15,53 @@ use crate::common::failure::Failure;
 use crate::common::terminal;
 use crate::text;
 
+/// What a result file is, by its extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Html,
+    Json,
+    Csv,
+}
+
+impl Format {
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Html => "html",
+            Self::Json => "json",
+            Self::Csv => "csv",
+        }
+    }
+
+    fn of(path: &Path, formats: &[Self]) -> Result<Self> {
+        let extension = path.extension().unwrap_or_default();
+        let mut known = formats.iter().copied();
+        known
+            .find(|format| extension.eq_ignore_ascii_case(format.extension()))
+            .ok_or_else(|| {
+                let names = formats.iter().map(|it| format!(".{}", it.extension()));
+                Failure::Usage(format!(
+                    "--output {}: the file's name must end in {}",
+                    shown(path),
+                    names.collect::<Vec<_>>().join(" or ")
+                ))
+            })
+    }
+}
+
 /// Options about the page.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PageOptions {
-    /// Write one HTML file with everything; it loads nothing
-    #[arg(long, value_name = "FILE")]
+    /// Write one HTML file with everything, which loads nothing
+    #[arg(long, value_name = "FILE", hide = true)]
     html: Option<PathBuf>,
+    /// File for the result; its extension is the format
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["html", "json"])]
+    output: Option<PathBuf>,
     /// Instructions of threads that the GPU executes in a second at most, for the roofline: 1.2e11
-    #[arg(long, value_name = "N", value_parser = peak, requires = "html")]
+    #[arg(long, value_name = "N", value_parser = peak)]
     peak_instructions: Option<f64>,
     /// Bytes of memory that the GPU moves in a second at most, for the roofline: 1.5e10
-    #[arg(long, value_name = "N", value_parser = peak, requires = "html")]
+    #[arg(long, value_name = "N", value_parser = peak)]
     peak_bytes: Option<f64>,
     #[command(flatten)]
     force: Force,
@@ -39,22 +75,52 @@ fn peak(text: &str) -> std::result::Result<f64, String> {
 }
 
 impl PageOptions {
-    /// Whether a page was asked for.
-    pub(crate) fn wanted(&self) -> bool {
-        self.html.is_some()
-    }
-
-    /// Takes the place of the page, before any work is done.
+    /// What the result is, if it is a file; `formats` are the extensions that the command can write.
     ///
     /// # Errors
-    /// The command reads this file, or it exists.
-    pub(crate) fn claim(&self, recording: &Recording) -> Result<Destinations> {
+    /// The extension is none of them, or an option is for a page and there is none.
+    fn kind(&self, formats: &[Format]) -> Result<Option<(Format, &Path)>> {
+        let given = match (&self.html, &self.output) {
+            (Some(path), _) => Some((Format::Html, path.as_path())),
+            (None, Some(path)) => Some((Format::of(path, formats)?, path.as_path())),
+            (None, None) => None,
+        };
+        let is_page = given.is_some_and(|(format, _)| format == Format::Html);
+        if !is_page && (self.peak_instructions.is_some() || self.peak_bytes.is_some()) {
+            return Err(Failure::Usage(
+                "--peak-instructions and --peak-bytes are for a page: --output FILE.html".into(),
+            ));
+        }
+        Ok(given)
+    }
+
+    /// Takes the place of the result, before any work is done. Says what it is, if it is a file.
+    ///
+    /// # Errors
+    /// The command reads this file, it exists, or its extension is not in `formats`.
+    pub(crate) fn claim(
+        &self,
+        recording: &Recording,
+        formats: &[Format],
+    ) -> Result<(Option<Format>, Destinations)> {
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads_recording(recording.files());
-        if let Some(path) = &self.html {
+        let given = self.kind(formats)?;
+        if let Some((_, path)) = given {
             destinations.claim(path)?;
         }
-        Ok(destinations)
+        Ok((given.map(|(format, _)| format), destinations))
+    }
+
+    /// Writes a result that is no page.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn write_text(&self, destinations: &Destinations, contents: &[u8]) -> Result<()> {
+        match &self.output {
+            Some(path) => destinations.write(path, contents),
+            None => Ok(()),
+        }
     }
 
     /// Writes the page.
@@ -68,7 +134,7 @@ impl PageOptions {
         jobs: &Jobs,
         analysis: Option<&Report>,
     ) -> Result<()> {
-        let Some(path) = &self.html else {
+        let Some(path) = self.html.as_ref().or(self.output.as_ref()) else {
             return Ok(());
         };
         let peaks = Peaks {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use gpureplay_compile::{Granularity, MOST_JOBS, Options, Role, TensorFile};
 use gpureplay_library::values::read_any;
 use gpureplay_library::{read_named, shown};
@@ -15,7 +16,7 @@ use crate::Result;
 use crate::common::arguments::tolerance;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::Failure;
-use crate::common::named_file::{NamedFile, is_name};
+use crate::common::named_file::{NamedFile, OutputArgument, is_name};
 use crate::common::noted::NoteOptions;
 use crate::common::steps::StateArgument;
 use crate::common::terminal;
@@ -74,11 +75,14 @@ impl FromStr for Segments {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Choices {
     /// A file that the app reads and that changes from run to run
-    #[arg(short, long, value_name = "NAME=FILE")]
-    pub(crate) input: Vec<NamedFile>,
+    #[arg(long, alias = "input", short_alias = 'i', value_name = "NAME=FILE")]
+    pub(crate) reads: Vec<NamedFile>,
     /// A file that the app writes from GPU memory
     #[arg(long, value_name = "NAME=FILE")]
-    pub(crate) output: Vec<NamedFile>,
+    writes: Vec<NamedFile>,
+    /// Directory of the recording; its last part is the recording's name [default: the app's name and -recording]
+    #[arg(short, long, alias = "output-directory", value_name = "DIR", value_parser = PathBufValueParser::new().map(OutputArgument::from))]
+    output: Vec<OutputArgument>,
     /// A file that the app reads and that belongs to the model
     #[arg(long, value_name = "NAME=FILE")]
     pub(crate) weight: Vec<NamedFile>,
@@ -111,8 +115,8 @@ pub(crate) struct Choices {
     #[arg(long)]
     pub(crate) no_link: bool,
     /// Jobs that a chain may have that was made of several
-    #[arg(long, value_name = "N", default_value_t = MOST_JOBS, value_parser = clap::value_parser!(u32).range(1..=65535), conflicts_with = "no_link")]
-    pub(crate) most_jobs: u32,
+    #[arg(long, value_name = "N", alias = "most-jobs", default_value_t = MOST_JOBS, value_parser = clap::value_parser!(u32).range(1..=65535), conflicts_with = "no_link")]
+    pub(crate) max_jobs: u32,
     /// Longest time that a replay waits for one job, in seconds; less where all jobs together would get more than an hour
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=60))]
     pub(crate) timeout: u32,
@@ -134,13 +138,34 @@ pub(crate) struct Choices {
 impl Choices {
     /// Whether any tensor is named.
     pub(crate) fn has_tensors(&self) -> bool {
-        !self.input.is_empty()
-            || !self.output.is_empty()
+        !self.reads.is_empty()
+            || self.written().next().is_some()
             || !self.intermediate.is_empty()
             || self.intermediates.is_some()
             || !self.weight.is_empty()
             || self.weights.is_some()
             || self.state.iter().any(|state| state.path().is_some())
+    }
+
+    /// The files that the app writes.
+    fn written(&self) -> impl Iterator<Item = &NamedFile> {
+        let old = self.output.iter().filter_map(OutputArgument::written);
+        self.writes.iter().chain(old)
+    }
+
+    /// The directory of the recording, if one is given.
+    ///
+    /// # Errors
+    /// Several are given.
+    pub(crate) fn directory(&self) -> Result<Option<&Path>> {
+        let mut directories = self.output.iter().filter_map(OutputArgument::directory);
+        let directory = directories.next();
+        match directories.next() {
+            Some(_) => Err(Failure::Usage(
+                "--output: one directory is enough; files that the app writes are --writes NAME=FILE".into(),
+            )),
+            None => Ok(directory),
+        }
     }
 
     /// Reads all files.
@@ -156,7 +181,7 @@ impl Choices {
         if let Some(directory) = &self.weights {
             weights.extend(npy_files(directory)?);
         }
-        let inputs = self.input.iter().map(|file| (Role::Input, file));
+        let inputs = self.reads.iter().map(|file| (Role::Input, file));
         let weights = weights.iter().map(|file| (Role::Weight, file));
         let states = self.state.iter().filter_map(|state| match state {
             StateArgument::File(file) => Some((Role::State, file)),
@@ -180,8 +205,8 @@ impl Choices {
 
     /// The files and directories that are named.
     pub(crate) fn mark_read(&self, destinations: &mut Destinations) {
-        let named = [&self.input, &self.output, &self.weight, &self.intermediate];
-        for file in named.into_iter().flatten() {
+        let named = [&self.reads, &self.weight, &self.intermediate];
+        for file in named.into_iter().flatten().chain(self.written()) {
             destinations.reads(&file.path);
         }
         for path in self.state.iter().filter_map(StateArgument::path) {
@@ -196,8 +221,7 @@ impl Choices {
 
     /// Reads the files that the app wrote.
     pub(crate) fn read_outputs(&self) -> Result<Vec<TensorFile>> {
-        self.output
-            .iter()
+        self.written()
             .map(|file| read(Role::Output, file))
             .collect()
     }
@@ -208,7 +232,7 @@ impl Choices {
             granularity: self.granularity.0,
             timeout_us: self.timeout.saturating_mul(1_000_000),
             external_weights: self.external_weights,
-            link: (!self.no_link).then_some(self.most_jobs),
+            link: (!self.no_link).then_some(self.max_jobs),
         }
     }
 }
@@ -280,7 +304,7 @@ fn warn_of_equal_elements(file: &TensorFile) {
     if file.tensor.dtype().size() >= 4 && d.distinct * 10 < d.elements * 9 {
         terminal::note(format!(
             "warning: only {} of the {} elements of '{}' differ from each other; if it is not found, \
-             make a file with `gpureplay tag`",
+             make a file with `gpureplay record --make-input`",
             d.distinct, d.elements, file.name
         ));
     }

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use clap::Args;
@@ -15,6 +17,8 @@ use serde::Serialize;
 
 use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
+use crate::common::interrupt::{Interrupt, Stopped};
+use crate::common::progress::Progress;
 use crate::{Result, text};
 
 /// Values of an output that a report shows.
@@ -93,6 +97,9 @@ pub(crate) struct Repeated {
     recording: String,
     device: String,
     runs: u32,
+    /// Ctrl-C came before all runs were made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<Stopped>,
     seconds: f64,
     runs_per_second: f64,
     retries: u32,
@@ -113,11 +120,12 @@ struct Summary {
     last: Option<Number>,
 }
 
-/// Runs so many times with the inputs of a directory. Gives the values that are to be written, and where.
+/// Runs so many times with the inputs of a directory, or until Ctrl-C. Gives the values that are to be written, and where.
 pub(crate) fn run(
     session: &mut Session,
     (runs, inputs): (u32, Option<&Path>),
     files: &BTreeMap<String, PathBuf>,
+    interrupt: &Interrupt,
 ) -> Result<(Repeated, Vec<(PathBuf, Tensor)>)> {
     let series = match inputs {
         Some(directory) => read_series(directory, session)?,
@@ -130,8 +138,15 @@ pub(crate) fn run(
     session.prepare()?;
     let mut kept: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let mut retries = 0;
+    let done = Arc::new(AtomicU64::new(0));
+    let total = Some(u64::from(runs));
+    let progress = Progress::start("replaying", done.clone(), total, "runs");
     let started = Instant::now();
+    let mut made = 0;
     for run in 0..runs as usize {
+        if interrupt.came() {
+            break;
+        }
         for series in &series {
             let value = series.values.get(run % series.values.len().max(1));
             if let Some(value) = value {
@@ -144,7 +159,12 @@ pub(crate) fn run(
             let value = session.read(name)?;
             kept.entry(name.clone()).or_default().extend(value.bytes());
         }
+        made += 1;
+        done.fetch_add(1, Ordering::Relaxed);
     }
+    drop(progress);
+    let stopped = Stopped::of(made, runs as usize)?;
+    let runs = made as u32;
     let seconds = started.elapsed().as_secs_f64();
     let mut summaries = BTreeMap::new();
     let mut written = Vec::new();
@@ -170,6 +190,7 @@ pub(crate) fn run(
         recording: session.recording().name(),
         device: session.description(),
         runs,
+        stopped,
         seconds,
         runs_per_second: f64::from(runs) / seconds,
         retries,
@@ -268,10 +289,13 @@ impl Repeated {
                 text::count(retries.into(), "attempt")
             ),
         };
+        let made = match self.stopped {
+            Some(stopped) => stopped.to_string(),
+            None => text::count(self.runs.into(), "run"),
+        };
         writeln!(
             out,
-            "→ {} in {}, {:.1} per second{retried}",
-            text::count(self.runs.into(), "run"),
+            "→ {made} in {}, {:.1} per second{retried}",
             text::seconds(self.seconds),
             self.runs_per_second
         )?;

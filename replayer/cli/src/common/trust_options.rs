@@ -16,12 +16,13 @@ pub(crate) struct TrustOptions {
     /// Refuse a signature with a smaller counter
     #[arg(
         long,
+        alias = "minimum-counter",
         value_name = "N",
         default_value_t = 0,
         requires = "require_signature",
         value_parser = whole_number::<u64>
     )]
-    minimum_counter: u64,
+    min_counter: u64,
 }
 
 impl TrustOptions {
@@ -31,7 +32,7 @@ impl TrustOptions {
             return Ok(Trust::default());
         };
         Ok(Trust {
-            minimum_counter: self.minimum_counter,
+            minimum_counter: self.min_counter,
             ..Trust::with_key(key)?
         })
     }

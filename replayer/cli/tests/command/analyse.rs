@@ -27,11 +27,28 @@ fn exit_codes_are_verdicts() {
     for what in ["races", "uninit", "out-of-tensor"] {
         let line = text.lines().find(|line| line.starts_with(what));
         assert!(line.unwrap().ends_with(" clean"), "{text}");
+        // The summary stands before the jobs.
+        assert!(text.find(what) < text.find("\njob "), "{text}");
     }
     let digits = "digits-g52";
     let (code, text, _) = ran(&["analyse", digits, "--what", "out-of-tensor"]);
-    assert_eq!(code, 1, "{text}");
-    assert!(text.contains("found"), "{text}");
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("out-of-tensor  found in "), "{text}");
+    let denied = |deny: &str| {
+        let words = [
+            "analyse",
+            digits,
+            "--what",
+            "races,out-of-tensor",
+            "--deny",
+            deny,
+        ];
+        ran(&words).0
+    };
+    assert_eq!(denied("races"), 0);
+    assert_eq!(denied("races,out-of-tensor"), 1);
+    assert_eq!(denied("all"), 1);
+    assert_eq!(denied("uninit"), 2);
     let (code, text, error) = ran(&["analyse", digits, "--limit-work", "5000"]);
     assert_eq!(code, 5, "{error}");
     assert!(
@@ -100,4 +117,23 @@ fn pages_replace_nothing_without_force() {
             .unwrap()
             .contains("\"heat\":[{")
     );
+}
+
+#[test]
+fn one_file_has_one_hash_and_reports_are_about_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["lenet-g52", "saxpy-g52", "digits-g52"] {
+        let file = recordings().join(name).join("recording.gpr");
+        let hash = gpureplay_library::weights::sha256(&std::fs::read(&file).unwrap());
+        let (_, jobs, error) = ran(&["jobs", name, "--static", "--json"]);
+        assert!(jobs.contains(&hash), "{name} {error}");
+        let path = analysis(folder.path(), name, "lines");
+        assert!(
+            std::fs::read_to_string(&path).unwrap().contains(&hash),
+            "{name}"
+        );
+        let path = path.display().to_string();
+        let (code, text, error) = ran(&["disasm", name, "--annotate", &path]);
+        assert!(code == 0 && text.contains("lines in"), "{name} {error}");
+    }
 }

@@ -238,7 +238,7 @@ fn shells_and_man_know_the_command() {
     let file = fs::File::open(copy.at("man/gpureplay-bench.1")).unwrap();
     BufReader::new(file).read_to_string(&mut page).unwrap();
     assert!(
-        page.starts_with(".ie") && page.contains("export\\-json"),
+        page.starts_with(".ie") && page.contains("\\-\\-compare"),
         "{page}"
     );
     assert_eq!(

@@ -123,3 +123,59 @@ fn a_pack_is_unpacked_into_what_was_packed() {
     assert_eq!(code(&["unpack", &pack, "-o", &at("y")]).0, 3);
     assert!(!Path::new(&at("y")).exists());
 }
+
+/// The value of a tensor in an .npy file.
+fn values(path: &Path) -> Vec<u8> {
+    let tensor = gpureplay_tensors::read_npy(path).unwrap();
+    tensor.bytes().to_vec()
+}
+
+#[test]
+fn layers_and_ranges_of_jobs_are_one_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    for (recording, words, last) in [
+        ("lenet-g52", "--layers conv1..pool1", "pool1"),
+        ("lenet-g52", "--jobs layer:conv2,layer:pool2", "pool2"),
+        ("digits-g52", "--layers conv1..conv2", "conv2"),
+    ] {
+        let out = at(last);
+        let (done, text) = code(&format!("extract {recording} {words} -o {out}"));
+        assert_eq!(done, 0, "{text}");
+        assert!(text.contains("give every byte"), "{text}");
+        assert_eq!(code(&["verify", "--deep", &out]).0, 0);
+        let mine = at("mine.npy");
+        let output = format!("{last}={mine}");
+        let (done, text) = code(&["run", &out, "--output", &output, "--force"]);
+        assert!(done == 0 && text.contains("bit for bit"), "{text}");
+        // The whole recording gives the same values there.
+        let whole = at("whole.npy");
+        let tensor = format!("extract {recording} --tensor {last} -o {whole} --force");
+        let (done, text) = code(&tensor);
+        assert_eq!(done, 0, "{text}");
+        assert_eq!(
+            values(Path::new(&mine)),
+            values(Path::new(&whole)),
+            "{last}"
+        );
+        // It computes them: other bytes are there before each run.
+        let (_, listed) = code(&["jobs", &out, "--static"]);
+        assert!(listed.lines().count() > 3, "{listed}");
+    }
+    let (done, text) = code(&format!(
+        "extract lenet-g52 --layers pool1..conv1 -o {}",
+        at("x")
+    ));
+    assert!(done != 0 && text.contains("before the first"), "{text}");
+}
+
+#[test]
+fn a_job_has_no_outputs_of_other_layers() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("job").display().to_string();
+    let (done, text) = code(&["extract", "lenet-g52", "--jobs", "9", "-o", &out]);
+    assert_eq!(done, 0, "{text}");
+    let (_, info) = code(&["info", &out]);
+    // The memory of conv1 is that of conv2 and ip1 later.
+    assert!(info.contains("conv1") && !info.contains("conv2"), "{info}");
+}

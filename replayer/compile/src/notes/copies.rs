@@ -734,7 +734,7 @@ impl Follower<'_> {
                     _ => "a copy",
                 };
                 self.out.remarks.push(format!(
-                    "the app reads {} bytes of object {}, which {call} put there from what a kernel computed, and which were not found at their source: let it read the source, or name the file with --output",
+                    "the app reads {} bytes of object {}, which {call} put there from what a kernel computed, and which were not found at their source: let it read the source, or name the file with --writes",
                     host.size, host.at.object
                 ));
                 continue;

@@ -12,7 +12,7 @@ pub(super) const MOST_COPIES: u64 = Limits::OUTPUT_COPIES;
 pub enum ProposeError {
     /// The trace has no notes.
     #[error(
-        "the trace has no notes of OpenCL calls: record with the layer, or a second run with another input (--second), or name the app's files with --input and --output"
+        "the trace has no notes of OpenCL calls: record with the layer, or a second run with another input (--second), or name the app's files with --reads and --writes"
     )]
     NoNotes,
     /// Without notes, the runs have different numbers of jobs.
@@ -102,12 +102,12 @@ pub enum ProposeError {
     },
     /// The notes tell of more than can be looked through.
     #[error(
-        "the notes tell of so much that looking for its tensors takes too long: record less of the app, or name its files with --input and --output"
+        "the notes tell of so much that looking for its tensors takes too long: record less of the app, or name its files with --reads and --writes"
     )]
     TooMuchWork,
     /// The tensors have many times the bytes that there are.
     #[error(
-        "the tensors would have more than {most} bytes in all, {MOST_COPIES} times the GPU memory that the trace has: record less of the app, or name its files with --input and --output"
+        "the tensors would have more than {most} bytes in all, {MOST_COPIES} times the GPU memory that the trace has: record less of the app, or name its files with --reads and --writes"
     )]
     TooMuchMoved {
         /// Bytes that they may have.

@@ -651,7 +651,7 @@ impl<'a> Builder<'a> {
         let name = name.to_owned();
         if is_image {
             self.remark(format!(
-                "'{name}' is an image, of which the layout in memory is not known: name its file with --input or --output; if it has none, two runs with --no-layer may take it"
+                "'{name}' is an image, of which the layout in memory is not known: name its file with --reads or --writes; if it has none, two runs with --no-layer may take it"
             ));
             return;
         }

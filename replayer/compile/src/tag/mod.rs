@@ -426,8 +426,8 @@ fn hint(role: Role, tensor: &Tensor) -> String {
     if repeats(tensor) {
         let d = distinctiveness(tensor);
         return format!(
-            "only {} of its {} elements differ from each other: make a file that can be found with `gpureplay tag \
-             --shape {} --dtype {} FILE.npy`, and let the app read that",
+            "only {} of its {} elements differ from each other: make a file that can be found with `gpureplay record \
+             --make-input FILE.npy --shape {} --dtype {}`, and let the app read that",
             d.distinct,
             d.elements,
             shape.join(","),

@@ -20,7 +20,7 @@ fn tensors_that_are_not_there_are_explained() {
     );
     let text = error(Role::Input, &tensor(|_| 1.0));
     assert!(
-        text.contains("gpureplay tag --shape 32,32 --dtype f32"),
+        text.contains("gpureplay record --make-input FILE.npy --shape 32,32 --dtype f32"),
         "{text}"
     );
     let text = error(Role::Output, &a);

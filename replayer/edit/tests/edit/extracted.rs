@@ -97,7 +97,7 @@ fn each_of_lenets_jobs_gives_every_byte_in_soiled_memory() {
     let (whole, _) = run(&recording, 0, |session| session.bind_all(bindings.clone()));
     assert_eq!(whole.len(), 40);
     for index in 0..20 {
-        let extracted = extract(&recording, &jobs, &bindings, index, None).unwrap();
+        let extracted = extract(&recording, &jobs, &bindings, &[index], None).unwrap();
         let alone = Recording::from_bytes(extracted.bytes).unwrap();
         let (soiled, mut session) = run(&alone, 0xaa, |_| {});
         assert_eq!(soiled.len(), 2, "{index}");
@@ -133,7 +133,7 @@ fn each_of_lenets_jobs_gives_every_byte_in_soiled_memory() {
 #[test]
 fn a_tensor_that_the_job_writes_is_an_output_under_its_name() {
     let (recording, jobs, bindings) = shipped("saxpy-g52");
-    let extracted = extract(&recording, &jobs, &bindings, 0, None).unwrap();
+    let extracted = extract(&recording, &jobs, &bindings, &[0], None).unwrap();
     assert_eq!(extracted.written, 4000);
     let out = &extracted.expected["out"];
     assert_eq!(out.shape(), [1000]);
@@ -148,6 +148,6 @@ fn a_tensor_that_the_job_writes_is_an_output_under_its_name() {
 #[test]
 fn what_is_no_job_cannot_be_extracted() {
     let (recording, jobs, bindings) = shipped("saxpy-g52");
-    let error = extract(&recording, &jobs, &bindings, 1, None).unwrap_err();
+    let error = extract(&recording, &jobs, &bindings, &[1], None).unwrap_err();
     assert!(matches!(error, EditError::NoJob { job: 1, .. }), "{error}");
 }

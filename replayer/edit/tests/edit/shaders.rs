@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use gpureplay_edit::shader::fits;
-use gpureplay_edit::tune::{Candidate, Standing, tune};
+use gpureplay_edit::tune::{By, Candidate, Standing, tune};
 use gpureplay_edit::{Change, EditError, Kernel, Launch, Subject, inputs};
 use gpureplay_jobs::Jobs;
 use gpureplay_library::{Options, Recording};
@@ -120,7 +120,7 @@ fn a_wrong_variant_is_never_the_best() {
         size([7, 1, 1]),
         size([500, 1, 1]),
     ];
-    let tuning = tune(&subject, &candidates, 2).unwrap();
+    let tuning = tune(&subject, &candidates, 2, By::Work).unwrap();
     let standings: Vec<Standing> = tuning.rows.iter().map(|row| row.standing).collect();
     let expected = [
         Standing::Recorded,
@@ -141,7 +141,7 @@ fn a_wrong_variant_is_never_the_best() {
     );
     assert!(tuning.rows[2].model_seconds.is_some() && tuning.rows[1].model_seconds.is_none());
     // All but times is the same again.
-    let again = tune(&subject, &candidates, 0).unwrap();
+    let again = tune(&subject, &candidates, 0, By::Work).unwrap();
     for (one, other) in tuning.rows.iter().zip(&again.rows) {
         assert_eq!(
             (one.rank, one.cost, &one.reason),
@@ -185,4 +185,26 @@ fn another_shader_is_put_into_the_recording_for_one_job_only() {
     let mut session = new.session(Options::default()).unwrap();
     session.bind_all(bindings);
     session.run().unwrap();
+}
+
+#[test]
+fn the_pooling_of_lenet_touches_a_quarter_of_the_lines_with_wider_groups() {
+    let (recording, jobs, _) = shipped("lenet-g52");
+    let inputs = inputs(&recording, 1).unwrap();
+    let subject = Subject::new(&recording, &jobs, 14, &inputs, None).unwrap();
+    let global = Launch::of(subject.compute()).global();
+    let candidates = [[1, 4, 4], [25, 4, 2]].map(|local| Candidate {
+        name: format!("{local:?}"),
+        change: Ok(Change {
+            launch: Launch::over(global, local).unwrap(),
+            kernel: Kernel::Recorded,
+        }),
+    });
+    // The table of docs/analysis.md, which `analyse` gave.
+    let tuning = tune(&subject, &candidates, 0, By::Lines).unwrap();
+    let costs: Vec<_> = tuning.rows.iter().map(|row| row.cost).collect();
+    assert_eq!(costs, [Some(4000), Some(4000), Some(948)]);
+    assert_eq!((tuning.best, tuning.by), (Some(2), "memory lines"));
+    // By work they are the same.
+    assert_eq!(tune(&subject, &candidates, 0, By::Work).unwrap().best, None);
 }

@@ -54,7 +54,7 @@ fn a_job_in_its_own_place_gives_the_identical_file() {
     assert!(same.bytes == saxpy.files().bytes && same.tried.different == 0);
     // So does the job of an extract, which is another file with the same job.
     let (digits, jobs, bindings) = shipped("digits-g52");
-    let alone = extract(&digits, &jobs, &bindings, 11, None).unwrap();
+    let alone = extract(&digits, &jobs, &bindings, &[11], None).unwrap();
     let alone = Recording::from_bytes(alone.bytes).unwrap();
     let jobs = Jobs::of(&alone).unwrap();
     let values =

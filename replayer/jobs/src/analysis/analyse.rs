@@ -50,7 +50,7 @@ pub fn analyse<E: From<Error>>(
     let mut report = Report {
         format: FORMAT.into(),
         recording: recording.name(),
-        recording_sha256: sha256(&recording.files().bytes),
+        recording_sha256: sha256(&recording.recorded().files().bytes),
         gpu: jobs.gpu.to_string(),
         warp_lanes: jobs.profile.architecture.warp_lanes(),
         line_bytes: 64,

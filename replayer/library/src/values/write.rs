@@ -84,21 +84,27 @@ pub fn encode_all(path: &Path, tensors: &[(String, Tensor)]) -> Result<Vec<u8>> 
     })
 }
 
-/// Numbers as short as they can be and still come back exactly; JSON has no NaN and no infinity, they become strings.
-fn json(tensor: &Tensor) -> String {
-    let number = |index: usize, value: f64| match tensor.dtype().is_float() {
-        true if !value.is_finite() => format!("\"{}\"", Number(value).name()),
+/// An element as text, as short as it can be and still come back exactly.
+pub fn element_text(tensor: &Tensor, index: usize) -> String {
+    let value = tensor.value(index);
+    match tensor.dtype().is_float() {
         true if tensor.dtype().bytes() == 8 => format!("{value:?}"),
         true => format!("{:?}", value as f32),
         // 64-bit integers do not fit into a double.
         false if tensor.dtype().name() == "u64" => tensor.bits(index).to_string(),
         false if tensor.dtype().name() == "i64" => (tensor.bits(index) as i64).to_string(),
         false => format!("{value:.0}"),
-    };
-    let data: Vec<String> = (0..)
-        .zip(tensor.values())
-        .map(|(index, value)| number(index, value))
-        .collect();
+    }
+}
+
+/// JSON has no NaN and no infinity: they become strings.
+fn json(tensor: &Tensor) -> String {
+    let number =
+        |(index, value): (usize, f64)| match tensor.dtype().is_float() && !value.is_finite() {
+            true => format!("\"{}\"", Number(value).name()),
+            false => element_text(tensor, index),
+        };
+    let data: Vec<String> = tensor.values().enumerate().map(number).collect();
     let shape: Vec<String> = tensor.shape().iter().map(u64::to_string).collect();
     format!(
         "{{\"type\": \"{}\", \"shape\": [{}], \"data\": [{}]}}\n",

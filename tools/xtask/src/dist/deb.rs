@@ -88,7 +88,7 @@ pub(super) fn command(
         ] {
             tree.put(
                 path,
-                says(&["completions", shell]).unwrap_or_default(),
+                says(&["generate", "completions", shell]).unwrap_or_default(),
                 0o644,
             )?;
         }
@@ -96,7 +96,7 @@ pub(super) fn command(
         run(
             "writing man pages",
             Command::new(command)
-                .args(["--quiet", "manual", "--output"])
+                .args(["--quiet", "generate", "man", "--output"])
                 .arg(&manual),
         )?;
         let pages = fs::read_dir(&manual).map_err(Error::io("read", &manual))?;

@@ -41,7 +41,7 @@ impl Docs {
             let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
             write(page.trim_start_matches("docs/"), &filled(&text, &tables)?)?;
         }
-        let commands = cargo("gpureplay", &["--", "manual", "--markdown"])?;
+        let commands = cargo("gpureplay", &["--", "generate", "markdown"])?;
         write("commands.md", &commands)?;
         println!("{} tables in {}", tables.len(), to.display());
         Ok(std::process::ExitCode::SUCCESS)

@@ -36,7 +36,7 @@ use crate::common::terminal;
 const EXAMPLES: &str = "\
 Examples:
   gpureplay bench recordings/acl-gemm-g52
-  gpureplay bench recordings/acl-gemm-g52 --warmup 3 --runs 100 --export-json times.json
+  gpureplay bench recordings/acl-gemm-g52 --warmup 3 --runs 100 -o times.json
   gpureplay bench recordings/acl-gemm-g52 --duration 10 --compare times.json
   gpureplay bench recordings/digits-g52 --jobs layer:conv2 --per-job
       how long each job of a layer takes, chain by chain";
@@ -70,14 +70,14 @@ pub(crate) struct Bench {
     /// Run until this time is over, at least once, instead of a number of times
     #[arg(long, value_name = "SECONDS", conflicts_with = "runs", value_parser = seconds)]
     duration: Option<Duration>,
-    /// Say how the times differ from those that `--export-json` has saved
+    /// Say how the times differ from those that --output has saved
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
     #[command(flatten)]
     on: DeviceOption,
     /// Also write the numbers, with every single run, to a file
-    #[arg(long, value_name = "FILE")]
-    export_json: Option<PathBuf>,
+    #[arg(short, long, alias = "export-json", value_name = "FILE.json")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
     /// Print the numbers, with every single run, as JSON
@@ -115,7 +115,7 @@ impl Bench {
         if let Some(path) = &self.compare {
             destinations.reads(path);
         }
-        if let Some(path) = &self.export_json {
+        if let Some(path) = &self.output {
             destinations.claim(path)?;
         }
         let saved = self.compare.as_deref().map(Saved::read).transpose()?;
@@ -209,7 +209,7 @@ impl Bench {
             true => terminal::stdout().write_all(text.as_bytes())?,
             false => report.print(&mut terminal::report(destinations.takes_standard_output()))?,
         }
-        if let Some(path) = &self.export_json {
+        if let Some(path) = &self.output {
             destinations.write(path, text.as_bytes())?;
         }
         Ok(Outcome::Done)

@@ -161,7 +161,7 @@ function details(index) {
 }
 
 function memoryView() {
-  if (!analysis) return [make("p", { class: "panel", text: "Nothing is known of memory: `gpureplay analyse REC --html FILE` looks into it." })];
+  if (!analysis) return [make("p", { class: "panel", text: "Nothing is known of memory: `gpureplay analyse REC -o FILE.html` looks into it." })];
   const areas = new Map();
   for (const job of report.jobs) {
     const one = found.get(job.index);
@@ -235,7 +235,7 @@ function rooflineView() {
 }
 
 function findingsView() {
-  if (!analysis) return [make("p", { class: "panel", text: "Nothing was looked for: `gpureplay analyse REC --html FILE` does." })];
+  if (!analysis) return [make("p", { class: "panel", text: "Nothing was looked for: `gpureplay analyse REC -o FILE.html` does." })];
   const out = [make("h2", { text: "Findings" })];
   if (analysis.ended_early) out.push(make("p", { class: "bad", text: "The run ended early: " + analysis.ended_early }));
   out.push(pairs(analysis.verdicts.map(one => [one.what, one.verdict])));
