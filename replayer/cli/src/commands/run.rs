@@ -9,6 +9,7 @@ use clap::Args;
 use gpureplay_format::{Opcode, SegmentKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::expectation::{Comparison, Expectations};
+use gpureplay_library::values::picture_remark;
 use gpureplay_library::{
     Bindings, ElementType, Files, HeldSignals, Layer, Recording, Selection, Session, TensorKind,
     escaped, layers_named, shown,
@@ -78,7 +79,7 @@ const MOST_MEMORY: u64 = 256 << 20;
 pub(crate) struct Run {
     /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
-    /// File for an input, weight or intermediate tensor: .npy, .bin, .safetensors, .png or .jpg; `-` is an .npy file on standard input
+    /// File for an input, weight or intermediate tensor: .npy, .bin, .safetensors, .png or .jpg; `-` is standard input. Other names: .npy if the file begins as one, else raw
     #[arg(
         short,
         long = "input",
@@ -413,18 +414,18 @@ impl Run {
             session.bind_file(name, path)?;
         }
         self.states.bind(&mut session)?;
-        for remark in self.remarks(recording.files(), session.bindings(), inputs.keys())? {
+        for remark in self.remarks(recording.files(), session.bindings(), &inputs)? {
             terminal::note(remark);
         }
         Ok((session, inputs))
     }
 
-    /// What makes an answer worthless, although nothing failed.
-    fn remarks<'a>(
+    /// What may make an answer worthless, although nothing failed.
+    fn remarks(
         &self,
         files: &Files,
         bindings: &Bindings,
-        inputs: impl Iterator<Item = &'a String>,
+        inputs: &BTreeMap<String, PathBuf>,
     ) -> Result<Vec<String>> {
         let mut remarks = Vec::new();
         let manifest = files.manifest.as_ref();
@@ -437,8 +438,17 @@ impl Run {
                 escaped(text)
             ));
         }
-        for name in inputs {
+        for (name, path) in inputs {
             let (index, info) = bindings.named(name)?;
+            let format = manifest.and_then(|manifest| manifest.images.get(name));
+            let remark = format.map(|format| picture_remark(path, info, format));
+            if let Some(remark) = remark.transpose()?.flatten() {
+                remarks.push(format!(
+                    "input `{}`: {} is {remark}, as the manifest says",
+                    escaped(name),
+                    shown(path)
+                ));
+            }
             let float = matches!(
                 info.dtype,
                 ElementType::F16 | ElementType::F32 | ElementType::F64

@@ -371,12 +371,57 @@ fn a_picture_of_a_digit_is_read() {
         let picture = folder.path().join(name);
         let (good, text) = answer(&picture);
         assert!(good && text.contains("→ digit 3"), "{text}");
+        assert!(text.contains("is inverted (black is 1)"), "{text}");
+        assert!(!text.contains("stretched"), "{text}");
         // Decoders would make up the lower half.
         let half = std::fs::metadata(&picture).unwrap().len() / 2;
         let file = std::fs::File::options().write(true).open(&picture).unwrap();
         file.set_len(half).unwrap();
         let (good, text) = answer(&picture);
         assert!(!good, "{name}: {text}");
+    }
+}
+
+#[test]
+fn a_picture_with_other_proportions_is_called_stretched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wide.png");
+    let mut encoder = png::Encoder::new(std::fs::File::create(&path).unwrap(), 80, 40);
+    encoder.set_color(png::ColorType::Grayscale);
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&[200; 80 * 40]).unwrap();
+    writer.finish().unwrap();
+    let file = path.to_str().unwrap();
+    let (good, text) = gpureplay(&["run", "recordings/digits-g52", "--input", file]);
+    assert!(
+        good && text.contains("stretched from 80x40 to 8x8"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_file_of_any_name_is_npy_or_raw_by_its_first_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let npy = std::fs::read(repository().join("recordings/digits-g52/inputs/3.npy")).unwrap();
+    let run = |name: &str, contents: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, contents).unwrap();
+        let file = path.to_str().unwrap();
+        gpureplay(&["run", "recordings/digits-g52", "--input", file])
+    };
+    let raw = &npy[npy.len() - 256..];
+    for (name, contents) in [("x.dat", &npy[..]), ("x", &npy), ("y.dat", raw), ("y", raw)] {
+        let (good, text) = run(name, contents);
+        assert!(good && text.contains("→ digit 3"), "{name} {text}");
+    }
+    for (name, contents, said) in [
+        ("z.dat", &raw[1..], "255 bytes, but input f32[8,8] has 256"),
+        ("z", &npy[..130], "z:"),
+        // What is called .npy is nothing else.
+        ("z.npy", raw, "not an .npy file"),
+    ] {
+        let (good, text) = run(name, contents);
+        assert!(!good && text.contains(said), "{name} {text}");
     }
 }
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::tensors::TensorInfo;
-use crate::values::MAX_EXTENT;
 use crate::values::picture::Picture;
+use crate::values::{Kind, MAX_EXTENT};
 
 /// How pictures become the values of a tensor: `value = (pixel x scale - mean) / std`, with pixels from 0 (black) to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,41 @@ pub enum Resize {
     Stretch,
     /// The largest part in the middle that has the tensor's proportions.
     Crop,
+}
+
+/// What becomes of a picture on its way to a tensor that its sender may not expect: `inverted, and stretched from 28x20`. Nothing if the
+/// file is no picture by its name, or keeps its colours and its proportions.
+///
+/// # Errors
+/// The picture cannot be read.
+pub fn picture_remark(
+    path: &Path,
+    info: &TensorInfo,
+    format: &ImageFormat,
+) -> Result<Option<String>> {
+    if Kind::of(path) != Kind::Picture {
+        return Ok(None);
+    }
+    let Ok((places, _)) = check(format, info) else {
+        return Ok(None);
+    };
+    let file = File::open(path).map_err(|error| Error::file(path, error))?;
+    let (width, height) = Picture::decode(path, file)?.extent();
+    let extent = |place: usize| info.shape.get(place).copied().unwrap_or(1);
+    let own = extent(places.width).saturating_mul(height);
+    let stretched = format.resize == Resize::Stretch && own != extent(places.height) * width;
+    let mut done = Vec::new();
+    if format.invert {
+        done.push("inverted (black is 1)".to_owned());
+    }
+    if stretched {
+        done.push(format!(
+            "stretched from {width}x{height} to {}x{}",
+            extent(places.width),
+            extent(places.height)
+        ));
+    }
+    Ok((!done.is_empty()).then(|| done.join(" and ")))
 }
 
 /// Where the dimensions of a picture are in the tensor.

@@ -26,7 +26,7 @@ use crate::package::open::MAX_BYTES;
 use crate::tensors::{TensorInfo, misfit};
 
 pub(crate) use self::safetensors::Archive;
-pub use image::{Channels, ImageFormat, Resize};
+pub use image::{Channels, ImageFormat, Resize, picture_remark};
 pub use write::{
     OutputFormat, STANDARD_OUTPUT, element_text, encode, encode_all, is_standard_output,
 };
@@ -34,7 +34,10 @@ pub use write::{
 /// Largest width and height of a picture that is read, in pixels.
 const MAX_EXTENT: u32 = 1 << 14;
 
-/// The name that stands for standard input, of an `.npy` file.
+/// The first bytes of an `.npy` file.
+const NPY_MAGIC: &[u8] = b"\x93NUMPY";
+
+/// The name that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
 
 /// Whether a path stands for standard input.
@@ -49,17 +52,20 @@ enum Kind {
     Raw,
     Safetensors,
     Picture,
+    /// Its first bytes say it: an `.npy` file, or else raw.
+    Unnamed,
 }
 
 impl Kind {
-    /// The kind that a file's name says; everything else must be an `.npy` file.
+    /// The kind that a file's name says.
     fn of(path: &Path) -> Self {
         let extension = path.extension().and_then(|extension| extension.to_str());
         match extension.map(str::to_ascii_lowercase).as_deref() {
             Some("bin" | "raw") => Self::Raw,
             Some("safetensors") => Self::Safetensors,
             Some("png" | "jpg" | "jpeg") => Self::Picture,
-            _ => Self::Npy,
+            Some("npy") => Self::Npy,
+            _ => Self::Unnamed,
         }
     }
 }
@@ -85,7 +91,8 @@ pub fn split(path: &Path) -> (&Path, Option<&str>) {
 
 /// Reads a value for a tensor. The kind of file follows from its name: `.npy`, `.bin` or `.raw` (elements of the declared
 /// type in C order, little-endian), `.safetensors` (`FILE.safetensors#NAME`, or the tensor's own name), `.png` or `.jpg` for
-/// tensors of which the manifest says how pictures become their values. `-` is standard input, as `.npy`.
+/// tensors of which the manifest says how pictures become their values. `-` is standard input. What has another name is an `.npy` file
+/// if it begins as one, and raw otherwise.
 ///
 /// # Errors
 /// The file is missing, is not what its name says, or has another size than the tensor. Type and shape of `.npy` and
@@ -101,12 +108,13 @@ pub(crate) fn read_with(
     info: &TensorInfo,
     image: Option<&ImageFormat>,
 ) -> Result<Tensor> {
-    if Kind::of(file) == Kind::Npy && is_standard_input(file) {
-        return npy(Path::new("standard input"), std::io::stdin().lock(), info);
+    if is_standard_input(file) {
+        return unnamed(Path::new("standard input"), std::io::stdin().lock(), info);
     }
     let opened = open(file).map_err(|error| Error::file(file, error))?;
     match Kind::of(file) {
         Kind::Npy => npy(file, opened, info),
+        Kind::Unnamed => unnamed(file, opened, info),
         Kind::Raw => raw(file, info, &bytes(file, opened, info.bytes as u64)?),
         Kind::Safetensors => {
             let from = match name {
@@ -127,6 +135,21 @@ pub(crate) fn npy(path: &Path, file: impl Read, info: &TensorInfo) -> Result<Ten
         NpyError::Io { source, .. } => Error::file(path, source),
         error => Error::file(path, error),
     })
+}
+
+/// Reads a file whose name does not say what it is.
+fn unnamed(path: &Path, mut file: impl Read, info: &TensorInfo) -> Result<Tensor> {
+    let mut start = Vec::new();
+    let wanted = NPY_MAGIC.len() as u64;
+    let begun = file.by_ref().take(wanted).read_to_end(&mut start);
+    begun.map_err(|error| Error::file(path, error))?;
+    // Of an archive of several arrays the reader says what to do.
+    let is_npy = start == NPY_MAGIC || start.starts_with(b"PK");
+    let whole = Cursor::new(start).chain(file);
+    match is_npy {
+        true => npy(path, whole, info),
+        false => raw(path, info, &bytes(path, whole, info.bytes as u64)?),
+    }
 }
 
 /// The whole contents of a file that holds one value or several, except of a picture.
@@ -155,6 +178,9 @@ impl Contents {
         match (self, Kind::of(file)) {
             (Self::Many(archive), _) => archive.read(name, info, &shown(file)),
             (Self::One(bytes), Kind::Raw) => raw(file, info, bytes),
+            (Self::One(bytes), Kind::Unnamed) if !bytes.starts_with(NPY_MAGIC) => {
+                raw(file, info, bytes)
+            }
             (Self::One(_), Kind::Picture) => Err(Error::file(file, "a weight cannot be a picture")),
             (Self::One(bytes), _) => parse_npy(bytes).map_err(|error| Error::file(file, error)),
         }
@@ -200,7 +226,7 @@ pub fn read_any(path: &Path) -> Result<Tensor> {
 }
 
 /// A whole file of at most `limit` bytes; one byte more shows that it is longer.
-pub(crate) fn bytes(path: &Path, file: File, limit: u64) -> Result<Vec<u8>> {
+pub(crate) fn bytes(path: &Path, file: impl Read, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limited = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
     limited.map_err(|error| Error::file(path, error))?;
@@ -212,7 +238,7 @@ pub(crate) fn bytes(path: &Path, file: File, limit: u64) -> Result<Vec<u8>> {
 pub(crate) fn most_bytes(file: &Path, info: &TensorInfo) -> u64 {
     match Kind::of(file) {
         Kind::Raw => info.bytes as u64,
-        Kind::Npy => (info.bytes as u64).saturating_add(MAX_NPY_PREFIX),
+        Kind::Npy | Kind::Unnamed => (info.bytes as u64).saturating_add(MAX_NPY_PREFIX),
         Kind::Safetensors | Kind::Picture => MAX_BYTES,
     }
 }
@@ -226,7 +252,7 @@ fn raw(path: &Path, info: &TensorInfo, bytes: &[u8]) -> Result<Tensor> {
         return Err(Error::file(
             path,
             format!(
-                "{found} bytes, but {} {info} has {}; a raw file holds the elements and nothing else",
+                "{found} bytes, but {} {info} has {}; a raw file holds the elements and nothing else (numpy.save makes .npy files)",
                 info.name, info.bytes
             ),
         ));

@@ -77,6 +77,11 @@ impl Picture {
         decoded.map_err(|reason| Error::file(path, reason))
     }
 
+    /// Width and height.
+    pub(super) fn extent(&self) -> (u64, u64) {
+        (self.width as u64, self.height as u64)
+    }
+
     /// All of the picture.
     pub(super) fn whole(&self) -> Part {
         Part {
