@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The device of a recording where none is named.
 
-use gpureplay_linux::panfrost;
+use gpureplay_linux::{nano, panfrost};
 use std::path::Path;
 
 use crate::choice::Choice;
@@ -17,6 +17,16 @@ impl Choice {
             false => Self::Model(None),
         }
     }
+
+    /// The name of a device with a GPU of this machine that is taken by its name only: the nano driver's, where this process may open it.
+    pub fn taken_by_name() -> Option<&'static str> {
+        opens(Path::new(nano::PATH)).then_some("nano")
+    }
+}
+
+/// Whether the nano driver answers there. The GPU is not taken.
+fn opens(path: &Path) -> bool {
+    nano::state(path).is_ok()
 }
 
 fn panfrost_replays(recording: &Recording) -> bool {
@@ -29,4 +39,18 @@ fn panfrost_replays(recording: &Recording) -> bool {
     };
     let view = recording.verified().recording();
     device.check_identity(view).is_ok() && device.check_fit(view).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_in_the_place_of_the_driver_is_no_device() {
+        let file = std::env::temp_dir().join(format!("gpureplay-no-nano-{}", std::process::id()));
+        std::fs::write(&file, "").unwrap();
+        assert!(!opens(&file));
+        std::fs::remove_file(&file).unwrap();
+        assert!(!opens(&file));
+    }
 }

@@ -7,6 +7,8 @@ use clap::Args;
 use gpureplay_library::Recording;
 use gpureplay_library::device::Choice;
 
+use crate::common::terminal;
+
 /// What to replay on.
 #[derive(Args)]
 pub(crate) struct DeviceOption {
@@ -29,10 +31,19 @@ pub(crate) struct DeviceOption {
 impl DeviceOption {
     /// Chooses a device for a recording, unless one is named; the model if what is asked for needs it.
     pub(crate) fn choose(&self, recording: &Recording, needs_model: bool) {
-        self.chosen.get_or_init(|| match needs_model {
+        if self.device.is_some() {
+            return;
+        }
+        let chosen = self.chosen.get_or_init(|| match needs_model {
             true => Choice::Model(None),
             false => Choice::for_recording(recording),
         });
+        let other = Choice::taken_by_name();
+        if let (false, Choice::Model(_), Some(other)) = (needs_model, chosen, other) {
+            terminal::note(format_args!(
+                "on the model; --device {other} takes this machine's GPU (`gpureplay doctor` says whether it is ready)"
+            ));
+        }
     }
 
     /// The device that is named, or the one that was chosen.
