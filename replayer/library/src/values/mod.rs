@@ -143,7 +143,8 @@ fn unnamed(path: &Path, mut file: impl Read, info: &TensorInfo) -> Result<Tensor
     let wanted = NPY_MAGIC.len() as u64;
     let begun = file.by_ref().take(wanted).read_to_end(&mut start);
     begun.map_err(|error| Error::file(path, error))?;
-    let is_npy = start == NPY_MAGIC;
+    // Of an archive of several arrays the reader says what to do.
+    let is_npy = start == NPY_MAGIC || start.starts_with(b"PK");
     let whole = Cursor::new(start).chain(file);
     match is_npy {
         true => npy(path, whole, info),
@@ -251,7 +252,7 @@ fn raw(path: &Path, info: &TensorInfo, bytes: &[u8]) -> Result<Tensor> {
         return Err(Error::file(
             path,
             format!(
-                "{found} bytes, but {} {info} has {}; a raw file holds the elements and nothing else",
+                "{found} bytes, but {} {info} has {}; a raw file holds the elements and nothing else (numpy.save makes .npy files)",
                 info.name, info.bytes
             ),
         ));
