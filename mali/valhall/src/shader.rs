@@ -132,7 +132,7 @@ impl fmt::Display for Shader<'_> {
                 write!(f, "  -> {}", word.saturating_add(distance))?;
             }
             if let Err(broken) = instruction.check() {
-                write!(f, "  # {broken}")?;
+                write!(f, "  ; {broken}")?;
             }
             writeln!(f)?;
         }

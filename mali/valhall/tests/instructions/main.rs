@@ -7,4 +7,5 @@ mod lock_step;
 mod samples;
 mod support;
 mod table;
+mod traces;
 mod words;
