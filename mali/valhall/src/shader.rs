@@ -104,6 +104,14 @@ impl<'b> Shader<'b> {
         self.bytes.get(..length).unwrap_or(self.bytes)
     }
 
+    /// Names the shader by its code: a 64-bit FNV-1a hash of its bytes, the same at any address.
+    pub fn hash(&self) -> u64 {
+        let bytes = self.bytes().iter();
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+
     /// Whether a register says where some branch leads: then there may be more code.
     pub fn is_dynamic(&self) -> bool {
         self.dynamic
