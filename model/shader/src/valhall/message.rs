@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads and stores.
 
-use mali_valhall::{LOAD_LANE_8_BIT, LOAD_LANE_16_BIT, LOAD_LANE_32_BIT, OFFSET, Op, UNSIGNED};
+use mali_valhall::{
+    Field, LOAD_LANE_8_BIT, LOAD_LANE_16_BIT, LOAD_LANE_32_BIT, OFFSET, Op, UNSIGNED,
+};
 
 use super::Translator;
 use crate::ir::micro::{Kind, OnMemory, Run};
@@ -12,10 +14,20 @@ use crate::translate::Trap;
 pub(super) fn counted(op: Op) -> Option<mali_isa::Message> {
     match op.row().registers {
         _ if op == Op::Barrier => Some(mali_isa::Message::Barrier),
+        _ if is_atomic(op) => Some(mali_isa::Message::Atomic),
         mali_valhall::Registers::Loads => Some(mali_isa::Message::Load),
         mali_valhall::Registers::Stores => Some(mali_isa::Message::Store),
         _ => None,
     }
+}
+
+fn is_atomic(op: Op) -> bool {
+    matches!(op, Op::AtomI32 | Op::AtomReturnI32 | Op::Atom1ReturnI32)
+}
+
+/// What a message costs each lane that executes it by itself, in sixteenths of a clause.
+pub(super) fn cost(op: Op) -> u32 {
+    if is_atomic(op) { 16 } else { 0 }
 }
 
 /// What a load does with its registers.
@@ -38,9 +50,9 @@ impl Translator<'_> {
     }
 
     /// Rows of the address: a pair of registers and an offset.
-    fn address(&mut self) -> Result<[u16; 2], Trap> {
+    pub(super) fn address(&mut self, offset: &'static Field) -> Result<[u16; 2], Trap> {
         let [low, high] = self.pair(0)?;
-        let offset = self.ins.value(&OFFSET).unwrap_or(0);
+        let offset = self.ins.value(offset).unwrap_or(0);
         if offset == 0 {
             return Ok([low, high]);
         }
@@ -80,7 +92,7 @@ impl Translator<'_> {
             (4, Some("w0")) | (_, Some("identity")) => Into::Whole,
             _ => return Err(self.trap("extends to 64 bits, which is not translated")),
         };
-        let (words, address) = (self.staging(bytes.div_ceil(4))?, self.address()?);
+        let (words, address) = (self.staging(bytes.div_ceil(4))?, self.address(&OFFSET)?);
         let run: OnMemory = match bytes {
             1 => load::<1>,
             2 => load::<2>,
@@ -125,7 +137,7 @@ impl Translator<'_> {
 
     pub(super) fn store(&mut self, bytes: u32) -> Result<(), Trap> {
         let words = bytes.div_ceil(4);
-        let (first, address) = (self.staging(words)?, self.address()?);
+        let (first, address) = (self.staging(words)?, self.address(&OFFSET)?);
         let run: OnMemory = match bytes {
             1 => store::<1>,
             2 => store::<2>,

@@ -6,6 +6,7 @@
 // A closure can be told to be inlined into its loop, a path cannot.
 #![allow(clippy::redundant_closure)]
 
+mod atomic;
 mod control;
 mod float;
 mod integer;
@@ -80,7 +81,10 @@ pub(crate) fn block(
         match word.row().unit {
             Unit::Fma => fma += 1,
             Unit::Convert | Unit::Special => add += u64::from(word.op() != Op::Nop),
-            _ => messages.extend(message::counted(word.op())),
+            _ => {
+                messages.extend(message::counted(word.op()));
+                t.lane_cost += message::cost(word.op());
+            }
         }
     }
     let (branch, barrier, lane_cost) = (t.branch, t.barrier, t.lane_cost);
@@ -150,6 +154,8 @@ impl Translator<'_> {
             Op::StoreI64 => self.store(8),
             Op::StoreI96 => self.store(12),
             Op::StoreI128 => self.store(16),
+            Op::AtomI32 | Op::AtomReturnI32 => self.atomic(),
+            Op::Atom1ReturnI32 => self.atomic_of_one(),
             op if self.integer(op)? || self.float(op)? => Ok(()),
             _ => Err(self.trap("is not translated")),
         }

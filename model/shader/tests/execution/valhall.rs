@@ -190,6 +190,67 @@ fn loads_extend_or_replace_a_part() {
     }
 }
 
+/// The old value that a lane gets.
+type OldValue = fn(u32) -> u32;
+
+#[test]
+fn atomic_operations_count_every_lane_once() {
+    // What is done to a word that starts at 40 by 16 lanes; the old values of all lanes, in order, end up behind it.
+    let cases: [(&str, u32, OldValue); 6] = [
+        (
+            "ATOM1_RETURN.i32.slot0.ainc.wait0 @r2, r6, offset:0x0",
+            56,
+            |lane| 40 + lane,
+        ),
+        (
+            "ATOM1_RETURN.i32.slot0.adec.wait0 @r2, r6, offset:0x0",
+            24,
+            |lane| 40 - lane,
+        ),
+        (
+            "ATOM_RETURN.i32.slot0.aadd.wait0 @r2, @r3, r6, offset:0x0",
+            72,
+            |lane| 40 + 2 * lane,
+        ),
+        (
+            "ATOM_RETURN.i32.slot0.axchg.wait0 @r2, @r3, r6, offset:0x0",
+            2,
+            |lane| {
+                if lane == 0 { 40 } else { 2 }
+            },
+        ),
+        (
+            "ATOM_RETURN.i32.slot0.compare.axchg.wait0 @r2, @r3:r4, r6, offset:0x0",
+            2,
+            |lane| {
+                if lane == 0 { 40 } else { 2 }
+            },
+        ),
+        ("ATOM.i32.slot0.aumax.wait0 @r4, r6, offset:0x0", 40, |_| 7),
+    ];
+    for (text, last, old) in cases {
+        let space = Flat::new(64);
+        let to = put(&space, &[40; 17]);
+        let [low, high] = halves(to);
+        let code = code(&[
+            "MOV.i32 r6, u0",
+            "MOV.i32 r7, u1",
+            "IADD_IMM.i32 r2, 0x0, #0x7",
+            "IADD_IMM.i32 r3, 0x0, #0x2",
+            "IADD_IMM.i32 r4, 0x0, #0x28",
+            text,
+            "LSHIFT_OR.i32 r1, r60, 0x3020100.b22, 0x0",
+            "IADD.u32 r6, r6, r1",
+            "STORE.i32.slot0.end @r2, r6, offset:4",
+        ]);
+        run(&space, &code, &[low, high], 1).unwrap();
+        let words = space.words(to, 17);
+        assert_eq!(words[0], last, "{text}");
+        let expected: Vec<u32> = (0..16).map(old).collect();
+        assert_eq!(words[1..], expected, "{text}");
+    }
+}
+
 #[test]
 fn what_is_not_translated_is_a_fault_by_its_name() {
     let space = Flat::new(64);
