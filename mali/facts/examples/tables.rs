@@ -47,6 +47,8 @@ fn fields(layout: &Layout) -> String {
         let since = match field.since {
             Architecture::V6 => "",
             Architecture::V7 => " (v7)",
+            Architecture::V9 => " (v9)",
+            Architecture::V10 => " (v10)",
         };
         let _ = writeln!(
             text,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Generations of the Bifrost architecture.
+//! Generations of the architecture: Bifrost, then Valhall.
 
-/// Generation of instructions and descriptors. Encodings of instructions are the same; warps and descriptors differ.
+/// Generation of instructions and descriptors. Within Bifrost and within Valhall encodings of instructions are the same; warps and
+/// descriptors differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Architecture {
     /// Version 6: Mali-G71, Mali-G72. Warps of 4 lanes.
@@ -9,6 +10,10 @@ pub enum Architecture {
     /// Version 7: Mali-G31, Mali-G51, Mali-G52, Mali-G76. Warps of 8 lanes as runtimes see them.
     #[default]
     V7,
+    /// Version 9, Valhall with a job manager: Mali-G57. Warps of 16 lanes.
+    V9,
+    /// Version 10, Valhall with command streams: Mali-G610. Warps of 16 lanes.
+    V10,
 }
 
 impl Architecture {
@@ -18,6 +23,17 @@ impl Architecture {
         match self {
             Architecture::V6 => 4,
             Architecture::V7 => 8,
+            Architecture::V9 | Architecture::V10 => 16,
         }
+    }
+
+    /// Whether instructions come in clauses, as on Bifrost. On Valhall each word is one.
+    pub const fn has_clauses(self) -> bool {
+        matches!(self, Architecture::V6 | Architecture::V7)
+    }
+
+    /// Whether a shader finds buffers, textures and samplers through one list of tables, as on Valhall.
+    pub const fn has_resource_tables(self) -> bool {
+        !self.has_clauses()
     }
 }

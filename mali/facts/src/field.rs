@@ -270,11 +270,13 @@ mod tests {
     use std::vec;
 
     use super::*;
-    use crate::LAYOUTS;
+    fn layouts() -> impl Iterator<Item = &'static &'static Layout> {
+        crate::LAYOUTS.iter().chain(crate::valhall::LAYOUTS)
+    }
 
     #[test]
     fn fields_lie_inside_and_do_not_overlap() {
-        for layout in LAYOUTS {
+        for layout in layouts() {
             let mut used = vec![false; layout.words * 32];
             for field in layout.fields {
                 assert!(
@@ -313,7 +315,7 @@ mod tests {
             crate::Draw::LAYOUT.find("Stat").is_none()
                 && crate::Draw::LAYOUT.find("States").is_none()
         );
-        for layout in LAYOUTS {
+        for layout in layouts() {
             for (index, field) in layout.fields.iter().enumerate() {
                 assert_eq!(
                     layout.find(field.name),
@@ -328,7 +330,7 @@ mod tests {
 
     #[test]
     fn every_field_holds_what_is_stored_and_nothing_else_changes() {
-        for layout in LAYOUTS {
+        for layout in layouts() {
             for field in layout.fields {
                 for (background, raw) in [
                     (0, u64::MAX),

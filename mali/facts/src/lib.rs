@@ -4,7 +4,7 @@
 //!
 //! Each field, limit and encoding is declared here once. The model, the replayer, the tools and the documents take it from here;
 //! `tests/kernel/main.rs` compares the kernel modules' headers with it; `cargo xtask docs` makes tables of `docs/reference/descriptors.md` from it.
-//! Instructions are in `mali-isa`.
+//! Instructions are in `mali-isa` and `mali-valhall`.
 //!
 //! ```
 //! use mali_facts::{Draw, JobHeader, JobType, job, follow};
@@ -47,6 +47,7 @@ mod resource;
 mod state;
 pub mod texel;
 mod text;
+pub mod valhall;
 pub mod walk;
 
 pub use access::Access;
@@ -61,7 +62,7 @@ pub use drawing::{
 pub use field::{Field, Kind, Layout};
 pub use job::{CacheFlush, ComputeParameters, Draw, Invocation, JobHeader, JobType, WriteValue};
 pub use pixel_format::PixelFormat;
-pub use products::{BOARDS, Board, PROFILES};
+pub use products::{BOARDS, Board, DESCRIBED, PROFILES};
 pub use profile::{Profile, Source};
 pub use resource::{
     Attribute, AttributeBuffer, AttributeBuffer3d, Sampler, Surface, Texture, UniformBuffer,
@@ -70,7 +71,7 @@ pub use resource::{
 pub use state::{BLEND_OFFSET, LocalStorage, RendererState};
 pub use text::Text;
 
-/// Every kind of descriptor.
+/// Every kind of descriptor of Bifrost; Valhall has [`valhall::LAYOUTS`] in place of some.
 pub static LAYOUTS: &[&Layout] = &[
     JobHeader::LAYOUT,
     WriteValue::LAYOUT,

@@ -73,6 +73,21 @@ const G52_R1: Profile = Profile {
     ..V7
 };
 
+const V9: Profile = Profile {
+    architecture: Architecture::V9,
+    ..V7
+};
+
+/// GPUs whose facts are known, but that no model executes yet.
+pub static DESCRIBED: &[Profile] = &[Profile {
+    name: "g57",
+    source: Source::BootLog("MediaTek MT8390"),
+    gpu_id: GpuId(0x9093_0000),
+    l2_features: 0x0813_0206,
+    shader_present: 0x1_0005,
+    ..V9
+}];
+
 /// A board, or the chip of several, and the GPU that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Board {
@@ -183,14 +198,19 @@ pub static PROFILES: &[Profile] = &[
     },
 ];
 
+/// A name without `mali-` before it.
+fn without_family(name: &str) -> &str {
+    match name.split_at_checked(5) {
+        Some((family, product)) if family.eq_ignore_ascii_case("mali-") => product,
+        _ => name,
+    }
+}
+
 impl Profile {
     /// The profile with this name (`g52`), in any case, with or without `mali-` before it, or that of the board with this name
     /// (`odroid-n2-plus`).
     pub fn by_name(name: &str) -> Option<&'static Profile> {
-        let product = match name.split_at_checked(5) {
-            Some((family, product)) if family.eq_ignore_ascii_case("mali-") => product,
-            _ => name,
-        };
+        let product = without_family(name);
         let named = |name: &str| {
             PROFILES
                 .iter()
@@ -201,6 +221,15 @@ impl Profile {
                 .iter()
                 .find(|board| board.name.eq_ignore_ascii_case(name))?;
             named(board.profile)
+        })
+    }
+
+    /// The profile with this name in [`PROFILES`], as [`Profile::by_name`] finds it, or in [`DESCRIBED`].
+    pub fn described(name: &str) -> Option<&'static Profile> {
+        let product = without_family(name);
+        Profile::by_name(name).or_else(|| {
+            let mut described = DESCRIBED.iter();
+            described.find(|profile| profile.name.eq_ignore_ascii_case(product))
         })
     }
 
@@ -258,6 +287,13 @@ mod tests {
         assert_eq!(Profile::by_product(0x6010).unwrap().name, "g71");
         assert_eq!(Profile::by_product(0x6000).unwrap().name, "g71-mesa");
         assert!(Profile::by_name("g77").is_none() && Profile::by_product(0x9093).is_none());
+        // Nothing executes it yet, so nothing but who asks for it gets it.
+        assert!(Profile::by_name("g57").is_none());
+        let g57 = Profile::described("Mali-G57").unwrap();
+        assert_eq!((g57.name, g57.gpu_id.name()), ("g57", Some("Mali-G57")));
+        assert_eq!(g57.architecture.warp_lanes(), 16);
+        assert!(g57.architecture.has_resource_tables() && !g57.architecture.has_clauses());
+        assert_eq!(Profile::described("g52").unwrap().name, "g52");
     }
 
     #[test]

@@ -155,7 +155,7 @@ impl Profile {
                 | gpu::L2_PRESENT_LO
                 | gpu::L2_PRESENT_HI
         );
-        let v7 = self.architecture == Architecture::V7;
+        let v7 = self.architecture != Architecture::V6;
         match (self.source, register) {
             (_, gpu::AFBC_FEATURES) => Source::Model("frame buffer compression is not decoded"),
             (Source::DriverTable(_), gpu::GPU_ID) | (Source::Silicon, _) => self.source,

@@ -61,7 +61,7 @@ encodings! {
     }
 }
 
-const COMPARE_FUNCTIONS: &[(u32, &str)] = &[
+pub(crate) const COMPARE_FUNCTIONS: &[(u32, &str)] = &[
     (0, "never"),
     (1, "less"),
     (2, "equal"),

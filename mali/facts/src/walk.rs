@@ -10,7 +10,7 @@ use crate::chain::{ChainEnd, Memory, follow};
 use crate::{
     Access, Attribute, AttributeBuffer, AttributeBuffer3d, CacheFlush, ComputeParameters, Draw,
     Invocation, Job, JobHeader, JobType, Layout, LocalStorage, Profile, RendererState, Sampler,
-    Surface, Texture, UniformBuffer, WriteValue, clause_address, job,
+    Surface, Texture, UniformBuffer, WriteValue, clause_address, job, valhall,
 };
 
 /// Surfaces beyond this number are not listed; no real texture has that many.
@@ -127,6 +127,8 @@ pub enum Problem {
     NotShown(JobType),
     /// The shifts of an invocation are out of order.
     Shifts,
+    /// A table has a descriptor of a type that tables do not have.
+    DescriptorType(u32),
 }
 
 impl fmt::Display for Problem {
@@ -139,6 +141,7 @@ impl fmt::Display for Problem {
                 write!(f, "the descriptors of {} jobs are not shown", kind.name())
             }
             Problem::Shifts => f.write_str("the invocation's shifts are out of order"),
+            Problem::DescriptorType(number) => write!(f, "descriptor type {number} in a table"),
         }
     }
 }
@@ -299,6 +302,9 @@ impl Walker<'_> {
             }
             Some(JobType::CacheFlush) => {
                 descriptor!(self, CacheFlush, payload, Pointer::Chain);
+            }
+            Some(JobType::Compute) if self.profile.architecture.has_resource_tables() => {
+                valhall::compute(self.memory, address, self.visitor);
             }
             Some(JobType::Compute) => self.compute(address),
             Some(JobType::NotStarted) | None => {

@@ -4,6 +4,8 @@
 pub use mali_facts::Architecture;
 use mali_isa::Product;
 
+use crate::ir::Isa;
+
 /// The shader cores that work on a dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cores {
@@ -41,11 +43,11 @@ pub struct WorkgroupStorage {
 pub struct Dispatch {
     /// Generation of the GPU.
     pub architecture: Architecture,
-    /// The product, whose instructions alone are executed; `None`: all that are known.
+    /// The product, whose instructions alone are executed; `None`: all that are known, and so for Valhall.
     pub product: Option<Product>,
     /// Cores that work.
     pub cores: Cores,
-    /// Address of the first clause; a multiple of 16.
+    /// Address of the first clause, a multiple of 16; or of the first word of Valhall, a multiple of 8.
     pub shader: u64,
     /// Threads of a work group in x, y, z; each at least 1.
     pub workgroup_size: [u32; 3],
@@ -80,6 +82,14 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
+    /// The instructions that its shader has.
+    pub(crate) fn isa(&self) -> Isa {
+        match self.architecture.has_clauses() {
+            true => Isa::Bifrost(self.product),
+            false => Isa::Valhall,
+        }
+    }
+
     /// Threads of a work group, or `None` when the product overflows.
     pub fn workgroup_threads(&self) -> Option<u32> {
         let [x, y, z] = self.workgroup_size;

@@ -33,6 +33,7 @@ mod statistics;
 mod testing;
 mod threads;
 mod translate;
+mod valhall;
 mod words;
 
 pub use control::{Control, JOB_COST, WorkLimit};

@@ -99,7 +99,7 @@ fn launch(
     if size == 0 || workgroups == 0 || dispatch.shader == 0 {
         return Ok(Statistics::default());
     }
-    let (program, decoded) = threads.shader(dispatch.shader, dispatch.product, &mut core.fetch);
+    let (program, decoded) = threads.shader(dispatch.shader, dispatch.isa(), &mut core.fetch);
     // Code that is known was compared with memory.
     let clauses = program.clauses.len() as u64;
     charge(&core, &program, decoded as u64 * DECODING_COST + clauses)?;

@@ -5,12 +5,10 @@ use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mali_isa::Product;
-
 use crate::core::Tlb;
 use crate::engine::prepared::{Prepared, Purpose};
 use crate::engine::tracks::Room;
-use crate::ir::Program;
+use crate::ir::{Isa, Program};
 use crate::load::{Cache, Own};
 use crate::optimise::specialise::{WORTH_IT, specialised};
 use crate::rows::Rows;
@@ -56,11 +54,11 @@ impl Threads {
     pub(crate) fn shader(
         &self,
         entry: u64,
-        product: Option<Product>,
+        isa: Isa,
         fetch: &mut Tlb<'_>,
     ) -> (Arc<Program>, usize) {
         let mut shaders = self.shaders.lock().unwrap_or_else(PoisonError::into_inner);
-        shaders.shader(entry, product, fetch)
+        shaders.shader(entry, isa, fetch)
     }
 
     /// The shader made for a dispatch of so many threads with these push uniforms, where that is worth it, and how many micro-operations were

@@ -107,7 +107,7 @@ impl Target {
         let writes = target.write_enable() == 1;
         let (block, little_endian) = match job.environment.profile.architecture {
             Architecture::V6 => (target.block_format() >> 2, target.block_format() & 3 == 0),
-            Architecture::V7 => (target.block_format(), true),
+            _ => (target.block_format(), true),
         };
         let layout = match block as u32 {
             texel_ordering::INTERLEAVED => Some(Layout::Interleaved),

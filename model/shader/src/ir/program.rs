@@ -32,14 +32,23 @@ impl Constant {
     }
 }
 
+/// Whose instructions a shader has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Isa {
+    /// Bifrost's: those of a product, or all that are known.
+    Bifrost(Option<Product>),
+    /// Valhall's.
+    Valhall,
+}
+
 /// A shader. Clauses and constants have numbers from the moment when something first refers to them; numbers never change, so
 /// that a program may grow while threads execute it.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     /// Address of the first clause, which is number 0.
     pub(crate) entry: u64,
-    /// The product whose instructions it may contain; `None`: all that are known.
-    pub(crate) product: Option<Product>,
+    /// The instructions that it may contain.
+    pub(crate) isa: Isa,
     /// Clauses by number.
     pub(crate) clauses: Vec<Clause>,
     pub(crate) ops: Vec<MicroOp>,
@@ -57,10 +66,10 @@ pub(crate) struct Program {
 
 impl Program {
     /// A shader of which only the address is known.
-    pub(crate) fn new(entry: u64, product: Option<Product>) -> Program {
+    pub(crate) fn new(entry: u64, isa: Isa) -> Program {
         let mut program = Program {
             entry,
-            product,
+            isa,
             clauses: Vec::new(),
             ops: Vec::new(),
             visible: 0,

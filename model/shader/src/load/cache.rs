@@ -4,11 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mali_isa::Product;
-
 use super::decode::{Code, shader};
 use crate::core::Tlb;
-use crate::ir::Program;
+use crate::ir::{Isa, Program};
 
 /// Most bytes of all shaders that are kept, code and decoded form together.
 pub(crate) const MOST_BYTES: usize = 32 << 20;
@@ -44,19 +42,19 @@ impl Cache {
     pub(crate) fn shader(
         &mut self,
         entry: u64,
-        product: Option<Product>,
+        isa: Isa,
         fetch: &mut Tlb<'_>,
     ) -> (Arc<Program>, usize) {
         self.questions += 1;
         if let Some(known) = self.shaders.get_mut(&entry)
-            && known.program.product == product
+            && known.program.isa == isa
             && known.code.is_current(fetch)
         {
             known.used = self.questions;
             return (Arc::clone(&known.program), 0);
         }
         self.take(entry);
-        let (program, code) = shader(entry, product, fetch);
+        let (program, code) = shader(entry, isa, fetch);
         let pending = program.clauses.iter().filter(|clause| clause.is_pending());
         let decoded = program.clauses.len() - pending.count();
         let known = Known {

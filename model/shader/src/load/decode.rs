@@ -4,13 +4,12 @@
 //! The clauses that the flow of control leads to are decoded at once, as far as a compiler's shaders reach; what lies further,
 //! or behind computed jumps, when a thread comes to it.
 
-use mali_isa::Product;
 use mali_memory::PAGE_SIZE;
 
 use crate::core::{OFFSET, Tlb};
 use crate::ir::micro::MicroOp;
-use crate::ir::{Clause, Program};
-use crate::{FaultKind, ShaderFault, translate};
+use crate::ir::{Clause, Isa, Program};
+use crate::{FaultKind, ShaderFault, translate, valhall};
 
 /// Clauses of a shader that are decoded before a thread comes to them.
 pub(super) const AHEAD: usize = 1 << 10;
@@ -77,8 +76,8 @@ impl Code {
 }
 
 /// The shader whose first clause is at `entry`, decoded [`AHEAD`], and the code that it was decoded from.
-pub(super) fn shader(entry: u64, product: Option<Product>, fetch: &mut Tlb<'_>) -> (Program, Code) {
-    let (mut program, mut code) = (Program::new(entry, product), Code::default());
+pub(super) fn shader(entry: u64, isa: Isa, fetch: &mut Tlb<'_>) -> (Program, Code) {
+    let (mut program, mut code) = (Program::new(entry, isa), Code::default());
     let mut number = 0;
     while number < program.clauses.len().min(AHEAD) {
         decode_into(&mut program, number, &mut code, fetch);
@@ -106,20 +105,16 @@ fn decode(
     code: &mut Code,
     fetch: &mut Tlb<'_>,
 ) -> Result<Clause, ShaderFault> {
-    let fault = |kind, text| ShaderFault {
-        kind,
-        address,
-        clause: address,
-        text,
+    let (multiple, what) = match program.isa {
+        Isa::Bifrost(_) => (16, "a clause must lie at a multiple of 16"),
+        Isa::Valhall => (8, "an instruction must lie at a multiple of 8"),
     };
-    if !address.is_multiple_of(16) {
-        return Err(fault(
-            FaultKind::InvalidPc,
-            "a clause must lie at a multiple of 16".into(),
-        ));
+    if !address.is_multiple_of(multiple) {
+        return Err(faulty(address, FaultKind::InvalidPc, what.into()));
     }
     let too_large = || {
-        fault(
+        faulty(
+            address,
             FaultKind::InvalidPc,
             "the shader is larger than any compiler makes one".into(),
         )
@@ -127,40 +122,11 @@ fn decode(
     if program.clauses.len() > MOST_CLAUSES || program.constants() >= MOST_CONSTANTS {
         return Err(too_large());
     }
-    // The page behind the clause is fetched only if the clause reaches into it: code may end where its memory ends.
-    let mut bytes = [0; LONGEST_CLAUSE];
-    let mut length = 0;
-    let (clause, length) = loop {
-        let at = address.wrapping_add(length as u64);
-        let in_page = (OFFSET + 1 - (at & OFFSET)) as usize;
-        let end = LONGEST_CLAUSE.min(length + in_page);
-        let refused = fetch.read(at, &mut bytes[length..end]).err();
-        if refused.is_none() {
-            length = end;
-        }
-        match (mali_isa::decode_clause(&bytes[..length]), refused) {
-            (Ok(decoded), _) => break decoded,
-            (Err(mali_isa::DecodeError::Truncated { .. }), Some(mmu)) => {
-                code.unreadable = true;
-                return Err(ShaderFault {
-                    kind: FaultKind::Mmu(mmu),
-                    address: mmu.va,
-                    clause: address,
-                    text: format!("cannot fetch instructions: {mmu}"),
-                });
-            }
-            (Err(mali_isa::DecodeError::Truncated { .. }), None) if length < LONGEST_CLAUSE => {}
-            (Err(error), _) => {
-                // What could not be decoded is part of the code, too.
-                code.push(address, &bytes[..length]);
-                return Err(fault(FaultKind::InvalidEncoding, error.to_string()));
-            }
-        }
-    };
-    code.push(address, &bytes[..length]);
     let end = program.ops.len();
-    let translated = translate::clause(program, address, &clause, length as u64)
-        .map_err(|trap| fault(trap.kind, trap.text));
+    let translated = match program.isa {
+        Isa::Bifrost(_) => clause_at(program, address, code, fetch),
+        Isa::Valhall => block_at(program, address, code, fetch),
+    };
     let fits = program.ops.len() * size_of::<MicroOp>() <= MOST_BYTES;
     let translated = translated.and_then(|clause| match fits {
         true => Ok(clause),
@@ -170,4 +136,91 @@ fn decode(
         program.ops.truncate(end);
     }
     translated
+}
+
+/// The fault of code that cannot be fetched.
+fn refused(code: &mut Code, address: u64, mmu: crate::MmuFault) -> ShaderFault {
+    code.unreadable = true;
+    ShaderFault {
+        address: mmu.va,
+        text: format!("cannot fetch instructions: {mmu}"),
+        kind: FaultKind::Mmu(mmu),
+        clause: address,
+    }
+}
+
+/// The fault of the clause or block at an address.
+fn faulty(address: u64, kind: FaultKind, text: String) -> ShaderFault {
+    ShaderFault {
+        kind,
+        address,
+        clause: address,
+        text,
+    }
+}
+
+/// The Valhall words from an address up to the end of their block.
+fn block_at(
+    program: &mut Program,
+    address: u64,
+    code: &mut Code,
+    fetch: &mut Tlb<'_>,
+) -> Result<Clause, ShaderFault> {
+    let mut words = Vec::new();
+    let mut at = address;
+    while words.len() < valhall::LONGEST_BLOCK {
+        let mut bytes = [0; mali_valhall::WORD_BYTES];
+        if let Err(mmu) = fetch.read(at, &mut bytes) {
+            return Err(refused(code, address, mmu));
+        }
+        code.push(at, &bytes);
+        let word = u64::from_le_bytes(bytes);
+        let Some(instruction) = mali_valhall::Instruction::decode(word) else {
+            let text = format!("{word:#018x} is no instruction");
+            return Err(faulty(address, FaultKind::InvalidEncoding, text));
+        };
+        words.push(instruction);
+        if valhall::ends_block(instruction) {
+            break;
+        }
+        at = at.wrapping_add(bytes.len() as u64);
+    }
+    valhall::block(program, address, &words).map_err(|trap| faulty(address, trap.kind, trap.text))
+}
+
+/// The clause at an address.
+fn clause_at(
+    program: &mut Program,
+    address: u64,
+    code: &mut Code,
+    fetch: &mut Tlb<'_>,
+) -> Result<Clause, ShaderFault> {
+    // The page behind the clause is fetched only if the clause reaches into it: code may end where its memory ends.
+    let mut bytes = [0; LONGEST_CLAUSE];
+    let mut length = 0;
+    let (clause, length) = loop {
+        let at = address.wrapping_add(length as u64);
+        let in_page = (OFFSET + 1 - (at & OFFSET)) as usize;
+        let end = LONGEST_CLAUSE.min(length + in_page);
+        let stopped = fetch.read(at, &mut bytes[length..end]).err();
+        if stopped.is_none() {
+            length = end;
+        }
+        match (mali_isa::decode_clause(&bytes[..length]), stopped) {
+            (Ok(decoded), _) => break decoded,
+            (Err(mali_isa::DecodeError::Truncated { .. }), Some(mmu)) => {
+                return Err(refused(code, address, mmu));
+            }
+            (Err(mali_isa::DecodeError::Truncated { .. }), None) if length < LONGEST_CLAUSE => {}
+            (Err(error), _) => {
+                // What could not be decoded is part of the code, too.
+                code.push(address, &bytes[..length]);
+                let text = error.to_string();
+                return Err(faulty(address, FaultKind::InvalidEncoding, text));
+            }
+        }
+    };
+    code.push(address, &bytes[..length]);
+    translate::clause(program, address, &clause, length as u64)
+        .map_err(|trap| faulty(address, trap.kind, trap.text))
 }

@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn program() -> Program {
-        let mut program = Program::new(0x1000, None);
+        let mut program = Program::new(0x1000, crate::ir::Isa::Bifrost(None));
         program.number(0x1010);
         let plain = Run::Rows(crate::operations::loops::copy);
         program.ops = vec![

@@ -57,4 +57,5 @@ macro_rules! select_numbers {
     };
 }
 
-pub(super) use {compare_numbers, select_numbers};
+pub(crate) use compare_numbers;
+pub(super) use select_numbers;

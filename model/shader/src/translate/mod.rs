@@ -25,6 +25,8 @@ mod shift;
 mod special;
 mod wide;
 
+pub(crate) use compare::compare_numbers;
+
 use mali_isa::{
     FlowControl, Instruction, Message, Mnemonic, Operand, Part, StagingCount, Tuple, Unit,
 };
@@ -32,7 +34,7 @@ use mali_isa::{
 use self::absent::{Absence, absence};
 use crate::FaultKind;
 use crate::ir::micro::{Kind, MicroOp, OnRows, Run};
-use crate::ir::{Branch, Clause, Constant, Next, Program, State, special as rows};
+use crate::ir::{Branch, Clause, Constant, Isa, Next, Program, State, special as rows};
 use crate::operations::loops::copy;
 use crate::optimise::fuse::fuse;
 
@@ -281,11 +283,13 @@ impl Translator<'_> {
     /// Refuses the instruction at work if the product does not have it.
     fn present(&self) -> Result<(), Trap> {
         let info = self.ins.op.info();
-        match self.program.product {
-            Some(product) if !info.products.contains(product) => Err(self.trap(&format!(
-                "is no instruction of {product}: {}",
-                info.product_evidence.name()
-            ))),
+        match self.program.isa {
+            Isa::Bifrost(Some(product)) if !info.products.contains(product) => {
+                Err(self.trap(&format!(
+                    "is no instruction of {product}: {}",
+                    info.product_evidence.name()
+                )))
+            }
             _ => Ok(()),
         }
     }

@@ -9,4 +9,5 @@ mod long;
 mod operations;
 mod random;
 mod rare;
+mod valhall;
 mod vectors;

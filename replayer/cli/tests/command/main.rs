@@ -32,4 +32,5 @@ mod timeline;
 mod trace;
 mod trust;
 mod user_files;
+mod valhall;
 mod variants;

@@ -12,6 +12,7 @@ const FLOORS: [&[&str]; 8] = [
         "cuda/image",
         "mali/facts",
         "mali/isa",
+        "mali/valhall",
         "model/memory",
         "replayer/format",
     ],

@@ -14,7 +14,7 @@ use crate::testing::{EDGE, Flat, Machine, Random, Writer};
 /// Each thread keeps an offset in its own storage, takes it back, and copies the word there. With `at`, a word that was loaded is stored in between,
 /// at this address and those behind it.
 fn keeps_an_offset(table: u64, out: u64, at: Option<u64>) -> Program {
-    let mut program = Program::new(16, None);
+    let mut program = Program::new(16, crate::ir::Isa::Bifrost(None));
     let mut writer = Writer::new(&mut program, 1, table, out);
     let [own, own_high] = [special::THREAD_LOW, special::THREAD_HIGH];
     let (lane, low, zero) = (special::LANE_ID, special::TEMPORARY, writer.constant(0));

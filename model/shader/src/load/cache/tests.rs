@@ -62,31 +62,31 @@ fn shaders_take_up_bounded_memory_and_are_decoded_once() {
     let mut largest = 0;
     for entry in 0..ENTRIES {
         let entry = start + (entry * short.len()) as u64;
-        let (program, decoded) = cache.shader(entry, None, &mut fetch);
+        let (program, decoded) = cache.shader(entry, Isa::Bifrost(None), &mut fetch);
         assert_eq!(decoded, AHEAD);
         assert!(program.is_open(), "most of the code was not looked at");
         assert!(cache.bytes() <= MOST_BYTES);
         largest = largest.max(program.bytes());
         // The same again is the same program, neither decoded nor copied.
-        let (again, decoded) = cache.shader(entry, None, &mut fetch);
+        let (again, decoded) = cache.shader(entry, Isa::Bifrost(None), &mut fetch);
         assert!(decoded == 0 && Arc::ptr_eq(&program, &again));
     }
     assert!(
         largest * ENTRIES > MOST_BYTES,
         "{largest} bytes are too few for this test"
     );
-    let (_, decoded) = cache.shader(start, None, &mut fetch);
+    let (_, decoded) = cache.shader(start, Isa::Bifrost(None), &mut fetch);
     assert_eq!(decoded, AHEAD, "the first made room for others");
     let last = start + ((ENTRIES - 1) * short.len()) as u64;
     assert_eq!(
-        cache.shader(last, None, &mut fetch).1,
+        cache.shader(last, Isa::Bifrost(None), &mut fetch).1,
         0,
         "the last is kept"
     );
     // Other code in the same place is decoded anew, and what was kept of the old code no longer counts.
     let before = cache.bytes();
     space.0.write(last + 64 * 1024, &short).unwrap();
-    assert!(cache.shader(last, None, &mut fetch).1 > 0);
+    assert!(cache.shader(last, Isa::Bifrost(None), &mut fetch).1 > 0);
     assert!(cache.bytes().abs_diff(before) < largest);
 }
 
@@ -110,7 +110,7 @@ fn a_shader_has_as_many_clauses_as_it_may() {
         let code = [clause(1).repeat(count - 1), clause_with(1, last)].concat();
         let (space, start) = loaded(&code);
         let mut fetch = Tlb::new(&space, Access::Execute);
-        let (mut program, _) = decode::shader(start, None, &mut fetch);
+        let (mut program, _) = decode::shader(start, Isa::Bifrost(None), &mut fetch);
         for number in AHEAD..count {
             decode::clause(&mut program, number as u32, &mut fetch);
         }
@@ -126,7 +126,7 @@ fn a_shader_has_as_many_clauses_as_it_may() {
 fn a_shader_has_as_many_micro_operations_as_it_may() {
     let (space, start) = loaded(&clause(8).repeat(AHEAD + 2));
     let mut fetch = Tlb::new(&space, Access::Execute);
-    let (program, _) = decode::shader(start, None, &mut fetch);
+    let (program, _) = decode::shader(start, Isa::Bifrost(None), &mut fetch);
     let (op, each) = (program.ops[0], program.ops.len() / AHEAD);
     assert!(each > 1);
     let most = decode::MOST_BYTES / size_of::<MicroOp>();
@@ -155,7 +155,7 @@ fn what_is_made_for_push_uniforms_is_kept_with_the_shader() {
     space.0.write(start, &code).unwrap();
     let mut fetch = Tlb::new(&space, Access::Execute);
     let mut cache = Cache::default();
-    let (program, _) = cache.shader(start, None, &mut fetch);
+    let (program, _) = cache.shader(start, Isa::Bifrost(None), &mut fetch);
     let empty = cache.bytes();
     let uniforms = |n: u32| -> Arc<[u32]> { vec![n; 8].into() };
     // Seen, then made.
@@ -177,7 +177,7 @@ fn what_is_made_for_push_uniforms_is_kept_with_the_shader() {
     assert_eq!(known.count(), MOST_OWN);
     // With other code in the same place, nothing that was made of the old one counts.
     space.0.write(start, &clause(2)).unwrap();
-    let (other, _) = cache.shader(start, None, &mut fetch);
+    let (other, _) = cache.shader(start, Isa::Bifrost(None), &mut fetch);
     assert!(!Arc::ptr_eq(&program, &other));
     assert!(cache.own(&program, &uniforms(1)).is_none());
     assert!(cache.own(&other, &uniforms(1)).is_none());

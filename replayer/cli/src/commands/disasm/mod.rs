@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay disasm`: the shaders of a recording as text.
 
+mod file;
+
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,13 +14,12 @@ use gpureplay_jobs::analysis::annotate::Notes;
 use gpureplay_jobs::analysis::report::Report as Analysis;
 use gpureplay_jobs::{Code, Jobs};
 use gpureplay_library::{Recording, escaped, shown};
-use mali_isa::{DecodeError, Shader, WORD_BYTES};
+use mali_facts::Profile;
 use serde::Serialize;
 
 use crate::common::analysis_file;
 use crate::common::arguments::whole_number;
 use crate::common::destinations::{Destinations, Force};
-use crate::common::edited;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::JobOptions;
 use crate::common::terminal;
@@ -32,6 +33,7 @@ Examples:
   gpureplay analyse recordings/lenet-g52 --json > lenet.json
   gpureplay disasm recordings/lenet-g52 --jobs layer:conv2 --annotate lenet.json
   gpureplay disasm code/e18c719edd19456a.bin      a file of --save, or of cargo xtask guest compile-kernel
+  gpureplay disasm kernel.bin --gpu g57           a Valhall shader as a compiler writes it
   gpureplay disasm recordings/digits-g52 --json | jq -r '.shaders[].hash'
 Shaders are found by walking the job chains that the recording submits. docs/reference/isa.md describes the text.";
 
@@ -54,6 +56,9 @@ pub(crate) struct Disasm {
     save: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
+    /// The GPU that a file with code is for: g57 for Valhall; Bifrost's share one encoding
+    #[arg(long, value_name = "GPU", value_parser = file::gpu)]
+    gpu: Option<&'static Profile>,
     /// Write what `gpureplay analyse --json` found in this recording beside the clauses
     #[arg(long, value_name = "ANALYSIS.json")]
     annotate: Option<PathBuf>,
@@ -94,6 +99,12 @@ impl Disasm {
     pub(crate) fn execute(&self) -> Result {
         if self.recording.extension().is_some_and(|end| end == "bin") && self.recording.is_file() {
             return self.file();
+        }
+        if self.gpu.is_some() {
+            return Err(Failure::Usage(format!(
+                "{}: --gpu is about files with code, and a recording says which GPU it is for",
+                shown(&self.recording)
+            )));
         }
         let recording = Recording::open(&self.recording)?;
         let files = recording.files();
@@ -169,15 +180,7 @@ impl Disasm {
                 .map(|shader| describe(shader, analysis.as_ref()))
                 .collect(),
         };
-        let mut out = terminal::buffered_stdout();
-        if self.json {
-            let text = serde_json::to_string_pretty(&report)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            out.write_all((text + "\n").as_bytes())?;
-        } else {
-            print(&mut out, &report)?;
-        }
-        out.flush()?;
+        self.show(&report)?;
         match report.shaders.iter().find(|shader| shader.error.is_some()) {
             Some(bad) => Err(Failure::Recording(format!(
                 "{}: the shader at {} does not decode: {}",
@@ -188,62 +191,17 @@ impl Disasm {
             None => Ok(Outcome::Done),
         }
     }
-}
 
-impl Disasm {
-    /// A file with code, which belongs to no recording.
-    fn file(&self) -> Result {
-        let of_recordings = self.job.is_some()
-            || self.shader.is_some()
-            || self.jobs.chosen()
-            || self.save.is_some()
-            || self.annotate.is_some();
-        if of_recordings {
-            return Err(Failure::Usage(format!(
-                "{}: --job, --jobs, --shader, --save and --annotate are about recordings, and this is a shader's code",
-                shown(&self.recording)
-            )));
-        }
-        let file = edited::read_shader(&self.recording)?;
-        let word = |offset: u32| {
-            let at = offset as usize;
-            let word = file.bytes.get(at..at.saturating_add(WORD_BYTES));
-            let word = word.and_then(|it| it.try_into().ok());
-            word.ok_or(DecodeError::Truncated { offset: at })
-        };
-        let (shader, identity) = Shader::identify(word).map_err(|error| {
-            Failure::Recording(format!("{}: is no shader: {error}", shown(&self.recording)))
-        })?;
-        let code = Code {
-            address: 0,
-            shader,
-            identity,
-            bytes: file.bytes.clone(),
-        };
-        let found = Found {
-            address: 0,
-            jobs: Vec::new(),
-            code: Ok(&code),
-        };
-        let gpu = file
-            .interface
-            .map_or_else(|| "unknown GPU".into(), |it| it.gpu);
-        let report = Report {
-            recording: self.recording.display().to_string(),
-            gpu,
-            jobs: 0,
-            shaders: vec![describe(&found, None)],
-        };
+    fn show(&self, report: &Report) -> Result<()> {
         let mut out = terminal::buffered_stdout();
         if self.json {
-            let text = serde_json::to_string_pretty(&report)
+            let text = serde_json::to_string_pretty(report)
                 .map_err(|error| Failure::Output(error.to_string()))?;
             out.write_all((text + "\n").as_bytes())?;
         } else {
-            print(&mut out, &report)?;
+            print(&mut out, report)?;
         }
-        out.flush()?;
-        Ok(Outcome::Done)
+        Ok(out.flush()?)
     }
 }
 
@@ -314,12 +272,14 @@ fn print(out: &mut impl Write, report: &Report) -> Result<()> {
         writeln!(out)?;
         match (&shader.text, &shader.hash) {
             (Some(text), Some(hash)) => {
+                // Valhall has no clauses.
+                let clauses = shader.clauses.map(|count| format!(" {count} clauses,"));
                 writeln!(
                     out,
-                    "shader {hash} at {}, {} bytes, {} clauses, {} instructions, jobs {}",
+                    "shader {hash} at {}, {} bytes,{} {} instructions, jobs {}",
                     shader.address,
                     shader.bytes.unwrap_or(0),
-                    shader.clauses.unwrap_or(0),
+                    clauses.unwrap_or_default(),
                     shader.instructions.unwrap_or(0),
                     jobs.join(" ")
                 )?;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Valhall instructions (architectures 9 and 10): one table, and from it decoder, disassembler, assembler and limits.
+//!
+//! An instruction is one word of 64 bits. There are no clauses, so the crate shares nothing with `mali-isa`, which has Bifrost's.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod assemble;
+mod disassemble;
+mod field;
+mod instruction;
+mod limits;
+mod row;
+mod shader;
+mod source;
+mod table;
+mod values;
+
+pub use assemble::{AssembleError, assemble};
+pub use field::*;
+pub use instruction::{Destination, Flow, Instruction, Staging};
+pub use limits::Broken;
+pub use row::{Registers, Row, Secondary, Unit};
+pub use shader::{MAX_WORDS, Shader, ShaderError, WORD_BYTES};
+pub use source::{CONSTANTS, Code, Kind, Operand, Special};
+pub use table::Op;
+pub use values::Values;

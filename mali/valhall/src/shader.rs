@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A shader: words up to the last one that control flow can reach.
+
+use core::fmt;
+
+use crate::Instruction;
+
+/// The most words of a shader. Real ones have some thousands.
+pub const MAX_WORDS: u32 = 1 << 18;
+
+/// Bytes of an instruction.
+pub const WORD_BYTES: usize = 8;
+
+/// Why words are no shader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShaderError {
+    /// The code ends here, in front of the shader's end.
+    Truncated {
+        /// The number of the missing word.
+        word: u32,
+    },
+    /// The shader has more than [`MAX_WORDS`].
+    Long,
+    /// No instruction has this word.
+    Unknown {
+        /// Its number.
+        word: u32,
+        /// The word.
+        value: u64,
+    },
+    /// A branch leads out of the code.
+    Target {
+        /// The number of the branch.
+        word: u32,
+        /// Where it leads.
+        target: i64,
+    },
+}
+
+impl fmt::Display for ShaderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ShaderError::Truncated { word } => write!(f, "the code ends at word {word}"),
+            ShaderError::Long => write!(f, "more than {MAX_WORDS} words"),
+            ShaderError::Unknown { word, value } => {
+                write!(f, "word {word} is no instruction: {value:#018x}")
+            }
+            ShaderError::Target { word, target } => {
+                write!(f, "word {word} branches to {target}, outside of the code")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ShaderError {}
+
+/// A shader's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shader<'b> {
+    bytes: &'b [u8],
+    words: u32,
+    dynamic: bool,
+}
+
+impl<'b> Shader<'b> {
+    /// The shader at the start of some bytes. Its end is the first instruction that never goes on and that no branch before it passes.
+    ///
+    /// # Errors
+    /// A word on the way is no instruction, a branch leads out, or the bytes end too early.
+    pub fn decode(bytes: &'b [u8]) -> Result<Self, ShaderError> {
+        let (mut word, mut furthest, mut dynamic) = (0, 0, false);
+        loop {
+            if word >= MAX_WORDS {
+                return Err(ShaderError::Long);
+            }
+            let value = word_at(bytes, word).ok_or(ShaderError::Truncated { word })?;
+            let unknown = ShaderError::Unknown { word, value };
+            let instruction = Instruction::decode(value).ok_or(unknown)?;
+            dynamic |= instruction.op() == crate::Op::Branchzi;
+            if let Some(distance) = instruction.branch() {
+                let target = i64::from(word).saturating_add(distance);
+                let inside = u32::try_from(target).ok().filter(|it| *it < MAX_WORDS);
+                furthest = furthest.max(inside.ok_or(ShaderError::Target { word, target })?);
+            }
+            word += 1;
+            if instruction.leaves() && furthest < word {
+                return Ok(Shader {
+                    bytes,
+                    words: word,
+                    dynamic,
+                });
+            }
+        }
+    }
+
+    /// The number of words.
+    pub fn words(&self) -> u32 {
+        self.words
+    }
+
+    /// The words as bytes.
+    pub fn bytes(&self) -> &'b [u8] {
+        let length = WORD_BYTES * self.words as usize;
+        self.bytes.get(..length).unwrap_or(self.bytes)
+    }
+
+    /// Names the shader by its code: a 64-bit FNV-1a hash of its bytes, the same at any address.
+    pub fn hash(&self) -> u64 {
+        let bytes = self.bytes().iter();
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+
+    /// Whether a register says where some branch leads: then there may be more code.
+    pub fn is_dynamic(&self) -> bool {
+        self.dynamic
+    }
+
+    /// The instructions in order.
+    pub fn instructions(&self) -> impl Iterator<Item = Instruction> + use<'b> {
+        let bytes = self.bytes;
+        (0..self.words).filter_map(move |word| Instruction::decode(word_at(bytes, word)?))
+    }
+}
+
+/// The little-endian word of that number.
+fn word_at(bytes: &[u8], word: u32) -> Option<u64> {
+    let at = WORD_BYTES.checked_mul(usize::try_from(word).ok()?)?;
+    let word = bytes.get(at..at.checked_add(WORD_BYTES)?)?;
+    Some(u64::from_le_bytes(word.try_into().ok()?))
+}
+
+/// One line for each word: its number, the instruction, where a branch leads, which limit is broken.
+impl fmt::Display for Shader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (word, instruction) in (0i64..).zip(self.instructions()) {
+            write!(f, "{word:5}  {instruction}")?;
+            if let Some(distance) = instruction.branch() {
+                write!(f, "  -> {}", word.saturating_add(distance))?;
+            }
+            if let Err(broken) = instruction.check() {
+                write!(f, "  ; {broken}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random words of every instruction, against the decoder of the reference data.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use mali_valhall::{Instruction, Op};
+
+use crate::support::shared;
+use crate::words::random;
+
+#[test]
+fn random_words_agree_with_the_reference_decoder() {
+    compare(80);
+}
+
+/// `cargo test -p mali-valhall -- --ignored`: 300,132 words.
+#[test]
+#[ignore = "takes ten seconds; the test above is a sample of it"]
+fn many_random_words_agree_with_the_reference_decoder() {
+    compare(1191);
+}
+
+/// Compares that many words of each instruction.
+fn compare(rounds: usize) {
+    let Some(script) = shared("reference/valhall/decode.py") else {
+        return;
+    };
+    let mut source = fastrand::Rng::with_seed(0x57);
+    let ops = std::iter::repeat_n(Op::ALL, rounds).flatten();
+    let words: Vec<u64> = ops.map(|op| random(&mut source, *op)).collect();
+    let mut python = Command::new("python3");
+    python.arg(script).arg("--words");
+    let spawned = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut child = match spawned {
+        Ok(child) => child,
+        Err(error) => return eprintln!("SKIPPED: python3: {error}"),
+    };
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    child.stdin.take().unwrap().write_all(&bytes).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let theirs = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(theirs.lines().count(), words.len());
+    for (word, theirs) in words.iter().zip(theirs.lines()) {
+        let ours = Instruction::decode(*word).unwrap().to_string();
+        assert_eq!(respelled(&ours), theirs.trim_end(), "{word:#018x}");
+    }
+}
+
+/// The reference prints two modifiers of gradients under one name, and two others not at all.
+fn respelled(text: &str) -> String {
+    text.replace(".lod_bias_disable", ".lod_mode")
+        .replace(".lod_clamp_disable", ".lod_mode")
+        .replace(".force_delta_enable", "")
+        .replace(".derivative_enable", "")
+}

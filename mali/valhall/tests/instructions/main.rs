@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of the Valhall instructions: the table, every word, the samples, another decoder.
+#![allow(clippy::unwrap_used)]
+
+mod golden;
+mod lock_step;
+mod samples;
+mod support;
+mod table;
+mod traces;
+mod words;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the reference data is, for tests that need it.
+
+use std::path::{Path, PathBuf};
+
+/// A file or folder of the reference data: a folder `shared` beside the repository, or `GPUREPLAY_SHARED`.
+/// `None`, with a line on stderr, where it is not there.
+pub(crate) fn shared(path: &str) -> Option<PathBuf> {
+    let given = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .map(|folder| folder.join("shared"));
+    let found = given
+        .into_iter()
+        .chain(beside)
+        .map(|folder| folder.join(path))
+        .find(|p| p.exists());
+    if found.is_none() {
+        eprintln!(
+            "SKIPPED: no shared/{path} beside the repository and GPUREPLAY_SHARED does not name it"
+        );
+    }
+    found
+}

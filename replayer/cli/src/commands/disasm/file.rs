@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay disasm` of a file with code, which belongs to no recording.
+
+use gpureplay_edit::ShaderFile;
+use gpureplay_jobs::Code;
+use gpureplay_library::shown;
+use mali_facts::{DESCRIBED, Profile};
+use mali_isa::{DecodeError, Shader, WORD_BYTES};
+
+use super::{Disasm, Found, Report, ShaderReport, describe};
+use crate::Result;
+use crate::common::edited;
+use crate::common::failure::{Failure, Outcome};
+
+/// Reads the name of a GPU whose instructions are known.
+pub(super) fn gpu(name: &str) -> std::result::Result<&'static Profile, String> {
+    Profile::described(name).ok_or_else(|| {
+        let described = DESCRIBED.iter().map(|profile| profile.name);
+        let names: Vec<_> = Profile::names().chain(described).collect();
+        format!("GPUs and boards are: {}", names.join(", "))
+    })
+}
+
+impl Disasm {
+    /// Prints the shader of the file.
+    pub(super) fn file(&self) -> Result {
+        let of_recordings = self.job.is_some()
+            || self.shader.is_some()
+            || self.jobs.chosen()
+            || self.save.is_some()
+            || self.annotate.is_some();
+        if of_recordings {
+            return Err(Failure::Usage(format!(
+                "{}: --job, --jobs, --shader, --save and --annotate are about recordings, and this is a shader's code",
+                shown(&self.recording)
+            )));
+        }
+        let file = edited::read_shader(&self.recording)?;
+        let beside = file.interface.as_ref().map(|it| it.gpu.as_str());
+        let profile = self.gpu.or_else(|| Profile::described(beside?));
+        let shader = match profile.is_none_or(|profile| profile.architecture.has_clauses()) {
+            true => bifrost(&file),
+            false => valhall(&file),
+        };
+        let shader = shader.map_err(|error| {
+            Failure::Recording(format!("{}: is no shader: {error}", shown(&self.recording)))
+        })?;
+        let named = self.gpu.map(|profile| profile.name).or(beside);
+        self.show(&Report {
+            recording: self.recording.display().to_string(),
+            gpu: named.unwrap_or("unknown GPU").to_owned(),
+            jobs: 0,
+            shaders: vec![shader],
+        })?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Clauses.
+fn bifrost(file: &ShaderFile) -> std::result::Result<ShaderReport, String> {
+    let word = |offset: u32| {
+        let at = offset as usize;
+        let word = file.bytes.get(at..at.saturating_add(WORD_BYTES));
+        let word = word.and_then(|it| it.try_into().ok());
+        word.ok_or(DecodeError::Truncated { offset: at })
+    };
+    let (shader, identity) = Shader::identify(word).map_err(|error| error.to_string())?;
+    let code = Code {
+        address: 0,
+        shader,
+        identity,
+        bytes: file.bytes.clone(),
+    };
+    let found = Found {
+        address: 0,
+        jobs: Vec::new(),
+        code: Ok(&code),
+    };
+    Ok(describe(&found, None))
+}
+
+/// Words.
+fn valhall(file: &ShaderFile) -> std::result::Result<ShaderReport, String> {
+    let shader = mali_valhall::Shader::decode(&file.bytes).map_err(|error| error.to_string())?;
+    Ok(ShaderReport {
+        address: "0x0".into(),
+        jobs: Vec::new(),
+        hash: Some(format!("{:016x}", shader.hash())),
+        bytes: Some(shader.bytes().len() as u64),
+        clauses: None,
+        instructions: Some(shader.words() as usize),
+        text: Some(shader.to_string()),
+        error: None,
+    })
+}
