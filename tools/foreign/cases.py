@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Cases of PyOpenCL, one for each way in which an app may use OpenCL, with what NumPy makes of the same numbers.
 
-cases.py list                      names of all cases; behind one that cannot be recorded, words of the refusal
+cases.py list                      names of all cases; behind one that cannot be recorded, words of the refusal; what is missing, in brackets
 cases.py make DIRECTORY            a.bin, b.bin, c.bin: three inputs
 cases.py run CASE IN.bin OUT.bin   the case on the GPU
 cases.py given CASE IN.bin         what the GPU is given, in files beside the input: a line for each option of record and of run
 cases.py judge CASE IN.bin FILE…   whether files hold what NumPy computes; exit code 1 if not
 """
 
+import importlib.util
 import pathlib
 import sys
 
@@ -23,11 +24,16 @@ def whole(x):
     return {None: x}
 
 
-def case(name, source, expected, refused="", given=whole, outputs=(None,), options=()):
+# Cases of libraries: the module that each needs, and how far its answer may be from NumPy's, of the largest number.
+NEEDS, NEAR = {}, {}
+
+
+def case(name, source, expected, refused="", given=whole, outputs=(None,), options=(), needs=None, near=None):
     """A case: its kernels, NumPy's answer, words of the refusal if it cannot be recorded, the inputs by name, the names of outputs, options of
     record; {s} among them stands for the set of inputs."""
     def add(function):
         CASES[name] = (function, source, expected, refused, given, outputs, options)
+        NEEDS[name], NEAR[name] = needs, near
         return function
     return add
 
@@ -456,6 +462,21 @@ def scan(gpu, x):
     return values.get()
 
 
+def spectrum(x):
+    return numpy.fft.fft2(x.view(numpy.complex64).reshape(16, 32)).astype(numpy.complex64).ravel().view(F)
+
+
+@case("clfft", "", spectrum, needs="gpyfft", near=1e-6)
+def clfft(gpu, x):
+    import pyopencl.array
+    from gpyfft.fft import FFT
+    values = pyopencl.array.to_device(gpu.queue, x.view(numpy.complex64).reshape(16, 32))
+    result = pyopencl.array.empty_like(values)
+    for event in FFT(gpu.context, gpu.queue, values, result, axes=(0, 1)).enqueue():
+        event.wait()
+    return result.get()
+
+
 # Images and copies.
 
 SAMPLED = ("kernel void look(read_only image2d_t from, SAMPLER global float *y) { %s int2 at = (int2)(get_global_id(0), get_global_id(1));\n"
@@ -574,6 +595,11 @@ def judge(name, source, *found):
     expected = CASES[name][2](numpy.fromfile(source, F))
     data = b"".join(pathlib.Path(file).read_bytes() for file in found)
     wanted = numpy.ascontiguousarray(expected).tobytes()
+    near = NEAR[name]
+    if near and len(data) == len(wanted):
+        difference = numpy.abs(numpy.frombuffer(data, expected.dtype) - expected).max()
+        if difference <= near * numpy.abs(expected).max():
+            return
     if data != wanted:
         kind = expected.dtype
         got = numpy.frombuffer(data[:len(data) // kind.itemsize * kind.itemsize], kind)
@@ -583,7 +609,8 @@ def judge(name, source, *found):
 def main(word, *rest):
     if word == "list":
         for name, (_, _, _, refused, *_) in CASES.items():
-            print(name, refused)
+            here = not NEEDS[name] or importlib.util.find_spec(NEEDS[name])
+            print(name, refused if here else f"(no {NEEDS[name]})")
     else:
         {"make": make, "run": run, "given": given, "judge": judge}[word](*rest)
 
