@@ -135,7 +135,11 @@ fn what_is_wrong_is_said_in_one_line() {
     let trace = fs::read(folder.0.at("trace")).unwrap();
     fs::write(folder.0.at("cut"), &trace[..trace.len() / 2]).unwrap();
     folder.fails("compile cut -o rec/x", 3, "cut off");
-    folder.fails("record --device nothing --raw raw -- true", 5, "insmod");
+    folder.fails(
+        "record --recorder kernel --device nothing --raw raw -- true",
+        5,
+        "insmod",
+    );
     folder.fails("tag --shape 4294967296,4 x.npy", 2, "4 GiB");
     // Nothing is left of all that.
     assert!(!folder.0.at("rec").exists());
