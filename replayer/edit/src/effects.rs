@@ -27,7 +27,7 @@ const WORK: u64 = 1 << 23;
 /// Bytes of descriptors of one kind that a job may have.
 const DESCRIPTORS: u64 = 4096;
 /// Pages that a job may read, and write; and all of them together.
-const MOST: usize = 1 << 15;
+const MOST: usize = 1 << 11;
 
 /// The names of outputs that are the same for all inputs. What is not certain is not among them.
 pub fn constant_outputs(recording: &Recording) -> Vec<String> {
