@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gpureplay_format::{Recording as View, RegionKind};
+use gpureplay_format::{Opcode, Recording as View, RegionKind};
 use gpureplay_jobs::{Compute, Jobs};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{ModelOptions, Recording, Session, Tensor, TensorKind};
@@ -24,6 +24,8 @@ use crate::tensors::add;
 
 /// Clauses that the replay may execute: about a second.
 const WORK: u64 = 1 << 23;
+/// Chains that are followed.
+const MOST_CHAINS: usize = 1 << 6;
 /// Bytes of descriptors of one kind that a job may have.
 const DESCRIPTORS: u64 = 4096;
 /// Pages that a job may read, and write; and all of them together.
@@ -32,6 +34,11 @@ const MOST: usize = 1 << 11;
 /// The names of outputs that are the same for all inputs. What is not certain is not among them.
 pub fn constant_outputs(recording: &Recording) -> Vec<String> {
     let view = recording.verified().recording();
+    let entries = view.action_entries().iter();
+    let chains = entries.filter(|entry| entry.op == Opcode::Submit.code());
+    if chains.count() > MOST_CHAINS {
+        return Vec::new();
+    }
     let Ok(report) = check(recording.verified()) else {
         return Vec::new();
     };
