@@ -41,9 +41,14 @@ pub(crate) const BUFFER_REGION: u32 = 0x1220;
 /// `cl_kernel_info`, `cl_kernel_arg_info`
 pub(crate) const KERNEL_FUNCTION_NAME: u32 = 0x1190;
 pub(crate) const KERNEL_NUM_ARGS: u32 = 0x1191;
+pub(crate) const KERNEL_PROGRAM: u32 = 0x1194;
 pub(crate) const ARG_TYPE_NAME: u32 = 0x1198;
 pub(crate) const ARG_TYPE_QUALIFIER: u32 = 0x1199;
 pub(crate) const ARG_NAME: u32 = 0x119a;
+/// `cl_program_info`, `cl_program_build_info`
+pub(crate) const PROGRAM_DEVICES: u32 = 0x1163;
+pub(crate) const PROGRAM_SOURCE: u32 = 0x1164;
+pub(crate) const PROGRAM_BUILD_OPTIONS: u32 = 0x1182;
 /// `CL_KERNEL_ARG_TYPE_CONST`
 pub(crate) const ARG_TYPE_CONST: u64 = 1;
 
@@ -101,6 +106,8 @@ pub(crate) mod signature {
         unsafe extern "C" fn(Handle, u32, usize, *mut c_void, *mut usize) -> Status;
     pub(crate) type ArgumentInfo =
         unsafe extern "C" fn(Handle, u32, u32, usize, *mut c_void, *mut usize) -> Status;
+    pub(crate) type BuildInfo =
+        unsafe extern "C" fn(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> Status;
     /// Functions of one object.
     pub(crate) type Object = unsafe extern "C" fn(Handle) -> Status;
     pub(crate) type CreateQueue = unsafe extern "C" fn(Handle, Handle, u64, *mut Status) -> Handle;

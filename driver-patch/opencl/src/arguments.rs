@@ -8,11 +8,13 @@ use gpureplay_trace::note::{Argument, MAX_ARGUMENTS, MAX_SCALAR, Value};
 
 use crate::abi::{
     ARG_NAME, ARG_TYPE_CONST, ARG_TYPE_NAME, ARG_TYPE_QUALIFIER, Handle, KERNEL_FUNCTION_NAME,
-    KERNEL_NUM_ARGS, SUCCESS, Status, signature,
+    KERNEL_NUM_ARGS, KERNEL_PROGRAM, PROGRAM_BUILD_OPTIONS, PROGRAM_DEVICES, PROGRAM_SOURCE,
+    SUCCESS, Status, signature,
 };
 use crate::set::Set;
 use crate::state::{self, Described};
 use crate::table::next;
+use crate::types::{self, Types};
 
 /// Longest name that is kept, in bytes.
 const MAX_NAME: usize = 256;
@@ -40,7 +42,61 @@ fn describe(kernel: Handle) -> (String, Vec<Described>) {
         count = 0;
     }
     let arguments = (0..count.min(MAX_ARGUMENTS as u32)).map(|index| argument(kernel, index));
-    (name, arguments.collect())
+    let mut arguments: Vec<Described> = arguments.collect();
+    if arguments
+        .iter()
+        .any(|it| !types::is_built_in(&it.type_name))
+    {
+        let mut program = Handle(0);
+        let found = ask(
+            KERNEL_PROGRAM,
+            size_of::<Handle>(),
+            (&raw mut program).cast(),
+        );
+        let types = (found == SUCCESS).then(|| program_types(program)).flatten();
+        for argument in &mut arguments {
+            if let Some(types) = &types {
+                argument.type_name = types.resolve(&argument.type_name);
+            }
+        }
+    }
+    (name, arguments)
+}
+
+/// An answer of any length up to a limit.
+fn whole(query: impl Fn(usize, *mut c_void, *mut usize) -> Status, most: usize) -> Option<Vec<u8>> {
+    let mut needed = 0;
+    if query(0, core::ptr::null_mut(), &raw mut needed) != SUCCESS || needed > most {
+        return None;
+    }
+    let mut answer = vec![0u8; needed];
+    let status = query(needed, answer.as_mut_ptr().cast(), core::ptr::null_mut());
+    (status == SUCCESS).then_some(answer)
+}
+
+/// The typedefs of a program that was built from source.
+fn program_types(program: Handle) -> Option<Types> {
+    let info = next!(clGetProgramInfo: signature::Info)?;
+    let build = next!(clGetProgramBuildInfo: signature::BuildInfo)?;
+    let ask = |what| {
+        // SAFETY: the buffer has the size that is stated, and the handle is the runtime's own.
+        whole(
+            |size, value, needed| unsafe { info(program, what, size, value, needed) },
+            types::MAX_SOURCE,
+        )
+    };
+    let devices = ask(PROGRAM_DEVICES)?;
+    let device = Handle(usize::from_ne_bytes(*devices.first_chunk()?));
+    let source = ask(PROGRAM_SOURCE)?;
+    let options = whole(
+        // SAFETY: as above.
+        |size, value, needed| unsafe {
+            build(program, device, PROGRAM_BUILD_OPTIONS, size, value, needed)
+        },
+        types::MAX_SOURCE,
+    )?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).replace('\0', "");
+    Some(Types::of(&text(source), &text(options)))
 }
 
 fn argument(kernel: Handle, index: u32) -> Described {

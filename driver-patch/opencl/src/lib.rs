@@ -22,3 +22,4 @@ mod set;
 mod sink;
 mod state;
 mod table;
+mod types;

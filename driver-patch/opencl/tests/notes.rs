@@ -23,6 +23,8 @@ const CREATE_QUEUE: usize = 9;
 const CREATE_BUFFER: usize = 14;
 const CREATE_KERNEL: usize = 34;
 const SET_ARG: usize = 38;
+const PROGRAM_INFO: usize = 32;
+const BUILD_INFO: usize = 33;
 const KERNEL_INFO: usize = 39;
 const PROFILING_INFO: usize = 45;
 const FINISH: usize = 47;
@@ -111,8 +113,53 @@ extern "C" fn kernel_info(
     match what {
         0x1190 => answer(b"scale\0", size, value),
         0x1191 => answer(&3u32.to_ne_bytes(), size, value),
+        0x1194 => answer(&PROGRAM.to_ne_bytes(), size, value),
         _ => -30,
     }
+}
+
+/// The program and the device of all kernels.
+const PROGRAM: usize = 3;
+const DEVICE: usize = 5;
+
+/// An answer whose length may be asked for.
+fn long(bytes: &[u8], size: usize, value: *mut c_void, needed: *mut usize) -> i32 {
+    if !needed.is_null() {
+        unsafe { needed.write(bytes.len()) };
+    }
+    if value.is_null() {
+        0
+    } else {
+        answer(bytes, size, value)
+    }
+}
+
+extern "C" fn program_info(
+    program: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    needed: *mut usize,
+) -> i32 {
+    assert_eq!(program, PROGRAM);
+    let source = b"#ifdef SMALL\ntypedef half real;\n#else\ntypedef float real;\n#endif\n\0";
+    match what {
+        0x1163 => long(&DEVICE.to_ne_bytes(), size, value, needed),
+        0x1164 => long(source, size, value, needed),
+        _ => -30,
+    }
+}
+
+extern "C" fn build_info(
+    program: usize,
+    device: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    needed: *mut usize,
+) -> i32 {
+    assert_eq!((program, device, what), (PROGRAM, DEVICE, 0x1182));
+    long(b"-DSMALL=1\0", size, value, needed)
 }
 
 extern "C" fn arg_info(
@@ -124,7 +171,7 @@ extern "C" fn arg_info(
     _: *mut usize,
 ) -> i32 {
     let (name, type_name): (&[u8], &[u8]) = [
-        (&b"x\0"[..], &b"float*\0"[..]),
+        (&b"x\0"[..], &b"real*\0"[..]),
         (b"factor\0", b"float\0"),
         (b"tmp\0", b"int*\0"),
     ][index as usize];
@@ -448,6 +495,8 @@ fn load() -> (App, std::path::PathBuf) {
         (CREATE_BUFFER, create_buffer as *const () as usize),
         (CREATE_KERNEL, create_kernel as *const () as usize),
         (SET_ARG, set_arg as *const () as usize),
+        (PROGRAM_INFO, program_info as *const () as usize),
+        (BUILD_INFO, build_info as *const () as usize),
         (KERNEL_INFO, kernel_info as *const () as usize),
         (PROFILING_INFO, profiling_info as *const () as usize),
         (FINISH, finish as *const () as usize),
@@ -723,7 +772,7 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     assert_eq!(
         told,
         [
-            ("x", "const float*", &Value::Object(1)),
+            ("x", "const half*", &Value::Object(1)),
             (
                 "factor",
                 "float",

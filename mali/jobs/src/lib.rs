@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Job chains in a recording of a Mali GPU: [`walk`] follows them without running them and checks what they point at; [`link`] makes
-//! one chain of several, and several of one.
+//! one chain of several, and several of one; [`reach`] says which buffers can hold something of which others.
 #![forbid(unsafe_code)]
 
 pub mod link;
+pub mod reach;
 pub mod walk;

@@ -13,7 +13,7 @@ use mali_model::{Access, Dispatch, JobReport, Observer};
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
 /// Pages whose bytes are kept: 1 GiB.
-const MAX_PAGES: usize = 1 << 18;
+pub(crate) const MAX_PAGES: usize = 1 << 18;
 
 /// A set of addresses, by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,12 +65,17 @@ impl Eq for Bits {}
 impl Bytes {
     /// Adds a range. False: there are more pages than are kept.
     pub fn add(&mut self, address: u64, bytes: u64) -> bool {
+        self.add_within(address, bytes, MAX_PAGES)
+    }
+
+    /// As [`Bytes::add`], with another number of pages that are kept.
+    pub(crate) fn add_within(&mut self, address: u64, bytes: u64, pages: usize) -> bool {
         let end = address.saturating_add(bytes);
         let mut at = address;
         while at < end {
             let page = at - at % PAGE;
             let stop = end.min(page.saturating_add(PAGE));
-            if self.0.len() >= MAX_PAGES && !self.0.contains_key(&page) {
+            if self.0.len() >= pages && !self.0.contains_key(&page) {
                 return false;
             }
             let bits = self.0.entry(page).or_default();
@@ -99,6 +104,21 @@ impl Bytes {
                 }
             }
         }
+    }
+
+    /// Whether both sets have an address.
+    pub fn meets(&self, other: &Self) -> bool {
+        let (fewer, more) = match self.0.len() <= other.0.len() {
+            true => (self, other),
+            false => (other, self),
+        };
+        fewer.0.iter().any(|(page, bits)| {
+            let theirs = more.0.get(page).map(Bits::words);
+            theirs.is_some_and(|theirs| {
+                let mut words = bits.words().iter().zip(theirs);
+                words.any(|(ours, theirs)| ours & theirs != 0)
+            })
+        })
     }
 
     /// Whether an address is in the set.
@@ -182,7 +202,7 @@ pub(crate) struct Watcher {
     found: Arc<Mutex<Footprint>>,
 }
 
-fn lock(footprint: &Mutex<Footprint>) -> MutexGuard<'_, Footprint> {
+pub(crate) fn lock(footprint: &Mutex<Footprint>) -> MutexGuard<'_, Footprint> {
     footprint.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -222,16 +242,30 @@ impl Observer for Watcher {
     }
 
     fn analyser(&self, _: u64, dispatch: &Dispatch) -> Option<Box<dyn Analyser>> {
-        Some(Box::new(Looker {
-            all: self.found.clone(),
-            storages: Storages::of(dispatch),
-        }))
+        Some(Box::new(Looker::new(
+            self.found.clone(),
+            dispatch,
+            MAX_PAGES,
+        )))
     }
 }
 
-struct Looker {
+/// Adds what a shader reads and writes to a footprint.
+pub(crate) struct Looker {
     all: Arc<Mutex<Footprint>>,
     storages: Storages,
+    /// Pages that are kept.
+    pages: usize,
+}
+
+impl Looker {
+    pub(crate) fn new(all: Arc<Mutex<Footprint>>, dispatch: &Dispatch, pages: usize) -> Self {
+        Self {
+            all,
+            storages: Storages::of(dispatch),
+            pages,
+        }
+    }
 }
 
 impl Analyser for Looker {
@@ -246,6 +280,7 @@ impl Analyser for Looker {
         Box::new(Share {
             all: self.all.clone(),
             storages: self.storages,
+            pages: self.pages,
             own: Footprint::default(),
         })
     }
@@ -255,6 +290,7 @@ impl Analyser for Looker {
 struct Share {
     all: Arc<Mutex<Footprint>>,
     storages: Storages,
+    pages: usize,
     own: Footprint,
 }
 
@@ -273,10 +309,10 @@ impl Part for Share {
             };
             let mut kept = true;
             if reads {
-                kept &= self.own.read.add(address, bytes);
+                kept &= self.own.read.add_within(address, bytes, self.pages);
             }
             if writes {
-                kept &= self.own.written.add(address, bytes);
+                kept &= self.own.written.add_within(address, bytes, self.pages);
             }
             self.own.full |= !kept;
         }
@@ -311,6 +347,10 @@ mod tests {
         assert!(more.add(0x3002, 1));
         assert_eq!(more.first_beyond(&bytes), Some(0x3002));
         assert_eq!(bytes.first_beyond(&more), None);
+        assert!(bytes.meets(&more) && more.meets(&bytes));
+        let mut beside = Bytes::default();
+        assert!(beside.add(0x1009, 0x1ff7) && beside.add(0x3002, 1));
+        assert!(!bytes.meets(&beside) && !beside.meets(&bytes) && beside.meets(&more));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod addition;
 mod change;
+mod effects;
 mod error;
 mod extract;
 mod flow;
@@ -26,6 +27,7 @@ mod tensors;
 pub mod tune;
 
 pub use change::{Change, Changed, Subject, Tried};
+pub use effects::constant_outputs;
 pub use error::{EditError, Result};
 pub use extract::{Extracted, extract};
 pub use flow::Flow;

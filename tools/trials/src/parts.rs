@@ -3,7 +3,7 @@
 
 use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::{
-    ActionEntry, Header, Platform, Region, SECTIONS, SectionEntry, Segment, TensorEntry,
+    ActionEntry, Header, PieceEntry, Platform, Region, SECTIONS, SectionEntry, Segment, TensorEntry,
 };
 use gpureplay_format::{Opcode, Section};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -72,6 +72,13 @@ impl Parts {
     /// The tensors.
     pub fn tensors(&mut self) -> &mut [TensorEntry] {
         self.table(Section::Tensors)
+    }
+
+    /// Puts the tensor whose first piece lies at an address at another one. Whether there is such a piece.
+    pub fn move_tensor(&mut self, from: u64, to: u64) -> bool {
+        let mut pieces = self.table::<PieceEntry>(Section::Pieces).iter_mut();
+        let piece = pieces.find(|piece| piece.va.get() == from);
+        piece.map(|piece| piece.va.set(to)).is_some()
     }
 
     /// The last action with an opcode.

@@ -8,6 +8,7 @@ mod cuda;
 mod dist;
 mod docs;
 mod examples;
+mod foreign;
 mod guest;
 mod links;
 mod mesa;
@@ -42,6 +43,7 @@ enum Task {
     Dist(dist::Dist),
     Docs(docs::Docs),
     Examples(examples::Examples),
+    Foreign(foreign::Foreign),
     Install(dist::Install),
     Links(links::Links),
     Mesa(mesa::Mesa),
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Task::Dist(dist) => dist.execute(),
         Task::Docs(docs) => docs.execute(),
         Task::Examples(examples) => examples.execute(),
+        Task::Foreign(foreign) => foreign.execute(),
         Task::Install(install) => install.execute(),
         Task::Packages(packages) => packages.execute(),
         Task::Links(links) => links.execute(),

@@ -88,19 +88,7 @@ impl Node {
             counts.add("OpenCL programs", Ok(End::Skipped(reason)));
             return Ok(counts.finish());
         }
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        build.current_dir(root());
-        output(build.args([
-            "build",
-            "--quiet",
-            "-p",
-            "gpureplay",
-            "-p",
-            "gpureplay-node",
-            "-p",
-            "gpureplay-recorder",
-        ]))?;
+        build()?;
         let here = Here {
             command: root().join("target/debug/gpureplay"),
             work: work.path().to_owned(),
@@ -137,8 +125,23 @@ impl Node {
     }
 }
 
+/// Builds the command, and what it loads into an app.
+pub(crate) fn build() -> Result<()> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.current_dir(root()).args(["build", "--quiet"]);
+    let packages = [
+        "gpureplay",
+        "gpureplay-node",
+        "gpureplay-opencl",
+        "gpureplay-recorder",
+    ];
+    build.args(packages.iter().flat_map(|package| ["-p", package]));
+    output(&mut build).map(drop)
+}
+
 /// What is missing on this machine, in words.
-fn missing() -> Option<String> {
+pub(crate) fn missing() -> Option<String> {
     let mut node = Command::new("cc");
     let headers = node.args([
         "-fsyntax-only",

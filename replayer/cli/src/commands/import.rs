@@ -11,12 +11,13 @@ use gpureplay_import::{Description, Diagnosis, Imported, Options, Original, buil
 use gpureplay_tensors::{Stated, read_npy};
 use serde::Serialize;
 
+use crate::common::constant;
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::stated::{StatedOptions, suggestion};
 use crate::common::terminal;
 use crate::manifest::{self, Manifest};
-use gpureplay_library::shown;
+use gpureplay_library::{Recording, shown};
 
 use crate::{Result, files, text};
 
@@ -141,6 +142,11 @@ impl Import {
                 ranges.map(|(kind, name, form)| (kind.name(), name.as_str(), form.clone()));
             terminal::stdout().write_all(suggestion(ranges).as_bytes())?;
             return Ok(Outcome::Done);
+        }
+        if let Ok(recording) = Recording::from_bytes(imported.recording.clone()) {
+            for (_, remark) in constant::remarks(&recording) {
+                terminal::note(remark);
+            }
         }
         let name = self.name(options.description.as_ref());
         let output = match &self.output {

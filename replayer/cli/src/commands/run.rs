@@ -18,6 +18,7 @@ use gpureplay_library::{
 use crate::Result;
 use crate::common::arguments::{tolerance, whole_number};
 use crate::common::classification::Choice as ClassChoice;
+use crate::common::constant;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::device_option::DeviceOption;
 use crate::common::evaluation::{How, ManyInputs, Others, only_output};
@@ -159,6 +160,7 @@ impl Run {
         let mut watch = JobWatch::new(&self.watch, lines, &recording, self.on.device())?;
         // Signals wait from before the device is opened until it is closed.
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
+        let constant = self.constant_outputs(&recording);
         let (mut session, inputs) = self.session(&recording, self.model, watch.as_ref())?;
         let classes = self.classes.read()?;
         let layers = recording.layers();
@@ -220,6 +222,7 @@ impl Run {
                     ..comparison
                 }),
                 top: classes.of(files, name, tensor)?,
+                constant: constant.contains(name),
                 special: SpecialValues::of(tensor),
             };
             outputs.insert(name.clone(), report);
@@ -268,6 +271,7 @@ impl Run {
         // Threads that are started from here on leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
+        self.constant_outputs(recording);
         let (mut session, inputs) = self.session(recording, self.model, None)?;
         let output_files = named(
             &self.outputs,
@@ -313,6 +317,7 @@ impl Run {
         let model = self
             .model
             .with_threads(self.model.thread_count() / sessions);
+        self.constant_outputs(recording);
         let (mut session, inputs) = self.session(recording, model, None)?;
         let output = only_output(&session)?;
         let output_files = named(
@@ -418,6 +423,19 @@ impl Run {
             terminal::note(remark);
         }
         Ok((session, inputs))
+    }
+
+    /// Says which outputs are the same for all inputs. Only where the model runs the recording anyway, and all of it.
+    fn constant_outputs(&self, recording: &Recording) -> Vec<String> {
+        if !matches!(self.on.device(), Choice::Model(_)) || self.layers.chosen() {
+            return Vec::new();
+        }
+        let found = constant::remarks(recording).into_iter();
+        let said = found.map(|(name, remark)| {
+            terminal::note(format!("{}: {remark}", shown(&self.recording)));
+            name
+        });
+        said.collect()
     }
 
     /// What may make an answer worthless, although nothing failed.

@@ -13,6 +13,7 @@ use mali_drive::Verified;
 use mali_jobs::walk::DeepRule;
 use serde::Serialize;
 
+use crate::common::constant;
 use crate::common::deep_report::Reach;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::gpu_argument::{Gpu, gpu};
@@ -20,7 +21,7 @@ use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
 use crate::{Result, text};
 use gpureplay_library::host_rules::HostRule;
-use gpureplay_library::{Files, escaped, json_path, shown};
+use gpureplay_library::{Files, Recording, escaped, json_path, shown};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,6 +78,9 @@ pub(crate) struct Checked {
     /// Whose signature it has, which is not checked without a key, or why that is broken.
     #[serde(skip_serializing_if = "Option::is_none")]
     signature: Option<String>,
+    /// Outputs that are the same for all inputs, with `--deep`: nothing that computes them reads one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    constant_outputs: Vec<String>,
     /// What its jobs can reach, with `--deep`.
     jobs: Option<Reach>,
     /// Jobs that are not among them, as all together would have more than 65,536 lines.
@@ -127,11 +131,19 @@ impl Verify {
                     Some(_) => None,
                     None => files.seal().map(|seal| seal.to_string()),
                 };
-                Ok((files.bytes.len() as u64, reach, seal))
+                let bytes = files.bytes.len() as u64;
+                let constant = match self.deep {
+                    true => constant::remarks(&Recording::from_files(files)?),
+                    false => Vec::new(),
+                };
+                for (_, remark) in &constant {
+                    terminal::note(format!("{}: {remark}", shown(path)));
+                }
+                Ok((bytes, reach, seal, constant))
             });
             let time = started.elapsed();
             match checked {
-                Ok((bytes, reach, seal)) if !self.json => {
+                Ok((bytes, reach, seal, _)) if !self.json => {
                     writeln!(
                         out,
                         "{}: sound ({} sections, {} rules, {} in {})",
@@ -150,13 +162,14 @@ impl Verify {
                         reach.print(&mut out)?;
                     }
                 }
-                Ok((bytes, reach, seal)) => results.push(Checked {
+                Ok((bytes, reach, seal, constant)) => results.push(Checked {
                     recording: path.clone(),
                     sound: true,
                     reason: None,
                     bytes: Some(bytes),
                     seconds: Some(time.as_secs_f64()),
                     signature: seal,
+                    constant_outputs: constant.into_iter().map(|(name, _)| name).collect(),
                     jobs_left_out: reach.as_ref().and_then(Reach::left_out),
                     jobs: reach,
                 }),
@@ -169,6 +182,7 @@ impl Verify {
                             bytes: None,
                             seconds: None,
                             signature: None,
+                            constant_outputs: Vec::new(),
                             jobs: None,
                             jobs_left_out: None,
                         });

@@ -6,6 +6,7 @@ pub(crate) mod analysis_text;
 pub(crate) mod arguments;
 pub(crate) mod classification;
 pub(crate) mod companion;
+pub(crate) mod constant;
 pub(crate) mod deep_report;
 pub(crate) mod destinations;
 pub(crate) mod device_option;

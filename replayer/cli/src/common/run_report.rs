@@ -62,6 +62,9 @@ pub(crate) struct OutputReport {
     pub(crate) file: Option<PathBuf>,
     pub(crate) comparison: Option<Comparison>,
     pub(crate) top: Vec<(String, Number)>,
+    /// It is the same for all inputs: nothing that computes it reads one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) constant: bool,
     #[serde(flatten)]
     pub(crate) special: SpecialValues,
 }

@@ -6,6 +6,7 @@ mod analyse;
 mod basics;
 mod bounded;
 mod compile;
+mod constant;
 mod digits;
 mod everyday;
 mod extract;

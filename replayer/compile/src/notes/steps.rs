@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An app that does one step again and again, such as a step of training: what a step leaves for the next one.
 //!
-//! A recording holds one step. The second one that was recorded shows what it goes on from: memory objects of which it reads bytes that the
-//! first step wrote, and that neither the app nor the second step wrote since. A cache of keys and values is one of them: each step
-//! writes a part of it, and reads the rest.
+//! A recording holds one step. The second one that was recorded shows what it goes on from: memory objects that both are given, and of which
+//! it reads bytes that the first step wrote, and that neither the app nor the second step wrote since. A cache of keys and values is one of
+//! them: each step writes a part of it, and reads the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -120,10 +120,16 @@ pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, Propose
             }
         }
     }
+    // What the second step is not given it cannot go on from: another object may have come to lie in its place.
+    let given_again = second.iter().filter_map(|event| match event {
+        Event::Launch(launch) => Some(launch.given.iter().map(|given| given.object)),
+        _ => None,
+    });
+    let given_again: BTreeSet<u32> = given_again.flatten().collect();
     let taken = taken(touched, begin..turn.jobs, turn.jobs..end);
     let mut out = Vec::new();
     for (object, root) in &events.roots {
-        if root.image || written_by_host.contains(object) {
+        if root.image || written_by_host.contains(object) || !given_again.contains(object) {
             continue;
         }
         let Some((launch, given)) = givens.get(object) else {

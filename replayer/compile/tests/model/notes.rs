@@ -709,6 +709,22 @@ fn what_a_step_leaves_for_the_next_one_is_a_state() {
 }
 
 #[test]
+fn an_object_that_the_next_step_is_not_given_is_no_state() {
+    let mut app = Noted::start();
+    app.write(TOTAL, &tags(2));
+    for ([from, to], seed) in [[A, SUM], [B, OUT]].into_iter().zip([10, 11]) {
+        app.write(from, &tags(seed));
+        app.add("infer", from, TOTAL, to);
+        app.read(to);
+    }
+    let capture = app.finish();
+    assert_eq!(notes::first_turn(&capture).unwrap().turns, 2);
+    // The second input has come to lie where the first result was.
+    let memory = [sum_of([A, TOTAL], SUM), sum_of([SUM, TOTAL], OUT)];
+    assert_eq!(notes::kept(&capture, &memory).unwrap(), []);
+}
+
+#[test]
 fn a_launch_that_depends_on_the_step_is_named() {
     let (_, capture) = steps(&[tags(1), tags(3)], &tags(2), true);
     let error = notes::kept(&capture, &step_memory(2)).unwrap_err();

@@ -2,6 +2,7 @@
 //! Shipped recordings, taken apart and changed.
 #![allow(clippy::unwrap_used)]
 
+mod effects;
 mod extracted;
 mod gates;
 mod launches;

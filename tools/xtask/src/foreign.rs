@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask foreign`: cases of PyOpenCL are recorded on the model's render node with two inputs, and replayed with a third.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use clap::Args;
+use gpureplay_task::{
+    checks::{Counts, End},
+    output,
+};
+
+use crate::{
+    error::{Error, Result},
+    repository::root,
+};
+
+/// The cases, and what NumPy makes of them.
+const SCRIPT: &str = "tools/foreign/cases.py";
+
+/// Records cases of PyOpenCL on the model and replays them, without guest; NumPy says what is right
+///
+/// Each case runs live with two inputs in `record --twice`, and its recording runs with a third. What depends on values must be refused, with the
+/// reason. Skipped where PyOpenCL, NumPy or Mesa with panfrost is missing.
+#[derive(Args)]
+#[command(
+    after_help = "Needs python3 with pyopencl and numpy (apt-get install python3-pyopencl; python3-gpyfft for clFFT), and what\n\
+                        cargo xtask mesa makes.\n\
+                        Examples:\n  cargo xtask foreign\n  cargo xtask foreign half typedef three-turns"
+)]
+pub(crate) struct Foreign {
+    /// Cases; all if none is named
+    cases: Vec<String>,
+    /// The interpreter
+    #[arg(long, default_value = "/usr/bin/python3", value_name = "FILE")]
+    python: PathBuf,
+    /// List the cases
+    #[arg(long)]
+    list: bool,
+}
+
+impl Foreign {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let mut counts = Counts::default();
+        if let Some(reason) = crate::node::missing().or_else(|| self.missing()) {
+            counts.add("cases of PyOpenCL", Ok(End::Skipped(reason)));
+            return Ok(counts.finish());
+        }
+        let listed = output(self.script().arg("list"))?;
+        let mut cases: Vec<(&str, &str)> = listed
+            .lines()
+            .map(|line| line.split_once(' ').unwrap_or((line, "")))
+            .collect();
+        if self.list {
+            cases.iter().for_each(|(name, _)| println!("{name}"));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let unknown = |name: &&String| cases.iter().all(|(case, _)| case != name);
+        if let Some(name) = self.cases.iter().find(unknown) {
+            return Err(Error::Missing {
+                what: format!("the case {name}"),
+                remedy: "--list says which there are".into(),
+            });
+        }
+        cases.retain(|(case, _)| self.cases.is_empty() || self.cases.iter().any(|it| it == case));
+        crate::node::build()?;
+        for (case, refusal) in cases {
+            let found = match refusal.strip_prefix('(') {
+                Some(missing) => Ok(End::Skipped(missing.trim_end_matches(')').to_owned())),
+                None => self.case(case, refusal.trim()),
+            };
+            counts.add(case, found);
+        }
+        Ok(counts.finish())
+    }
+
+    fn script(&self) -> Command {
+        let mut command = Command::new(&self.python);
+        command.arg(root().join(SCRIPT));
+        command
+    }
+
+    fn missing(&self) -> Option<String> {
+        let mut python = Command::new(&self.python);
+        let modules = output(python.args(["-c", "import numpy, pyopencl"]));
+        let text = "no PyOpenCL (apt-get install python3-pyopencl)";
+        modules.is_err().then(|| text.to_owned())
+    }
+
+    /// The words of a run of a case, for `record`.
+    fn app(&self, case: &str, set: &str) -> Vec<PathBuf> {
+        let words = [&self.python, &root().join(SCRIPT), Path::new("run")];
+        let mut words: Vec<PathBuf> = words.map(PathBuf::from).to_vec();
+        words.extend([case, &format!("{set}.bin"), "live.bin"].map(PathBuf::from));
+        words
+    }
+
+    fn case(&self, case: &str, refusal: &str) -> Result<End> {
+        let work = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
+        let here = work.path();
+        output(self.script().arg("make").arg(here))?;
+        let third = here.join("c.bin");
+        let options = output(self.script().args(["given", case]).arg(&third))?;
+        let (recording, running) = options
+            .split_once("\n\n")
+            .unwrap_or(("", options.trim_start()));
+        let command = || {
+            let mut command = Command::new(root().join("target/debug/gpureplay"));
+            command.current_dir(here);
+            command
+        };
+        let options = |set: &str| -> Vec<String> {
+            let words = recording.lines().filter(|word| !word.is_empty());
+            words.map(|word| word.replace("{s}", set)).collect()
+        };
+        let mut record = command();
+        record.args(["record", "--recorder", "model", "-o", "recorded"]);
+        record.args(options("a"));
+        // A case whose input is a file that is named has one run: the file says what is input.
+        let named = options("a") != options("b");
+        if !named {
+            record.arg("--twice");
+        }
+        record.arg("--").args(self.app(case, "a"));
+        if !named {
+            record.arg("--").args(self.app(case, "b"));
+        }
+        let recorded = output(&mut record);
+        let fell_short = |remedy: String| {
+            Err(Error::FellShort {
+                what: case.to_owned(),
+                remedy,
+            })
+        };
+        match (recorded, refusal) {
+            (Err(error), "") => return Err(error),
+            (Err(error), words) => {
+                return match error.to_string().contains(words) {
+                    true => Ok(End::Passed("refused, with the reason".into())),
+                    false => fell_short(format!(
+                        "refused, but not because it is said that: {words}: {error}"
+                    )),
+                };
+            }
+            (Ok(_), "") => {}
+            (Ok(_), words) => return fell_short(format!("recorded, though: {words}")),
+        }
+        let words: Vec<&str> = running.lines().filter(|word| !word.is_empty()).collect();
+        output(command().args(["run", "recorded"]).args(&words))?;
+        let outputs = words.windows(2).filter(|pair| pair[0] == "--output");
+        let files = outputs.map(|pair| pair[1].rsplit('=').next().unwrap_or_default());
+        output(self.script().args(["judge", case]).arg(&third).args(files))?;
+        let size = fs::metadata(here.join("recorded/recording.gpr"));
+        let size = size.map_err(Error::io("look at", here))?.len();
+        Ok(End::Passed(format!(
+            "the third input's answer is NumPy's; {size} bytes"
+        )))
+    }
+}
