@@ -22,6 +22,10 @@ impl Picture {
         ))
     }
 
+    pub(super) fn extent(&self) -> (u64, u64) {
+        match self.0 {}
+    }
+
     pub(super) fn whole(&self) -> Part {
         match self.0 {}
     }
