@@ -302,6 +302,37 @@ fn patched_driver(folder: &Folder) -> Result<()> {
     fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
 }
 
+/// Builds the kernel's own driver with the change of `driver-patch/upstream`, as the mail to its maintainers has it.
+pub(crate) fn repaired_driver(folder: &Folder) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    let release = folder.stock_kernel()?;
+    let version: Vec<&str> = release.splitn(3, '.').take(2).collect();
+    let source = format!("/guest/src/linux-source-{}", version.join("."));
+    let work = sources(folder, "driver-patch/upstream", "upstream")?;
+    let mut patch = in_root(folder);
+    patch
+        .args(["bash", "-ec", REPAIR, "repair", &source])
+        .arg(&work);
+    run(folder, &mut patch, "repaired driver's source")?;
+    let panfrost = work.join("panfrost");
+    let mut make = nano_make(folder, &release, &panfrost);
+    make.arg("CONFIG_DRM_PANFROST=m");
+    run(folder, &mut make, "repaired driver")?;
+    install(
+        &panfrost.join("panfrost.ko"),
+        &folder.payload().join("upstream"),
+    )
+}
+
+/// Takes the mail as a maintainer would.
+const REPAIR: &str = "\
+rm -rf $2/panfrost
+cp -r $1/drivers/gpu/drm/panfrost $2/panfrost
+bash $2/mail faults --source $1 --from 'A Tester <tester@example.org>' > $2/0001-faults.patch
+perl $1/scripts/checkpatch.pl --strict --no-tree $2/0001-faults.patch
+patch --directory=$2/panfrost --strip=5 --fuzz=0 < $2/0001-faults.patch
+";
+
 /// Builds the nano driver for the guest's kernel, and the programs that use it.
 pub(crate) fn nano_driver(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;

@@ -57,6 +57,9 @@ pub(crate) struct Panfrost {
     /// Runs of an OpenCL program beside two that replay.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) apps: u32,
+    /// With the change of driver-patch/upstream: no fault is found by a time-out.
+    #[arg(long, conflicts_with = "kernel")]
+    pub(crate) repaired: bool,
     /// Caches that are not coherent with the GPU.
     #[arg(long)]
     pub(crate) non_coherent: bool,
@@ -100,10 +103,14 @@ impl Panfrost {
             if self.non_coherent {
                 payload::board_modules(folder)?;
             }
+            if self.repaired {
+                payload::repaired_driver(folder)?;
+            }
         }
         let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
         let cases = self.expect(folder, share.path())?;
         let (guest, driver) = match self.kernel.as_str() {
+            "stock" if self.repaired => (folder.clone(), Driver::None),
             "stock" => (folder.clone(), Driver::Stock),
             which => (kernel::other(folder, which)?, Driver::None),
         };
@@ -121,6 +128,7 @@ impl Panfrost {
                 ("WRONG", self.wrong),
                 ("APPS", self.apps),
                 ("SEED", self.seed),
+                ("REPAIRED", u32::from(self.repaired)),
             ]
             .map(|(name, value)| (name.to_owned(), value.to_string()))
             .to_vec(),

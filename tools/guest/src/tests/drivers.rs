@@ -62,6 +62,7 @@ pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
         kills: 6,
         wrong: 1,
         apps: 3,
+        repaired: false,
         non_coherent: false,
         seed: 1,
         write: false,
@@ -81,6 +82,7 @@ pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
             kills: 6,
             wrong: 1,
             apps: 3,
+            repaired: false,
             non_coherent,
             seed: 1,
             write: false,
@@ -93,6 +95,24 @@ pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
         }
     }
     Ok(Verdict::pass())
+}
+
+/// Wrong chains on the driver with the change of `driver-patch/upstream`: each fault is seen at once.
+pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
+    let repaired = Panfrost {
+        kernel: "stock".into(),
+        runs: 1,
+        recording: ["saxpy", "digits"].map(String::from).to_vec(),
+        kills: 6,
+        wrong: 7,
+        apps: 3,
+        repaired: true,
+        non_coherent: false,
+        seed: 1,
+        write: false,
+        no_build: false,
+    };
+    Ok(Verdict::of(repaired.test(folder, false)?))
 }
 
 /// A machine that copies every page for its devices: the driver refuses by name what a coherent GPU would not see.

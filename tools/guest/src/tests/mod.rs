@@ -27,7 +27,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use self::{
-    drivers::{copies, devices, own_driver, panfrost, panfrost_elsewhere, silence},
+    drivers::{
+        copies, devices, own_driver, panfrost, panfrost_elsewhere, panfrost_repaired, silence,
+    },
     itself::{clinfo, exit_code, hang, panic},
     kernels::{kernels, own_kernels},
     programs::{record, stock},
@@ -317,6 +319,10 @@ const LONG: &[(&str, TestFunction)] = &[
     (
         "long: the kernel's own driver of three kernels, and without coherent caches",
         panfrost_elsewhere,
+    ),
+    (
+        "long: the change for panfrost's maintainers lets each fault be seen at once",
+        panfrost_repaired,
     ),
     (
         "long: all pairs of replaced kernels, and binaries that do not fit",
