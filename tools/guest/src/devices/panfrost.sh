@@ -114,8 +114,8 @@ if [ $APPS != 0 ]; then
 		saxpy --x recordings/saxpy-g52/inputs/x.npy --y recordings/saxpy-g52/inputs/y.npy --a 2.5 --out live.npy > /dev/null
 		[ "$(sha256sum < live.npy)" = "$(sha256sum < by-model/$(grep -m1 ' saxpy-g52 ' cases | cut -d' ' -f1)/out.npy)" ]
 	done
-	kill -0 $one
-	kill -0 $two
+	kill -0 $one || { cat one; exit 1; }
+	kill -0 $two || { cat two; exit 1; }
 	kill -9 $one $two
 	wait $one $two 2> /dev/null || [ $? = 137 ]
 	if grep differs one two; then exit 1; fi
