@@ -102,7 +102,7 @@ pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
     let repaired = Panfrost {
         kernel: "stock".into(),
         runs: 1,
-        recording: ["saxpy", "digits"].map(String::from).to_vec(),
+        recording: ["saxpy", "digits", "perceptron"].map(String::from).to_vec(),
         kills: 6,
         wrong: 7,
         apps: 3,
