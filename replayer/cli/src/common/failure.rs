@@ -7,7 +7,8 @@ use std::io;
 use gpureplay_library::{Class, Error, TensorKind};
 use serde::Serialize;
 
-use crate::common::interrupt;
+/// What a shell takes for a process that SIGINT has ended.
+pub(crate) const INTERRUPTED: u8 = 128 + nix::sys::signal::Signal::SIGINT as u8;
 
 /// How a command that did its work ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +76,7 @@ impl Failure {
             Self::App { code, .. } => *code,
             Self::Output(_) => 6,
             Self::ClosedPipe => 0,
-            Self::Interrupted => interrupt::EXIT_CODE,
+            Self::Interrupted => INTERRUPTED,
         }
     }
 

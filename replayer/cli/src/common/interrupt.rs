@@ -11,10 +11,7 @@ use nix::sys::signal::{SigSet, Signal};
 use serde::Serialize;
 
 use crate::Result;
-use crate::common::failure::Failure;
-
-/// What a shell takes for a process that SIGINT has ended.
-pub(crate) const EXIT_CODE: u8 = 128 + Signal::SIGINT as u8;
+use crate::common::failure::{self, Failure};
 
 /// Time between two looks at whether it came.
 const STEP: Duration = Duration::from_millis(20);
@@ -72,7 +69,7 @@ impl Interrupt {
             let notes = move || {
                 while interrupt.wait().is_ok() {
                     if came.swap(true, Ordering::Relaxed) {
-                        std::process::exit(EXIT_CODE.into());
+                        std::process::exit(failure::INTERRUPTED.into());
                     }
                 }
             };

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use gpureplay_jobs::Report;
 use gpureplay_jobs::report::{JobReport, KernelReport, Work};
 
-use crate::common::job_tables::{dash, short};
+use crate::common::cells::{dash, short};
 
 /// What rows are sorted by, the largest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -9,6 +9,7 @@ use gpureplay_host::statistics::Spread;
 use gpureplay_jobs::Report;
 use gpureplay_jobs::report::{ChainReport, JobReport, KernelReport, Work};
 
+use crate::common::cells::{dash, short};
 use crate::common::failure::Failure;
 use crate::common::job_order::Sum;
 use crate::{Result, text};
@@ -329,10 +330,6 @@ fn kernels(out: &mut impl Write, report: &Report, sum: &Sum) -> Result<()> {
     table(out, &rows, &[0, 1, 2])
 }
 
-pub(crate) fn dash() -> String {
-    "-".into()
-}
-
 /// The median, and how far half of the runs are from it.
 fn spread(spread: Spread) -> String {
     match spread.deviation == 0.0 {
@@ -415,15 +412,6 @@ pub(crate) fn durations(out: &mut impl Write, report: &Report) -> Result<()> {
         rows.push(row);
     }
     table(out, &rows, &[1, 2])
-}
-
-/// A count in at most seven characters: `1234567`, `12.3 M`.
-pub(crate) fn short(count: u64) -> String {
-    match count {
-        0..=999_999 => count.to_string(),
-        1_000_000..=999_999_999 => format!("{:.1} M", count as f64 / 1e6),
-        _ => format!("{:.1} G", count as f64 / 1e9),
-    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::io::Write;
 use mali_model::{JobReport, Message};
 use serde::Serialize;
 
+use crate::common::cells::short;
 use crate::common::failure::Failure;
-use crate::common::job_tables::short;
 use crate::common::terminal;
 use crate::{Result, text};
 

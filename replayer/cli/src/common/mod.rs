@@ -4,6 +4,7 @@
 pub(crate) mod analysis_file;
 pub(crate) mod analysis_text;
 pub(crate) mod arguments;
+pub(crate) mod cells;
 pub(crate) mod classification;
 pub(crate) mod companion;
 pub(crate) mod constant;
