@@ -7,34 +7,33 @@ use std::time::Instant;
 
 use clap::Args;
 use gpureplay_format::{Opcode, SegmentKind};
-use gpureplay_library::device::{Choice, Device};
+use gpureplay_library::device::Choice;
 use gpureplay_library::expectation::{Comparison, Expectations};
-use gpureplay_library::values::picture_remark;
 use gpureplay_library::{
-    Bindings, ElementType, Files, HeldSignals, Layer, Recording, Selection, Session, TensorKind,
-    escaped, layers_named, shown,
+    Bindings, HeldSignals, Layer, Recording, Selection, Session, TensorKind, layers_named, shown,
 };
 
 use crate::Result;
 use crate::common::arguments::{tolerance, whole_number};
 use crate::common::classification::Choice as ClassChoice;
-use crate::common::constant;
-use crate::common::destinations::{Destinations, Force};
+use crate::common::destinations::Force;
 use crate::common::device_option::DeviceOption;
-use crate::common::evaluation::{How, ManyInputs, Others, only_output};
-use crate::common::failure::{Failure, Outcome};
+use crate::common::evaluation::ManyInputs;
+use crate::common::failure::Failure;
 use crate::common::fault_argument::Inject;
-use crate::common::interrupt::Interrupt;
 use crate::common::job_watch::{JobWatch, WatchOptions};
 use crate::common::layer_options::LayerOptions;
 use crate::common::model_options::ModelOptions;
 use crate::common::progress::Progress;
-use crate::common::repeat::{self, StateOptions};
-use crate::common::rows;
+use crate::common::repeat::StateOptions;
 use crate::common::run_report::{OutputReport, Report, SpecialValues};
 use crate::common::tensor_arguments::TensorFile;
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
+
+mod many;
+mod remarks;
+mod session;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,9 +66,6 @@ Examples:
       in OP-TEE's secure world, which checks signature and counter of the pack itself
   gpureplay run recordings/digits-g52 --inject job-fault@300 --retry 1
       a job fails, the GPU is reset, and the second attempt gives the right answer";
-
-/// GPU memory of all sessions that run at the same time, in bytes at most.
-const MOST_MEMORY: u64 = 256 << 20;
 
 /// Replay a recording with your inputs
 ///
@@ -265,242 +261,6 @@ impl Run {
         Ok(report.outcome())
     }
 
-    /// Runs many times, each from what the run before left.
-    fn execute_repeatedly(&self, recording: &Recording) -> Result {
-        let runs = self.states.repeat.unwrap_or(1);
-        // Threads that are started from here on leave Ctrl-C to it.
-        let interrupt = Interrupt::watch();
-        let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
-        self.constant_outputs(recording);
-        let (mut session, inputs) = self.session(recording, self.model, None)?;
-        let output_files = named(
-            &self.outputs,
-            session.bindings(),
-            TensorKind::Output,
-            "--output",
-        )?;
-        let files = recording.files();
-        let destinations = self.destinations((files, &session), &inputs, output_files.values())?;
-        self.has_standard_output(&destinations)?;
-        let from = self.many.inputs_from.as_deref();
-        let (result, values) = repeat::run(&mut session, (runs, from), &output_files, &interrupt)?;
-        session.close()?;
-        if let Some(inject) = self.inject {
-            inject.must_have_happened(session.device())?;
-        }
-        self.states.write(&destinations, &mut session)?;
-        for (path, value) in values {
-            destinations.write_tensor(&path, &value)?;
-        }
-        match self.json {
-            true => result.print_json(&mut terminal::stdout())?,
-            false => {
-                let mut out = terminal::report(destinations.takes_standard_output());
-                result.print(&mut out)?;
-            }
-        }
-        Ok(Outcome::Done)
-    }
-
-    /// Runs once for each of many inputs.
-    fn execute_many(&self, recording: &Recording) -> Result {
-        if self.inject.is_some() || self.states.state_out.is_some() {
-            return Err(Failure::Usage(
-                "--inputs without --repeat takes no --inject and --state-out: each input is an inference of its own; --repeat N goes on from run to run"
-                    .into(),
-            ));
-        }
-        // Threads that are started from here on leave Ctrl-C to it.
-        let interrupt = Interrupt::watch();
-        let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
-        let sessions = self.sessions(recording);
-        let model = self
-            .model
-            .with_threads(self.model.thread_count() / sessions);
-        self.constant_outputs(recording);
-        let (mut session, inputs) = self.session(recording, model, None)?;
-        let output = only_output(&session)?;
-        let output_files = named(
-            &self.outputs,
-            session.bindings(),
-            TensorKind::Output,
-            "--output",
-        )?;
-        let file = output_files.get(&output.name);
-        let none = std::iter::empty();
-        let mut destinations = self.destinations((recording.files(), &session), &inputs, none)?;
-        if let Some(path) = file {
-            rows::claim(path, &mut destinations)?;
-        }
-        self.has_standard_output(&destinations)?;
-        let open = || {
-            let mut session = self.session_here(recording, model, None)?;
-            session.ignore_identity(self.wrong_gpu);
-            session.set_retries(self.retry);
-            Ok(session)
-        };
-        let others = Others {
-            count: sessions - 1,
-            open: &open,
-        };
-        let files = recording.files();
-        let classes = self.classes.read()?;
-        let how = How {
-            interrupt: &interrupt,
-            rows: file.is_some(),
-        };
-        let mut evaluation =
-            self.many
-                .evaluate(&mut session, &others, classes.labels(files), how)?;
-        if let Some(path) = file {
-            let (names, bytes) = evaluation.take_rows();
-            rows::write(&destinations, path, &output, &names, bytes)?;
-        }
-        match self.json {
-            true => evaluation.print_json(&mut terminal::stdout())?,
-            false => {
-                let mut out = terminal::report(destinations.takes_standard_output());
-                evaluation.print(&mut out)?;
-            }
-        }
-        Ok(Outcome::Done)
-    }
-
-    /// How many sessions to run many inputs in at the same time: on the model one for each host thread, as far as their GPU memory is small. States
-    /// pass from one inference to the next.
-    fn sessions(&self, recording: &Recording) -> usize {
-        let mut states = recording.tensors().iter();
-        let states = states.any(|tensor| tensor.kind == TensorKind::State);
-        if states || !matches!(self.on.device(), Choice::Model(_)) {
-            return 1;
-        }
-        let regions = recording.verified().recording().regions().iter();
-        let memory = regions
-            .map(|region| region.bytes())
-            .fold(1, u64::saturating_add);
-        let room = MOST_MEMORY / memory;
-        self.model.thread_count().min(room as usize).max(1)
-    }
-
-    /// A session with all values bound, and the files of its inputs.
-    fn session(
-        &self,
-        recording: &Recording,
-        model: ModelOptions,
-        watch: Option<&JobWatch>,
-    ) -> Result<(Session, BTreeMap<String, PathBuf>)> {
-        let mut session = match self.on.device() {
-            Choice::Optee if self.inject.is_some() || watch.is_some() => {
-                return Err(Failure::Usage(
-                    "--device optee: nothing disturbs or watches the GPU inside of the secure world; leave --inject, --trace, \
-                     --trace-lines and --per-job out"
-                        .into(),
-                ));
-            }
-            Choice::Optee => {
-                // The kernel ends no process in the middle of a call of the secure world.
-                let interrupt = Interrupt::watch();
-                let session = Session::in_secure_world(recording.clone())?;
-                if let Some(canceller) = session.canceller() {
-                    interrupt.cancels(canceller);
-                }
-                session
-            }
-            _ => self.session_here(recording, model, watch)?,
-        };
-        session.ignore_identity(self.wrong_gpu);
-        session.set_retries(self.retry);
-        session.use_recorded_values(self.layers.recorded_values);
-        let inputs = self.chosen_inputs(recording.files(), session.bindings())?;
-        if let Some(path) = &self.weights {
-            session.bind_weights(path)?;
-        }
-        for (name, path) in &inputs {
-            session.bind_file(name, path)?;
-        }
-        self.states.bind(&mut session)?;
-        for remark in self.remarks(recording.files(), session.bindings(), &inputs)? {
-            terminal::note(remark);
-        }
-        Ok((session, inputs))
-    }
-
-    /// Says which outputs are the same for all inputs. Only where the model runs the recording anyway, and all of it.
-    fn constant_outputs(&self, recording: &Recording) -> Vec<String> {
-        if !matches!(self.on.device(), Choice::Model(_)) || self.layers.chosen() {
-            return Vec::new();
-        }
-        let found = constant::remarks(recording).into_iter();
-        let said = found.map(|(name, remark)| {
-            terminal::note(format!("{}: {remark}", shown(&self.recording)));
-            name
-        });
-        said.collect()
-    }
-
-    /// What may make an answer worthless, although nothing failed.
-    fn remarks(
-        &self,
-        files: &Files,
-        bindings: &Bindings,
-        inputs: &BTreeMap<String, PathBuf>,
-    ) -> Result<Vec<String>> {
-        let mut remarks = Vec::new();
-        let manifest = files.manifest.as_ref();
-        let weights = manifest.and_then(|manifest| manifest.provenance.get("weights"));
-        let untrained = weights.filter(|text| text.contains("not trained"));
-        if let (Some(text), None) = (untrained, &self.weights) {
-            remarks.push(format!(
-                "{}: weights {}: the answer says nothing about the input (--weights FILE puts others)",
-                shown(&self.recording),
-                escaped(text)
-            ));
-        }
-        for (name, path) in inputs {
-            let (index, info) = bindings.named(name)?;
-            let format = manifest.and_then(|manifest| manifest.images.get(name));
-            let remark = format.map(|format| picture_remark(path, info, format));
-            if let Some(remark) = remark.transpose()?.flatten() {
-                remarks.push(format!(
-                    "input `{}`: {} is {remark}, as the manifest says",
-                    escaped(name),
-                    shown(path)
-                ));
-            }
-            let float = matches!(
-                info.dtype,
-                ElementType::F16 | ElementType::F32 | ElementType::F64
-            );
-            let value = bindings.value(index).filter(|_| float);
-            let count = value.map_or(0, |value| value.values().filter(|it| it.is_nan()).count());
-            if count > 0 {
-                remarks.push(format!(
-                    "input `{}`: {count} elements are NaN",
-                    escaped(name)
-                ));
-            }
-        }
-        Ok(remarks)
-    }
-
-    /// A session on a device that this process uses itself.
-    fn session_here(
-        &self,
-        recording: &Recording,
-        model: ModelOptions,
-        watch: Option<&JobWatch>,
-    ) -> Result<Session> {
-        let observer = watch.and_then(JobWatch::observer);
-        let id = recording.verified().recording().gpu_id();
-        let mut device = Device::open_observed(self.on.device(), id, model.into(), observer)?;
-        let recording = recording.for_device(&mut device)?;
-        let device = match self.inject {
-            Some(inject) => device.with_fault(inject.0),
-            None => device,
-        };
-        Ok(Session::on(recording, device))
-    }
-
     /// Replays, shows how far it is, and closes the device. Gives the number of attempts that failed.
     fn replay(
         &self,
@@ -542,61 +302,6 @@ impl Run {
             inject.must_have_happened(session.device())?;
         }
         Ok(retries)
-    }
-
-    /// Standard output is the report's or another result's.
-    fn has_standard_output(&self, destinations: &Destinations) -> Result<()> {
-        if self.json && destinations.takes_standard_output() {
-            return Err(Failure::Usage(
-                "--json and another result both want standard output; give the other one a file"
-                    .into(),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Takes the places of all results, none of which is a file that is read.
-    fn destinations<'a>(
-        &self,
-        (files, session): (&Files, &Session),
-        inputs: &BTreeMap<String, PathBuf>,
-        outputs: impl Iterator<Item = &'a PathBuf>,
-    ) -> Result<Destinations> {
-        let mut destinations = Destinations::new(self.force.force);
-        destinations.reads(&self.recording);
-        destinations.reads_recording(files);
-        let given = self.expected.iter().map(|given| &given.path);
-        for path in inputs.values().chain(&self.weights).chain(given) {
-            destinations.reads(path);
-        }
-        self.many.mark_read(&mut destinations);
-        self.classes.reads(&mut destinations);
-        for path in outputs {
-            destinations.claim_tensor(path)?;
-        }
-        self.states.claim(&mut destinations, session)?;
-        Ok(destinations)
-    }
-
-    /// What was given by name or by being the only one; the inputs of the manifest's first case if only weights were.
-    fn chosen_inputs(
-        &self,
-        files: &Files,
-        bindings: &Bindings,
-    ) -> Result<BTreeMap<String, PathBuf>> {
-        let mut inputs = named(&self.inputs, bindings, TensorKind::Input, "--input")?;
-        let weight = |name: &String| {
-            let mut tensors = bindings.tensors().iter();
-            tensors.any(|t| t.name == *name && t.kind == TensorKind::Weight)
-        };
-        let many = self.many.given() || self.states.repeat.is_some() && !inputs.is_empty();
-        if inputs.keys().all(weight) && !many {
-            for (name, file) in files.case().into_iter().flat_map(|case| &case.inputs) {
-                let file = files.directory.join(file);
-                inputs.entry(name.clone()).or_insert(file);
-            }
-        }
-        Ok(inputs)
     }
 }
 
