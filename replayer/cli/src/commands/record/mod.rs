@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay record`: runs an app, collects its trace, and compiles it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+mod kernel_log;
+mod trace;
+mod words;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -11,7 +14,6 @@ use std::process::ExitStatus;
 use clap::Args;
 use gpureplay_compile::{CompileError, TensorFile};
 use gpureplay_trace::Submissions;
-use nix::fcntl::OFlag;
 use nix::sys::personality::{self, Persona};
 
 use gpureplay_library::shown;
@@ -28,6 +30,10 @@ use crate::common::recorder_choice::{self, Way};
 use crate::common::recording_choices::Choices;
 use crate::common::terminal;
 use crate::common::terminal::stage;
+
+use kernel_log::KernelLog;
+use trace::Trace;
+use words::{pairs, quoted};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -248,78 +254,6 @@ impl Record {
     }
 }
 
-/// The ways to cut words into two apps at a `--`: where there are several of these, the second app begins as the first one does.
-fn pairs(words: &[String]) -> Vec<[&[String]; 2]> {
-    let cuts = words.iter().enumerate();
-    let cuts: Vec<usize> = cuts
-        .filter(|(_, word)| *word == "--")
-        .map(|(at, _)| at)
-        .collect();
-    let pair = |at: &usize| {
-        let (first, second) = (words.get(..*at)?, words.get(at + 1..)?);
-        let alike = cuts.len() == 1 || first.first() == second.first();
-        (alike && !first.is_empty() && !second.is_empty()).then_some([first, second])
-    };
-    cuts.iter().filter_map(pair).collect()
-}
-
-/// A word as a shell reads it.
-fn quoted(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./=:,+@%".contains(&b);
-    if !word.is_empty() && word.bytes().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-/// The file that the trace goes to; removed when it is dropped, unless the user asked for it.
-struct Trace {
-    path: PathBuf,
-    destination: Option<PathBuf>,
-}
-
-impl Trace {
-    fn create(raw: Option<&Path>, run: &str) -> Result<Self> {
-        let path = match raw {
-            Some(raw) => {
-                let name = raw.file_name().unwrap_or_default().to_string_lossy();
-                raw.with_file_name(format!(".{name}.{}.part", std::process::id()))
-            }
-            None => {
-                let name = format!("gpureplay-{}-{run}.trace", std::process::id());
-                std::env::temp_dir().join(name)
-            }
-        };
-        // The trace holds all that the GPU's memory held: for nobody else's eyes.
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|error| Failure::Output(format!("{}: {error}", shown(&path))))?;
-        Ok(Self {
-            path,
-            destination: raw.map(Path::to_path_buf),
-        })
-    }
-
-    fn keep_if_named(&self) -> Result<()> {
-        match &self.destination {
-            Some(to) => fs::rename(&self.path, to)
-                .map_err(|error| Failure::Output(format!("{}: {error}", shown(to)))),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Drop for Trace {
-    fn drop(&mut self) {
-        // After a rename there is nothing to remove.
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
 /// Where a recording goes that nobody gave a place: `NAME-recording` here.
 fn default_directory(app: &[String]) -> PathBuf {
     let program = app.first().map(Path::new);
@@ -447,106 +381,9 @@ fn app_succeeded(app: &[String], status: ExitStatus) -> Result<()> {
     })
 }
 
-/// The kernel's log from now on.
-struct KernelLog(File);
-
-impl KernelLog {
-    /// `None` where the log cannot be read: then only the jobs' own status tells of faults.
-    fn open() -> Option<Self> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .custom_flags(OFlag::O_NONBLOCK.bits())
-            .open("/dev/kmsg")
-            .ok()?;
-        file.seek(SeekFrom::End(0)).ok()?;
-        Some(Self(file))
-    }
-
-    /// The first line since then in which a GPU driver complains.
-    fn first_fault(mut self) -> Option<String> {
-        let mut record = [0; 8192];
-        // Each read gives one record; a record that was overwritten meanwhile is an error, and the next follows.
-        for _ in 0..100_000 {
-            match self.0.read(&mut record) {
-                Ok(0) => return None,
-                Ok(length) => {
-                    let text = String::from_utf8_lossy(&record[..length]);
-                    let message = text.split_once(';').map_or(&*text, |(_, message)| message);
-                    let message = message.lines().next().unwrap_or("");
-                    if is_gpu_fault(message) {
-                        return Some(message.to_owned());
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-                Err(_) => return None,
-            }
-        }
-        None
-    }
-}
-
-/// Whether a line of the kernel's log says that a GPU job went wrong.
-fn is_gpu_fault(line: &str) -> bool {
-    let line = line.to_ascii_lowercase();
-    let gpu = ["panfrost", "mali", "gpureplay", "kbase"]
-        .iter()
-        .any(|driver| line.contains(driver));
-    let fault = ["fault", "timeout", "timed out", "error", "stuck", "warning"]
-        .iter()
-        .any(|word| line.contains(word));
-    gpu && fault
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn faults_are_told_from_other_lines() {
-        assert!(is_gpu_fault(
-            "panfrost 0000:00:02.0: js fault, js=1, status=DATA_INVALID_FAULT"
-        ));
-        assert!(is_gpu_fault(
-            "panfrost fde60000.gpu: gpu sched timeout, js=1, config=0x7b00"
-        ));
-        assert!(is_gpu_fault(
-            "panfrost fde60000.gpu: Unhandled Page fault in AS0 at VA 0x0"
-        ));
-        assert!(!is_gpu_fault(
-            "panfrost fde60000.gpu: clock rate = 500000000"
-        ));
-        assert!(!is_gpu_fault(
-            "usb 1-1: device descriptor read/64, error -71"
-        ));
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        assert_eq!(quoted("--input"), "--input");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-    }
-
-    #[test]
-    fn two_apps_are_told_apart_although_they_have_dashes() {
-        let cut = |line: &str| {
-            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            let text = |pair: [&[String]; 2]| pair.map(|words| words.join(" "));
-            pairs(&words).into_iter().map(text).collect::<Vec<_>>()
-        };
-        let pair = |first: &str, second: &str| [first.to_owned(), second.to_owned()];
-        assert_eq!(cut("a 1 -- b 2"), [pair("a 1", "b 2")]);
-        assert_eq!(
-            cut("gegl a -- blur -- gegl b -- blur"),
-            [pair("gegl a -- blur", "gegl b -- blur")]
-        );
-        for none in ["a 1", "a 1 --", "-- a", "a -- b -- c"] {
-            assert!(cut(none).is_empty(), "{none}");
-        }
-        assert_eq!(cut("a -- a -- a").len(), 2);
-    }
 
     #[test]
     fn a_missing_device_says_what_to_load() {

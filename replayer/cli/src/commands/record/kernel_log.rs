@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What GPU drivers complain of in the kernel's log while an app runs.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+
+use nix::fcntl::OFlag;
+
+/// The kernel's log from now on.
+pub(super) struct KernelLog(File);
+
+impl KernelLog {
+    /// `None` where the log cannot be read: then only the jobs' own status tells of faults.
+    pub(super) fn open() -> Option<Self> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlag::O_NONBLOCK.bits())
+            .open("/dev/kmsg")
+            .ok()?;
+        file.seek(SeekFrom::End(0)).ok()?;
+        Some(Self(file))
+    }
+
+    /// The first line since then in which a GPU driver complains.
+    pub(super) fn first_fault(mut self) -> Option<String> {
+        let mut record = [0; 8192];
+        // Each read gives one record; a record that was overwritten meanwhile is an error, and the next follows.
+        for _ in 0..100_000 {
+            match self.0.read(&mut record) {
+                Ok(0) => return None,
+                Ok(length) => {
+                    let text = String::from_utf8_lossy(&record[..length]);
+                    let message = text.split_once(';').map_or(&*text, |(_, message)| message);
+                    let message = message.lines().next().unwrap_or("");
+                    if is_gpu_fault(message) {
+                        return Some(message.to_owned());
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+/// Whether a line of the kernel's log says that a GPU job went wrong.
+fn is_gpu_fault(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    let gpu = ["panfrost", "mali", "gpureplay", "kbase"]
+        .iter()
+        .any(|driver| line.contains(driver));
+    let fault = ["fault", "timeout", "timed out", "error", "stuck", "warning"]
+        .iter()
+        .any(|word| line.contains(word));
+    gpu && fault
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_told_from_other_lines() {
+        assert!(is_gpu_fault(
+            "panfrost 0000:00:02.0: js fault, js=1, status=DATA_INVALID_FAULT"
+        ));
+        assert!(is_gpu_fault(
+            "panfrost fde60000.gpu: gpu sched timeout, js=1, config=0x7b00"
+        ));
+        assert!(is_gpu_fault(
+            "panfrost fde60000.gpu: Unhandled Page fault in AS0 at VA 0x0"
+        ));
+        assert!(!is_gpu_fault(
+            "panfrost fde60000.gpu: clock rate = 500000000"
+        ));
+        assert!(!is_gpu_fault(
+            "usb 1-1: device descriptor read/64, error -71"
+        ));
+    }
+}
