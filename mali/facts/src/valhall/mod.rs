@@ -94,9 +94,7 @@ const CLUMP_FORMATS: &[(u32, &str)] = &[
     (0, "RAW8"), (1, "RAW16"), (2, "RAW32"), (3, "RAW64"), (4, "RAW128"), (8, "RAW24"), (9, "RAW48"), (10, "RAW96"), (16,
     "D32X32"), (17, "X32D32"), (18, "X32S8X24"), (19, "X24S8X32"), (20, "X24S8"), (21, "S8X24"), (22, "S8"), (24, "L4A4"),
     (25, "L8A8"), (26, "A8"), (32, "ETC2 RGB8"), (33, "ETC2 R11 UNORM"), (34, "ETC2 R11 SNORM"), (35, "ETC2 RG11 UNORM"),
-    (36, "ETC2 RG11 SNORM"), (37, "ETC2 RGBA8"), (38, "ETC2 RGB8A1"), (48, "BC1 UNORM"), (49, "BC2 UNORM"), (50, "BC3
-    UNORM"), (51, "BC4 UNORM"), (52, "BC4 SNORM"), (53, "BC5 UNORM"), (54, "BC5 SNORM"), (55, "BC6H UF16"), (56, "BC6H
-    SF16"), (57, "BC7 UNORM"), (64, "Y8 UV8 422"), (65, "Y10 UV10 422"), (67, "Y16 UV16 422"), (72, "Y8 UV8 420"), (73,
+    (36, "ETC2 RG11 SNORM"), (37, "ETC2 RGBA8"), (38, "ETC2 RGB8A1"), (48, "BC1 UNORM"), (49, "BC2 UNORM"), (50, "BC3 UNORM"), (51, "BC4 UNORM"), (52, "BC4 SNORM"), (53, "BC5 UNORM"), (54, "BC5 SNORM"), (55, "BC6H UF16"), (56, "BC6H SF16"), (57, "BC7 UNORM"), (64, "Y8 UV8 422"), (65, "Y10 UV10 422"), (67, "Y16 UV16 422"), (72, "Y8 UV8 420"), (73,
     "Y10 UV10 420"), (75, "Y16 UV16 420"), (76, "YUV420 10x6"), (120, "RAW10"), (121, "RAW12"), (124, "R8G8B8G8"), (125,
     "G8R8G8B8"),
 ];

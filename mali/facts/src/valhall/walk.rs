@@ -5,8 +5,8 @@ use super::{
     Attribute, Buffer, ComputePayload, LocalStorage, Plane, Resource, Sampler, ShaderEnvironment,
     ShaderProgram, Texture, descriptor_type,
 };
-use crate::walk::{Found, MemoryUse, Pointer, Problem, Purpose, Visitor};
-use crate::{Layout, Memory, job};
+use crate::walk::{Pointer, Problem, Purpose, Reading, Visitor, descriptor};
+use crate::{Memory, job};
 
 /// Descriptors of a table, and planes of a texture, beyond this number are not listed.
 pub const LONGEST_TABLE: u64 = 4096;
@@ -17,133 +17,48 @@ const ENVIRONMENT: u64 = ComputePayload::SIZE as u64;
 /// The table that Mesa's OpenGL and OpenCL drivers put uniform buffers in.
 const UNIFORM_BUFFERS: u64 = 0;
 
-struct Walker<'a> {
-    memory: &'a dyn Memory,
-    visitor: &'a mut dyn Visitor,
-}
-
 /// Walks the payload of the compute job at an address.
-pub(crate) fn compute(memory: &dyn Memory, job: u64, visitor: &mut dyn Visitor) {
+pub(crate) fn compute(reading: &mut Reading<'_>, job: u64) {
     let payload = job.wrapping_add(job::PAYLOAD);
-    let mut walker = Walker { memory, visitor };
-    let words = &mut [0; ComputePayload::SIZE / 4];
-    if walker.read(ComputePayload::LAYOUT, words, payload, None, Pointer::Chain) {
-        environment(
-            memory,
-            payload.wrapping_add(ENVIRONMENT),
-            Pointer::Chain,
-            visitor,
-        );
+    if descriptor!(reading, ComputePayload, payload, Pointer::Chain).is_some() {
+        let at = payload.wrapping_add(ENVIRONMENT);
+        reading.environment(at, Pointer::Chain);
     }
 }
 
 /// Walks a shader environment and all that it names.
 pub fn environment(memory: &dyn Memory, at: u64, pointer: Pointer, visitor: &mut dyn Visitor) {
-    let mut walker = Walker { memory, visitor };
-    let mut environment = ShaderEnvironment { words: [0; 16] };
-    let layout = ShaderEnvironment::LAYOUT;
-    if walker.read(layout, &mut environment.words, at, None, pointer) {
-        walker.environment(at, &environment);
-    }
+    Reading { memory, visitor }.environment(at, pointer);
 }
 
-impl Walker<'_> {
-    /// Reads a descriptor into `words` and shows it. False: it is in memory that is not known.
-    fn read(
-        &mut self,
-        layout: &'static Layout,
-        words: &mut [u32],
-        address: u64,
-        index: Option<u32>,
-        pointer: Pointer,
-    ) -> bool {
-        let length = Some(4 * layout.words as u64);
-        self.uses(Purpose::Descriptor, 0, address, length, pointer);
-        let mut bytes = [0; 64];
-        let Some(bytes) = bytes.get_mut(..4 * layout.words) else {
-            return false;
+impl Reading<'_> {
+    fn environment(&mut self, at: u64, pointer: Pointer) {
+        let Some(environment) = descriptor!(self, ShaderEnvironment, at, pointer) else {
+            return;
         };
-        if !self.memory.read(address, bytes) {
-            let problem = Problem::Unknown(layout.name);
-            self.visitor.problem(address, &problem);
-            return false;
-        }
-        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
-            *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        }
-        self.visitor.descriptor(&Found {
-            layout,
-            index,
-            address,
-            words,
-            pointer,
-        });
-        true
-    }
-
-    fn uses(
-        &mut self,
-        purpose: Purpose,
-        index: u32,
-        address: u64,
-        length: Option<u64>,
-        pointer: Pointer,
-    ) {
-        self.visitor.memory(&MemoryUse {
-            purpose,
-            index,
-            address,
-            length,
-            access: purpose.access(),
-            pointer,
-        });
-    }
-
-    fn environment(&mut self, at: u64, environment: &ShaderEnvironment) {
         let pointer = Pointer::Descriptor(at);
-        let mut program = ShaderProgram { words: [0; 8] };
         let place = environment.program();
-        if self.read(
-            ShaderProgram::LAYOUT,
-            &mut program.words,
-            place,
-            None,
-            pointer,
-        ) {
+        if let Some(program) = descriptor!(self, ShaderProgram, place, pointer) {
             let named = Pointer::Descriptor(place);
             self.uses(Purpose::Shader, 0, program.binary(), None, named);
         }
         if environment.uniform_count() != 0 {
-            let length = Some(environment.uniform_bytes());
-            self.uses(
-                Purpose::PushUniforms,
-                0,
-                environment.uniforms(),
-                length,
-                pointer,
-            );
+            let (start, length) = (environment.uniforms(), environment.uniform_bytes());
+            self.uses(Purpose::PushUniforms, 0, start, Some(length), pointer);
         }
         let place = environment.storage_at();
-        let mut storage = LocalStorage { words: [0; 8] };
         if place != 0
-            && self.read(
-                LocalStorage::LAYOUT,
-                &mut storage.words,
-                place,
-                None,
-                pointer,
-            )
+            && let Some(storage) = descriptor!(self, LocalStorage, place, pointer)
         {
             self.storage(place, &storage);
         }
         let (list, count) = environment.resource_list();
         for index in 0..count {
-            let mut resource = Resource { words: [0; 4] };
             let at = list.wrapping_add(index * Resource::SIZE as u64);
-            let layout = Resource::LAYOUT;
-            if !self.read(layout, &mut resource.words, at, Some(index as u32), pointer) {
+            let number = Some(index as u32);
+            let Some(resource) = descriptor!(self, Resource, at, pointer, number) else {
                 return;
-            }
+            };
             if resource.contains_descriptors() == 1 {
                 self.table(index, at, &resource);
             }
@@ -153,22 +68,12 @@ impl Walker<'_> {
     fn storage(&mut self, at: u64, storage: &LocalStorage) {
         let pointer = Pointer::Descriptor(at);
         if storage.tls_bytes() != 0 {
-            self.uses(
-                Purpose::ThreadStorage,
-                0,
-                storage.tls_address(),
-                None,
-                pointer,
-            );
+            let start = storage.tls_address();
+            self.uses(Purpose::ThreadStorage, 0, start, None, pointer);
         }
         if storage.wls_base() != 0 {
-            self.uses(
-                Purpose::WorkgroupStorage,
-                0,
-                storage.wls_base(),
-                None,
-                pointer,
-            );
+            let start = storage.wls_base();
+            self.uses(Purpose::WorkgroupStorage, 0, start, None, pointer);
         }
     }
 
@@ -188,36 +93,43 @@ impl Walker<'_> {
             }
             let pointer = Pointer::Descriptor(resource_at);
             let number = Some(index as u32);
-            let mut words = [0; 8];
-            let layout = match u32::from(first[0] & 15) {
-                descriptor_type::NONE => continue,
-                descriptor_type::SAMPLER => Sampler::LAYOUT,
-                descriptor_type::TEXTURE => Texture::LAYOUT,
-                descriptor_type::ATTRIBUTE => Attribute::LAYOUT,
-                descriptor_type::BUFFER => Buffer::LAYOUT,
-                descriptor_type::PLANE => Plane::LAYOUT,
+            let whole = match u32::from(first[0] & 15) {
+                descriptor_type::NONE => true,
+                descriptor_type::SAMPLER => {
+                    descriptor!(self, Sampler, at, pointer, number).is_some()
+                }
+                descriptor_type::ATTRIBUTE => {
+                    descriptor!(self, Attribute, at, pointer, number).is_some()
+                }
+                descriptor_type::PLANE => descriptor!(self, Plane, at, pointer, number).is_some(),
+                descriptor_type::TEXTURE => {
+                    let texture = descriptor!(self, Texture, at, pointer, number);
+                    texture.is_some_and(|texture| {
+                        self.planes(index as u32, at, &texture);
+                        true
+                    })
+                }
+                descriptor_type::BUFFER => {
+                    let buffer = descriptor!(self, Buffer, at, pointer, number);
+                    buffer.is_some_and(|buffer| {
+                        let purpose = match table {
+                            UNIFORM_BUFFERS => Purpose::UniformBuffer,
+                            _ => Purpose::AttributeBuffer,
+                        };
+                        let (start, length) = (buffer.address(), Some(buffer.size()));
+                        let named = Pointer::Descriptor(at);
+                        self.uses(purpose, index as u32, start, length, named);
+                        true
+                    })
+                }
                 other => {
                     let problem = Problem::DescriptorType(other);
                     self.visitor.problem(at, &problem);
-                    continue;
+                    true
                 }
             };
-            if !self.read(layout, &mut words, at, number, pointer) {
+            if !whole {
                 return;
-            }
-            match u32::from(first[0] & 15) {
-                descriptor_type::TEXTURE => self.planes(index as u32, at, &Texture { words }),
-                descriptor_type::BUFFER => {
-                    let buffer = Buffer { words };
-                    let purpose = match table {
-                        UNIFORM_BUFFERS => Purpose::UniformBuffer,
-                        _ => Purpose::AttributeBuffer,
-                    };
-                    let (start, length) = (buffer.address(), Some(buffer.size()));
-                    let named = Pointer::Descriptor(at);
-                    self.uses(purpose, index as u32, start, length, named);
-                }
-                _ => {}
             }
         }
     }
@@ -228,17 +140,10 @@ impl Walker<'_> {
                 return;
             }
             let place = texture.surfaces().wrapping_add(number * Plane::SIZE as u64);
-            let mut plane = Plane { words: [0; 8] };
-            let (layout, pointer) = (Plane::LAYOUT, Pointer::Descriptor(at));
-            if !self.read(
-                layout,
-                &mut plane.words,
-                place,
-                Some(number as u32),
-                pointer,
-            ) {
+            let (pointer, number) = (Pointer::Descriptor(at), Some(number as u32));
+            let Some(plane) = descriptor!(self, Plane, place, pointer, number) else {
                 return;
-            }
+            };
             let length = Some(plane.size());
             let named = Pointer::Descriptor(place);
             self.uses(Purpose::Texels, index, plane.pointer(), length, named);
@@ -249,6 +154,7 @@ impl Walker<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::walk::Found;
 
     /// Counts, and ends the walk after so many descriptors.
     struct Counted {
@@ -308,7 +214,11 @@ mod tests {
             problems: 0,
             most: 1,
         };
-        compute(&|_: u64, _: &mut [u8]| false, 0, &mut counted);
+        let mut reading = Reading {
+            memory: &|_: u64, _: &mut [u8]| false,
+            visitor: &mut counted,
+        };
+        compute(&mut reading, 0);
         assert_eq!((counted.descriptors, counted.problems), (0, 1));
     }
 }

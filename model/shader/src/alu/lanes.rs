@@ -40,7 +40,7 @@ impl Part {
     }
 
     /// Left shift that puts the part's top bit at bit 31, and right shift that brings it down again.
-    const fn shifts(self) -> (u32, u32) {
+    pub const fn shifts(self) -> (u32, u32) {
         match self {
             Part::Word => (0, 0),
             Part::H0 => (16, 16),

@@ -10,7 +10,7 @@ use super::addresses::{common, pattern, run};
 use crate::core::Trouble;
 use crate::core::{Core, Results};
 use crate::core::{OFFSET, Tlb};
-use crate::ir::micro::MicroOp;
+use crate::ir::micro::{MicroOp, OnMemory};
 use crate::rows::{CHUNK, GROUP, LANES, Row, Rows, lanes};
 use crate::rows::{repeat, spread};
 use crate::words::{Words, bytes_of, words_of};
@@ -406,6 +406,20 @@ fn load_lane<const BYTES: usize>(core: &mut Core<'_>, va: u64) -> Result<Words, 
     let mut bytes = [0; 16];
     core.read.read(va, &mut bytes[..BYTES])?;
     Ok(words_of(bytes))
+}
+
+/// The store of so many bytes: 1, 2, 3, 4, 6, 8, 12 or 16.
+pub(crate) fn store_of(bytes: u32) -> OnMemory {
+    match bytes {
+        1 => store::<1>,
+        2 => store::<2>,
+        3 => store::<3>,
+        4 => store::<4>,
+        6 => store::<6>,
+        8 => store::<8>,
+        12 => store::<12>,
+        _ => store::<16>,
+    }
 }
 
 /// Stores BYTES bytes for each active lane from rows `d` on to the address in rows `a` (low) and `b` (high).

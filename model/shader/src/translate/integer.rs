@@ -77,18 +77,10 @@ impl Translator<'_> {
     pub(super) fn csel(&mut self, element: Element) -> Result<(), Trap> {
         let d = self.dest;
         let [a, b, c, e] = self.four_sources()?;
-        // Every comparison is one for equality or one for above, with operands or results exchanged.
-        let (equal, sources) = match compare(self.ins.compare()) {
-            Compare::Eq => (true, [a, b, c, e]),
-            Compare::Ne | Compare::GtLt => (true, [a, b, e, c]),
-            Compare::Gt => (false, [a, b, c, e]),
-            Compare::Le => (false, [a, b, e, c]),
-            Compare::Lt => (false, [b, a, c, e]),
-            Compare::Ge => (false, [b, a, e, c]),
-            Compare::Total => {
-                self.copy(c, d);
-                return Ok(());
-            }
+        let Some((equal, sources)) = equal_or_above(compare(self.ins.compare()), [a, b, c, e])
+        else {
+            self.copy(c, d);
+            return Ok(());
         };
         let run = match (element, equal) {
             (Element::S16 | Element::U16, true) => loops::four(
@@ -242,4 +234,18 @@ impl Translator<'_> {
         );
         Ok(())
     }
+}
+
+/// Every comparison of integers is one for equality (true) or one for above, with operands or results of a selection exchanged. `None`: whether
+/// they are ordered, which integers always are.
+pub(crate) fn equal_or_above(how: Compare, [a, b, c, e]: [u16; 4]) -> Option<(bool, [u16; 4])> {
+    Some(match how {
+        Compare::Eq => (true, [a, b, c, e]),
+        Compare::Ne | Compare::GtLt => (true, [a, b, e, c]),
+        Compare::Gt => (false, [a, b, c, e]),
+        Compare::Le => (false, [a, b, e, c]),
+        Compare::Lt => (false, [b, a, c, e]),
+        Compare::Ge => (false, [b, a, e, c]),
+        Compare::Total => return None,
+    })
 }

@@ -7,7 +7,7 @@ use super::{Side, Translator, Trap};
 use crate::ir::micro::{Kind, OnMemory, Run};
 use crate::ir::special;
 use crate::operations::loops;
-use crate::operations::memory::{load, store};
+use crate::operations::memory::{load, store_of};
 use crate::operations::uniform::load_uniform;
 
 impl Translator<'_> {
@@ -49,20 +49,10 @@ impl Translator<'_> {
             return Err(self.trap("stores to a uniform buffer"));
         }
         let (low, high) = self.address(a, b)?;
-        let run: OnMemory = match bytes {
-            1 => store::<1>,
-            2 => store::<2>,
-            3 => store::<3>,
-            4 => store::<4>,
-            6 => store::<6>,
-            8 => store::<8>,
-            12 => store::<12>,
-            _ => store::<16>,
-        };
         for register in 0..words as u8 {
             self.reads(staging as u8 + register);
         }
-        self.moves(run, Kind::Store, staging, [low, high], bytes);
+        self.moves(store_of(bytes), Kind::Store, staging, [low, high], bytes);
         Ok(())
     }
 

@@ -18,7 +18,7 @@ mod graphics;
 mod half;
 mod image;
 mod instruction;
-mod integer;
+pub(crate) mod integer;
 mod message;
 mod operands;
 mod shift;
@@ -149,24 +149,28 @@ pub(crate) fn clause(
         FlowControl::End => Next::End,
         _ => Next::Clause(program.number(address.wrapping_add(length))),
     };
-    let fused = fuse(&program.ops[start..]);
-    program.ops.truncate(start);
-    program.ops.extend(fused);
-    let ops = start..program.ops.len();
     Ok(Clause {
-        address,
-        state: State::Ready,
-        ops,
-        next,
         branch,
         barrier,
         fma,
         add,
         messages,
         lane_cost,
-        joined: None,
-        parts: Vec::new(),
+        ..closed(program, address, start, next)
     })
+}
+
+/// The clause at an address whose micro-operations are the program's from `start` on, fused; nothing is counted yet.
+pub(crate) fn closed(program: &mut Program, address: u64, start: usize, next: Next) -> Clause {
+    let fused = fuse(&program.ops[start..]);
+    program.ops.truncate(start);
+    program.ops.extend(fused);
+    Clause {
+        state: State::Ready,
+        ops: start..program.ops.len(),
+        next,
+        ..Clause::pending(address)
+    }
 }
 
 /// What a lane's part in a message costs, in sixteenths of a clause. Loads and stores count where they are slow.

@@ -11,6 +11,7 @@ use crate::alu::{Compare, Truth};
 use crate::ir::micro::Kind;
 use crate::operations::loops;
 use crate::translate::Trap;
+use crate::translate::integer::equal_or_above;
 
 impl Translator<'_> {
     /// Translates the instruction if it is one of these.
@@ -244,14 +245,8 @@ impl Translator<'_> {
     fn csel(&mut self, element: Element) -> Result<(), Trap> {
         let d = self.dest;
         let [a, b, c, e] = self.four_sources()?;
-        let (equal, sources) = match self.condition()? {
-            Compare::Eq => (true, [a, b, c, e]),
-            Compare::Ne | Compare::GtLt => (true, [a, b, e, c]),
-            Compare::Gt => (false, [a, b, c, e]),
-            Compare::Le => (false, [a, b, e, c]),
-            Compare::Lt => (false, [b, a, c, e]),
-            Compare::Ge => (false, [b, a, e, c]),
-            Compare::Total => return Err(self.trap("asks whether integers are ordered")),
+        let Some((equal, sources)) = equal_or_above(self.condition()?, [a, b, c, e]) else {
+            return Err(self.trap("asks whether integers are ordered"));
         };
         let [a, b, c, e] = sources;
         match (equal, element) {

@@ -7,7 +7,7 @@ use mali_valhall::{
 
 use super::Translator;
 use crate::ir::micro::{Kind, OnMemory, Run};
-use crate::operations::memory::{load, store};
+use crate::operations::memory::{load, store_of};
 use crate::translate::Trap;
 
 /// What statistics count a message as.
@@ -138,20 +138,10 @@ impl Translator<'_> {
     pub(super) fn store(&mut self, bytes: u32) -> Result<(), Trap> {
         let words = bytes.div_ceil(4);
         let (first, address) = (self.staging(words)?, self.address(&OFFSET)?);
-        let run: OnMemory = match bytes {
-            1 => store::<1>,
-            2 => store::<2>,
-            3 => store::<3>,
-            4 => store::<4>,
-            6 => store::<6>,
-            8 => store::<8>,
-            12 => store::<12>,
-            _ => store::<16>,
-        };
         for register in 0..words as u8 {
             self.reads(first as u8 + register);
         }
-        self.moves(run, Kind::Store, first, address, bytes);
+        self.moves(store_of(bytes), Kind::Store, first, address, bytes);
         Ok(())
     }
 

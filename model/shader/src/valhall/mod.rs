@@ -17,10 +17,9 @@ use mali_valhall::{Instruction, Op, Unit, WORD_BYTES};
 
 use crate::FaultKind;
 use crate::ir::micro::{Kind, MicroOp, OnRows, Run};
-use crate::ir::{Branch, Clause, Constant, Next, Program, State, special as rows};
+use crate::ir::{Branch, Clause, Constant, Next, Program, special as rows};
 use crate::operations::loops::copy;
-use crate::optimise::fuse::fuse;
-use crate::translate::Trap;
+use crate::translate::{Trap, closed};
 
 /// Most words of a block: as many instructions as a clause has, so that limits on work mean the same.
 pub(crate) const LONGEST_BLOCK: usize = 16;
@@ -93,23 +92,14 @@ pub(crate) fn block(
         true => Next::End,
         false => Next::Clause(program.number(at)),
     };
-    let fused = fuse(&program.ops[start..]);
-    program.ops.truncate(start);
-    program.ops.extend(fused);
-    let ops = start..program.ops.len();
     Ok(Clause {
-        address,
-        state: State::Ready,
-        ops,
-        next,
         branch,
         barrier,
         fma,
         add,
         messages,
         lane_cost,
-        joined: None,
-        parts: Vec::new(),
+        ..closed(program, address, start, next)
     })
 }
 

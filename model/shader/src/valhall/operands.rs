@@ -102,15 +102,10 @@ impl Translator<'_> {
 
     /// A part of a row, extended to 32 bits.
     pub(super) fn part(&mut self, row: u16, part: Part, signed: bool) -> Result<u16, Trap> {
-        let (left, right) = match part {
-            Part::Word => return Ok(row),
-            Part::H0 => (16, 16),
-            Part::H1 => (0, 16),
-            Part::B0 => (24, 24),
-            Part::B1 => (16, 24),
-            Part::B2 => (8, 24),
-            Part::B3 => (0, 24),
-        };
+        if part == Part::Word {
+            return Ok(row);
+        }
+        let (left, right) = part.shifts();
         let (to, left, right) = (self.temporary()?, self.number(left), self.number(right));
         if signed {
             map!(self, to, [row, left, right], |x, left, right| {

@@ -4,7 +4,11 @@
 //! [`walk_chain`] finds every descriptor of a chain and every piece of memory that the jobs name, and shows them to a
 //! [`Visitor`]. [`Text`](crate::Text) is the visitor that writes them out.
 
+mod reading;
+
 use core::fmt;
+
+pub(crate) use self::reading::{Reading, descriptor};
 
 use crate::chain::{ChainEnd, Memory, follow};
 use crate::{
@@ -178,9 +182,8 @@ pub trait Visitor {
 /// Walks one job, whatever chain it is in.
 pub fn walk_job(memory: &dyn Memory, profile: &Profile, job: &Job, visitor: &mut dyn Visitor) {
     let mut walker = Walker {
-        memory,
+        reading: Reading { memory, visitor },
         profile,
-        visitor,
     };
     walker.job(job);
 }
@@ -194,9 +197,8 @@ pub fn walk_chain(
     visitor: &mut dyn Visitor,
 ) -> u32 {
     let mut walker = Walker {
-        memory,
+        reading: Reading { memory, visitor },
         profile,
-        visitor,
     };
     let chain = follow(memory, head);
     for job in chain.jobs(memory) {
@@ -205,155 +207,115 @@ pub fn walk_chain(
     match chain.end {
         ChainEnd::Complete => {}
         ChainEnd::Unknown(address) => {
-            walker.visitor.job(address, None);
-            walker.known(address, None, JobHeader::LAYOUT, Pointer::Chain);
+            walker.reading.visitor.job(address, None);
+            walker
+                .reading
+                .known(address, None, JobHeader::LAYOUT, Pointer::Chain);
         }
         ChainEnd::Misaligned(at) | ChainEnd::Loop(at) | ChainEnd::TooLong(at) => {
-            walker.visitor.problem(at, &Problem::Chain(chain.end));
+            walker
+                .reading
+                .visitor
+                .problem(at, &Problem::Chain(chain.end));
         }
     }
     chain.length
 }
 
 struct Walker<'a> {
-    memory: &'a dyn Memory,
+    reading: Reading<'a>,
     profile: &'a Profile,
-    visitor: &'a mut dyn Visitor,
-}
-
-/// Reads a descriptor, shows it, and returns it; `None` when it cannot be read.
-macro_rules! descriptor {
-    ($walker:expr, $type:ident, $address:expr, $pointer:expr) => {
-        descriptor!($walker, $type, $address, $pointer, None)
-    };
-    ($walker:expr, $type:ident, $address:expr, $pointer:expr, $index:expr) => {{
-        let (address, pointer, mut bytes) = ($address, $pointer, [0; $type::SIZE]);
-        if $walker.known(address, Some(&mut bytes), $type::LAYOUT, pointer) {
-            let descriptor = $type::from_bytes(&bytes);
-            let (layout, words) = ($type::LAYOUT, &descriptor.words);
-            $walker.visitor.descriptor(&Found {
-                layout,
-                index: $index,
-                address,
-                words,
-                pointer,
-            });
-            Some(descriptor)
-        } else {
-            None
-        }
-    }};
 }
 
 impl Walker<'_> {
-    /// Fills `to`, if it is given, with the descriptor at `address`. False: it is in memory that is not known.
-    fn known(
-        &mut self,
-        address: u64,
-        to: Option<&mut [u8]>,
-        layout: &Layout,
-        pointer: Pointer,
-    ) -> bool {
-        let length = Some(4 * layout.words as u64);
-        self.uses(Purpose::Descriptor, 0, address, length, pointer);
-        let known = to.is_some_and(|to| self.memory.read(address, to));
-        if !known {
-            self.visitor
-                .problem(address, &Problem::Unknown(layout.name));
-        }
-        known
-    }
-
-    fn uses(
-        &mut self,
-        purpose: Purpose,
-        index: u32,
-        address: u64,
-        length: Option<u64>,
-        pointer: Pointer,
-    ) {
-        self.visitor.memory(&MemoryUse {
-            purpose,
-            index,
-            address,
-            length,
-            access: purpose.access(),
-            pointer,
-        });
-    }
-
     fn job(&mut self, job: &Job) {
         let (address, job_type) = (job.address, job.job_type());
-        self.visitor.job(address, job_type);
-        if descriptor!(self, JobHeader, address, Pointer::Chain).is_none() {
+        self.reading.visitor.job(address, job_type);
+        if descriptor!(self.reading, JobHeader, address, Pointer::Chain).is_none() {
             return;
         }
         let written = Some(job::WRITTEN_BACK);
-        self.uses(Purpose::Status, 0, address, written, Pointer::Chain);
+        self.reading
+            .uses(Purpose::Status, 0, address, written, Pointer::Chain);
         let payload = address.wrapping_add(job::PAYLOAD);
         match job_type {
             Some(JobType::Null) => {}
             Some(JobType::WriteValue) => {
-                if let Some(value) = descriptor!(self, WriteValue, payload, Pointer::Chain) {
+                if let Some(value) = descriptor!(self.reading, WriteValue, payload, Pointer::Chain)
+                {
                     let (at, length) = (value.address(), Some(value.bytes()));
                     let pointer = Pointer::Descriptor(payload);
-                    self.uses(Purpose::Value, 0, at, length, pointer);
+                    self.reading.uses(Purpose::Value, 0, at, length, pointer);
                 }
             }
             Some(JobType::CacheFlush) => {
-                descriptor!(self, CacheFlush, payload, Pointer::Chain);
+                descriptor!(self.reading, CacheFlush, payload, Pointer::Chain);
             }
             Some(JobType::Compute) if self.profile.architecture.has_resource_tables() => {
-                valhall::compute(self.memory, address, self.visitor);
+                valhall::compute(&mut self.reading, address);
             }
             Some(JobType::Compute) => self.compute(address),
             Some(JobType::NotStarted) | None => {
                 let number = job.header.job_type();
-                self.visitor.problem(address, &Problem::JobType(number));
+                self.reading
+                    .visitor
+                    .problem(address, &Problem::JobType(number));
             }
-            Some(other) => self.visitor.problem(address, &Problem::NotShown(other)),
+            Some(other) => self
+                .reading
+                .visitor
+                .problem(address, &Problem::NotShown(other)),
         }
     }
 
     fn compute(&mut self, address: u64) {
         let at = |offset| address.wrapping_add(offset);
-        let invocation = descriptor!(self, Invocation, at(job::INVOCATION), Pointer::Chain);
+        let invocation = descriptor!(
+            self.reading,
+            Invocation,
+            at(job::INVOCATION),
+            Pointer::Chain
+        );
         if invocation.is_some_and(|invocation| invocation.dimensions().is_none()) {
-            self.visitor.problem(address, &Problem::Shifts);
+            self.reading.visitor.problem(address, &Problem::Shifts);
         }
         let parameters = at(job::COMPUTE_PARAMETERS);
-        descriptor!(self, ComputeParameters, parameters, Pointer::Chain);
-        let Some(draw) = descriptor!(self, Draw, at(job::COMPUTE_DRAW), Pointer::Chain) else {
+        descriptor!(self.reading, ComputeParameters, parameters, Pointer::Chain);
+        let Some(draw) = descriptor!(self.reading, Draw, at(job::COMPUTE_DRAW), Pointer::Chain)
+        else {
             return;
         };
         let state_at = draw.state_at();
         let pointer = Pointer::Draw("State");
-        let Some(state) = descriptor!(self, RendererState, state_at, pointer) else {
+        let Some(state) = descriptor!(self.reading, RendererState, state_at, pointer) else {
             return;
         };
         let (shader, pointer) = (
             clause_address(state.shader()),
             Pointer::Descriptor(state_at),
         );
-        self.uses(Purpose::Shader, 0, shader, None, pointer);
+        self.reading.uses(Purpose::Shader, 0, shader, None, pointer);
         if state.uniform_count() != 0 {
             let (at, length) = (draw.push_uniforms(), Some(state.uniform_bytes()));
             let pointer = Pointer::Draw("Push uniforms");
-            self.uses(Purpose::PushUniforms, 0, at, length, pointer);
+            self.reading
+                .uses(Purpose::PushUniforms, 0, at, length, pointer);
         }
         let table = Pointer::Draw("Uniform buffers");
         for index in 0..state.uniform_buffer_count() as u32 {
-            if !self.visitor.wants_more() {
+            if !self.reading.visitor.wants_more() {
                 return;
             }
             let at = draw.uniform_buffers().wrapping_add(u64::from(index) * 8);
-            let Some(buffer) = descriptor!(self, UniformBuffer, at, table, Some(index)) else {
+            let Some(buffer) = descriptor!(self.reading, UniformBuffer, at, table, Some(index))
+            else {
                 break;
             };
             if buffer.pointer() != 0 {
                 let (start, length) = (buffer.pointer(), Some(buffer.bytes()));
                 let pointer = Pointer::Descriptor(at);
-                self.uses(Purpose::UniformBuffer, index, start, length, pointer);
+                self.reading
+                    .uses(Purpose::UniformBuffer, index, start, length, pointer);
             }
         }
         if let Some(storage) = draw.storage_at() {
@@ -365,7 +327,7 @@ impl Walker<'_> {
 
     fn storage(&mut self, address: u64) {
         let pointer = Pointer::Draw("Thread storage");
-        let Some(storage) = descriptor!(self, LocalStorage, address, pointer) else {
+        let Some(storage) = descriptor!(self.reading, LocalStorage, address, pointer) else {
             return;
         };
         let (cores, pointer) = (
@@ -375,12 +337,14 @@ impl Walker<'_> {
         if storage.tls_bytes() != 0 {
             let length = storage.tls_bytes() * u64::from(self.profile.max_threads) * cores;
             let base = storage.tls_base();
-            self.uses(Purpose::ThreadStorage, 0, base, Some(length), pointer);
+            self.reading
+                .uses(Purpose::ThreadStorage, 0, base, Some(length), pointer);
         }
         if storage.wls_base() != 0 && storage.wls_bytes() != 0 {
             let length = storage.wls_bytes() * storage.wls_instances() * cores;
             let base = storage.wls_base();
-            self.uses(Purpose::WorkgroupStorage, 0, base, Some(length), pointer);
+            self.reading
+                .uses(Purpose::WorkgroupStorage, 0, base, Some(length), pointer);
         }
     }
 
@@ -390,70 +354,74 @@ impl Walker<'_> {
             Pointer::Draw("Attribute buffers"),
         ];
         for index in 0..state.attribute_count() as u32 {
-            if !self.visitor.wants_more() {
+            if !self.reading.visitor.wants_more() {
                 return;
             }
             let at = draw
                 .attributes()
                 .wrapping_add(u64::from(index) * Attribute::SIZE as u64);
-            let Some(attribute) = descriptor!(self, Attribute, at, tables[0], Some(index)) else {
+            let Some(attribute) = descriptor!(self.reading, Attribute, at, tables[0], Some(index))
+            else {
                 return;
             };
             let number = attribute.buffer_index();
             let (size, next) = (AttributeBuffer::SIZE as u64, Some(number as u32 + 1));
             let at = draw.attribute_buffers().wrapping_add(number * size);
             let number = Some(number as u32);
-            let Some(buffer) = descriptor!(self, AttributeBuffer, at, tables[1], number) else {
+            let Some(buffer) = descriptor!(self.reading, AttributeBuffer, at, tables[1], number)
+            else {
                 return;
             };
             if buffer.is_3d() {
                 let at = at.wrapping_add(size);
-                descriptor!(self, AttributeBuffer3d, at, tables[1], next);
+                descriptor!(self.reading, AttributeBuffer3d, at, tables[1], next);
             }
             let (start, length) = (buffer.pointer(), Some(buffer.size()));
             let pointer = Pointer::Descriptor(at);
-            self.uses(Purpose::AttributeBuffer, index, start, length, pointer);
+            self.reading
+                .uses(Purpose::AttributeBuffer, index, start, length, pointer);
         }
     }
 
     fn textures(&mut self, draw: &Draw, state: &RendererState) {
         for index in 0..state.texture_count() as u32 {
-            if !self.visitor.wants_more() {
+            if !self.reading.visitor.wants_more() {
                 return;
             }
             let at = draw
                 .textures()
                 .wrapping_add(u64::from(index) * Texture::SIZE as u64);
             let pointer = Pointer::Draw("Textures");
-            let Some(texture) = descriptor!(self, Texture, at, pointer, Some(index)) else {
+            let Some(texture) = descriptor!(self.reading, Texture, at, pointer, Some(index)) else {
                 break;
             };
             let pointer = Pointer::Descriptor(at);
             let surfaces = texture.surface_count();
             for surface in 0..surfaces.min(MAXIMUM_SURFACES) {
-                if !self.visitor.wants_more() {
+                if !self.reading.visitor.wants_more() {
                     return;
                 }
                 let at = texture
                     .surfaces()
                     .wrapping_add(surface * Surface::SIZE as u64);
                 let number = Some(surface as u32);
-                let Some(found) = descriptor!(self, Surface, at, pointer, number) else {
+                let Some(found) = descriptor!(self.reading, Surface, at, pointer, number) else {
                     break;
                 };
                 let pointer = Pointer::Descriptor(at);
-                self.uses(Purpose::Texels, index, found.pointer(), None, pointer);
+                self.reading
+                    .uses(Purpose::Texels, index, found.pointer(), None, pointer);
             }
         }
         for index in 0..state.sampler_count() as u32 {
-            if !self.visitor.wants_more() {
+            if !self.reading.visitor.wants_more() {
                 return;
             }
             let at = draw
                 .samplers()
                 .wrapping_add(u64::from(index) * Sampler::SIZE as u64);
             let pointer = Pointer::Draw("Samplers");
-            if descriptor!(self, Sampler, at, pointer, Some(index)).is_none() {
+            if descriptor!(self.reading, Sampler, at, pointer, Some(index)).is_none() {
                 break;
             }
         }
