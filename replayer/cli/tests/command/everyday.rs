@@ -5,10 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::start::command;
@@ -127,19 +124,7 @@ fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
 #[test]
 fn finding_16_ctrl_c_reports_the_runs_until_then() {
     let copy = Copy::of("saxpy-g52");
-    let child = command()
-        .current_dir(copy.folder())
-        .args(["bench", "rec", "--runs", "4000000000", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_secs(4));
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{error}");
-    let report = json(&String::from_utf8_lossy(&output.stdout));
+    let report = copy.interrupted("bench rec --runs 4000000000 --json");
     assert_eq!(report["interrupted"], true);
     assert!(!report["run_seconds"].as_array().unwrap().is_empty());
 }

@@ -2,14 +2,9 @@
 //! Many inputs and many runs: a row for each input, and Ctrl-C that keeps what is done.
 
 use std::fs;
-use std::process::Stdio;
-use std::time::Duration;
 
 use gpureplay_tensors::{ElementType, Tensor, read_npy, write_npy};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 
-use crate::start::command;
 use crate::user_files::Copy;
 
 #[test]
@@ -88,29 +83,12 @@ fn rows_replace_no_input_and_have_a_format() {
     assert!(code == 2 && error.contains("standard output"), "{error}");
 }
 
-/// Runs until Ctrl-C comes, and gives what is printed as JSON.
-fn stopped(copy: &Copy, words: &str) -> serde_json::Value {
-    let child = command()
-        .current_dir(copy.folder())
-        .args(words.split(' '))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_secs(4));
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{error}");
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
 #[test]
 fn ctrl_c_keeps_the_states_of_the_last_complete_run() {
     let copy = Copy::of("train-perceptron-g52");
     let run = "run rec --json --state-out";
     let words = format!("{run} stopped.safetensors --repeat 4000000");
-    let report = stopped(&copy, &words);
+    let report = copy.interrupted(&words);
     let after = report["stopped"]["after"].as_u64().unwrap();
     assert_eq!(report["stopped"]["of"], 4_000_000);
     assert!(after > 0 && report["runs"] == after, "{report}");
@@ -128,7 +106,7 @@ fn ctrl_c_keeps_the_rows_of_complete_inputs() {
     let bytes = one.bytes().repeat(200_000);
     let many = Tensor::new(ElementType::F32, &[200_000, 8, 8], bytes).unwrap();
     write_npy(&copy.at("many.npy"), &many).unwrap();
-    let report = stopped(&copy, "run rec --inputs many.npy --json -o rows.npy");
+    let report = copy.interrupted("run rec --inputs many.npy --json -o rows.npy");
     let after = report["stopped"]["after"].as_u64().unwrap();
     assert_eq!(report["answers"].as_array().unwrap().len() as u64, after);
     let rows = read_npy(&copy.at("rows.npy")).unwrap();

@@ -2,11 +2,15 @@
 //! Nothing of the user's is lost or lied about: outputs, texts of strangers, hashes, formats, numbers.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use gpureplay_kit::command::{Words, outcome};
 use gpureplay_tensors::{ElementType, Tensor, parse_npy, read_npy, write_npy};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::start::{Folder, command, ran_in, shipped};
 
@@ -45,6 +49,29 @@ impl Copy {
 
     pub(crate) fn ran(&self, words: &(impl Words + ?Sized)) -> (i32, String, String) {
         ran_in(self.folder(), words)
+    }
+
+    /// Runs until Ctrl-C comes, and gives what is printed as JSON. Where nothing was done by then, as on a busy machine, it comes later.
+    pub(crate) fn interrupted(&self, words: &str) -> serde_json::Value {
+        for seconds in [2, 8, 32, 128] {
+            let child = command()
+                .current_dir(self.folder())
+                .args(words.split(' '))
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_secs(seconds));
+            kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+            let output = child.wait_with_output().unwrap();
+            if output.status.success() {
+                return serde_json::from_slice(&output.stdout).unwrap();
+            }
+            let error = String::from_utf8_lossy(&output.stderr);
+            let early = output.status.code() == Some(130) || output.status.signal().is_some();
+            assert!(early, "{error}");
+        }
+        panic!("{words}: nothing was done");
     }
 
     pub(crate) fn manifest(&self, change: impl Fn(&str) -> String) {

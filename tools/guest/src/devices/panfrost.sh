@@ -44,6 +44,18 @@ grep 'permission denied; join the group render' refused
 "${user[@]}" gpureplay doctor > doctor || true
 grep '^ok   panfrost: /dev/dri/renderD128 ' doctor
 
+# A report of the machine, by a command that has its recordings beside it, as the package has.
+mkdir -p at/bin at/share/gpureplay
+cp "$(command -v gpureplay)" at/bin
+ln -s /tmp/recordings at/share/gpureplay/recordings
+rm -f report.txt
+at/bin/gpureplay doctor --report report.txt || true
+grep '^ok   run --device panfrost: ' report.txt
+grep '  GPU_ID = ' report.txt
+for name in saxpy-g52 digits-g52; do
+	[ ! -e recordings/$name ] || grep "^  $name on panfrost: right" report.txt
+done
+
 # All cases, as often as asked.
 for ((run = 0; run < RUNS; run++)); do
 	while read -r number name words; do

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The runtime below the layer: what an app's calls would reach.
+
+use core::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+
+/// Places in the dispatch table, from `CL/cl_icd.h`.
+pub(crate) const CREATE_QUEUE: usize = 9;
+pub(crate) const CREATE_BUFFER: usize = 14;
+pub(crate) const CREATE_KERNEL: usize = 34;
+pub(crate) const SET_ARG: usize = 38;
+pub(crate) const PROGRAM_INFO: usize = 32;
+pub(crate) const BUILD_INFO: usize = 33;
+pub(crate) const KERNEL_INFO: usize = 39;
+pub(crate) const PROFILING_INFO: usize = 45;
+pub(crate) const FINISH: usize = 47;
+pub(crate) const READ_BUFFER: usize = 48;
+pub(crate) const WRITE_BUFFER: usize = 49;
+pub(crate) const MAP_BUFFER: usize = 56;
+pub(crate) const UNMAP: usize = 58;
+pub(crate) const LAUNCH: usize = 59;
+pub(crate) const CREATE_SUB_BUFFER: usize = 82;
+pub(crate) const RELEASE_MEMORY: usize = 18;
+pub(crate) const MEMORY_INFO: usize = 20;
+pub(crate) const WAIT_FOR_EVENTS: usize = 41;
+pub(crate) const EVENT_INFO: usize = 42;
+pub(crate) const RETAIN_EVENT: usize = 43;
+pub(crate) const RELEASE_EVENT: usize = 44;
+pub(crate) const SET_EVENT_CALLBACK: usize = 81;
+pub(crate) const ARG_INFO: usize = 101;
+pub(crate) const IMAGE_INFO: usize = 21;
+pub(crate) const CREATE_SAMPLER: usize = 22;
+pub(crate) const SAMPLER_INFO: usize = 25;
+pub(crate) const COPY_BUFFER: usize = 50;
+pub(crate) const COPY_IMAGE: usize = 53;
+pub(crate) const COPY_IMAGE_TO_BUFFER: usize = 54;
+pub(crate) const COPY_BUFFER_TO_IMAGE: usize = 55;
+pub(crate) const COPY_RECTANGLE: usize = 88;
+pub(crate) const CREATE_IMAGE: usize = 96;
+pub(crate) const FILL_BUFFER: usize = 102;
+pub(crate) const FILL_IMAGE: usize = 103;
+pub(crate) const ENTRIES: usize = 149;
+
+/// Handles are numbers of no meaning.
+pub(crate) static HANDLES: AtomicUsize = AtomicUsize::new(0x1000);
+pub(crate) static FINISHED: AtomicUsize = AtomicUsize::new(0);
+/// References to events that the app or the layer holds.
+pub(crate) static EVENTS: AtomicIsize = AtomicIsize::new(0);
+/// What the runtime answers for every event: 0 is complete, 3 queued.
+pub(crate) static EVENT_STATUS: AtomicUsize = AtomicUsize::new(3);
+/// The kernel whose arguments are samplers.
+pub(crate) static SAMPLING: AtomicUsize = AtomicUsize::new(0);
+pub(crate) static mut MAPPED: [u8; 64] = [0; 64];
+
+pub(crate) fn handle() -> usize {
+    HANDLES.fetch_add(16, Ordering::Relaxed)
+}
+
+pub(crate) extern "C" fn create_queue(
+    _: usize,
+    _: usize,
+    properties: u64,
+    status: *mut i32,
+) -> usize {
+    // No profiling here.
+    let refused = properties & 2 != 0;
+    unsafe { status.write(if refused { -35 } else { 0 }) };
+    if refused { 0 } else { handle() }
+}
+
+pub(crate) extern "C" fn create_buffer(
+    _: usize,
+    _: u64,
+    _: usize,
+    _: *mut c_void,
+    _: *mut i32,
+) -> usize {
+    handle()
+}
+
+pub(crate) extern "C" fn create_sub_buffer(
+    _: usize,
+    _: u64,
+    _: u32,
+    _: *const c_void,
+    _: *mut i32,
+) -> usize {
+    handle()
+}
+
+pub(crate) extern "C" fn create_kernel(_: usize, _: *const c_char, _: *mut i32) -> usize {
+    handle()
+}
+
+pub(crate) extern "C" fn set_arg(_: usize, index: u32, _: usize, _: *const c_void) -> i32 {
+    if index < 3 { 0 } else { -49 }
+}
+
+pub(crate) fn answer(bytes: &[u8], size: usize, value: *mut c_void) -> i32 {
+    assert!(size >= bytes.len());
+    unsafe {
+        value
+            .cast::<u8>()
+            .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+    };
+    0
+}
+
+pub(crate) extern "C" fn kernel_info(
+    _: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    match what {
+        0x1190 => answer(b"scale\0", size, value),
+        0x1191 => answer(&3u32.to_ne_bytes(), size, value),
+        0x1194 => answer(&PROGRAM.to_ne_bytes(), size, value),
+        _ => -30,
+    }
+}
+
+/// The program and the device of all kernels.
+pub(crate) const PROGRAM: usize = 3;
+pub(crate) const DEVICE: usize = 5;
+
+/// An answer whose length may be asked for.
+pub(crate) fn long(bytes: &[u8], size: usize, value: *mut c_void, needed: *mut usize) -> i32 {
+    if !needed.is_null() {
+        unsafe { needed.write(bytes.len()) };
+    }
+    if value.is_null() {
+        0
+    } else {
+        answer(bytes, size, value)
+    }
+}
+
+pub(crate) extern "C" fn program_info(
+    program: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    needed: *mut usize,
+) -> i32 {
+    assert_eq!(program, PROGRAM);
+    let source = b"#ifdef SMALL\ntypedef half real;\n#else\ntypedef float real;\n#endif\n\0";
+    match what {
+        0x1163 => long(&DEVICE.to_ne_bytes(), size, value, needed),
+        0x1164 => long(source, size, value, needed),
+        _ => -30,
+    }
+}
+
+pub(crate) extern "C" fn build_info(
+    program: usize,
+    device: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    needed: *mut usize,
+) -> i32 {
+    assert_eq!((program, device, what), (PROGRAM, DEVICE, 0x1182));
+    long(b"-DSMALL=1\0", size, value, needed)
+}
+
+pub(crate) extern "C" fn arg_info(
+    kernel: usize,
+    index: u32,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    let (name, type_name): (&[u8], &[u8]) = [
+        (&b"x\0"[..], &b"real*\0"[..]),
+        (b"factor\0", b"float\0"),
+        (b"tmp\0", b"int*\0"),
+    ][index as usize];
+    let type_name = match kernel == SAMPLING.load(Ordering::Relaxed) {
+        true => b"sampler_t\0",
+        false => type_name,
+    };
+    match what {
+        0x1198 => answer(type_name, size, value),
+        0x1199 => answer(&u64::from(index == 0).to_ne_bytes(), size, value),
+        0x119a => answer(name, size, value),
+        _ => -30,
+    }
+}
+
+pub(crate) extern "C" fn profiling_info(
+    _: usize,
+    _: u32,
+    _: usize,
+    _: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    -7
+}
+
+pub(crate) extern "C" fn finish(_: usize) -> i32 {
+    FINISHED.fetch_add(1, Ordering::Relaxed);
+    0
+}
+
+pub(crate) fn new_event(event: *mut usize) {
+    if !event.is_null() {
+        EVENTS.fetch_add(1, Ordering::Relaxed);
+        unsafe { event.write(handle()) };
+    }
+}
+
+pub(crate) extern "C" fn read_buffer(
+    _: usize,
+    _: usize,
+    _: u32,
+    _: usize,
+    size: usize,
+    to: *mut c_void,
+    _: u32,
+    _: *const usize,
+    event: *mut usize,
+) -> i32 {
+    unsafe { to.cast::<u8>().write_bytes(7, size) };
+    new_event(event);
+    0
+}
+
+pub(crate) extern "C" fn wait_for_events(_: u32, _: *const usize) -> i32 {
+    EVENT_STATUS.store(0, Ordering::Relaxed);
+    0
+}
+
+pub(crate) extern "C" fn event_info(
+    _: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    let status = EVENT_STATUS.load(Ordering::Relaxed) as u32;
+    match what {
+        0x11d3 => answer(&status.to_ne_bytes(), size, value),
+        _ => -30,
+    }
+}
+
+pub(crate) extern "C" fn retain_event(_: usize) -> i32 {
+    EVENTS.fetch_add(1, Ordering::Relaxed);
+    0
+}
+
+pub(crate) extern "C" fn release_event(_: usize) -> i32 {
+    EVENTS.fetch_sub(1, Ordering::Relaxed);
+    0
+}
+
+pub(crate) extern "C" fn set_event_callback(
+    _: usize,
+    _: i32,
+    _: *const c_void,
+    _: *mut c_void,
+) -> i32 {
+    0
+}
+
+pub(crate) extern "C" fn release_memory(_: usize) -> i32 {
+    0
+}
+
+pub(crate) extern "C" fn memory_info(
+    _: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    match what {
+        0x1105 => answer(&1u32.to_ne_bytes(), size, value),
+        _ => -30,
+    }
+}
+
+pub(crate) extern "C" fn write_buffer(
+    _: usize,
+    _: usize,
+    _: u32,
+    _: usize,
+    size: usize,
+    _: *const c_void,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    if size > 64 { -30 } else { 0 }
+}
+
+pub(crate) extern "C" fn map_buffer(
+    _: usize,
+    _: usize,
+    _: u32,
+    _: u64,
+    _: usize,
+    _: usize,
+    _: u32,
+    _: *const usize,
+    event: *mut usize,
+    status: *mut i32,
+) -> *mut c_void {
+    new_event(event);
+    unsafe { status.write(0) };
+    (&raw mut MAPPED).cast()
+}
+
+pub(crate) extern "C" fn unmap(
+    _: usize,
+    _: usize,
+    _: *mut c_void,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    0
+}
+
+pub(crate) extern "C" fn launch(
+    _: usize,
+    _: usize,
+    _: u32,
+    _: *const usize,
+    _: *const usize,
+    _: *const usize,
+    _: u32,
+    _: *const usize,
+    event: *mut usize,
+) -> i32 {
+    new_event(event);
+    0
+}
+
+pub(crate) extern "C" fn create_image(
+    _: usize,
+    _: u64,
+    _: *const c_void,
+    _: *const c_void,
+    _: *mut c_void,
+    _: *mut i32,
+) -> usize {
+    handle()
+}
+
+pub(crate) extern "C" fn image_info(
+    _: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    match what {
+        0x1111 => answer(&4usize.to_ne_bytes(), size, value),
+        _ => -30,
+    }
+}
+
+pub(crate) extern "C" fn create_sampler(_: usize, _: u32, _: u32, _: u32, _: *mut i32) -> usize {
+    handle()
+}
+
+pub(crate) extern "C" fn sampler_info(
+    _: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    answer(&(what - 0x1150).to_ne_bytes(), size, value)
+}
+
+pub(crate) type Wide = usize;
+
+pub(crate) extern "C" fn copy_buffer(
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    size: Wide,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    if size > 64 { -30 } else { 0 }
+}
+
+pub(crate) extern "C" fn copy_rectangle(
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: *const [usize; 3],
+    _: *const [usize; 3],
+    _: *const [usize; 3],
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    0
+}
+
+/// Copies of images have as many arguments, each as wide, as this.
+pub(crate) extern "C" fn copy_images(
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    0
+}
+
+pub(crate) extern "C" fn fill_buffer(
+    _: Wide,
+    _: Wide,
+    _: *const c_void,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    0
+}
+
+pub(crate) extern "C" fn fill_image(
+    _: Wide,
+    _: Wide,
+    _: *const c_void,
+    _: *const [usize; 3],
+    _: *const [usize; 3],
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    0
+}
