@@ -185,7 +185,7 @@ pub enum CompileError {
     },
     /// A weight whose memory is used for something else during a run.
     #[error(
-        "weight '{name}' lies at {va:#x}, which every run loads or restores (before job {job}): it cannot be replaced when the recording is opened; --fixed-weights makes a constant of it; if the app reads it from a file, name it as an input with --input"
+        "weight '{name}' lies at {va:#x}, which every run loads or restores (before job {job}): it cannot be replaced when the recording is opened; --fixed-weights makes a constant of it; if the app reads it from a file, name it as an input with --reads"
     )]
     WeightInRun {
         /// Name of the tensor.

@@ -10,7 +10,7 @@ pub enum Unexplained {
     )]
     Program(String),
     /// The app wrote different bytes.
-    #[error("the two runs differ in {bytes} bytes that the app wrote and no bound tensor explains; if an input is among them, name its file with --input; if the app's threads race, let one wait for the other, because a replay cannot depend on which of its threads is first: {}{}", list.join("; "), if *more { "; …" } else { "" })]
+    #[error("the two runs differ in {bytes} bytes that the app wrote and no bound tensor explains; if an input is among them, name its file with --reads; if the app's threads race, let one wait for the other, because a replay cannot depend on which of its threads is first: {}{}", list.join("; "), if *more { "; …" } else { "" })]
     Bytes {
         /// How many bytes.
         bytes: u64,

@@ -174,7 +174,7 @@ fn a_weights_memory_may_hold_something_else_later() {
     ];
     let error = run.refusal(&late);
     assert!(
-        error.contains("name it as an input with --input"),
+        error.contains("name it as an input with --reads"),
         "{error}"
     );
 }

@@ -15,7 +15,7 @@ use crate::common::failure::Failure;
 /// Longest saved report that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 28;
 
-/// A report that `bench --export-json` has saved, as far as it is compared.
+/// A report that `bench -o` has saved, as far as it is compared.
 pub(super) struct Saved {
     path: PathBuf,
     summaries: BTreeMap<String, Summary>,
@@ -59,7 +59,7 @@ impl Saved {
         let bytes = read_named(path, MAX_BYTES)?;
         let saved: SavedReport = serde_json::from_slice(&bytes).map_err(|error| {
             wrong(format!(
-                "not a report of `gpureplay bench --export-json`: {error}"
+                "not a report of `gpureplay bench -o FILE.json`: {error}"
             ))
         })?;
         let numbers = saved.summaries.values().all(|summary| {

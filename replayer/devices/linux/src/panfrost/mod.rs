@@ -60,7 +60,7 @@ pub fn refusal(code: i32) -> Option<&'static str> {
             "a job chain returns to one of its jobs, or has one outside of the recording's memory; the recording is wrong",
         ),
         TOO_LONG => Some(
-            "panfrost ended a chain of jobs that ran for more than 500 ms, or with the GPU that another program hung; shorter chains compute the same: gpureplay link --apart",
+            "panfrost ended a chain of jobs that ran for more than 500 ms, or with the GPU that another program hung; shorter chains compute the same: gpureplay link --split",
         ),
         FAULTED => Some(
             "a job did not end: most likely it accessed memory that it does not have; the kernel's log has the address (sudo dmesg)",
