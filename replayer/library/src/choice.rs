@@ -9,6 +9,8 @@ use gpureplay_linux::{Board, Mode};
 /// A device to be opened; from a text that [`KINDS`] describes, such as `model:g52` or `nano`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
+    /// What [`Choice::for_recording`] finds for the recording that a session opens.
+    Best,
     /// The GPU model; of the GPU that was recorded unless a name is given.
     Model(Option<String>),
     /// The kernel's own panfrost driver.
@@ -34,6 +36,11 @@ pub struct Kind {
 
 /// All kinds of devices; the first is the default.
 pub const KINDS: &[Kind] = &[
+    Kind {
+        text: "best",
+        what: "panfrost where it drives the GPU that was recorded and fits the recording, else model",
+        choose: |_| Ok(Choice::Best),
+    },
     Kind {
         text: "model",
         what: "the GPU model, of the GPU that was recorded",
@@ -134,6 +141,7 @@ mod tests {
     #[test]
     fn texts_choose_devices() {
         let parsed = |text: &str| text.parse::<Choice>();
+        assert_eq!(parsed("best"), Ok(Choice::Best));
         assert_eq!(parsed("model"), Ok(Choice::Model(None)));
         assert_eq!(parsed("model:g52"), Ok(Choice::Model(Some("g52".into()))));
         assert_eq!(parsed("panfrost"), Ok(Choice::Panfrost));

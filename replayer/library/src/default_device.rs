@@ -18,6 +18,14 @@ impl Choice {
         }
     }
 
+    /// The device itself, but for [`Choice::Best`].
+    pub fn resolved(&self, recording: &Recording) -> Self {
+        match self {
+            Self::Best => Self::for_recording(recording),
+            named => named.clone(),
+        }
+    }
+
     /// The name of a device with a GPU of this machine that is taken by its name only: the nano driver's, where this process may open it.
     pub fn taken_by_name() -> Option<&'static str> {
         opens(Path::new(nano::PATH)).then_some("nano")

@@ -82,6 +82,7 @@ impl Device {
         observer: Option<Arc<dyn Observer>>,
     ) -> Result<Self, Error> {
         let name = match choice {
+            Choice::Best => &None,
             Choice::Model(name) => name,
             Choice::Panfrost | Choice::Nano(_) | Choice::DevMem(_) if observer.is_some() => {
                 return Err(Error::NoModel("only the model can trace jobs".into()));

@@ -183,7 +183,7 @@ def test_a_damaged_recording_is_refused():
 
 
 def test_an_unknown_device_names_those_that_there_are():
-    with pytest.raises(gpureplay.Error, match="devices are: model"):
+    with pytest.raises(gpureplay.Error, match="devices are: best, model"):
         gpureplay.open(DIGITS, device="toaster")
 
 

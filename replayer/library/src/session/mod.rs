@@ -31,7 +31,7 @@ use crate::timing::{Clock, Events, Timed, Timing, sizes};
 /// Choices for a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The device; the model of the recorded GPU if nothing else is said.
+    /// The device; [`Choice::Best`] if nothing else is said.
     pub device: Choice,
     /// Options of the model.
     pub model: ModelOptions,
@@ -44,7 +44,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            device: Choice::Model(None),
+            device: Choice::Best,
             model: ModelOptions::default(),
             ignore_identity: false,
             retries: 0,
@@ -134,14 +134,15 @@ impl Recording {
 
 impl Session {
     fn new(recording: Recording, options: Options) -> Result<Self> {
-        if options.device == Choice::Optee {
+        let choice = options.device.resolved(&recording);
+        if choice == Choice::Optee {
             let mut session = Self::in_secure_world(recording)?;
             session.ignore_identity(options.ignore_identity);
             session.set_retries(options.retries);
             return Ok(session);
         }
         let gpu_id = recording.verified().recording().gpu_id();
-        let mut device = Device::open(&options.device, gpu_id, options.model)?;
+        let mut device = Device::open(&choice, gpu_id, options.model)?;
         let recording = recording.for_device(&mut device)?;
         if !options.ignore_identity {
             let checked = device.check_identity(recording.verified().recording());

@@ -162,11 +162,13 @@ impl Diff {
     pub(crate) fn execute(&self) -> Result {
         let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
         let id = recording.verified().recording().gpu_id();
-        let held = [&self.device, &self.against];
-        let held = held.map(|device| matches!(device, Choice::DevMem(_)));
-        let _held = HeldSignals::if_needed(held.contains(&true));
-        let mut first = Device::open(&self.device, id, self.model.into())?;
-        let mut second = Device::open(&self.against, id, self.model.into())?;
+        let choices = [&self.device, &self.against].map(|choice| choice.resolved(&recording));
+        let held = choices
+            .iter()
+            .any(|choice| matches!(choice, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(held);
+        let open = |choice: &Choice| Device::open(choice, id, self.model.into());
+        let (mut first, mut second) = (open(&choices[0])?, open(&choices[1])?);
         if !self.wrong_gpu {
             let view = recording.verified().recording();
             for device in [&mut first, &mut second] {
