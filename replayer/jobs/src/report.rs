@@ -127,6 +127,9 @@ pub struct JobReport {
     pub uniform_bytes: Option<u64>,
     /// What the model's shader cores did.
     pub work: Option<Work>,
+    /// Memory lines that its warps touched, where they were counted ([`Report::set_lines`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_lines: Option<u64>,
     /// Time that the model took for this job alone, on the clock of the measurement. Other devices see whole chains only.
     pub seconds: Option<Spread>,
 }
@@ -151,11 +154,26 @@ pub struct KernelReport {
     pub registers: u32,
     /// Work of these jobs together.
     pub work: Option<Work>,
+    /// Memory lines of these jobs together, where they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_lines: Option<u64>,
     /// Median times of these jobs together in seconds.
     pub seconds: Option<f64>,
 }
 
 impl Report {
+    /// Adds the memory lines of jobs, by the number of the job; a job without a count has none.
+    pub fn set_lines(&mut self, lines: &BTreeMap<usize, u64>) {
+        let of = |job: usize| lines.get(&job).copied().unwrap_or(0);
+        for job in &mut self.jobs {
+            job.memory_lines = Some(of(job.index));
+        }
+        for kernel in &mut self.kernels {
+            let counts = kernel.jobs.iter().map(|job| of(*job));
+            kernel.memory_lines = Some(counts.fold(0, u64::saturating_add));
+        }
+    }
+
     /// The report of some jobs of a recording. `selected`: numbers of jobs, ascending; `selection`: how they were chosen.
     pub fn new(
         recording: &Recording,
@@ -297,6 +315,7 @@ fn job_report(
         barrier: compute.map(|compute| compute.job.state.contains_barrier() != 0),
         uniform_bytes: compute.map(|compute| compute.job.state.uniform_bytes()),
         work: measured.and_then(|measured| measured.work(job.index)),
+        memory_lines: None,
         seconds: measured.and_then(|measured| measured.job(job.index)),
     }
 }

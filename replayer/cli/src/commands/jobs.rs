@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay jobs`: the jobs of a recording, what each did and how long it took.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ pub(crate) struct Jobs {
     /// File for an input; the manifest's first case without any
     #[arg(short, long = "input", value_name = "[NAME=]FILE")]
     inputs: Vec<TensorFile>,
-    /// What to run on: model, model:GPU, nano or devmem; work is counted on the model only
+    /// What to run on: best, model, model:GPU, panfrost, nano or devmem; work is counted on the model only
     #[arg(short, long, value_name = "DEVICE", default_value = "model")]
     device: Choice,
     /// Runs that are not counted
@@ -101,11 +101,15 @@ impl Jobs {
             self.page.write(&destinations, &report, &table, None)?;
             return Ok(Outcome::Done);
         }
-        let sum = Sum::of(&report, self.lines(&recording, &table, &report)?);
+        if self.sort == Some(Sort::Lines) {
+            let lines = self.lines(&recording, &table, &report)?;
+            report.set_lines(&lines);
+        }
+        let sum = Sum::of(&report);
         let top = self
             .top
             .map(|top| usize::try_from(top).unwrap_or(usize::MAX));
-        job_order::arrange(&mut report, self.sort, top, &sum);
+        job_order::arrange(&mut report, self.sort, top);
         if let Some(format) = format {
             let mut file = Vec::new();
             match format {
@@ -140,16 +144,13 @@ impl Jobs {
         Ok((table, report))
     }
 
-    /// Memory lines of each job, if they are wanted: in a run of its own, which takes no times.
+    /// Memory lines of each job: counted in a run of its own, which takes no times.
     fn lines(
         &self,
         recording: &Recording,
         table: &Table,
         report: &Report,
-    ) -> Result<Option<HashMap<usize, u64>>> {
-        if self.sort != Some(Sort::Lines) {
-            return Ok(None);
-        }
+    ) -> Result<BTreeMap<usize, u64>> {
         let what = What {
             lines: true,
             ..What::default()
@@ -169,16 +170,17 @@ impl Jobs {
             )));
         }
         let lines = analysis.jobs.iter().map(|job| (job.index, job.lines()));
-        Ok(Some(lines.collect()))
+        Ok(lines.collect())
     }
 
     fn measure(&self, recording: &Recording, table: &Table) -> Result<Measured> {
-        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
-        let on_model = matches!(self.device, Choice::Model(_));
+        let choice = self.device.resolved(recording);
+        let _held = HeldSignals::if_needed(matches!(choice, Choice::DevMem(_)));
+        let on_model = matches!(choice, Choice::Model(_));
         let watch = on_model.then(|| Arc::new(Watch::default()));
         let observer = watch.clone().map(|watch| watch as Arc<dyn Observer>);
         let id = recording.verified().recording().gpu_id();
-        let device = Device::open_observed(&self.device, id, self.model.into(), observer)?;
+        let device = Device::open_observed(&choice, id, self.model.into(), observer)?;
         let mut session = Session::on(recording.clone(), device);
         bind_or_take_case(&self.inputs, &mut session)?;
         if let Some(missing) = session.missing().first() {

@@ -37,7 +37,7 @@ impl Sort {
     }
 
     /// Sorts the jobs and the kernels of a report.
-    fn order(self, report: &mut Report, sum: &Sum) {
+    fn order(self, report: &mut Report) {
         let times: HashMap<usize, f64> = report
             .chains
             .iter()
@@ -47,13 +47,12 @@ impl Sort {
             let alone = job.seconds.map(|it| it.median);
             self.of(
                 job.work.as_ref(),
-                sum.lines_of(&[job.index]),
+                job.memory_lines,
                 alone.or_else(|| times.get(&job.chain).copied()),
             )
         };
         let of_kernel = |kernel: &KernelReport| {
-            let lines = sum.lines_of(&kernel.jobs);
-            self.of(kernel.work.as_ref(), lines, kernel.seconds)
+            self.of(kernel.work.as_ref(), kernel.memory_lines, kernel.seconds)
         };
         report.jobs.sort_by(|a, b| of_job(b).total_cmp(&of_job(a)));
         report
@@ -65,34 +64,25 @@ impl Sort {
 /// The sum of all jobs of a report, before [`arrange`] leaves some out.
 pub(crate) struct Sum {
     pub(crate) work: Work,
-    /// Memory lines by job, where they were counted.
-    lines: Option<HashMap<usize, u64>>,
+    /// Memory lines, where they were counted.
+    lines: Option<u64>,
 }
 
 impl Sum {
-    pub(crate) fn of(report: &Report, lines: Option<HashMap<usize, u64>>) -> Self {
+    pub(crate) fn of(report: &Report) -> Self {
         let mut sum = Work::default();
         let work = report.jobs.iter().filter_map(|job| job.work.as_ref());
         work.for_each(|work| sum.add(work));
+        let lines = report.jobs.iter().filter_map(|job| job.memory_lines);
+        let lines = lines.reduce(u64::saturating_add);
         Self { work: sum, lines }
     }
 
-    /// Memory lines of these jobs together.
-    fn lines_of(&self, jobs: &[usize]) -> Option<u64> {
-        let lines = self.lines.as_ref()?;
-        let found = jobs.iter().filter_map(|job| lines.get(job));
-        Some(found.fold(0, |sum, lines| sum.saturating_add(*lines)))
-    }
-
     /// Cells for lines, where they were counted, and for the share of lines or else of instructions, in percent.
-    pub(crate) fn cells(&self, work: Option<&Work>, jobs: &[usize]) -> Vec<String> {
-        match self.lines_of(jobs) {
-            Some(lines) => {
-                let all = self.lines.iter().flat_map(HashMap::values);
-                let all = all.fold(0, |sum: u64, lines| sum.saturating_add(*lines));
-                vec![short(lines), percent(lines, all)]
-            }
-            None => {
+    pub(crate) fn cells(&self, work: Option<&Work>, lines: Option<u64>) -> Vec<String> {
+        match (self.lines, lines) {
+            (Some(all), Some(lines)) => vec![short(lines), percent(lines, all)],
+            _ => {
                 let share = |work: &Work| percent(work.instructions, self.work.instructions);
                 vec![work.map_or_else(dash, share)]
             }
@@ -111,9 +101,9 @@ impl Sum {
 }
 
 /// Sorts jobs and kernels, and keeps the first `top` of each.
-pub(crate) fn arrange(report: &mut Report, sort: Option<Sort>, top: Option<usize>, sum: &Sum) {
+pub(crate) fn arrange(report: &mut Report, sort: Option<Sort>, top: Option<usize>) {
     if let Some(sort) = sort {
-        sort.order(report, sum);
+        sort.order(report);
     }
     if let Some(top) = top {
         report.jobs.truncate(top);
@@ -160,23 +150,24 @@ mod tests {
                 ..Spread::default()
             });
         }
-        let sum = Sum::of(&all, None);
+        let sum = Sum::of(&all);
         assert_eq!(sum.work.instructions, 100);
         let order = |sort, top| {
             let mut report = all.clone();
-            arrange(&mut report, sort, top, &sum);
+            arrange(&mut report, sort, top);
             report.jobs.iter().map(|job| job.index).collect::<Vec<_>>()
         };
         assert_eq!(order(None, None), [0, 1, 2, 3]);
         assert_eq!(order(Some(Sort::Work), None), [1, 3, 0, 2]);
         assert_eq!(order(Some(Sort::Time), Some(3)), [3, 0, 2]);
-        assert_eq!(sum.cells(all.jobs[1].work.as_ref(), &[1]), ["60.0 %"]);
+        assert_eq!(sum.cells(all.jobs[1].work.as_ref(), None), ["60.0 %"]);
         assert_eq!(percent(0, 0), "-");
-        let lines = [(0, 30), (1, 0), (2, 10), (3, 0)];
-        let sum = Sum::of(&all, Some(lines.into_iter().collect()));
-        assert_eq!(sum.cells(None, &[0]), ["30", "75.0 %"]);
+        all.set_lines(&[(0, 30), (2, 10)].into());
+        let sum = Sum::of(&all);
+        assert_eq!(sum.cells(None, all.jobs[0].memory_lines), ["30", "75.0 %"]);
+        assert_eq!(sum.cells(None, all.jobs[1].memory_lines), ["0", "0.0 %"]);
         let mut report = all.clone();
-        arrange(&mut report, Some(Sort::Lines), Some(2), &sum);
+        arrange(&mut report, Some(Sort::Lines), Some(2));
         let order: Vec<usize> = report.jobs.iter().map(|job| job.index).collect();
         assert_eq!(order, [0, 2]);
     }

@@ -75,6 +75,7 @@ const JOB_COLUMNS: Columns<JobReport> = &[
     ("model_seconds_median", |job| {
         optional(job.seconds.map(|it| it.median))
     }),
+    ("memory_lines", |job| optional(job.memory_lines)),
 ];
 
 const KERNEL_COLUMNS: Columns<KernelReport> = &[
@@ -102,6 +103,7 @@ const KERNEL_COLUMNS: Columns<KernelReport> = &[
         counted(kernel.work.as_ref(), |work| work.bytes_written)
     }),
     ("model_seconds_median", |kernel| optional(kernel.seconds)),
+    ("memory_lines", |kernel| optional(kernel.memory_lines)),
 ];
 
 fn optional<T: ToString>(value: Option<T>) -> String {
@@ -276,7 +278,7 @@ fn jobs(out: &mut impl Write, report: &Report, sum: &Sum) -> Result<()> {
             storage,
             work.map_or_else(dash, |work| short(work.instructions)),
         ];
-        row.extend(sum.cells(work, &[job.index]));
+        row.extend(sum.cells(work, job.memory_lines));
         row.extend([
             work.map_or_else(dash, |work| text::bytes(work.bytes_read)),
             work.map_or_else(dash, |work| text::bytes(work.bytes_written)),
@@ -319,7 +321,7 @@ fn kernels(out: &mut impl Write, report: &Report, sum: &Sum) -> Result<()> {
             kernel.registers.to_string(),
             work.map_or_else(dash, |work| short(work.instructions)),
         ];
-        row.extend(sum.cells(work, &kernel.jobs));
+        row.extend(sum.cells(work, kernel.memory_lines));
         row.extend([
             work.map_or_else(dash, |work| text::bytes(work.bytes_read)),
             work.map_or_else(dash, |work| text::bytes(work.bytes_written)),
@@ -449,7 +451,7 @@ mod tests {
 
     fn shown(report: &Report, by_kernel: bool) -> String {
         let mut out = Vec::new();
-        text(&mut out, report, by_kernel, &Sum::of(report, None)).unwrap();
+        text(&mut out, report, by_kernel, &Sum::of(report)).unwrap();
         String::from_utf8(out).unwrap()
     }
 
