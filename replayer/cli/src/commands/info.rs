@@ -25,23 +25,23 @@ Examples:
   gpureplay info recordings/acl-gemm-g52 --json
   gpureplay info recordings/lenet-g52 --actions --jobs layer:conv2
       what these jobs need: actions before their chains, and their descriptors
-  gpureplay info raw.trace --actions --bytes
+  gpureplay info raw.trace
       a recorder's log, with register names";
 
 /// Show tensors, layers, memory, origin
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Info {
-    /// Directory with a recording.gpr, such a file, a pack, or with --actions a raw trace
+    /// Directory with a recording.gpr, such a file, a pack, or a raw trace, whose records are listed
     recording: PathBuf,
     /// Print as JSON
     #[arg(long)]
     json: bool,
-    /// List regions, tensors and actions; of a raw trace its records
+    /// List regions, tensors and actions
     #[arg(long, conflicts_with = "json")]
     actions: bool,
-    /// With --actions: also print the bytes of uploads and pages
-    #[arg(long, requires = "actions")]
+    /// With --actions or a raw trace: also print the bytes of uploads and pages
+    #[arg(long)]
     bytes: bool,
     /// With --actions: only those that lead to these jobs, and their descriptors: 3, 3..7, 18.., /regular expression/, kernel:NAME, hash:98aa,
     /// layer:conv2, or a list of these with commas
@@ -119,7 +119,14 @@ struct SegmentSummary<'a> {
 
 impl Info {
     pub(crate) fn execute(&self) -> Result {
-        if self.actions {
+        let trace = self.recording.is_file() && is_trace(&self.recording)?;
+        if trace && self.json {
+            return Err(Failure::Usage(format!(
+                "{}: a raw trace has no JSON; `gpureplay compile` makes a recording of it",
+                shown(&self.recording)
+            )));
+        }
+        if self.actions || trace {
             let dump = Dump {
                 file: self.recording.clone(),
                 all: self.bytes,
@@ -128,11 +135,8 @@ impl Info {
             };
             return dump.execute();
         }
-        if self.recording.is_file() && is_trace(&self.recording)? {
-            return Err(Failure::Input(format!(
-                "{}: is a raw trace; `info --actions` lists its records, `compile` makes a recording of it",
-                shown(&self.recording)
-            )));
+        if self.bytes {
+            return Err(Failure::Usage("--bytes goes with --actions".into()));
         }
         let files = Files::look(&self.recording, &Trust::default())?;
         let mut listing = self.unverified.list(&files)?;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[NAME=]FILE` on the command line.
+//! `[NAME=]FILE[:TYPE[SHAPE]]` on the command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use gpureplay_library::{Session, TensorInfo, TensorKind, list, shown};
+use gpureplay_tensors::Form;
 
 use crate::Result;
 use crate::common::failure::Failure;
@@ -15,6 +16,8 @@ pub(crate) struct TensorFile {
     name: Option<String>,
     /// The file.
     pub(crate) path: PathBuf,
+    /// What the caller says the tensor is, as in `x.bin:f32[8,8]`.
+    form: Option<Form>,
 }
 
 impl FromStr for TensorFile {
@@ -29,21 +32,50 @@ impl FromStr for TensorFile {
         if path.is_empty() || name.as_deref() == Some("") {
             return Err("expected FILE or NAME=FILE".into());
         }
+        let stated = match path.rsplit_once(':') {
+            Some((file, form)) if !file.is_empty() && !Path::new(path).exists() => {
+                form.parse().ok().map(|form| (file, form))
+            }
+            _ => None,
+        };
+        let (path, form) = match stated {
+            Some((file, form)) => (file, Some(form)),
+            None => (path, None),
+        };
         Ok(Self {
             name,
             path: path.into(),
+            form,
         })
     }
 }
 
 impl TensorFile {
-    /// The tensor's name: the one that was given, or the only one of its kind.
+    /// The tensor's name: the one that was given, or the only one of its kind. A type and shape that were stated must be the tensor's.
     pub(crate) fn resolve(
         &self,
         tensors: &[TensorInfo],
         kind: TensorKind,
         option: &str,
     ) -> Result<String> {
+        let name = self.name_among(tensors, kind, option)?;
+        let tensor = tensors.iter().find(|tensor| tensor.name == name);
+        if let (Some(form), Some(tensor)) = (&self.form, tensor) {
+            let shape = form.shape.iter().copied().map(u64::from);
+            if form.dtype != tensor.dtype || !shape.eq(tensor.shape.iter().copied()) {
+                let extents: Vec<String> = tensor.shape.iter().map(u64::to_string).collect();
+                return Err(Failure::Input(format!(
+                    "{option} {}: {form} is stated, {name} is {}[{}]",
+                    shown(&self.path),
+                    tensor.dtype.name(),
+                    extents.join(",")
+                )));
+            }
+        }
+        Ok(name)
+    }
+
+    fn name_among(&self, tensors: &[TensorInfo], kind: TensorKind, option: &str) -> Result<String> {
         if let Some(name) = &self.name {
             return match tensors.iter().any(|tensor| tensor.name == *name) {
                 true => Ok(name.clone()),
@@ -91,6 +123,10 @@ mod tests {
             text.parse::<TensorFile>()
                 .map(|given| (given.name, given.path))
         };
+        let stated = "a=x.bin:f32[8,8]".parse::<TensorFile>().unwrap();
+        assert_eq!(stated.path, Path::new("x.bin"));
+        assert_eq!(stated.form.unwrap().to_string(), "f32[8,8]");
+        assert_eq!(given("x:y.bin"), Ok((None, "x:y.bin".into())));
         assert_eq!(given("a=x.npy"), Ok((Some("a".into()), "x.npy".into())));
         assert_eq!(given("x.npy"), Ok((None, "x.npy".into())));
         assert_eq!(

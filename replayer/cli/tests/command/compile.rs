@@ -117,6 +117,10 @@ fn a_trace_becomes_a_recording_that_runs_with_other_inputs() {
 #[test]
 fn what_is_wrong_is_said_in_one_line() {
     let folder = recorded();
+    let records = folder.ok("info trace");
+    assert_eq!(records, folder.ok("info trace --actions"));
+    assert!(records.contains("GPU_ID"), "{records}");
+    folder.fails("info trace --json", 2, "a raw trace has no JSON");
     folder.fails("compile none -o rec/x", 4, "none");
     folder.fails("compile a.npy -o rec/x", 3, "not a raw trace");
     folder.fails("compile trace --input a=none.npy -o rec/x", 4, "none.npy");
@@ -201,6 +205,12 @@ fn outputs_are_written_as_their_names_say() {
     // Raw elements in, too.
     fs::write(folder.0.at("a.bin"), folder.tensor("a.npy").bytes()).unwrap();
     folder.ok("run rec/add --input a=a.bin --input b=b.npy --expect out=out.npy");
+    folder.ok("run rec/add --input a=a.bin:f32[1024] --input b=b.npy --expect out=out.npy");
+    folder.fails(
+        "run rec/add --input a=a.bin:f32[32,32] --input b=b.npy",
+        4,
+        "--input a.bin: f32[32,32] is stated, a is f32[1024]",
+    );
     fs::write(folder.0.at("short.bin"), [0; 5]).unwrap();
     folder.fails(
         "run rec/add --input a=short.bin --input b=b.npy",
