@@ -4,6 +4,8 @@ set -eo pipefail
 PATH=$PATH:/opt/gpureplay/nano
 recordings="digits-g52 acl-gemm-g52 acl-conv-g52"
 gpu=$(ls /sys/bus/platform/devices | grep '\.gpu$')
+# On the guest's own disk: a name that is removed and made again in the share can stay empty for who reads it.
+own=$(mktemp -d)
 
 # replay NAME DEVICE RUNS
 replay() {
@@ -67,9 +69,8 @@ grep '^# ' tap
 replay digits-g52 nano 1 > /dev/null
 
 # Two processes: the first lends the GPU between its jobs to the second, which comes and goes.
-rm -f endless
-device_test acl-conv-g52/recording.gpr nano:shared 0 $(< acl-conv-g52/words) > endless & endless=$!
-until grep -qs running endless; do sleep 0.1; done
+device_test acl-conv-g52/recording.gpr nano:shared 0 $(< acl-conv-g52/words) > $own/lender & endless=$!
+until grep -qs running $own/lender; do sleep 0.1; done
 if gpureplay run digits-g52 --device nano 2> busy; then exit 1; fi
 grep 'another process has the GPU' busy
 for ((guest = 0; guest < 5; guest++)); do replay digits-g52 nano:shared 3 | tail -n 1; done
@@ -100,9 +101,8 @@ grep 'no such device' refused
 cure "driver that holds the GPU"
 replay digits-g52 nano 3 | tail -n 1
 # Unbinding while a replay runs ends the replay, not the machine.
-rm -f endless
-device_test acl-conv-g52/recording.gpr nano 0 $(< acl-conv-g52/words) > endless 2> ended & endless=$!
-until grep -qs running endless; do sleep 0.1; done
+device_test acl-conv-g52/recording.gpr nano 0 $(< acl-conv-g52/words) > $own/unbound 2> ended & endless=$!
+until grep -qs running $own/unbound; do sleep 0.1; done
 to panfrost
 if wait $endless; then exit 1; fi
 cat ended

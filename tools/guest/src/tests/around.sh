@@ -27,9 +27,10 @@ replay() { # DEVICE RUNS
 	device_test digits-g52/recording.gpr $1 $2 $words
 }
 endless() { # DEVICE: begins a replay without end
-	rm -f running
-	device_test acl-conv-g52/recording.gpr $1 0 $(< acl-conv-g52/words) > running 2> ended & endless=$!
-	until grep -qs running running; do sleep 0.1; done
+	local running
+	running=$(mktemp)	# a name that is made anew in the share can stay empty for who reads it
+	device_test acl-conv-g52/recording.gpr $1 0 $(< acl-conv-g52/words) > $running 2> ended & endless=$!
+	until grep -qs running $running; do sleep 0.1; done
 }
 for name in /sys/class/regulator/*/name; do
 	[ "$(< $name)" != gpu ] || supply=${name%/name}
