@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::{Error, Result};
+use super::{Error, Result};
 
 /// What a program prints on its standard output.
 ///
