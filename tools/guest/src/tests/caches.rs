@@ -5,18 +5,13 @@
 #[cfg(test)]
 use std::{fs, path::Path};
 
-use super::{
-    kernels::kernels_with,
-    programs::record_on,
-    runner::Verdict,
-    scene::{clean, script, temporary},
-};
+use super::{kernels::kernels_with, programs::record_on, runner::Verdict, scene::temporary};
 use crate::{
     build::payload,
     devices::expect,
     error::Result,
     folder::Folder,
-    run::session::Options,
+    run::session::{self, Options},
     run::{board::Board, driver::Driver},
 };
 
@@ -106,18 +101,16 @@ pub(super) fn nano(folder: &Folder) -> Result<std::result::Result<(), String>> {
     }
     let names = MUTANTS.map(|mutant| mutant.name);
     let options = Options {
-        driver: Driver::None,
-        share: Some(share.path().to_path_buf()),
         environment: vec![
             ("RECORDINGS".into(), RECORDINGS.join(" ")),
             ("MUTANTS".into(), names.join(" ")),
         ],
         board: BOARD,
-        ..Options::default()
+        ..Options::sharing(Driver::None, share.path())
     };
-    let outcome = script(folder, &options, SCRIPT)?;
-    Ok(clean(&outcome).and_then(|()| {
-        let said = String::from_utf8_lossy(&outcome.stdout);
+    let outcome = session::script(folder, &options, SCRIPT)?;
+    Ok(outcome.clean().and_then(|()| {
+        let said = outcome.said();
         noticed(&said).map_err(|reason| format!("{reason}, logs: {}", outcome.logs.display()))
     }))
 }

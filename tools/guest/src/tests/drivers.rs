@@ -3,10 +3,7 @@
 
 use std::path::Path;
 
-use super::{
-    runner::Verdict,
-    scene::{clean, script, temporary},
-};
+use super::{runner::Verdict, scene::temporary};
 use crate::{
     build::payload,
     devices::{Devices, panfrost::Panfrost},
@@ -15,7 +12,7 @@ use crate::{
     kbase,
     run::{
         driver::Driver,
-        session::{End, Options},
+        session::{self, End, Options},
     },
 };
 
@@ -123,8 +120,8 @@ pub(super) fn copies(folder: &Folder) -> Result<std::result::Result<(), String>>
         kernel_options: vec!["swiotlb=force".into()],
         ..Options::default()
     };
-    let outcome = script(folder, &options, COPIES)?;
-    Ok(clean(&outcome))
+    let outcome = session::script(folder, &options, COPIES)?;
+    Ok(outcome.clean())
 }
 
 /// Needs a source of kbase, which is not ours to have here.

@@ -3,14 +3,14 @@
 
 use std::{fs, path::Path, process::Command};
 
-use super::scene::{clean, script, temporary};
+use super::scene::temporary;
 use crate::{
     build::{payload, step::logged},
     error::Result,
     folder::Folder,
     record::{app, registers},
     run::driver::Driver,
-    run::session::Options,
+    run::session::{self, Options},
 };
 
 /// Jobs of LeNet, set-up included.
@@ -34,13 +34,9 @@ pub(super) fn names(folder: &Folder) -> Result<std::result::Result<(), String>> 
     let share = temporary()?;
     let work = share.path();
     app::write_files(folder, "lenet", work)?;
-    let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.to_path_buf()),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, SCRIPT)?;
-    if let Err(reason) = clean(&outcome) {
+    let options = Options::sharing(Driver::Patched, work);
+    let outcome = session::script(folder, &options, SCRIPT)?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Err(reason));
     }
     let replayed = work.join("replayed.npy");

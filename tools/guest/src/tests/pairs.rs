@@ -8,13 +8,16 @@ use std::{
     process::Command,
 };
 
-use super::scene::{clean, script, temporary};
+use super::scene::temporary;
 use crate::{
     build::payload,
     compile_kernel,
     error::{Error, Result},
     folder::Folder,
-    run::{driver::Driver, session::Options},
+    run::{
+        driver::Driver,
+        session::{self, Options},
+    },
 };
 
 /// How a kernel takes the place of another.
@@ -129,13 +132,9 @@ pub(super) fn replaced(
         )
     });
     let text = format!("set -e\n{}", recordings.collect::<String>());
-    let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.to_path_buf()),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, &text)?;
-    if let Err(reason) = clean(&outcome) {
+    let options = Options::sharing(Driver::Patched, work);
+    let outcome = session::script(folder, &options, &text)?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Err(reason));
     }
     for (old, new, how) in pairs {

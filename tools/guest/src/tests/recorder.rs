@@ -6,14 +6,14 @@ use std::{fs, io::BufReader, path::Path};
 use gpureplay_trace::{Event, Reader};
 use mali_facts::registers::gpu::{GPU_CMD, GpuCommand};
 
-use super::scene::{clean, script, temporary};
+use super::scene::temporary;
 use crate::{
     build::payload,
     error::Result,
     folder::Folder,
     record::app::{self, App},
     run::driver::Driver,
-    run::session::Options,
+    run::session::{self, Options},
 };
 
 /// `APP` is recorded as it is; then with a library that keeps buffers of each job from the driver; then its driver goes in the middle.
@@ -39,13 +39,9 @@ pub(super) fn notices(folder: &Folder) -> Result<std::result::Result<(), String>
     let work = share.path();
     app::write_files(folder, "saxpy", work)?;
     let command = App::find(folder, "saxpy")?.command("");
-    let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.to_path_buf()),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, &SCRIPT.replace("APP", &command))?;
-    Ok(clean(&outcome).and_then(|()| {
+    let options = Options::sharing(Driver::Patched, work);
+    let outcome = session::script(folder, &options, &SCRIPT.replace("APP", &command))?;
+    Ok(outcome.clean().and_then(|()| {
         let said = fs::read_to_string(work.join("said")).map_err(|error| error.to_string())?;
         if !said.contains(UNSEEN) {
             return Err(format!(
@@ -71,14 +67,10 @@ pub(super) fn holds(folder: &Folder) -> Result<std::result::Result<(), String>> 
     let work = share.path();
     app::write_files(folder, "saxpy", work)?;
     let command = App::find(folder, "saxpy")?.command("");
-    let options = Options {
-        driver: Driver::None,
-        share: Some(work.to_path_buf()),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, &AROUND.replace("APP", &command))?;
-    Ok(clean(&outcome).and_then(|()| {
-        let said = String::from_utf8_lossy(&outcome.stdout);
+    let options = Options::sharing(Driver::None, work);
+    let outcome = session::script(folder, &options, &AROUND.replace("APP", &command))?;
+    Ok(outcome.clean().and_then(|()| {
+        let said = outcome.said();
         let failed = TRIALS.iter().filter(|name| {
             let good = format!("{name}: well");
             !said.lines().any(|line| line == good)

@@ -5,13 +5,13 @@ use std::{fs, path::Path, process::Command};
 
 use serde::Deserialize;
 
-use super::scene::{clean, script, temporary};
+use super::scene::temporary;
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
     folder::Folder,
     run::driver::Driver,
-    run::session::Options,
+    run::session::{self, Options},
 };
 
 /// Numbers in each file.
@@ -47,13 +47,9 @@ pub(super) fn all(folder: &Folder) -> Result<std::result::Result<(), String>> {
         let path = work.join(name).with_extension("bin");
         fs::write(&path, bytes(&numbers(start))).map_err(Error::io("write", path))?;
     }
-    let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.to_path_buf()),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, SCRIPT)?;
-    if let Err(reason) = clean(&outcome) {
+    let options = Options::sharing(Driver::Patched, work);
+    let outcome = session::script(folder, &options, SCRIPT)?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Err(reason));
     }
     for second in ["beta", "gamma"] {
