@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pictures of every kind as values, and those that are refused.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,14 @@ use gpureplay_library::values::{Channels, ImageFormat, Resize, read};
 use png::{BitDepth, ColorType};
 
 use crate::values::{Folder, info};
+
+/// A picture whose values lie so.
+fn laid(layout: &str) -> ImageFormat {
+    ImageFormat {
+        layout: layout.into(),
+        ..ImageFormat::default()
+    }
+}
 
 /// JPEG files; the README beside them says what they show.
 fn pictures() -> PathBuf {
@@ -130,18 +137,14 @@ fn every_kind_of_picture_gives_the_known_values() {
         ),
     ];
     let folder = Folder::new("kinds");
+    let grey = ImageFormat {
+        channels: Channels::Grey,
+        ..laid("HW")
+    };
     for (colour, depth, data, luminance, reds) in kinds {
         let path = folder.0.join(format!("{colour:?}-{depth:?}.png"));
         write_png(&path, (5, 3), colour, depth, &data);
-        let grey = ImageFormat {
-            layout: "HW".into(),
-            channels: Channels::Grey,
-            ..ImageFormat::default()
-        };
-        let rgb = ImageFormat {
-            layout: "CHW".into(),
-            ..ImageFormat::default()
-        };
+        let rgb = laid("CHW");
         let found = read(&path, &info(ElementType::F32, &[2, 2]), Some(&grey)).unwrap();
         let red = read(&path, &info(ElementType::F32, &[3, 2, 2]), Some(&rgb)).unwrap();
         for (found, wanted) in found.values().zip(luminance).chain(red.values().zip(reds)) {
@@ -149,11 +152,6 @@ fn every_kind_of_picture_gives_the_known_values() {
             assert!(near, "{colour:?} {depth:?}: {found}, not {wanted}");
         }
     }
-    let grey = ImageFormat {
-        layout: "HW".into(),
-        channels: Channels::Grey,
-        ..ImageFormat::default()
-    };
     let jpeg = pictures().join("grey.jpg");
     let found = read(&jpeg, &info(ElementType::F32, &[2, 3]), Some(&grey)).unwrap();
     let wanted = [0.489985, 0.491074, 0.486502, 0.488101, 0.491243, 0.491159];
@@ -168,11 +166,10 @@ fn pictures_become_what_the_manifest_declares() {
     let path = folder.0.join("p.png");
     write_rgb(&path, &picture());
     let format = ImageFormat {
-        layout: "NCHW".into(),
         channels: Channels::Bgr,
         mean: vec![0.5, 0.25, 0.125],
         std: vec![2.0, 1.0, 0.5],
-        ..ImageFormat::default()
+        ..laid("NCHW")
     };
     let tensor = read(&path, &info(ElementType::F32, &[1, 3, 2, 4]), Some(&format)).unwrap();
     for (index, value) in tensor.values().enumerate() {
@@ -186,18 +183,16 @@ fn pictures_become_what_the_manifest_declares() {
     }
     // Bytes, as quantised networks take them.
     let bytes = ImageFormat {
-        layout: "HWC".into(),
         scale: Some(255.0),
-        ..ImageFormat::default()
+        ..laid("HWC")
     };
     let tensor = read(&path, &info(ElementType::U8, &[2, 4, 3]), Some(&bytes)).unwrap();
     assert_eq!(tensor.bytes(), picture());
     // Half the size: the mean of two columns, of two rows. Grey, inverted.
     let small = ImageFormat {
-        layout: "HW".into(),
         channels: Channels::Grey,
         invert: true,
-        ..ImageFormat::default()
+        ..laid("HW")
     };
     let white = folder.0.join("white.png");
     write_png(
@@ -211,10 +206,9 @@ fn pictures_become_what_the_manifest_declares() {
     assert!(tensor.values().all(|value| value.abs() < 1e-6));
     // The middle: columns 1 and 2 of 4.
     let crop = ImageFormat {
-        layout: "HWC".into(),
         resize: Resize::Crop,
         scale: Some(255.0),
-        ..ImageFormat::default()
+        ..laid("HWC")
     };
     let tensor = read(&path, &info(ElementType::U8, &[2, 2, 3]), Some(&crop)).unwrap();
     assert_eq!((tensor.value(0), tensor.value(3)), (60.0, 120.0));
@@ -236,48 +230,20 @@ fn bad_pictures_and_declarations_are_errors() {
     let text =
         |path: &Path, format: Option<&ImageFormat>| read(path, &x, format).unwrap_err().to_string();
     assert!(text(&path, None).contains("add [images.x]"));
-    let mut wrong: BTreeMap<&str, ImageFormat> = BTreeMap::new();
-    let good = ImageFormat {
-        layout: "NHWC".into(),
-        ..ImageFormat::default()
+    let good = laid("NHWC");
+    let with = |mean: usize, std: Vec<f64>| ImageFormat {
+        mean: vec![0.0; mean],
+        std,
+        ..good.clone()
     };
-    wrong.insert(
-        "each of H and W once",
-        ImageFormat {
-            layout: "NHCC".into(),
-            ..good.clone()
-        },
-    );
-    wrong.insert(
-        "3 channels do not fit",
-        ImageFormat {
-            layout: "NCHW".into(),
-            ..good.clone()
-        },
-    );
-    wrong.insert(
-        "has 3 dimensions",
-        ImageFormat {
-            layout: "HWC".into(),
-            ..good.clone()
-        },
-    );
-    wrong.insert(
-        "std has a number",
-        ImageFormat {
-            std: vec![0.0],
-            ..good.clone()
-        },
-    );
-    wrong.insert(
-        "mean has 2 numbers",
-        ImageFormat {
-            mean: vec![0.0; 2],
-            ..good.clone()
-        },
-    );
-    for (reason, format) in &wrong {
-        let found = text(&path, Some(format));
+    for (reason, format) in [
+        ("each of H and W once", laid("NHCC")),
+        ("3 channels do not fit", laid("NCHW")),
+        ("has 3 dimensions", laid("HWC")),
+        ("std has a number", with(0, vec![0.0])),
+        ("mean has 2 numbers", with(2, Vec::new())),
+    ] {
+        let found = text(&path, Some(&format));
         assert!(found.contains(reason), "{found}");
     }
     let whole = std::fs::read(&path).unwrap();
