@@ -423,10 +423,7 @@ impl Recording<'_> {
             let output = Command::new("zcat")
                 .arg(self.folder.guest.join(path))
                 .output()
-                .map_err(|source| Error::Start {
-                    program: "zcat".into(),
-                    source,
-                })?;
+                .map_err(Error::start("zcat"))?;
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             Ok::<_, Error>(changelog_version(&text).unwrap_or("unknown").to_owned())
         };

@@ -325,10 +325,10 @@ impl Running {
         } else {
             command.stdin(Stdio::null()).stdout(Stdio::null());
         }
-        let child = command.stderr(log).spawn().map_err(|source| Error::Start {
-            program: "setpriv".into(),
-            source,
-        })?;
+        let child = command
+            .stderr(log)
+            .spawn()
+            .map_err(Error::start("setpriv"))?;
         self.qemu = Some(child);
         Ok(())
     }
@@ -580,10 +580,7 @@ fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) ->
         .stdout(output)
         .stderr(error)
         .spawn()
-        .map_err(|source| Error::Start {
-            program: "setpriv".into(),
-            source,
-        })
+        .map_err(Error::start("setpriv"))
 }
 
 /// Writes what the guest's init reads: the command, its environment and the driver.

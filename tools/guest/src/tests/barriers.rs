@@ -76,10 +76,7 @@ fn listing(folder: &Folder, suffix: &str) -> Result<String> {
     let output = disassemble
         .stdin(Stdio::null())
         .output()
-        .map_err(|source| Error::Start {
-            program: "in-root".into(),
-            source,
-        })?;
+        .map_err(Error::start("in-root"))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

@@ -94,10 +94,7 @@ fn gpureplay(folder: &Folder, work: &Path, arguments: &[&str]) -> Result<(bool, 
         .current_dir(work)
         .args(arguments)
         .output()
-        .map_err(|source| Error::Start {
-            program: command.display().to_string(),
-            source,
-        })?;
+        .map_err(Error::start(command.display().to_string()))?;
     let text = [output.stdout, output.stderr].concat();
     Ok((
         output.status.success(),

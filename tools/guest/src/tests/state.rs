@@ -106,10 +106,7 @@ pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
             .current_dir(work.path())
             .args(["compile", &format!("trace-{how}"), "-o", how])
             .output()
-            .map_err(|source| Error::Start {
-                program: "gpureplay".into(),
-                source,
-            })?;
+            .map_err(Error::start("gpureplay"))?;
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status.success() || !said.contains(message) {
             return Ok(Err(format!("{how}: expected `{message}`, it said: {said}")));
