@@ -19,7 +19,7 @@ use crate::{
     error::{Error, Result},
     folder::{Folder, copy_dir},
     run::driver::Driver,
-    run::session::{self, Options},
+    run::session::{self, Checked, Options},
 };
 
 /// What the guest runs.
@@ -112,11 +112,7 @@ impl Devices {
     }
 
     /// What failed, if something did.
-    pub(crate) fn test(
-        &self,
-        folder: &Folder,
-        stream: bool,
-    ) -> Result<std::result::Result<(), String>> {
+    pub(crate) fn test(&self, folder: &Folder, stream: bool) -> Result<Checked> {
         if !self.no_build {
             payload::nano_driver(folder)?;
         }

@@ -20,7 +20,7 @@ use crate::{
     run::board::Board,
     run::driver::Driver,
     run::kernel_log,
-    run::session::{self, Options},
+    run::session::{self, Checked, Options},
 };
 
 /// What the guest runs.
@@ -93,11 +93,7 @@ impl Panfrost {
     }
 
     /// What failed, if something did.
-    pub(crate) fn test(
-        &self,
-        folder: &Folder,
-        stream: bool,
-    ) -> Result<std::result::Result<(), String>> {
+    pub(crate) fn test(&self, folder: &Folder, stream: bool) -> Result<Checked> {
         if !self.no_build {
             payload::replayer(folder)?;
             if self.non_coherent {

@@ -131,6 +131,9 @@ pub(crate) enum End {
     SecureWorld(String),
 }
 
+/// What is wrong, if something is.
+pub(crate) type Checked = std::result::Result<(), String>;
+
 /// What a run left.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -152,15 +155,12 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// What is wrong with a run that must end with code 0 and a kernel log without faults.
-    pub(crate) fn clean(&self) -> std::result::Result<(), String> {
+    pub(crate) fn clean(&self) -> Checked {
         self.clean_but_for(|_| false)
     }
 
     /// The same, where some lines of the kernel log are no faults.
-    pub(crate) fn clean_but_for(
-        &self,
-        known: impl Fn(&str) -> bool,
-    ) -> std::result::Result<(), String> {
+    pub(crate) fn clean_but_for(&self, known: impl Fn(&str) -> bool) -> Checked {
         let logs = self.logs.display();
         let mut faults = self.faults.iter().filter(|line| !known(line));
         match (&self.end, faults.next()) {

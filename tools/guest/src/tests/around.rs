@@ -14,7 +14,7 @@ use crate::{
     run::{
         board::Board,
         session::End,
-        session::{self, Options},
+        session::{self, Checked, Options},
     },
 };
 
@@ -40,7 +40,7 @@ const LATE_UNBINDING: [(&str, &str); 3] = [
 ];
 
 /// The driver as it is, and one that must be noticed.
-pub(super) fn nano(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
     let share = temporary()?;

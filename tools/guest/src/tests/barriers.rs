@@ -9,6 +9,7 @@ use crate::{
     build::payload::{self, in_root},
     error::{Error, Result},
     folder::Folder,
+    run::session::Checked,
 };
 
 /// Where the marks go: behind all other headers.
@@ -47,7 +48,7 @@ fn marks(suffix: &str) -> String {
 }
 
 /// The driver has a barrier before each write and behind each read of a register; one with relaxed accesses is noticed.
-pub(super) fn nano(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     let right = count(&listing(folder, "")?);
     let relaxed = count(&listing(folder, "_relaxed")?);
     Ok(

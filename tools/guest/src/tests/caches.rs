@@ -11,7 +11,7 @@ use crate::{
     devices::expect,
     error::Result,
     folder::Folder,
-    run::session::{self, Options},
+    run::session::{self, Checked, Options},
     run::{board::Board, driver::Driver},
 };
 
@@ -87,7 +87,7 @@ pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
 }
 
 /// The nano driver as it is, then with one call less.
-pub(super) fn nano(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
     let share = temporary()?;
@@ -116,7 +116,7 @@ pub(super) fn nano(folder: &Folder) -> Result<std::result::Result<(), String>> {
 }
 
 /// Every mutant was noticed by the trial that is there for it.
-fn noticed(said: &str) -> std::result::Result<(), String> {
+fn noticed(said: &str) -> Checked {
     for mutant in &MUTANTS {
         let wrong = said
             .lines()

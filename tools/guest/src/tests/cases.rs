@@ -9,7 +9,7 @@ use crate::{
     error::{Error, Result},
     folder::Folder,
     run::driver::Driver,
-    run::session::{self, Options},
+    run::session::{self, Checked, Options},
 };
 
 /// Numbers in each file.
@@ -262,7 +262,7 @@ fn judge(
     work: &Path,
     (name, code, said): (&str, &str, &str),
     expect: &Expect,
-) -> std::result::Result<(), String> {
+) -> Checked {
     let recorded = code == "0";
     let wrong = |what: &str| Err(format!("{what} (exit code {code}): {}", said.trim()));
     match expect {
@@ -315,7 +315,7 @@ fn replay(
     work: &Path,
     name: &str,
     (inputs, outputs): (&[Named], &[Named]),
-) -> std::result::Result<(), String> {
+) -> Checked {
     let third = numbers(40);
     let all = |values: Values| (0..COUNT).map(|i| values(&third, i)).collect::<Vec<f32>>();
     let text = |error: Error| error.to_string();

@@ -12,7 +12,7 @@ use crate::{
     kbase,
     run::{
         driver::Driver,
-        session::{self, End, Options},
+        session::{self, Checked, End, Options},
     },
 };
 
@@ -113,7 +113,7 @@ pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
 }
 
 /// A machine that copies every page for its devices: the driver refuses by name what a coherent GPU would not see.
-pub(super) fn copies(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn copies(folder: &Folder) -> Result<Checked> {
     payload::nano_driver(folder)?;
     let options = Options {
         driver: Driver::None,

@@ -10,7 +10,7 @@ use crate::{
     folder::Folder,
     record::tensors::{Tensor, tensors},
     run::driver::Driver,
-    run::session::{self, Options},
+    run::session::{self, Checked, Options},
 };
 
 /// Pixels of a row, and rows.
@@ -40,7 +40,7 @@ const RECORDINGS: [(&str, [&str; 2]); 2] = [
 ];
 
 /// Each recording has one input and one output, and a replay with the third picture gives the live app's bits and the CPU's.
-pub(super) fn unnoted(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn unnoted(folder: &Folder) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();
     for (name, start) in [("a", 3), ("b", 12), ("c", 40)] {
@@ -85,7 +85,7 @@ fn shown(tensor: &Tensor) -> String {
     format!("{kind} {name} {element}{shape:?}")
 }
 
-fn compare(work: &Path, expected: &[u8]) -> std::result::Result<(), String> {
+fn compare(work: &Path, expected: &[u8]) -> Checked {
     for name in ["live.bin", "replayed.bin"] {
         let found = fs::read(work.join(name)).map_err(|error| format!("{name}: {error}"))?;
         if found != expected {

@@ -12,7 +12,7 @@ use crate::{
     folder::Folder,
     run::{
         driver::Driver,
-        session::{self, Options},
+        session::{self, Checked, Options},
     },
 };
 
@@ -39,7 +39,7 @@ const MOST_INTERRUPTS: u32 = 2;
 type Counts = BTreeMap<(String, String, u32), (u32, u32)>;
 
 /// Replays all forms on all devices, then the joined one on bare metal.
-pub(super) fn one_submission(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn one_submission(folder: &Folder) -> Result<Checked> {
     payload::nano_driver(folder)?;
     let share = temporary()?;
     expect(folder, RECORDING, share.path())?;
@@ -90,7 +90,7 @@ fn counts(said: &str) -> Counts {
 }
 
 /// A run has a submission for each job in chains of their own, and one for all of them where layers are joined.
-fn judge(counts: &Counts) -> std::result::Result<(), String> {
+fn judge(counts: &Counts) -> Checked {
     for device in DEVICES {
         for (form, _) in FORMS {
             let of = |runs| {

@@ -10,7 +10,7 @@ use crate::{
     folder::Folder,
     record::{app, registers},
     run::driver::Driver,
-    run::session::{self, Options},
+    run::session::{self, Checked, Options},
 };
 
 /// Jobs of LeNet, set-up included.
@@ -30,7 +30,7 @@ gpureplay record --raw without --no-layer -- $alike $(run 2 without)
 
 /// Every job of LeNet has the name of its kernel, a replay with the second input gives the live run's bits, and the app does the same
 /// with the layer and without.
-pub(super) fn names(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn names(folder: &Folder) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();
     app::write_files(folder, "lenet", work)?;
@@ -55,7 +55,7 @@ pub(super) fn names(folder: &Folder) -> Result<std::result::Result<(), String>> 
     Ok(check(work, &replayed))
 }
 
-fn check(work: &Path, replayed: &Path) -> std::result::Result<(), String> {
+fn check(work: &Path, replayed: &Path) -> Checked {
     let manifest = fs::read_to_string(work.join("recording/manifest.toml"));
     let manifest = manifest.map_err(|error| format!("manifest.toml: {error}"))?;
     let named = manifest.lines().filter(|line| *line == "[[job]]").count();

@@ -16,7 +16,7 @@ use crate::{
     folder::Folder,
     run::{
         driver::Driver,
-        session::{self, Options},
+        session::{self, Checked, Options},
     },
 };
 
@@ -103,11 +103,7 @@ fn gpureplay(folder: &Folder, work: &Path, arguments: &[&str]) -> Result<(bool, 
 }
 
 /// The first so many pairs.
-pub(super) fn replaced(
-    folder: &Folder,
-    count: usize,
-    gates: bool,
-) -> Result<std::result::Result<(), String>> {
+pub(super) fn replaced(folder: &Folder, count: usize, gates: bool) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();
     write_inputs(work)?;
@@ -160,13 +156,7 @@ fn binary_of(folder: &Folder, work: &Path, kernel: &str) -> Result<String> {
 }
 
 /// One pair: both sets of inputs, against the live app with the new kernel; and the recorded kernel in its own place.
-fn replace(
-    folder: &Folder,
-    work: &Path,
-    old: &str,
-    new: &str,
-    how: How,
-) -> Result<std::result::Result<(), String>> {
+fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Result<Checked> {
     let [recorded, other] = [old, new].map(|kernel| format!("recording-{kernel}"));
     let made = format!("made-{old}-{new}");
     let from = |kernel: &str| -> Result<[String; 2]> {

@@ -13,7 +13,7 @@ use crate::{
     folder::Folder,
     record::app::{self, App},
     run::driver::Driver,
-    run::session::{self, Options},
+    run::session::{self, Checked, Options},
 };
 
 /// `APP` is recorded as it is; then with a library that keeps buffers of each job from the driver; then its driver goes in the middle.
@@ -34,7 +34,7 @@ APP > /dev/null
 /// What `record` says of a page that changed although nobody can have changed it (GPUREPLAY_ERROR_UNSEEN).
 const UNSEEN: &str = "recording is not complete: error 11";
 
-pub(super) fn notices(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn notices(folder: &Folder) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();
     app::write_files(folder, "saxpy", work)?;
@@ -60,7 +60,7 @@ const SOFT_RESET: (u32, u32) = (GPU_CMD, GpuCommand::SoftReset as u32);
 /// The trials, by what the script prints after the name of each that went well.
 const TRIALS: [&str; 5] = ["probes", "open", "fence", "note", "nonblocking"];
 
-pub(super) fn holds(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn holds(folder: &Folder) -> Result<Checked> {
     payload::probes(folder)?;
     payload::board_modules(folder)?;
     let share = temporary()?;
@@ -87,7 +87,7 @@ pub(super) fn holds(folder: &Folder) -> Result<std::result::Result<(), String>> 
 }
 
 /// The trace of a driver that resets the GPU and learns of it by an interrupt.
-fn is_reset(trace: &Path) -> std::result::Result<(), String> {
+fn is_reset(trace: &Path) -> Checked {
     let mut seen = (0, 0);
     events(trace, |event| match event {
         Event::RegWrite { offset, value } if (*offset, *value) == SOFT_RESET => seen.0 += 1,
@@ -106,7 +106,7 @@ fn is_reset(trace: &Path) -> std::result::Result<(), String> {
 }
 
 /// The trace ends as it should and holds no error.
-fn is_complete(trace: &Path) -> std::result::Result<(), String> {
+fn is_complete(trace: &Path) -> Checked {
     let mut jobs = 0;
     events(trace, |event| {
         jobs += u32::from(matches!(event, Event::Complete { .. }));
@@ -118,7 +118,7 @@ fn is_complete(trace: &Path) -> std::result::Result<(), String> {
 }
 
 /// Hands out the events of a trace that ends as it should and holds no error.
-fn events(trace: &Path, mut each: impl FnMut(&Event)) -> std::result::Result<(), String> {
+fn events(trace: &Path, mut each: impl FnMut(&Event)) -> Checked {
     let wrong = |text: String| format!("{}: {text}", trace.display());
     let file = fs::File::open(trace).map_err(|error| wrong(error.to_string()))?;
     let mut reader = Reader::new(BufReader::new(file));

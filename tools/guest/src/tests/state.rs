@@ -20,10 +20,8 @@ use crate::{
     folder::{Folder, copy_dir},
     record::app,
     run::driver::{Driver, TAKE_BY_NANO},
-    run::session::{self, Options},
+    run::session::{self, Checked, Options},
 };
-
-type Checked = std::result::Result<(), String>;
 
 /// How far the loss of a step may be from NumPy's in double precision, relatively.
 const LOSS: f64 = 1e-4;

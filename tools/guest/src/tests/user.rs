@@ -16,7 +16,7 @@ use crate::{
     run::{
         board::Board,
         driver::Driver,
-        session::{self, End, Options},
+        session::{self, Checked, End, Options},
     },
 };
 
@@ -92,7 +92,7 @@ fn stock_on(folder: &Folder, name: &str, board: Board) -> Result<Verdict> {
     Ok(Verdict::of(check(&recording, &output)?))
 }
 
-fn check(recording: &Recording<'_>, output: &Path) -> Result<std::result::Result<(), String>> {
+fn check(recording: &Recording<'_>, output: &Path) -> Result<Checked> {
     let manifest = output.join("manifest.toml");
     let text = fs::read_to_string(&manifest).unwrap_or_default();
     if !text.contains("in user space") {
