@@ -2,6 +2,7 @@
 //! Types and numbers of the OpenCL C interface, as `CL/cl.h` and `CL/cl_layer.h` of the Khronos headers define them.
 
 use core::ffi::{c_char, c_void};
+use core::ptr;
 
 /// A pointer to an object of the runtime: platform, context, queue, memory object, kernel, event. Never followed.
 #[repr(transparent)]
@@ -101,255 +102,102 @@ pub(crate) struct ImageDescription {
 pub(crate) mod signature {
     use super::{Handle, Status, c_char, c_void};
 
-    /// Functions that answer a query: object, what, size, value, size needed.
-    pub(crate) type Info =
-        unsafe extern "C" fn(Handle, u32, usize, *mut c_void, *mut usize) -> Status;
-    pub(crate) type ArgumentInfo =
-        unsafe extern "C" fn(Handle, u32, u32, usize, *mut c_void, *mut usize) -> Status;
-    pub(crate) type BuildInfo =
-        unsafe extern "C" fn(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> Status;
-    /// Functions of one object.
-    pub(crate) type Object = unsafe extern "C" fn(Handle) -> Status;
-    pub(crate) type CreateQueue = unsafe extern "C" fn(Handle, Handle, u64, *mut Status) -> Handle;
-    pub(crate) type CreateQueueWithProperties =
-        unsafe extern "C" fn(Handle, Handle, *const u64, *mut Status) -> Handle;
-    pub(crate) type CreateBuffer =
-        unsafe extern "C" fn(Handle, u64, usize, *mut c_void, *mut Status) -> Handle;
-    pub(crate) type CreateBufferWithProperties =
-        unsafe extern "C" fn(Handle, *const u64, u64, usize, *mut c_void, *mut Status) -> Handle;
-    pub(crate) type CreateSubBuffer =
-        unsafe extern "C" fn(Handle, u64, u32, *const c_void, *mut Status) -> Handle;
-    pub(crate) type CreateImage = unsafe extern "C" fn(
-        Handle,
-        u64,
-        *const c_void,
-        *const c_void,
-        *mut c_void,
-        *mut Status,
-    ) -> Handle;
-    pub(crate) type CreateImageWithProperties = unsafe extern "C" fn(
-        Handle,
-        *const u64,
-        u64,
-        *const c_void,
-        *const c_void,
-        *mut c_void,
-        *mut Status,
-    ) -> Handle;
-    pub(crate) type CreateImage2D = unsafe extern "C" fn(
-        Handle,
-        u64,
-        *const c_void,
-        usize,
-        usize,
-        usize,
-        *mut c_void,
-        *mut Status,
-    ) -> Handle;
-    pub(crate) type CreateImage3D = unsafe extern "C" fn(
-        Handle,
-        u64,
-        *const c_void,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        *mut c_void,
-        *mut Status,
-    ) -> Handle;
-    pub(crate) type CreateKernel =
-        unsafe extern "C" fn(Handle, *const c_char, *mut Status) -> Handle;
-    pub(crate) type CreateKernels =
-        unsafe extern "C" fn(Handle, u32, *mut Handle, *mut u32) -> Status;
-    pub(crate) type CloneKernel = unsafe extern "C" fn(Handle, *mut Status) -> Handle;
-    pub(crate) type SetKernelArg =
-        unsafe extern "C" fn(Handle, u32, usize, *const c_void) -> Status;
-    pub(crate) type SetKernelArgSvm = unsafe extern "C" fn(Handle, u32, *const c_void) -> Status;
-    pub(crate) type SvmAlloc = unsafe extern "C" fn(Handle, u64, usize, u32) -> *mut c_void;
-    pub(crate) type WaitForEvents = unsafe extern "C" fn(u32, *const Handle) -> Status;
-    pub(crate) type SetEventCallback =
-        unsafe extern "C" fn(Handle, i32, *const c_void, *mut c_void) -> Status;
-    pub(crate) type Launch = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        u32,
-        *const usize,
-        *const usize,
-        *const usize,
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
-    pub(crate) type Task =
-        unsafe extern "C" fn(Handle, Handle, u32, *const Handle, *mut Handle) -> Status;
-    pub(crate) type WriteBuffer = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        u32,
-        usize,
-        usize,
-        *const c_void,
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
-    pub(crate) type ReadBuffer = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        u32,
-        usize,
-        usize,
-        *mut c_void,
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
-    pub(crate) type TransferRect = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        u32,
-        *const [usize; 3],
-        *const [usize; 3],
-        *const [usize; 3],
-        usize,
-        usize,
-        usize,
-        usize,
-        *mut c_void,
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
-    pub(crate) type TransferImage = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        u32,
-        *const [usize; 3],
-        *const [usize; 3],
-        usize,
-        usize,
-        *mut c_void,
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
-    pub(crate) type CopyBuffer = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        Handle,
-        usize,
-        usize,
-        usize,
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
-    pub(crate) type CopyRect = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        Handle,
-        *const [usize; 3],
-        *const [usize; 3],
-        *const [usize; 3],
-        usize,
-        usize,
-        usize,
-        usize,
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
-    pub(crate) type CopyImage = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        Handle,
-        *const [usize; 3],
-        *const [usize; 3],
-        *const [usize; 3],
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
-    pub(crate) type CopyImageToBuffer = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        Handle,
-        *const [usize; 3],
-        *const [usize; 3],
-        usize,
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
-    pub(crate) type CopyBufferToImage = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        Handle,
-        usize,
-        *const [usize; 3],
-        *const [usize; 3],
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
-    pub(crate) type FillImage = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        *const c_void,
-        *const [usize; 3],
-        *const [usize; 3],
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
-    pub(crate) type CreateSampler =
-        unsafe extern "C" fn(Handle, u32, u32, u32, *mut Status) -> Handle;
-    pub(crate) type CreateSamplerWithProperties =
-        unsafe extern "C" fn(Handle, *const u64, *mut Status) -> Handle;
-    pub(crate) type FillBuffer = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        *const c_void,
-        usize,
-        usize,
-        usize,
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
-    pub(crate) type MapBuffer = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        u32,
-        u64,
-        usize,
-        usize,
-        u32,
-        *const Handle,
-        *mut Handle,
-        *mut Status,
-    ) -> *mut c_void;
-    pub(crate) type MapImage = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        u32,
-        u64,
-        *const [usize; 3],
-        *const [usize; 3],
-        *mut usize,
-        *mut usize,
-        u32,
-        *const Handle,
-        *mut Handle,
-        *mut Status,
-    ) -> *mut c_void;
-    pub(crate) type Unmap = unsafe extern "C" fn(
-        Handle,
-        Handle,
-        *mut c_void,
-        u32,
-        *const Handle,
-        *mut Handle,
-    ) -> Status;
+    /// Three numbers, one for each dimension.
+    type Triple = *const [usize; 3];
+
+    macro_rules! signatures {
+        ($($(#[$doc:meta])* $name:ident($($type:ty),*) -> $out:ty;)*) => {
+            $($(#[$doc])* pub(crate) type $name = unsafe extern "C" fn($($type),*) -> $out;)*
+        };
+    }
+
+    /// Commands for a queue: behind what is listed come the events to wait for and the place for its own.
+    macro_rules! commands {
+        ($($name:ident($($type:ty),*);)*) => {
+            $(pub(crate) type $name =
+                unsafe extern "C" fn($($type,)* u32, *const Handle, *mut Handle) -> Status;)*
+        };
+    }
+
+    signatures! {
+        /// Functions that answer a query: object, what, size, value, size needed.
+        Info(Handle, u32, usize, *mut c_void, *mut usize) -> Status;
+        ArgumentInfo(Handle, u32, u32, usize, *mut c_void, *mut usize) -> Status;
+        BuildInfo(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> Status;
+        /// Functions of one object.
+        Object(Handle) -> Status;
+        CreateQueue(Handle, Handle, u64, *mut Status) -> Handle;
+        CreateQueueWithProperties(Handle, Handle, *const u64, *mut Status) -> Handle;
+        CreateBuffer(Handle, u64, usize, *mut c_void, *mut Status) -> Handle;
+        CreateBufferWithProperties(
+            Handle, *const u64, u64, usize, *mut c_void, *mut Status
+        ) -> Handle;
+        CreateSubBuffer(Handle, u64, u32, *const c_void, *mut Status) -> Handle;
+        CreateImage(Handle, u64, *const c_void, *const c_void, *mut c_void, *mut Status) -> Handle;
+        CreateImageWithProperties(
+            Handle, *const u64, u64, *const c_void, *const c_void, *mut c_void, *mut Status
+        ) -> Handle;
+        CreateImage2D(
+            Handle, u64, *const c_void, usize, usize, usize, *mut c_void, *mut Status
+        ) -> Handle;
+        CreateImage3D(
+            Handle, u64, *const c_void, usize, usize, usize, usize, usize, *mut c_void, *mut Status
+        ) -> Handle;
+        CreateKernel(Handle, *const c_char, *mut Status) -> Handle;
+        CreateKernels(Handle, u32, *mut Handle, *mut u32) -> Status;
+        CloneKernel(Handle, *mut Status) -> Handle;
+        SetKernelArg(Handle, u32, usize, *const c_void) -> Status;
+        SetKernelArgSvm(Handle, u32, *const c_void) -> Status;
+        SvmAlloc(Handle, u64, usize, u32) -> *mut c_void;
+        WaitForEvents(u32, *const Handle) -> Status;
+        SetEventCallback(Handle, i32, *const c_void, *mut c_void) -> Status;
+        CreateSampler(Handle, u32, u32, u32, *mut Status) -> Handle;
+        CreateSamplerWithProperties(Handle, *const u64, *mut Status) -> Handle;
+        MapBuffer(
+            Handle, Handle, u32, u64, usize, usize, u32, *const Handle, *mut Handle, *mut Status
+        ) -> *mut c_void;
+        MapImage(
+            Handle, Handle, u32, u64, Triple, Triple, *mut usize, *mut usize, u32, *const Handle,
+            *mut Handle, *mut Status
+        ) -> *mut c_void;
+    }
+
+    commands! {
+        Launch(Handle, Handle, u32, *const usize, *const usize, *const usize);
+        Task(Handle, Handle);
+        WriteBuffer(Handle, Handle, u32, usize, usize, *const c_void);
+        ReadBuffer(Handle, Handle, u32, usize, usize, *mut c_void);
+        TransferRect(
+            Handle, Handle, u32, Triple, Triple, Triple, usize, usize, usize, usize, *mut c_void
+        );
+        TransferImage(Handle, Handle, u32, Triple, Triple, usize, usize, *mut c_void);
+        CopyBuffer(Handle, Handle, Handle, usize, usize, usize);
+        CopyRect(Handle, Handle, Handle, Triple, Triple, Triple, usize, usize, usize, usize);
+        CopyImage(Handle, Handle, Handle, Triple, Triple, Triple);
+        CopyImageToBuffer(Handle, Handle, Handle, Triple, Triple, usize);
+        CopyBufferToImage(Handle, Handle, Handle, usize, Triple, Triple);
+        FillImage(Handle, Handle, *const c_void, Triple, Triple);
+        FillBuffer(Handle, Handle, *const c_void, usize, usize, usize);
+        Unmap(Handle, Handle, *mut c_void);
+    }
+}
+
+/// What the runtime says about one of its objects, if that has this many bytes.
+pub(crate) fn ask<const BYTES: usize>(
+    info: Option<signature::Info>,
+    object: Handle,
+    what: u32,
+) -> Option<[u8; BYTES]> {
+    let mut answer = [0; BYTES];
+    // SAFETY: the place has room for the answer, and the handle is the app's or the layer's own.
+    let status = unsafe {
+        info?(
+            object,
+            what,
+            BYTES,
+            answer.as_mut_ptr().cast(),
+            ptr::null_mut(),
+        )
+    };
+    (status == SUCCESS).then_some(answer)
 }

@@ -2,14 +2,13 @@
 //! Transfers that were not complete when their call returned: what they moved is looked at as soon as the app can know that they are.
 
 use core::ffi::c_void;
-use core::mem::size_of;
 use core::ptr;
 use core::slice;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpureplay_trace::note::{Note, content_hash};
 
-use crate::abi::{EVENT_STATUS, Handle, SUCCESS, signature};
+use crate::abi::{EVENT_STATUS, Handle, SUCCESS, ask, signature};
 use crate::table::next;
 use crate::{sink, state};
 
@@ -102,20 +101,7 @@ pub(crate) fn give_up(object: Handle, address: usize) -> bool {
 }
 
 fn status(event: Handle) -> Option<i32> {
-    let info = next!(clGetEventInfo: signature::Info)?;
-    let mut status = 0i32;
-    let place = (&raw mut status).cast();
-    // SAFETY: the place has room for the answer, and the reference is the layer's own.
-    let asked = unsafe {
-        info(
-            event,
-            EVENT_STATUS,
-            size_of::<i32>(),
-            place,
-            ptr::null_mut(),
-        )
-    };
-    (asked == SUCCESS).then_some(status)
+    ask(next!(clGetEventInfo: signature::Info), event, EVENT_STATUS).map(i32::from_ne_bytes)
 }
 
 fn release(event: Handle) {

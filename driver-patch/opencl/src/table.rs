@@ -110,6 +110,12 @@ macro_rules! next {
         // `Option` of a function pointer has the same layout, with 0 as `None`.
         unsafe { core::mem::transmute::<usize, Option<$type>>(address) }
     }};
+    ($name:ident: $type:ty, or $absent:expr) => {
+        match $crate::table::next!($name: $type) {
+            Some(next) => next,
+            None => return $absent,
+        }
+    };
 }
 pub(crate) use next;
 

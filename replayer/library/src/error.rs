@@ -247,7 +247,7 @@ pub enum Error {
     #[error("{text}")]
     Secure {
         /// What its client says.
-        error: gpureplay_optee::Error,
+        error: gpureplay_linux::optee::Error,
         /// The same in words, rules and sections by name.
         text: String,
     },
@@ -317,8 +317,8 @@ impl Error {
 }
 
 /// Whose an error of the secure world is: a recording that it refuses is the recording's.
-fn secure(error: &gpureplay_optee::Error) -> Class {
-    use gpureplay_optee::Error as E;
+fn secure(error: &gpureplay_linux::optee::Error) -> Class {
+    use gpureplay_linux::optee::Error as E;
     match error {
         E::Unsigned | E::OtherKey | E::Older | E::Forged | E::NotAllowed { .. } => Class::Recording,
         E::TooLarge { .. } | E::TooManyTensors { .. } => Class::Recording,

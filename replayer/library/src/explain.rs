@@ -104,8 +104,8 @@ fn place(recording: &Recording<'_>, error: &ReplayError) -> String {
 }
 
 /// Why the secure world did not replay, with names where it has numbers.
-pub fn secure(error: &gpureplay_optee::Error) -> String {
-    use gpureplay_optee::Error as E;
+pub fn secure(error: &gpureplay_linux::optee::Error) -> String {
+    use gpureplay_linux::optee::Error as E;
     let named = match *error {
         E::NotAllowed { status: 1, code } => {
             Section::from_code(code).map(|section| format!("section {} is damaged", section.name()))
@@ -249,7 +249,7 @@ pub fn address_text(recording: &Recording<'_>, va: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gpureplay_optee::Error as E;
+    use gpureplay_linux::optee::Error as E;
 
     use super::*;
 

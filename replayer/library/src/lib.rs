@@ -73,7 +73,7 @@ pub use error::{Class, Error, Result};
 pub use files::Files;
 pub use gpureplay_format::TensorKind;
 pub use gpureplay_host::{Existing, Lines, escaped, escaped_lines, shown};
-pub use gpureplay_optee::Canceller;
+pub use gpureplay_linux::optee::Canceller;
 pub use gpureplay_tensors::{Element, ElementType, Tensor};
 pub use manifest::Manifest;
 pub use number::Number;

@@ -17,7 +17,7 @@ use crate::{
     run::{
         driver::Driver,
         report,
-        session::{self, End, Options},
+        session::{self, Options},
     },
 };
 
@@ -108,7 +108,7 @@ impl CompileKernel {
             ..Options::default()
         };
         let outcome = session::run(&folder, &options, Some(&self.command()))?;
-        if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+        if outcome.clean().is_err() {
             return Ok(ExitCode::from(
                 report(&outcome, false, TIMEOUT.as_secs()).max(1),
             ));

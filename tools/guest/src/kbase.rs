@@ -19,7 +19,7 @@ use crate::{
     run::{
         driver::Driver,
         report,
-        session::{self, End, Options, Outcome},
+        session::{self, Checked, End, Options, Outcome},
     },
 };
 
@@ -273,7 +273,7 @@ impl<'a> Trial<'a> {
         Ok("outputs as the replay gives them, register writes as the model saw them\n".into())
     }
 
-    fn gpureplay(&self, arguments: &[String], what: &str) -> std::result::Result<(), String> {
+    fn gpureplay(&self, arguments: &[String], what: &str) -> Checked {
         let log = self.folder.local.join("log");
         let mut command = Command::new(payload::host_command(self.folder));
         command.current_dir(self.work).args(arguments);

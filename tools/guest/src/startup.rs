@@ -21,7 +21,7 @@ use crate::{
         network_dir,
     },
     run::driver::{Driver, TAKE_BY_NANO},
-    run::session::{self, End, Options, Outcome},
+    run::session::{self, Options, Outcome},
 };
 
 /// Inferences whose registers and interrupts are counted apart from start and end.
@@ -160,13 +160,13 @@ impl BenchStartup {
             runs + 1
         );
         let outcome = boot(folder, Driver::None, share.clone(), &script)?;
-        let mut measured = parse(&String::from_utf8_lossy(&outcome.stdout), runs + runs + 1)?;
+        let mut measured = parse(&outcome.said(), runs + runs + 1)?;
         in_jobs(&outcome.logs, &mut measured, runs as usize)?;
         let script = format!(
             "{PREPARE}for run in $(seq {runs}); do measure {replay_by_panfrost} | tail -n 1; done\n"
         );
         let outcome = boot(folder, Driver::Stock, share, &script)?;
-        let mut through = parse(&String::from_utf8_lossy(&outcome.stdout), runs)?;
+        let mut through = parse(&outcome.said(), runs)?;
         let all: f64 = chains(&outcome.logs)?.iter().map(|(_, time)| time).sum();
         for program in &mut through {
             program.in_jobs = all / f64::from(runs);
@@ -217,9 +217,8 @@ fn boot(folder: &Folder, driver: Driver, share: Option<PathBuf>, script: &str) -
         timeout: Duration::from_secs(1800),
         ..Options::default()
     };
-    let command = ["bash", "-c", script].map(String::from);
-    let outcome = session::run(folder, &options, Some(&command))?;
-    if outcome.end == End::Exit(0) && outcome.faults.is_empty() {
+    let outcome = session::script(folder, &options, script)?;
+    if outcome.clean().is_ok() {
         return Ok(outcome);
     }
     outcome.print_logs();

@@ -196,10 +196,7 @@ fn with_packages(what: &str, packages: &BTreeSet<String>) -> Command {
 
 fn step(name: &str, mut command: Command) -> Result<()> {
     let start = Instant::now();
-    let status = command.status().map_err(|source| Error::Start {
-        program: "cargo".into(),
-        source,
-    })?;
+    let status = command.status().map_err(Error::start("cargo"))?;
     if !status.success() {
         return Err(Error::Failed {
             what: name.into(),

@@ -235,9 +235,7 @@ fn all_digits(top: &Path, program: impl Fn() -> Command) -> Result<String> {
 
 fn started(command: &mut Command) -> Result<Output> {
     let program = command.get_program().to_string_lossy().into_owned();
-    command
-        .output()
-        .map_err(|source| Error::Start { program, source })
+    command.output().map_err(Error::start(program))
 }
 
 /// Runs a program that has to succeed.

@@ -113,10 +113,7 @@ impl Mesa {
             .stdout(file)
             .stderr(errors)
             .status()
-            .map_err(|source| Error::Start {
-                program: "bash".into(),
-                source,
-            })?;
+            .map_err(Error::start("bash"))?;
         if !status.success() {
             return Err(Error::Failed {
                 what: "building Mesa".into(),

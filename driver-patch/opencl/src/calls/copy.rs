@@ -4,14 +4,12 @@
 //! A runtime may do them on the CPU, where a replay does not repeat them: every one becomes a note, or is said to be unseen.
 
 use core::ffi::c_void;
-use core::mem::size_of;
-use core::ptr;
 
 use gpureplay_trace::note::{Copied, Filled, Note};
 
 use super::rectangle::Rectangle;
 use super::{ABSENT, Command, command, functions, place, unseen};
-use crate::abi::{Handle, IMAGE_ELEMENT_SIZE, SUCCESS, Status, signature};
+use crate::abi::{Handle, IMAGE_ELEMENT_SIZE, Status, ask, signature};
 use crate::table::next;
 use crate::{sink, state};
 
@@ -59,26 +57,17 @@ fn filled(queue: Handle, call: &str, (object, offset, size): Span) {
 
 /// Bytes of a region of an image in a buffer; 0 if the runtime does not say.
 fn texels(image: Handle, [width, height, depth]: [usize; 3]) -> usize {
-    let mut element = 0usize;
-    let asked = next!(clGetImageInfo: signature::Info).map(|info| {
-        let place = (&raw mut element).cast();
-        // SAFETY: the place has room for the answer, and the handle is the app's own.
-        unsafe {
-            info(
-                image,
-                IMAGE_ELEMENT_SIZE,
-                size_of::<usize>(),
-                place,
-                ptr::null_mut(),
-            )
-        }
-    });
+    let element = ask(
+        next!(clGetImageInfo: signature::Info),
+        image,
+        IMAGE_ELEMENT_SIZE,
+    );
     let texels = width.checked_mul(height).and_then(|n| n.checked_mul(depth));
-    let bytes = texels.and_then(|texels| texels.checked_mul(element));
-    match asked {
-        Some(SUCCESS) => bytes.unwrap_or(0),
-        _ => 0,
-    }
+    let element = element.map(usize::from_ne_bytes);
+    let bytes = texels
+        .zip(element)
+        .and_then(|(texels, element)| texels.checked_mul(element));
+    bytes.unwrap_or(0)
 }
 
 /// A call that nothing waits for: it is passed on, and noted once the runtime has taken it. The arguments that all such calls share are named
@@ -93,18 +82,12 @@ macro_rules! noted {
             list: *const Handle,
             event: *mut Handle,
         ) -> Status {
-            let Some(next) = next!($name: signature::$signature) else {
-                return ABSENT;
-            };
+            let next = next!($name: signature::$signature, or ABSENT);
             let enqueue = || {
                 // SAFETY: the app's own arguments, passed on.
                 unsafe { next($queue, $($argument,)+ count, list, event) }
             };
-            let call = Command {
-                queue: $queue,
-                event,
-                blocking: false,
-            };
+            let call = Command::new($queue, event, false);
             command(call, enqueue, |_| $note)
         }
     };

@@ -32,9 +32,7 @@ unsafe extern "C" fn create_kernel(
     name: *const c_char,
     status: *mut Status,
 ) -> Handle {
-    let Some(next) = next!(clCreateKernel: signature::CreateKernel) else {
-        return Handle::NULL;
-    };
+    let next = next!(clCreateKernel: signature::CreateKernel, or Handle::NULL);
     // SAFETY: the app's own arguments, passed on.
     let kernel = unsafe { next(program, name, status) };
     forget(kernel);
@@ -47,9 +45,7 @@ unsafe extern "C" fn create_kernels(
     kernels: *mut Handle,
     count: *mut u32,
 ) -> Status {
-    let Some(next) = next!(clCreateKernelsInProgram: signature::CreateKernels) else {
-        return ABSENT;
-    };
+    let next = next!(clCreateKernelsInProgram: signature::CreateKernels, or ABSENT);
     let mut made = 0;
     // SAFETY: the app's own arguments, passed on, but for a place for the number, which the app need not give.
     let status = unsafe { next(program, room, kernels, &raw mut made) };
@@ -66,9 +62,7 @@ unsafe extern "C" fn create_kernels(
 }
 
 unsafe extern "C" fn clone_kernel(kernel: Handle, status: *mut Status) -> Handle {
-    let Some(next) = next!(clCloneKernel: signature::CloneKernel) else {
-        return Handle::NULL;
-    };
+    let next = next!(clCloneKernel: signature::CloneKernel, or Handle::NULL);
     // SAFETY: the app's own arguments, passed on.
     let copy = unsafe { next(kernel, status) };
     state::with(|state| {
@@ -84,9 +78,7 @@ unsafe extern "C" fn set_kernel_arg(
     size: usize,
     bytes: *const c_void,
 ) -> Status {
-    let Some(next) = next!(clSetKernelArg: signature::SetKernelArg) else {
-        return ABSENT;
-    };
+    let next = next!(clSetKernelArg: signature::SetKernelArg, or ABSENT);
     // SAFETY: the app's own arguments, passed on.
     let status = unsafe { next(kernel, index, size, bytes) };
     if status == SUCCESS {
@@ -103,9 +95,7 @@ unsafe extern "C" fn set_kernel_arg_svm(
     index: u32,
     pointer: *const c_void,
 ) -> Status {
-    let Some(next) = next!(clSetKernelArgSVMPointer: signature::SetKernelArgSvm) else {
-        return ABSENT;
-    };
+    let next = next!(clSetKernelArgSVMPointer: signature::SetKernelArgSvm, or ABSENT);
     unseen("clSetKernelArgSVMPointer");
     set(kernel, index, Set::default());
     // SAFETY: the app's own arguments, passed on.
@@ -140,12 +130,7 @@ fn launch(
         local,
         arguments,
     }));
-    let blocking = false;
-    let call = Command {
-        queue,
-        event,
-        blocking,
-    };
+    let call = Command::new(queue, event, false);
     let status = command(call, enqueue, |_| ());
     if status != SUCCESS {
         sink::put(&Note::Refused { launch: id, status });
@@ -181,9 +166,7 @@ unsafe extern "C" fn enqueue_nd_range(
     list: *const Handle,
     event: *mut Handle,
 ) -> Status {
-    let Some(next) = next!(clEnqueueNDRangeKernel: signature::Launch) else {
-        return ABSENT;
-    };
+    let next = next!(clEnqueueNDRangeKernel: signature::Launch, or ABSENT);
     let enqueue = || {
         // SAFETY: the app's own arguments, passed on.
         unsafe {
@@ -210,9 +193,7 @@ unsafe extern "C" fn enqueue_task(
     list: *const Handle,
     event: *mut Handle,
 ) -> Status {
-    let Some(next) = next!(clEnqueueTask: signature::Task) else {
-        return ABSENT;
-    };
+    let next = next!(clEnqueueTask: signature::Task, or ABSENT);
     // SAFETY: the app's own arguments, passed on.
     let enqueue = || unsafe { next(queue, kernel, count, list, event) };
     launch((queue, kernel), ([1; 3], Some([1; 3])), event, enqueue)

@@ -59,9 +59,7 @@ unsafe extern "C" fn map_buffer(
     event: *mut Handle,
     status: *mut Status,
 ) -> *mut c_void {
-    let Some(next) = next!(clEnqueueMapBuffer: signature::MapBuffer) else {
-        return ptr::null_mut();
-    };
+    let next = next!(clEnqueueMapBuffer: signature::MapBuffer, or ptr::null_mut());
     let (awaited, mut place) = (Awaited::new(event), event);
     if blocking == 0 {
         place = awaited.place();
@@ -102,12 +100,7 @@ unsafe extern "C" fn map_buffer(
             }
         }
     };
-    let blocking = blocking != 0;
-    let call = Command {
-        queue,
-        event,
-        blocking,
-    };
+    let call = Command::new(queue, event, blocking != 0);
     mapping(call, status, map, after)
 }
 
@@ -126,9 +119,7 @@ unsafe extern "C" fn map_image(
     event: *mut Handle,
     status: *mut Status,
 ) -> *mut c_void {
-    let Some(next) = next!(clEnqueueMapImage: signature::MapImage) else {
-        return ptr::null_mut();
-    };
+    let next = next!(clEnqueueMapImage: signature::MapImage, or ptr::null_mut());
     let map = |own| {
         // SAFETY: the app's own arguments, passed on, but for the place for the status.
         unsafe {
@@ -142,12 +133,7 @@ unsafe extern "C" fn map_image(
     } else {
         Direction::Write
     };
-    let blocking = blocking != 0;
-    let call = Command {
-        queue,
-        event,
-        blocking,
-    };
+    let call = Command::new(queue, event, blocking != 0);
     let after = |_, complete| {
         let at = (image, 0, 0);
         moved(direction, at, Content::Unseen, (queue, complete));
@@ -163,9 +149,7 @@ unsafe extern "C" fn unmap(
     list: *const Handle,
     event: *mut Handle,
 ) -> Status {
-    let Some(next) = next!(clEnqueueUnmapMemObject: signature::Unmap) else {
-        return ABSENT;
-    };
+    let next = next!(clEnqueueUnmapMemObject: signature::Unmap, or ABSENT);
     pending::look();
     // An app may give the order before it knows that the map is complete: then what it mapped is not looked at.
     let filled = !pending::give_up(object, memory.addr());
@@ -192,11 +176,6 @@ unsafe extern "C" fn unmap(
         let at = (object, mapped.offset, mapped.size);
         moved(direction, at, content(now), (queue, complete));
     };
-    let blocking = false;
-    let call = Command {
-        queue,
-        event,
-        blocking,
-    };
+    let call = Command::new(queue, event, false);
     command(call, enqueue, after)
 }

@@ -2,7 +2,6 @@
 //! Creation of memory objects, with what the host puts into them.
 
 use core::ffi::c_void;
-use core::mem::size_of;
 use core::slice;
 
 use gpureplay_trace::note::{Content, Direction, Note, ObjectKind, Place, Transfer, content_hash};
@@ -10,7 +9,7 @@ use gpureplay_trace::note::{Content, Direction, Note, ObjectKind, Place, Transfe
 use super::{ABSENT, functions, place, unseen};
 use crate::abi::{
     BUFFER_REGION, BufferRegion, Handle, ImageDescription, MEM_COPY_HOST_PTR, MEM_REFERENCE_COUNT,
-    MEM_USE_HOST_PTR, SUCCESS, Status, signature,
+    MEM_USE_HOST_PTR, Status, ask, signature,
 };
 use crate::sink;
 use crate::state;
@@ -58,9 +57,7 @@ unsafe extern "C" fn create_buffer(
     host: *mut c_void,
     status: *mut Status,
 ) -> Handle {
-    let Some(next) = next!(clCreateBuffer: signature::CreateBuffer) else {
-        return Handle::NULL;
-    };
+    let next = next!(clCreateBuffer: signature::CreateBuffer, or Handle::NULL);
     // SAFETY: the app's own arguments, passed on; the runtime has accepted flags, size and address.
     unsafe {
         let buffer = next(context, flags, size, host, status);
@@ -77,10 +74,8 @@ unsafe extern "C" fn create_buffer_with_properties(
     host: *mut c_void,
     status: *mut Status,
 ) -> Handle {
-    let Some(next) = next!(clCreateBufferWithProperties: signature::CreateBufferWithProperties)
-    else {
-        return Handle::NULL;
-    };
+    let next =
+        next!(clCreateBufferWithProperties: signature::CreateBufferWithProperties, or Handle::NULL);
     // SAFETY: as above.
     unsafe {
         let buffer = next(context, properties, flags, size, host, status);
@@ -96,9 +91,7 @@ unsafe extern "C" fn create_sub_buffer(
     info: *const c_void,
     status: *mut Status,
 ) -> Handle {
-    let Some(next) = next!(clCreateSubBuffer: signature::CreateSubBuffer) else {
-        return Handle::NULL;
-    };
+    let next = next!(clCreateSubBuffer: signature::CreateSubBuffer, or Handle::NULL);
     // SAFETY: the app's own arguments, passed on.
     let part = unsafe { next(buffer, flags, kind, info, status) };
     if part != Handle::NULL && kind == BUFFER_REGION && !info.is_null() {
@@ -144,18 +137,14 @@ unsafe extern "C" fn create_image(
     host: *mut c_void,
     status: *mut Status,
 ) -> Handle {
-    match next!(clCreateImage: signature::CreateImage) {
-        Some(next) => {
-            // SAFETY: the app's own arguments, passed on.
-            let image = unsafe { next(context, flags, format, description, host, status) };
-            if image == Handle::NULL {
-                return image;
-            }
-            // SAFETY: the runtime has made an image of this description.
-            made_image(image, unsafe { viewed(description) })
-        }
-        None => Handle::NULL,
+    let next = next!(clCreateImage: signature::CreateImage, or Handle::NULL);
+    // SAFETY: the app's own arguments, passed on.
+    let image = unsafe { next(context, flags, format, description, host, status) };
+    if image == Handle::NULL {
+        return image;
     }
+    // SAFETY: the runtime has made an image of this description.
+    made_image(image, unsafe { viewed(description) })
 }
 
 unsafe extern "C" fn create_image_with_properties(
@@ -167,28 +156,25 @@ unsafe extern "C" fn create_image_with_properties(
     host: *mut c_void,
     status: *mut Status,
 ) -> Handle {
-    match next!(clCreateImageWithProperties: signature::CreateImageWithProperties) {
-        Some(next) => {
-            // SAFETY: the app's own arguments, passed on.
-            let image = unsafe {
-                next(
-                    context,
-                    properties,
-                    flags,
-                    format,
-                    description,
-                    host,
-                    status,
-                )
-            };
-            if image == Handle::NULL {
-                return image;
-            }
-            // SAFETY: the runtime has made an image of this description.
-            made_image(image, unsafe { viewed(description) })
-        }
-        None => Handle::NULL,
+    let next =
+        next!(clCreateImageWithProperties: signature::CreateImageWithProperties, or Handle::NULL);
+    // SAFETY: the app's own arguments, passed on.
+    let image = unsafe {
+        next(
+            context,
+            properties,
+            flags,
+            format,
+            description,
+            host,
+            status,
+        )
+    };
+    if image == Handle::NULL {
+        return image;
     }
+    // SAFETY: the runtime has made an image of this description.
+    made_image(image, unsafe { viewed(description) })
 }
 
 #[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
@@ -202,14 +188,10 @@ unsafe extern "C" fn create_image_2d(
     host: *mut c_void,
     status: *mut Status,
 ) -> Handle {
-    match next!(clCreateImage2D: signature::CreateImage2D) {
-        Some(next) => {
-            // SAFETY: the app's own arguments, passed on.
-            let image = unsafe { next(context, flags, format, width, height, row, host, status) };
-            made_image(image, Handle::NULL)
-        }
-        None => Handle::NULL,
-    }
+    let next = next!(clCreateImage2D: signature::CreateImage2D, or Handle::NULL);
+    // SAFETY: the app's own arguments, passed on.
+    let image = unsafe { next(context, flags, format, width, height, row, host, status) };
+    made_image(image, Handle::NULL)
 }
 
 #[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
@@ -225,18 +207,14 @@ unsafe extern "C" fn create_image_3d(
     host: *mut c_void,
     status: *mut Status,
 ) -> Handle {
-    match next!(clCreateImage3D: signature::CreateImage3D) {
-        Some(next) => {
-            // SAFETY: the app's own arguments, passed on.
-            let image = unsafe {
-                next(
-                    context, flags, format, width, height, depth, row, slice, host, status,
-                )
-            };
-            made_image(image, Handle::NULL)
-        }
-        None => Handle::NULL,
-    }
+    let next = next!(clCreateImage3D: signature::CreateImage3D, or Handle::NULL);
+    // SAFETY: the app's own arguments, passed on.
+    let image = unsafe {
+        next(
+            context, flags, format, width, height, depth, row, slice, host, status,
+        )
+    };
+    made_image(image, Handle::NULL)
 }
 
 unsafe extern "C" fn svm_alloc(
@@ -245,9 +223,7 @@ unsafe extern "C" fn svm_alloc(
     size: usize,
     alignment: u32,
 ) -> *mut c_void {
-    let Some(next) = next!(clSVMAlloc: signature::SvmAlloc) else {
-        return core::ptr::null_mut();
-    };
+    let next = next!(clSVMAlloc: signature::SvmAlloc, or core::ptr::null_mut());
     // SAFETY: the app's own arguments, passed on.
     let memory = unsafe { next(context, flags, size, alignment) };
     if !memory.is_null() {
@@ -258,24 +234,9 @@ unsafe extern "C" fn svm_alloc(
 
 /// A handle means nothing any more after the last release: a number that looks like it is only a number.
 unsafe extern "C" fn release(object: Handle) -> Status {
-    let Some(next) = next!(clReleaseMemObject: signature::Object) else {
-        return ABSENT;
-    };
-    let mut references = 0u32;
-    let asked = next!(clGetMemObjectInfo: signature::Info).map(|info| {
-        let place = (&raw mut references).cast();
-        // SAFETY: the place has room for the number of references.
-        unsafe {
-            info(
-                object,
-                MEM_REFERENCE_COUNT,
-                size_of::<u32>(),
-                place,
-                core::ptr::null_mut(),
-            )
-        }
-    });
-    if asked == Some(SUCCESS) && references == 1 {
+    let next = next!(clReleaseMemObject: signature::Object, or ABSENT);
+    let info = next!(clGetMemObjectInfo: signature::Info);
+    if ask(info, object, MEM_REFERENCE_COUNT).map(u32::from_ne_bytes) == Some(1) {
         state::with(|state| {
             state.objects.remove(&object);
             // What was mapped of it, and not unmapped, says nothing about another object of this handle.

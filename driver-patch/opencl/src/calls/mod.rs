@@ -92,6 +92,16 @@ struct Command {
     blocking: bool,
 }
 
+impl Command {
+    fn new(queue: Handle, event: *mut Handle, blocking: bool) -> Self {
+        Self {
+            queue,
+            event,
+            blocking,
+        }
+    }
+}
+
 /// Enqueues a command. `after` says what is known of a command that succeeded; it is told whether the command has completed.
 ///
 /// Nothing waits that would not wait without the layer, but for a queue that the app wants to time and the runtime cannot.

@@ -8,7 +8,7 @@ use super::{ABSENT, functions};
 use crate::abi::{
     EVENT_REFERENCE_COUNT, Handle, INVALID_QUEUE_PROPERTIES, INVALID_VALUE, PROFILING_COMPLETE,
     PROFILING_END, PROFILING_QUEUED, PROFILING_START, PROFILING_SUBMIT, QUEUE_PROFILING,
-    QUEUE_PROPERTIES, SUCCESS, Status, signature,
+    QUEUE_PROPERTIES, SUCCESS, Status, ask, signature,
 };
 use crate::pending;
 use crate::state::{self, Times};
@@ -57,9 +57,7 @@ unsafe extern "C" fn create_queue(
     properties: u64,
     status: *mut Status,
 ) -> Handle {
-    let Some(next) = next!(clCreateCommandQueue: signature::CreateQueue) else {
-        return Handle::NULL;
-    };
+    let next = next!(clCreateCommandQueue: signature::CreateQueue, or Handle::NULL);
     // SAFETY: the app's own arguments, passed on, but for the properties and the place for the status.
     create(status, properties, |properties, own| unsafe {
         next(context, device, properties, own)
@@ -76,9 +74,7 @@ unsafe extern "C" fn create_queue_with_properties(
     status: *mut Status,
 ) -> Handle {
     type Next = signature::CreateQueueWithProperties;
-    let Some(next) = next!(clCreateCommandQueueWithProperties: Next) else {
-        return Handle::NULL;
-    };
+    let next = next!(clCreateCommandQueueWithProperties: Next, or Handle::NULL);
     let mut pairs: Vec<[u64; 2]> = Vec::new();
     // SAFETY: the list is null or ends with a 0 in the place of a name.
     unsafe {
@@ -112,9 +108,7 @@ unsafe extern "C" fn queue_info(
     value: *mut c_void,
     needed: *mut usize,
 ) -> Status {
-    let Some(next) = next!(clGetCommandQueueInfo: signature::Info) else {
-        return ABSENT;
-    };
+    let next = next!(clGetCommandQueueInfo: signature::Info, or ABSENT);
     // SAFETY: the app's own arguments, passed on.
     let status = unsafe { next(queue, what, size, value, needed) };
     let timed = state::with(|state| state.timed_queues.contains(&queue));
@@ -133,9 +127,7 @@ unsafe extern "C" fn profiling_info(
     value: *mut c_void,
     needed: *mut usize,
 ) -> Status {
-    let Some(next) = next!(clGetEventProfilingInfo: signature::Info) else {
-        return ABSENT;
-    };
+    let next = next!(clGetEventProfilingInfo: signature::Info, or ABSENT);
     let known = state::with(|state| state.times.get(&event).copied());
     let Some(Times { queued, end }) = known else {
         // SAFETY: the app's own arguments, passed on.
@@ -164,27 +156,14 @@ unsafe extern "C" fn profiling_info(
 }
 
 unsafe extern "C" fn release_event(event: Handle) -> Status {
-    let Some(next) = next!(clReleaseEvent: signature::Object) else {
-        return ABSENT;
-    };
+    let next = next!(clReleaseEvent: signature::Object, or ABSENT);
     let known = state::with(|state| state.times.contains_key(&event));
-    if known && let Some(info) = next!(clGetEventInfo: signature::Info) {
-        let mut references = 0u32;
-        let place = (&raw mut references).cast();
-        let size = size_of::<u32>();
-        // SAFETY: the place has room for the number of references.
-        let status = unsafe {
-            info(
-                event,
-                EVENT_REFERENCE_COUNT,
-                size,
-                place,
-                core::ptr::null_mut(),
-            )
-        };
-        if status == SUCCESS && references <= 1 {
-            state::with(|state| state.times.remove(&event));
-        }
+    let info = next!(clGetEventInfo: signature::Info);
+    if known
+        && let Some(references) = ask(info, event, EVENT_REFERENCE_COUNT)
+        && u32::from_ne_bytes(references) <= 1
+    {
+        state::with(|state| state.times.remove(&event));
     }
     // SAFETY: the app's own argument, passed on.
     unsafe { next(event) }

@@ -93,9 +93,7 @@ macro_rules! rectangle {
             list: *const Handle,
             event: *mut Handle,
         ) -> Status {
-            let Some(next) = next!($name: signature::TransferRect) else {
-                return ABSENT;
-            };
+            let next = next!($name: signature::TransferRect, or ABSENT);
             let enqueue = || {
                 // SAFETY: the app's own arguments, passed on.
                 unsafe {
@@ -134,7 +132,7 @@ macro_rules! rectangle {
                     moved_rectangle($direction, object, both, memory, (queue, complete));
                 }
             };
-            command(Command { queue, event, blocking: blocking != 0 }, enqueue, after)
+            command(Command::new(queue, event, blocking != 0), enqueue, after)
         }
     };
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Samplers: a kernel argument that is one counts as what the sampler is, since its handle is another one in each run.
 
-use core::ptr;
-
 use super::functions;
-use crate::abi::{Handle, SAMPLER_QUERIES, SUCCESS, Status, signature};
+use crate::abi::{Handle, SAMPLER_QUERIES, Status, ask, signature};
 use crate::state;
 use crate::table::next;
 
@@ -19,19 +17,7 @@ fn made(sampler: Handle) -> Handle {
         return sampler;
     }
     let info = next!(clGetSamplerInfo: signature::Info);
-    let ask = |what: u32| {
-        let mut answer = [0u8; 4];
-        let asked = info.map(|info| {
-            let place = answer.as_mut_ptr().cast();
-            // SAFETY: the place has room for the answer, and the handle is the app's own.
-            unsafe { info(sampler, what, answer.len(), place, ptr::null_mut()) }
-        });
-        match asked {
-            Some(SUCCESS) => answer,
-            _ => [0; 4],
-        }
-    };
-    let is = SAMPLER_QUERIES.map(ask);
+    let is = SAMPLER_QUERIES.map(|what| ask(info, sampler, what).unwrap_or([0u8; 4]));
     state::with(|state| state.samplers.insert(sampler, is.concat()));
     sampler
 }
@@ -43,11 +29,9 @@ unsafe extern "C" fn create_sampler(
     filter: u32,
     status: *mut Status,
 ) -> Handle {
-    match next!(clCreateSampler: signature::CreateSampler) {
-        // SAFETY: the app's own arguments, passed on.
-        Some(next) => made(unsafe { next(context, normalized, addressing, filter, status) }),
-        None => Handle::NULL,
-    }
+    let next = next!(clCreateSampler: signature::CreateSampler, or Handle::NULL);
+    // SAFETY: the app's own arguments, passed on.
+    made(unsafe { next(context, normalized, addressing, filter, status) })
 }
 
 unsafe extern "C" fn create_sampler_with_properties(
@@ -55,9 +39,8 @@ unsafe extern "C" fn create_sampler_with_properties(
     properties: *const u64,
     status: *mut Status,
 ) -> Handle {
-    match next!(clCreateSamplerWithProperties: signature::CreateSamplerWithProperties) {
-        // SAFETY: the app's own arguments, passed on.
-        Some(next) => made(unsafe { next(context, properties, status) }),
-        None => Handle::NULL,
-    }
+    type Next = signature::CreateSamplerWithProperties;
+    let next = next!(clCreateSamplerWithProperties: Next, or Handle::NULL);
+    // SAFETY: the app's own arguments, passed on.
+    made(unsafe { next(context, properties, status) })
 }

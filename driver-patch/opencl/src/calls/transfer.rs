@@ -112,9 +112,7 @@ unsafe extern "C" fn write_buffer(
     list: *const Handle,
     event: *mut Handle,
 ) -> Status {
-    let Some(next) = next!(clEnqueueWriteBuffer: signature::WriteBuffer) else {
-        return ABSENT;
-    };
+    let next = next!(clEnqueueWriteBuffer: signature::WriteBuffer, or ABSENT);
     let enqueue = || {
         // SAFETY: the app's own arguments, passed on.
         unsafe {
@@ -129,15 +127,7 @@ unsafe extern "C" fn write_buffer(
         let at = (object, offset, size);
         moved(Direction::Write, at, seen, (queue, complete));
     };
-    command(
-        Command {
-            queue,
-            event,
-            blocking: blocking != 0,
-        },
-        enqueue,
-        after,
-    )
+    command(Command::new(queue, event, blocking != 0), enqueue, after)
 }
 
 #[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
@@ -152,9 +142,7 @@ unsafe extern "C" fn read_buffer(
     list: *const Handle,
     event: *mut Handle,
 ) -> Status {
-    let Some(next) = next!(clEnqueueReadBuffer: signature::ReadBuffer) else {
-        return ABSENT;
-    };
+    let next = next!(clEnqueueReadBuffer: signature::ReadBuffer, or ABSENT);
     let (awaited, mut place) = (Awaited::new(event), event);
     if blocking == 0 {
         place = awaited.place();
@@ -182,15 +170,7 @@ unsafe extern "C" fn read_buffer(
         // SAFETY: the runtime has filled the place; the memory is the runtime's until the app learns that it is done.
         unsafe { awaited.watch((to, size), Use::Content(id)) };
     };
-    command(
-        Command {
-            queue,
-            event,
-            blocking: blocking != 0,
-        },
-        enqueue,
-        after,
-    )
+    command(Command::new(queue, event, blocking != 0), enqueue, after)
 }
 
 macro_rules! image_transfer {
@@ -209,9 +189,7 @@ macro_rules! image_transfer {
             list: *const Handle,
             event: *mut Handle,
         ) -> Status {
-            let Some(next) = next!($name: signature::TransferImage) else {
-                return ABSENT;
-            };
+            let next = next!($name: signature::TransferImage, or ABSENT);
             let enqueue = || {
                 // SAFETY: the app's own arguments, passed on.
                 unsafe {
@@ -226,7 +204,7 @@ macro_rules! image_transfer {
                 let at = (image, 0, 0);
                 moved($direction, at, Content::Unseen, (queue, complete));
             };
-            command(Command { queue, event, blocking: blocking != 0 }, enqueue, after)
+            command(Command::new(queue, event, blocking != 0), enqueue, after)
         }
     };
 }

@@ -16,9 +16,7 @@ functions! {
 }
 
 unsafe extern "C" fn finish(queue: Handle) -> Status {
-    let Some(next) = next!(clFinish: signature::Object) else {
-        return ABSENT;
-    };
+    let next = next!(clFinish: signature::Object, or ABSENT);
     // SAFETY: the app's own argument, passed on.
     let status = unsafe { next(queue) };
     if status == SUCCESS {
@@ -28,9 +26,7 @@ unsafe extern "C" fn finish(queue: Handle) -> Status {
 }
 
 unsafe extern "C" fn wait_for_events(count: u32, list: *const Handle) -> Status {
-    let Some(next) = next!(clWaitForEvents: signature::WaitForEvents) else {
-        return ABSENT;
-    };
+    let next = next!(clWaitForEvents: signature::WaitForEvents, or ABSENT);
     // SAFETY: the app's own arguments, passed on.
     let status = unsafe { next(count, list) };
     pending::look();
@@ -44,9 +40,7 @@ unsafe extern "C" fn event_info(
     value: *mut c_void,
     needed: *mut usize,
 ) -> Status {
-    let Some(next) = next!(clGetEventInfo: signature::Info) else {
-        return ABSENT;
-    };
+    let next = next!(clGetEventInfo: signature::Info, or ABSENT);
     // SAFETY: the app's own arguments, passed on.
     let status = unsafe { next(event, what, size, value, needed) };
     pending::look();
@@ -59,9 +53,7 @@ unsafe extern "C" fn set_event_callback(
     function: *const c_void,
     data: *mut c_void,
 ) -> Status {
-    let Some(next) = next!(clSetEventCallback: signature::SetEventCallback) else {
-        return ABSENT;
-    };
+    let next = next!(clSetEventCallback: signature::SetEventCallback, or ABSENT);
     // From now on the app may learn that memory is its own again without a call that the layer sees.
     pending::forget();
     // SAFETY: the app's own arguments, passed on.

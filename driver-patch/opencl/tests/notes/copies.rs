@@ -9,36 +9,37 @@ use gpureplay_trace::note::{Copied, Filled, Note, ObjectKind, Place, Value};
 use crate::app::*;
 use crate::runtime::*;
 
-type Copy = extern "C" fn(Wide, Wide, Wide, Wide, Wide, Wide, u32, *const usize, *mut usize) -> i32;
+type Copy =
+    extern "C" fn(usize, usize, usize, usize, usize, usize, u32, *const usize, *mut usize) -> i32;
 type CopyRectangle = extern "C" fn(
-    Wide,
-    Wide,
-    Wide,
+    usize,
+    usize,
+    usize,
     *const [usize; 3],
     *const [usize; 3],
     *const [usize; 3],
-    Wide,
-    Wide,
-    Wide,
-    Wide,
+    usize,
+    usize,
+    usize,
+    usize,
     u32,
     *const usize,
     *mut usize,
 ) -> i32;
 type Fill = extern "C" fn(
-    Wide,
-    Wide,
+    usize,
+    usize,
     *const c_void,
-    Wide,
-    Wide,
-    Wide,
+    usize,
+    usize,
+    usize,
     u32,
     *const usize,
     *mut usize,
 ) -> i32;
 type FillImage = extern "C" fn(
-    Wide,
-    Wide,
+    usize,
+    usize,
     *const c_void,
     *const [usize; 3],
     *const [usize; 3],

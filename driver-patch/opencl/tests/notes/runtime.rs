@@ -68,30 +68,6 @@ pub(crate) extern "C" fn create_queue(
     if refused { 0 } else { handle() }
 }
 
-pub(crate) extern "C" fn create_buffer(
-    _: usize,
-    _: u64,
-    _: usize,
-    _: *mut c_void,
-    _: *mut i32,
-) -> usize {
-    handle()
-}
-
-pub(crate) extern "C" fn create_sub_buffer(
-    _: usize,
-    _: u64,
-    _: u32,
-    _: *const c_void,
-    _: *mut i32,
-) -> usize {
-    handle()
-}
-
-pub(crate) extern "C" fn create_kernel(_: usize, _: *const c_char, _: *mut i32) -> usize {
-    handle()
-}
-
 pub(crate) extern "C" fn set_arg(_: usize, index: u32, _: usize, _: *const c_void) -> i32 {
     if index < 3 { 0 } else { -49 }
 }
@@ -104,21 +80,6 @@ pub(crate) fn answer(bytes: &[u8], size: usize, value: *mut c_void) -> i32 {
             .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
     };
     0
-}
-
-pub(crate) extern "C" fn kernel_info(
-    _: usize,
-    what: u32,
-    size: usize,
-    value: *mut c_void,
-    _: *mut usize,
-) -> i32 {
-    match what {
-        0x1190 => answer(b"scale\0", size, value),
-        0x1191 => answer(&3u32.to_ne_bytes(), size, value),
-        0x1194 => answer(&PROGRAM.to_ne_bytes(), size, value),
-        _ => -30,
-    }
 }
 
 /// The program and the device of all kernels.
@@ -190,16 +151,6 @@ pub(crate) extern "C" fn arg_info(
     }
 }
 
-pub(crate) extern "C" fn profiling_info(
-    _: usize,
-    _: u32,
-    _: usize,
-    _: *mut c_void,
-    _: *mut usize,
-) -> i32 {
-    -7
-}
-
 pub(crate) extern "C" fn finish(_: usize) -> i32 {
     FINISHED.fetch_add(1, Ordering::Relaxed);
     0
@@ -233,20 +184,6 @@ pub(crate) extern "C" fn wait_for_events(_: u32, _: *const usize) -> i32 {
     0
 }
 
-pub(crate) extern "C" fn event_info(
-    _: usize,
-    what: u32,
-    size: usize,
-    value: *mut c_void,
-    _: *mut usize,
-) -> i32 {
-    let status = EVENT_STATUS.load(Ordering::Relaxed) as u32;
-    match what {
-        0x11d3 => answer(&status.to_ne_bytes(), size, value),
-        _ => -30,
-    }
-}
-
 pub(crate) extern "C" fn retain_event(_: usize) -> i32 {
     EVENTS.fetch_add(1, Ordering::Relaxed);
     0
@@ -255,32 +192,6 @@ pub(crate) extern "C" fn retain_event(_: usize) -> i32 {
 pub(crate) extern "C" fn release_event(_: usize) -> i32 {
     EVENTS.fetch_sub(1, Ordering::Relaxed);
     0
-}
-
-pub(crate) extern "C" fn set_event_callback(
-    _: usize,
-    _: i32,
-    _: *const c_void,
-    _: *mut c_void,
-) -> i32 {
-    0
-}
-
-pub(crate) extern "C" fn release_memory(_: usize) -> i32 {
-    0
-}
-
-pub(crate) extern "C" fn memory_info(
-    _: usize,
-    what: u32,
-    size: usize,
-    value: *mut c_void,
-    _: *mut usize,
-) -> i32 {
-    match what {
-        0x1105 => answer(&1u32.to_ne_bytes(), size, value),
-        _ => -30,
-    }
 }
 
 pub(crate) extern "C" fn write_buffer(
@@ -314,17 +225,6 @@ pub(crate) extern "C" fn map_buffer(
     (&raw mut MAPPED).cast()
 }
 
-pub(crate) extern "C" fn unmap(
-    _: usize,
-    _: usize,
-    _: *mut c_void,
-    _: u32,
-    _: *const usize,
-    _: *mut usize,
-) -> i32 {
-    0
-}
-
 pub(crate) extern "C" fn launch(
     _: usize,
     _: usize,
@@ -340,34 +240,6 @@ pub(crate) extern "C" fn launch(
     0
 }
 
-pub(crate) extern "C" fn create_image(
-    _: usize,
-    _: u64,
-    _: *const c_void,
-    _: *const c_void,
-    _: *mut c_void,
-    _: *mut i32,
-) -> usize {
-    handle()
-}
-
-pub(crate) extern "C" fn image_info(
-    _: usize,
-    what: u32,
-    size: usize,
-    value: *mut c_void,
-    _: *mut usize,
-) -> i32 {
-    match what {
-        0x1111 => answer(&4usize.to_ne_bytes(), size, value),
-        _ => -30,
-    }
-}
-
-pub(crate) extern "C" fn create_sampler(_: usize, _: u32, _: u32, _: u32, _: *mut i32) -> usize {
-    handle()
-}
-
 pub(crate) extern "C" fn sampler_info(
     _: usize,
     what: u32,
@@ -378,15 +250,13 @@ pub(crate) extern "C" fn sampler_info(
     answer(&(what - 0x1150).to_ne_bytes(), size, value)
 }
 
-pub(crate) type Wide = usize;
-
 pub(crate) extern "C" fn copy_buffer(
-    _: Wide,
-    _: Wide,
-    _: Wide,
-    _: Wide,
-    _: Wide,
-    size: Wide,
+    _: usize,
+    _: usize,
+    _: usize,
+    _: usize,
+    _: usize,
+    size: usize,
     _: u32,
     _: *const usize,
     _: *mut usize,
@@ -394,62 +264,61 @@ pub(crate) extern "C" fn copy_buffer(
     if size > 64 { -30 } else { 0 }
 }
 
-pub(crate) extern "C" fn copy_rectangle(
-    _: Wide,
-    _: Wide,
-    _: Wide,
-    _: *const [usize; 3],
-    _: *const [usize; 3],
-    _: *const [usize; 3],
-    _: Wide,
-    _: Wide,
-    _: Wide,
-    _: Wide,
-    _: u32,
-    _: *const usize,
-    _: *mut usize,
-) -> i32 {
-    0
+/// Functions that only answer: the types of what they take, and what comes back.
+macro_rules! answers {
+    ($($(#[$doc:meta])* $name:ident($($type:ty),*) -> $out:ty = $answer:expr;)*) => {
+        $($(#[$doc])* pub(crate) extern "C" fn $name($(_: $type),*) -> $out {
+            $answer
+        })*
+    };
 }
 
-/// Copies of images have as many arguments, each as wide, as this.
-pub(crate) extern "C" fn copy_images(
-    _: Wide,
-    _: Wide,
-    _: Wide,
-    _: Wide,
-    _: Wide,
-    _: Wide,
-    _: u32,
-    _: *const usize,
-    _: *mut usize,
-) -> i32 {
-    0
+/// Functions that tell a few facts by number.
+macro_rules! infos {
+    ($($name:ident: $($what:literal => $fact:expr),+;)*) => {
+        $(pub(crate) extern "C" fn $name(
+            _: usize, what: u32, size: usize, value: *mut c_void, _: *mut usize,
+        ) -> i32 {
+            match what {
+                $($what => answer(&$fact[..], size, value),)+
+                _ => -30,
+            }
+        })*
+    };
 }
 
-pub(crate) extern "C" fn fill_buffer(
-    _: Wide,
-    _: Wide,
-    _: *const c_void,
-    _: Wide,
-    _: Wide,
-    _: Wide,
-    _: u32,
-    _: *const usize,
-    _: *mut usize,
-) -> i32 {
-    0
+type Triple = *const [usize; 3];
+
+answers! {
+    create_buffer(usize, u64, usize, *mut c_void, *mut i32) -> usize = handle();
+    create_sub_buffer(usize, u64, u32, *const c_void, *mut i32) -> usize = handle();
+    create_kernel(usize, *const c_char, *mut i32) -> usize = handle();
+    set_event_callback(usize, i32, *const c_void, *mut c_void) -> i32 = 0;
+    release_memory(usize) -> i32 = 0;
+    unmap(usize, usize, *mut c_void, u32, *const usize, *mut usize) -> i32 = 0;
+    create_image(
+        usize, u64, *const c_void, *const c_void, *mut c_void, *mut i32
+    ) -> usize = handle();
+    create_sampler(usize, u32, u32, u32, *mut i32) -> usize = handle();
+    copy_rectangle(
+        usize, usize, usize, Triple, Triple, Triple, usize, usize, usize, usize, u32,
+        *const usize, *mut usize
+    ) -> i32 = 0;
+    /// Copies of images have as many arguments, each as wide, as this.
+    copy_images(usize, usize, usize, usize, usize, usize, u32, *const usize, *mut usize) -> i32 = 0;
+    fill_buffer(
+        usize, usize, *const c_void, usize, usize, usize, u32, *const usize, *mut usize
+    ) -> i32 = 0;
+    fill_image(
+        usize, usize, *const c_void, Triple, Triple, u32, *const usize, *mut usize
+    ) -> i32 = 0;
+    profiling_info(usize, u32, usize, *mut c_void, *mut usize) -> i32 = -7;
 }
 
-pub(crate) extern "C" fn fill_image(
-    _: Wide,
-    _: Wide,
-    _: *const c_void,
-    _: *const [usize; 3],
-    _: *const [usize; 3],
-    _: u32,
-    _: *const usize,
-    _: *mut usize,
-) -> i32 {
-    0
+infos! {
+    kernel_info:
+        0x1190 => b"scale\0", 0x1191 => 3u32.to_ne_bytes(), 0x1194 => PROGRAM.to_ne_bytes();
+    memory_info: 0x1105 => 1u32.to_ne_bytes();
+    image_info: 0x1111 => 4usize.to_ne_bytes();
+    event_info: 0x11d3 => (EVENT_STATUS.load(Ordering::Relaxed) as u32).to_ne_bytes();
 }

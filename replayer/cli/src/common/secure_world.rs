@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use gpureplay_linux::machine::Finding;
-use gpureplay_optee::{Client, Error};
+use gpureplay_linux::optee::{Client, Error};
 
 /// What the finding is about: `--device optee` only.
 pub(crate) const SUBJECT: &str = "OP-TEE";

@@ -41,6 +41,14 @@ pub(crate) fn reference(a: &Tensor, b: &Tensor, total: f32) -> Tensor {
     })
 }
 
+/// A driver with code, descriptors, these buffers of a page each, and more.
+pub(crate) fn driver(objects: &[u64], more: &[(u64, u32, bool)]) -> Driver {
+    let objects = objects.iter().map(|va| (*va, 1, false));
+    let start = [(CODE, 1, true), (POOL, 4, false)].into_iter();
+    let all: Vec<_> = start.chain(objects).chain(more.iter().copied()).collect();
+    Driver::probe(&all)
+}
+
 /// How the app runs: where its intermediate results lie, and how many work-items its second job has.
 #[derive(Clone)]
 pub(crate) struct App {
@@ -81,17 +89,10 @@ impl App {
             items,
             ref start,
         } = *self;
-        let buffers = [
-            (CODE, 1, true),
-            (POOL, 4, false),
-            (LATE_POOL, 1, false),
-            (A, 1, false),
-            (B, 1, false),
-            (sum, 1, false),
-            (total, 2, false),
-            (OUT, 1, false),
-        ];
-        let mut app = Driver::probe(&buffers);
+        let mut app = driver(
+            &[A, B, sum, OUT],
+            &[(LATE_POOL, 1, false), (total, 2, false)],
+        );
         app.store(CODE + 0x80, &vector_add_code());
         app.store(A, a.bytes());
         app.store(B, b.bytes());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the runtime copies and fills by itself: followed to its source, or refused.
 
-use gpureplay_compile::notes::{Choices, ProposeError, propose, propose_unnoted};
+use gpureplay_compile::notes::{Choices, Proposal, ProposeError, propose, propose_unnoted};
 use gpureplay_compile::{Capture, Role, differential};
 use gpureplay_tensors::{ElementType, Tensor};
 use gpureplay_trace::note::{Copied, Filled, Note, Object, ObjectKind, Place};
@@ -29,7 +29,34 @@ fn copy(from: u64, to: u64, size: u64) -> Copied {
     }
 }
 
+/// A copy of the second half.
+fn second_half(from: u64, to: u64) -> Copied {
+    let mut end = copy(from, to, BYTES / 2);
+    (end.from.offset, end.to.offset) = (BYTES / 2, BYTES / 2);
+    end
+}
+
+/// The output's name, and weights that stay.
+fn fixed(output: &str) -> Choices {
+    Choices {
+        stated: out_is(output),
+        fixed_weights: true,
+        ..Choices::default()
+    }
+}
+
+/// Both runs are one program.
+fn agree(first: &Capture, second: &Capture, found: &Proposal) {
+    let (ours, theirs) = (&found.tensors, &found.second);
+    differential::compare(first, ours, second, theirs, &found.earlier).unwrap();
+}
+
 impl Noted {
+    /// What the app reads at the end, and the trace.
+    fn read_and_finish(mut self, from: u64) -> (Tensor, Capture) {
+        (self.read(from), self.finish())
+    }
+
     /// The runtime copies on the CPU.
     fn copied(&mut self, note: Copied) {
         let place = |place: Place| crate::notes::OBJECTS[place.object as usize] + place.offset;
@@ -131,14 +158,9 @@ fn memory_that_a_kernel_may_write_and_does_not_is_the_hosts() {
         app.driver.note(&Note::Idle { queue: 0 });
         app.copy(SUM, TOTAL);
         app.add("second", TOTAL, B, OUT);
-        let out = app.read(OUT);
-        (out, app.finish())
+        app.read_and_finish(OUT)
     };
-    let choices = Choices {
-        stated: out_is("second.sum"),
-        fixed_weights: true,
-        ..Choices::default()
-    };
+    let choices = fixed("second.sum");
     let (first, second) = (record(1).1, record(3).1);
     let found = propose(&first, Some(&second), &choices).unwrap();
     assert_eq!(
@@ -169,14 +191,9 @@ fn a_copy_of_the_input_is_the_input() {
         app.write(A, &tags(9));
         app.copy(SUM, TOTAL);
         app.add("only", TOTAL, B, OUT);
-        let out = app.read(OUT);
-        (out, app.finish())
+        app.read_and_finish(OUT)
     };
-    let choices = Choices {
-        stated: out_is("only.sum"),
-        fixed_weights: true,
-        ..Choices::default()
-    };
+    let choices = fixed("only.sum");
     let (first, second) = (record(1).1, record(3).1);
     for second in [None, Some(&second)] {
         let found = propose(&first, second, &choices).unwrap();
@@ -185,14 +202,7 @@ fn a_copy_of_the_input_is_the_input() {
         assert!(inputs.contains(&"only.a"), "{inputs:?}");
         if let Some(second) = second {
             assert_eq!(inputs, ["only.a", "out"]);
-            let agrees = differential::compare(
-                &first,
-                &found.tensors,
-                second,
-                &found.second,
-                &found.earlier,
-            );
-            agrees.unwrap();
+            agree(&first, second, &found);
         }
     }
     let found = propose(&first, Some(&second), &choices).unwrap();
@@ -209,8 +219,7 @@ fn an_input_and_its_copy_are_one_input_at_two_places() {
         app.write(A, &tags(seed));
         app.copy(A, TOTAL);
         app.add("twice", A, TOTAL, OUT);
-        let out = app.read(OUT);
-        (out, app.finish())
+        app.read_and_finish(OUT)
     };
     let choices = Choices {
         stated: out_is("twice.sum"),
@@ -226,14 +235,7 @@ fn an_input_and_its_copy_are_one_input_at_two_places() {
         let places = found.tensors[0].layout.pieces.iter().map(|piece| piece.va);
         assert_eq!(places.collect::<Vec<_>>(), [A, TOTAL]);
         if let Some(second) = second {
-            let agrees = differential::compare(
-                &first,
-                &found.tensors,
-                second,
-                &found.second,
-                &found.earlier,
-            );
-            agrees.unwrap();
+            agree(&first, second, &found);
         }
         let recording = compiled(&first, found.tensors);
         assert_eq!(answer(&recording, "twice.a", &tags(5)), record(5).0);
@@ -271,18 +273,11 @@ fn parts_of_a_write_are_inputs() {
         app.write(B, &tags(2));
         app.write(A, &tags(seed));
         app.copied(copy(A, TOTAL, BYTES / 2));
-        let mut end = copy(A, TOTAL, BYTES / 2);
-        (end.from.offset, end.to.offset) = (BYTES / 2, BYTES / 2);
-        app.copied(end);
+        app.copied(second_half(A, TOTAL));
         app.add("only", TOTAL, B, OUT);
-        let out = app.read(OUT);
-        (out, app.finish())
+        app.read_and_finish(OUT)
     };
-    let choices = Choices {
-        stated: out_is("only.sum"),
-        fixed_weights: true,
-        ..Choices::default()
-    };
+    let choices = fixed("only.sum");
     let (first, second) = (record(1).1, record(3).1);
     let found = propose(&first, Some(&second), &choices).unwrap();
     assert_eq!(
@@ -316,21 +311,14 @@ fn a_copy_of_the_output_is_read_at_its_source() {
         app.copy(SUM, OUT);
         if parts {
             app.copied(copy(OUT, TOTAL, BYTES / 2));
-            let mut end = copy(OUT, TOTAL, BYTES / 2);
-            (end.from.offset, end.to.offset) = (BYTES / 2, BYTES / 2);
-            app.copied(end);
+            app.copied(second_half(OUT, TOTAL));
         } else {
             app.copy(OUT, TOTAL);
         }
-        let out = app.read(TOTAL);
-        (out, app.finish())
+        app.read_and_finish(TOTAL)
     };
     for parts in [false, true] {
-        let choices = Choices {
-            stated: out_is("only.sum"),
-            fixed_weights: true,
-            ..Choices::default()
-        };
+        let choices = fixed("only.sum");
         let (first, second) = (record(1, parts).1, record(3, parts).1);
         for second in [None, Some(&second)] {
             let found = propose(&first, second, &choices).unwrap();
@@ -339,14 +327,7 @@ fn a_copy_of_the_output_is_read_at_its_source() {
             assert_eq!(outputs.len(), 1);
             assert_eq!(outputs[0].layout.address_range(), Some((SUM, SUM + BYTES)));
             if let Some(second) = second {
-                let agrees = differential::compare(
-                    &first,
-                    &found.tensors,
-                    second,
-                    &found.second,
-                    &found.earlier,
-                );
-                agrees.unwrap();
+                agree(&first, second, &found);
                 let recording = compiled(&first, found.tensors);
                 assert_eq!(answer(&recording, "only.a", &tags(5)), record(5, parts).0);
             }
@@ -370,14 +351,9 @@ fn a_copy_that_the_gpu_does_is_a_launch() {
             let nothing = POOL + 0x3000;
             app.work([SUM, nothing, TOTAL]);
             app.add("second", TOTAL, B, OUT);
-            let out = app.read(OUT);
-            (out, app.finish())
+            app.read_and_finish(OUT)
         };
-        let choices = Choices {
-            stated: out_is("second.sum"),
-            fixed_weights: true,
-            ..Choices::default()
-        };
+        let choices = fixed("second.sum");
         let (first, second) = (record(1).1, record(3).1);
         let found = propose(&first, Some(&second), &choices).unwrap();
         let doubt = |text: &String| text.starts_with("whether the GPU or the CPU does");
@@ -411,27 +387,24 @@ fn what_weights_alone_make_may_be_copied_if_they_are_fixed() {
         app.copy(SUM, TOTAL);
         app.write(A, &tags(seed));
         app.add("infer", A, TOTAL, OUT);
-        let out = app.read(OUT);
-        (out, app.finish())
+        app.read_and_finish(OUT)
     };
     let (first, second) = (record(1).1, record(3).1);
     let text = refused(&first, Some(&second));
     assert!(text.contains("--fixed-weights"), "{text}");
     // One run does not tell whether it is a weight that was copied.
-    let fixed = Choices {
+    let weights_stay = Choices {
         fixed_weights: true,
         ..Choices::default()
     };
-    let text = propose(&first, None, &fixed).unwrap_err().to_string();
+    let text = propose(&first, None, &weights_stay)
+        .unwrap_err()
+        .to_string();
     assert!(
         text.contains("clEnqueueCopyBuffer") && !text.contains("--fixed-weights"),
         "{text}"
     );
-    let choices = Choices {
-        stated: out_is("infer.sum"),
-        fixed_weights: true,
-        ..Choices::default()
-    };
+    let choices = fixed("infer.sum");
     let found = propose(&first, Some(&second), &choices).unwrap();
     let recording = compiled(&first, found.tensors);
     assert_eq!(answer(&recording, "infer.a", &tags(5)), record(5).0);
@@ -495,9 +468,7 @@ fn a_fill_after_the_last_kernel_is_said() {
 
 /// An app without notes: `sum = a + b`, what the CPU does then, `out = total + b`.
 fn silent(seed: u64, two: bool, between: impl Fn(&mut Driver)) -> (Tensor, Capture) {
-    let mut buffers = vec![(CODE, 1, true), (POOL, 4, false)];
-    buffers.extend([A, B, SUM, TOTAL, OUT].map(|va| (va, 1, false)));
-    let mut driver = Driver::probe(&buffers);
+    let mut driver = driver(&crate::notes::OBJECTS, &[]);
     driver.store(CODE + 0x80, &vector_add_code());
     driver.store(A, tags(seed).bytes());
     driver.store(B, tags(2).bytes());

@@ -8,7 +8,7 @@ use gpureplay_core::Workspace;
 use gpureplay_format::{Action, Recording};
 
 use crate::app::*;
-use crate::driver::{Driver, vector_add, vector_add_code};
+use crate::driver::{vector_add, vector_add_code};
 
 #[test]
 fn layers_are_found_by_a_references_values_and_run_by_themselves() {
@@ -75,16 +75,7 @@ fn taken(compiled: &Compiled) -> Vec<Vec<&str>> {
 /// `sum = a + b`, `total = sum + b`, `out = total + last`.
 fn branched(last: u64) -> Run {
     let (a, b) = (tags(1), tags(2));
-    let buffers = [
-        (CODE, 1, true),
-        (POOL, 4, false),
-        (A, 1, false),
-        (B, 1, false),
-        (SUM, 1, false),
-        (TOTAL, 2, false),
-        (OUT, 1, false),
-    ];
-    let mut app = Driver::probe(&buffers);
+    let mut app = driver(&[A, B, SUM, OUT], &[(TOTAL, 2, false)]);
     let code = CODE + 0x80;
     app.store(code, &vector_add_code());
     app.store(A, a.bytes());

@@ -34,9 +34,7 @@ pub(crate) struct Noted {
 
 impl Noted {
     pub(crate) fn start() -> Self {
-        let mut buffers = vec![(CODE, 1, true), (POOL, 4, false)];
-        buffers.extend(OBJECTS.map(|va| (va, 1, false)));
-        let mut driver = Driver::probe(&buffers);
+        let mut driver = driver(&OBJECTS, &[]);
         driver.store(CODE + 0x80, &vector_add_code());
         for (id, _) in (0..).zip(OBJECTS) {
             driver.note(&Note::Object(Object {

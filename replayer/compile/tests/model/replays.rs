@@ -6,7 +6,7 @@ use gpureplay_format::Recording;
 use gpureplay_tensors::Tensor;
 
 use crate::app::*;
-use crate::driver::{Driver, vector_add, vector_add_code};
+use crate::driver::{vector_add, vector_add_code};
 
 #[test]
 fn a_recorded_app_replays_with_other_inputs() {
@@ -79,16 +79,7 @@ fn weights_can_be_replaced_or_kept_outside() {
 #[test]
 fn jobs_before_the_input_run_once_and_use_replaced_weights() {
     let (a, b, w) = (tags(1), tags(2), tags(3));
-    let buffers = [
-        (CODE, 1, true),
-        (POOL, 4, false),
-        (A, 1, false),
-        (B, 1, false),
-        (SUM, 1, false),
-        (TOTAL, 2, false),
-        (OUT, 1, false),
-    ];
-    let mut app = Driver::probe(&buffers);
+    let mut app = driver(&[A, B, SUM, OUT], &[(TOTAL, 2, false)]);
     app.store(CODE, &vector_add_code());
     app.store(B, b.bytes());
     app.store_floats(TOTAL, [100.0; COUNT]);
@@ -120,15 +111,7 @@ fn jobs_before_the_input_run_once_and_use_replaced_weights() {
 
 /// `sum = w + w` before the input comes; then `out = a + w`, something else takes the place of `w`, and `out` grows by it and `sum`.
 fn reuse(a: &Tensor, w: &Tensor, other: &Tensor) -> Run {
-    let buffers = [
-        (CODE, 1, true),
-        (POOL, 4, false),
-        (A, 1, false),
-        (B, 1, false),
-        (SUM, 1, false),
-        (OUT, 1, false),
-    ];
-    let mut app = Driver::probe(&buffers);
+    let mut app = driver(&[A, B, SUM, OUT], &[]);
     app.store(CODE, &vector_add_code());
     app.store(B, w.bytes());
     app.run(POOL, &vector_add(POOL, CODE, B, B, SUM));

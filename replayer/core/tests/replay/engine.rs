@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine on a GPU of few lines: right answers, typed errors within their bounds, a reset GPU after each error.
 
-use crate::support::{Bound, DESCRIPTORS, Fake, Trouble, recording};
-use gpureplay_core::{
-    DeviceError, ErrorKind, Limits, NO_ACTION, NoTensors, Options, Session, Workspace,
-};
+use crate::support::{Bound, DESCRIPTORS, Fake, Trouble, open, recording, verified};
+use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, NoTensors, Options, Session, Workspace};
 use gpureplay_format::Recording;
-use mali_drive::{Verified, verify};
 
 const RAMP: [f32; 16] = [
     0., 1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 11., 12., 13., 14., 15.,
 ];
-
-fn verified<'a>(recording: &'a Recording<'a>) -> Verified<'a> {
-    verify(recording, &Limits::DEFAULT).unwrap()
-}
 
 fn expected(input: [f32; 16]) -> Vec<f32> {
     input.iter().map(|x| 2.0 * (2.0 * x + 1.0)).collect()
@@ -24,14 +17,7 @@ fn expected(input: [f32; 16]) -> Vec<f32> {
 fn two_inputs_get_their_own_right_answers() {
     let (file, mut workspace, mut fake) = (recording(), Workspace::new(), Fake::new());
     let recording = Recording::parse(&file).unwrap();
-    let mut session = Session::open(
-        &mut fake,
-        verified(&recording),
-        &mut workspace,
-        Options::default(),
-        &mut NoTensors,
-    )
-    .unwrap();
+    let mut session = open(&mut fake, &recording, &mut workspace);
     let mut first = Bound::new(RAMP);
     session.run(&mut first).unwrap();
     assert_eq!(first.values(), expected(RAMP));
@@ -49,14 +35,7 @@ fn two_inputs_get_their_own_right_answers() {
 fn a_thousand_runs_do_not_drift_and_need_few_accesses() {
     let (file, mut workspace, mut fake) = (recording(), Workspace::new(), Fake::new());
     let recording = Recording::parse(&file).unwrap();
-    let mut session = Session::open(
-        &mut fake,
-        verified(&recording),
-        &mut workspace,
-        Options::default(),
-        &mut NoTensors,
-    )
-    .unwrap();
+    let mut session = open(&mut fake, &recording, &mut workspace);
     let before = session.gpu().accesses;
     for _ in 0..1000 {
         let mut bound = Bound::new(RAMP);
@@ -115,14 +94,7 @@ fn every_trouble_is_a_typed_error_and_the_next_run_is_right() {
     let recording = Recording::parse(&file).unwrap();
     for (trouble, kind) in cases {
         let (mut workspace, mut fake) = (Workspace::new(), Fake::new());
-        let mut session = Session::open(
-            &mut fake,
-            verified(&recording),
-            &mut workspace,
-            Options::default(),
-            &mut NoTensors,
-        )
-        .unwrap();
+        let mut session = open(&mut fake, &recording, &mut workspace);
         session.gpu().trouble = trouble;
         let started = session.gpu().time;
         let error = session.run(&mut Bound::new(RAMP)).unwrap_err();
@@ -143,14 +115,7 @@ fn every_trouble_is_a_typed_error_and_the_next_run_is_right() {
 fn a_lost_interrupt_costs_time_but_no_answer() {
     let (file, mut workspace, mut fake) = (recording(), Workspace::new(), Fake::new());
     let recording = Recording::parse(&file).unwrap();
-    let mut session = Session::open(
-        &mut fake,
-        verified(&recording),
-        &mut workspace,
-        Options::default(),
-        &mut NoTensors,
-    )
-    .unwrap();
+    let mut session = open(&mut fake, &recording, &mut workspace);
     session.gpu().trouble = Trouble::LostInterrupt;
     let started = session.gpu().time;
     let mut bound = Bound::new(RAMP);
@@ -163,7 +128,7 @@ fn a_lost_interrupt_costs_time_but_no_answer() {
 fn opening_fails_with_its_reason() {
     let file = recording();
     let recording = Recording::parse(&file).unwrap();
-    let open = |fake: &mut Fake, options| {
+    let opened = |fake: &mut Fake, options| {
         let mut workspace = Workspace::new();
         Session::open(
             fake,
@@ -179,18 +144,18 @@ fn opening_fails_with_its_reason() {
     fake.trouble = Trouble::ResetHangs;
     let failed = ErrorKind::Device(DeviceError::ResetFailed);
     assert_eq!(
-        open(&mut fake, Options::default()),
+        opened(&mut fake, Options::default()),
         Err((NO_ACTION, failed))
     );
     assert_eq!(fake.released, 0);
 
     let mut fake = Fake::new();
     fake.trouble = Trouble::SoftResetHangs;
-    assert_eq!(open(&mut fake, Options::default()), Ok(()));
+    assert_eq!(opened(&mut fake, Options::default()), Ok(()));
 
     let mut fake = Fake::new();
     fake.trouble = Trouble::NoPower;
-    let error = open(&mut fake, Options::default()).unwrap_err();
+    let error = opened(&mut fake, Options::default()).unwrap_err();
     assert!(matches!(
         error.1,
         ErrorKind::NoPower {
@@ -201,14 +166,7 @@ fn opening_fails_with_its_reason() {
     ));
 
     let mut workspace = Workspace::new();
-    let mut session = Session::open(
-        Fake::new(),
-        verified(&recording),
-        &mut workspace,
-        Options::default(),
-        &mut NoTensors,
-    )
-    .unwrap();
+    let mut session = open(Fake::new(), &recording, &mut workspace);
     let error = session.run(&mut NoTensors).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unbound { tensor: 0 });
     let mut short = Bound::new(RAMP);

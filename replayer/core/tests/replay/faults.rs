@@ -2,12 +2,12 @@
 //! Every kind of fault at every call to the device: the replay ends in time with a right answer or a typed error, and
 //! the next run is bit-exact.
 
-use crate::support::{Bound, Fake, OUTPUT, Trouble, recording};
+use crate::support::{Bound, Fake, OUTPUT, Trouble, open, recording, verified};
 use gpureplay_core::middleware::{Call, Trace};
-use gpureplay_core::{Chain, ErrorKind, Gpu, Limits, NoTensors, Options, Session, Workspace};
+use gpureplay_core::{Chain, ErrorKind, Gpu, NoTensors, Options, Session, Workspace};
 use gpureplay_format::Recording;
+use mali_drive::Verified;
 use mali_drive::middleware::{Diff, Divergence, FaultKind, Faulty};
-use mali_drive::{Verified, verify};
 use mali_facts::registers::job::JOB_INT_RAWSTAT;
 
 const INPUT: [f32; 16] = [1.5; 16];
@@ -28,17 +28,9 @@ fn a_job_that_failed_by_itself_stays_failed() {
 fn a_fault_at_every_call_is_survived() {
     let file = recording();
     let recording = Recording::parse(&file).unwrap();
-    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let mut workspace = Workspace::new();
     let mut expected = Bound::new(INPUT);
-    let mut session = Session::open(
-        Fake::new(),
-        verified,
-        &mut workspace,
-        Options::default(),
-        &mut NoTensors,
-    )
-    .unwrap();
+    let mut session = open(Fake::new(), &recording, &mut workspace);
     session.run(&mut expected).unwrap();
     drop(session);
 
@@ -53,7 +45,7 @@ fn a_fault_at_every_call_is_survived() {
         for at in (0..).step_by(step) {
             let mut fake = Fake::new();
             let mut faulty = Faulty::new(&mut fake, kind, at);
-            match with_fault(&mut faulty, verified, &mut workspace) {
+            match with_fault(&mut faulty, verified(&recording), &mut workspace) {
                 (Some(output), time) => {
                     assert_eq!(output, expected.output, "{kind:?} at {at}");
                     survived += 1;
@@ -68,7 +60,7 @@ fn a_fault_at_every_call_is_survived() {
             assert!(fake.memory.is_empty(), "pages lost after {kind:?} at {at}");
             let again = with_fault(
                 &mut Faulty::new(&mut fake, kind, u64::MAX),
-                verified,
+                verified(&recording),
                 &mut workspace,
             );
             assert_eq!(
@@ -134,18 +126,10 @@ fn seeded_faults_repeat() {
 fn a_trace_shows_the_submit() {
     let file = recording();
     let recording = Recording::parse(&file).unwrap();
-    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let mut workspace = Workspace::new();
     let mut calls = Vec::new();
     let traced = Trace::new(Fake::new(), |call| calls.push(call));
-    let mut session = Session::open(
-        traced,
-        verified,
-        &mut workspace,
-        Options::default(),
-        &mut NoTensors,
-    )
-    .unwrap();
+    let mut session = open(traced, &recording, &mut workspace);
     session.run(&mut Bound::new(INPUT)).unwrap();
     session.finish().unwrap();
     let doorbells = calls
@@ -181,15 +165,12 @@ fn a_trace_shows_the_submit() {
 fn a_chain_that_failed_ends_with_its_error() {
     let file = recording();
     let recording = Recording::parse(&file).unwrap();
-    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let mut workspace = Workspace::new();
     let mut calls = Vec::new();
     let mut fake = Fake::new();
     fake.trouble = Trouble::JobFault(0x40);
     let traced = Trace::new(fake, |call| calls.push(call));
-    let options = Options::default();
-    let mut session =
-        Session::open(traced, verified, &mut workspace, options, &mut NoTensors).unwrap();
+    let mut session = open(traced, &recording, &mut workspace);
     let error = session.run(&mut Bound::new(INPUT)).unwrap_err();
     drop(session);
     let ends: Vec<&Call> = calls
@@ -207,20 +188,12 @@ fn a_chain_that_failed_ends_with_its_error() {
 fn two_devices_are_told_apart() {
     let file = recording();
     let recording = Recording::parse(&file).unwrap();
-    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let mut workspace = Workspace::new();
     let mut run = |trouble| {
         let mut second = Fake::new();
         second.trouble = trouble;
         let diff = Diff::new(Fake::new(), second, |_| false);
-        let mut session = Session::open(
-            diff,
-            verified,
-            &mut workspace,
-            Options::default(),
-            &mut NoTensors,
-        )
-        .unwrap();
+        let mut session = open(diff, &recording, &mut workspace);
         session.run(&mut Bound::new(INPUT)).unwrap();
         session.gpu().divergence()
     };

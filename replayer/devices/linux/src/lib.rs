@@ -3,6 +3,7 @@
 //!
 //! [`panfrost::Panfrost`] gives work to the kernel's own driver, which keeps the GPU. [`nano::Nano`] drives the GPU through the nano driver
 //! (`nano-driver/` of this project), [`devmem::DevMem`] through /dev/mem where no module can be loaded. [`board`] knows boards, [`machine`] finds the GPU in the device tree and says what stands in the way.
+//! [`optee`] hands packs and tensors to the trusted application that replays in the secure world.
 //!
 //! All unsafe code of the replayer on Linux lives in this crate: `ioctl`, `mmap`, and access to mapped memory.
 
@@ -17,9 +18,11 @@ mod mapped;
 mod mappings;
 pub mod nano;
 mod nano_abi;
+pub mod optee;
 mod own_tables;
 pub mod panfrost;
 mod pin;
+mod structures;
 mod way_in;
 
 pub use board::Board;

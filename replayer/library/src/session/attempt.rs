@@ -77,7 +77,8 @@ impl Session {
             }
             let again = match &result {
                 Err(Error::Secure { error, .. }) => {
-                    matches!(error, gpureplay_optee::Error::Gpu { .. }) && retries < self.retries
+                    matches!(error, gpureplay_linux::optee::Error::Gpu { .. })
+                        && retries < self.retries
                 }
                 Err(Error::Replay { .. }) => {
                     let complete = steps.first().map(|step| step.segment) == begins;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use gpureplay_format::{Opcode, SegmentKind};
-use gpureplay_optee::{Canceller, Client};
+use gpureplay_linux::optee::{Canceller, Client};
 use gpureplay_sign::{RECORDING, SIGNATURE};
 use mali_facts::registers::GpuId;
 
@@ -134,7 +134,7 @@ impl Session {
 }
 
 /// An error of the secure world, with rules and sections by name.
-fn explained(error: gpureplay_optee::Error) -> Error {
+fn explained(error: gpureplay_linux::optee::Error) -> Error {
     Error::Secure {
         text: explain::secure(&error),
         error,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pictures of every kind as values, and those that are refused.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,14 @@ use gpureplay_library::values::{Channels, ImageFormat, Resize, read};
 use png::{BitDepth, ColorType};
 
 use crate::values::{Folder, info};
+
+/// A picture whose values lie so.
+fn laid(layout: &str) -> ImageFormat {
+    ImageFormat {
+        layout: layout.into(),
+        ..ImageFormat::default()
+    }
+}
 
 /// JPEG files; the README beside them says what they show.
 fn pictures() -> PathBuf {
@@ -45,6 +52,15 @@ fn write_rgb(path: &Path, pixels: &[u8]) {
     write_png(path, (4, 2), ColorType::Rgb, BitDepth::Eight, pixels);
 }
 
+/// Rows of colour, depth, data, luminance, and the reds if these are others.
+macro_rules! kinds {
+    ($($colour:ident, $depth:ident, $data:expr => $grey:expr $(, $red:expr)?;)*) => {
+        [$(($colour, $depth, $data, $grey, kinds!(@ $grey $(, $red)?))),*]
+    };
+    (@ $grey:expr) => { $grey };
+    (@ $grey:expr, $red:expr) => { $red };
+}
+
 /// 5 x 3 pixels of each kind, brought to 2 x 2: the values are those of another implementation, the crate `image` 0.25.10,
 /// whose weights of red, green and blue differ in the fifth digit.
 #[test]
@@ -55,93 +71,33 @@ fn every_kind_of_picture_gives_the_known_values() {
     let bits = vec![0xa8, 0x50, 0x98];
     let pairs = vec![0x1b, 0x40, 0xe4, 0x80, 0x1b, 0xc0];
     let indices = (0..15).map(|i| i % 4).collect();
-    // Colour, depth, data, luminance, and the reds.
-    type Kind = (ColorType, BitDepth, Vec<u8>, [f64; 4], [f64; 4]);
-    let kinds: [Kind; 10] = [
-        (
-            Grayscale,
-            Eight,
-            bytes(1),
-            [0.314483, 0.347995, 0.593895, 0.427763],
-            [0.314483, 0.347995, 0.593895, 0.427763],
-        ),
-        (
-            GrayscaleAlpha,
-            Eight,
-            bytes(2),
-            [0.355169, 0.479234, 0.486185, 0.410606],
-            [0.355169, 0.479234, 0.486185, 0.410606],
-        ),
-        (
-            Rgb,
-            Eight,
-            bytes(3),
-            [0.379772, 0.457146, 0.541707, 0.450313],
-            [0.367335, 0.553431, 0.435517, 0.42197],
-        ),
-        (
-            Rgba,
-            Eight,
-            bytes(4),
-            [0.413548, 0.528472, 0.493911, 0.440066],
-            [0.385205, 0.422282, 0.590196, 0.427629],
-        ),
-        (
-            Grayscale,
-            Sixteen,
-            bytes(2),
-            [0.355623, 0.478799, 0.485973, 0.411171],
-            [0.355623, 0.478799, 0.485973, 0.411171],
-        ),
-        (
-            Rgb,
-            Sixteen,
-            bytes(6),
-            [0.357802, 0.493605, 0.634762, 0.454031],
-            [0.437556, 0.627573, 0.432316, 0.421801],
-        ),
-        (
-            Rgba,
-            Sixteen,
-            bytes(8),
-            [0.380502, 0.608292, 0.378114, 0.403583],
-            [0.348272, 0.405846, 0.672138, 0.301904],
-        ),
-        (
-            Grayscale,
-            One,
-            bits,
-            [0.511364, 0.511364, 0.397727, 0.625],
-            [0.511364, 0.511364, 0.397727, 0.625],
-        ),
-        (
-            Indexed,
-            Two,
-            pairs,
-            [0.29262, 0.365703, 0.29262, 0.490481],
-            [0.258913, 0.331996, 0.258913, 0.456774],
-        ),
-        (
-            Indexed,
-            Eight,
-            indices,
-            [0.271229, 0.381746, 0.427201, 0.252513],
-            [0.237522, 0.348039, 0.393494, 0.218806],
-        ),
-    ];
+    let kinds = kinds! {
+        Grayscale, Eight, bytes(1) => [0.314483, 0.347995, 0.593895, 0.427763];
+        GrayscaleAlpha, Eight, bytes(2) => [0.355169, 0.479234, 0.486185, 0.410606];
+        Rgb, Eight, bytes(3) => [0.379772, 0.457146, 0.541707, 0.450313],
+            [0.367335, 0.553431, 0.435517, 0.42197];
+        Rgba, Eight, bytes(4) => [0.413548, 0.528472, 0.493911, 0.440066],
+            [0.385205, 0.422282, 0.590196, 0.427629];
+        Grayscale, Sixteen, bytes(2) => [0.355623, 0.478799, 0.485973, 0.411171];
+        Rgb, Sixteen, bytes(6) => [0.357802, 0.493605, 0.634762, 0.454031],
+            [0.437556, 0.627573, 0.432316, 0.421801];
+        Rgba, Sixteen, bytes(8) => [0.380502, 0.608292, 0.378114, 0.403583],
+            [0.348272, 0.405846, 0.672138, 0.301904];
+        Grayscale, One, bits => [0.511364, 0.511364, 0.397727, 0.625];
+        Indexed, Two, pairs => [0.29262, 0.365703, 0.29262, 0.490481],
+            [0.258913, 0.331996, 0.258913, 0.456774];
+        Indexed, Eight, indices => [0.271229, 0.381746, 0.427201, 0.252513],
+            [0.237522, 0.348039, 0.393494, 0.218806];
+    };
     let folder = Folder::new("kinds");
+    let grey = ImageFormat {
+        channels: Channels::Grey,
+        ..laid("HW")
+    };
     for (colour, depth, data, luminance, reds) in kinds {
         let path = folder.0.join(format!("{colour:?}-{depth:?}.png"));
         write_png(&path, (5, 3), colour, depth, &data);
-        let grey = ImageFormat {
-            layout: "HW".into(),
-            channels: Channels::Grey,
-            ..ImageFormat::default()
-        };
-        let rgb = ImageFormat {
-            layout: "CHW".into(),
-            ..ImageFormat::default()
-        };
+        let rgb = laid("CHW");
         let found = read(&path, &info(ElementType::F32, &[2, 2]), Some(&grey)).unwrap();
         let red = read(&path, &info(ElementType::F32, &[3, 2, 2]), Some(&rgb)).unwrap();
         for (found, wanted) in found.values().zip(luminance).chain(red.values().zip(reds)) {
@@ -149,11 +105,6 @@ fn every_kind_of_picture_gives_the_known_values() {
             assert!(near, "{colour:?} {depth:?}: {found}, not {wanted}");
         }
     }
-    let grey = ImageFormat {
-        layout: "HW".into(),
-        channels: Channels::Grey,
-        ..ImageFormat::default()
-    };
     let jpeg = pictures().join("grey.jpg");
     let found = read(&jpeg, &info(ElementType::F32, &[2, 3]), Some(&grey)).unwrap();
     let wanted = [0.489985, 0.491074, 0.486502, 0.488101, 0.491243, 0.491159];
@@ -168,11 +119,10 @@ fn pictures_become_what_the_manifest_declares() {
     let path = folder.0.join("p.png");
     write_rgb(&path, &picture());
     let format = ImageFormat {
-        layout: "NCHW".into(),
         channels: Channels::Bgr,
         mean: vec![0.5, 0.25, 0.125],
         std: vec![2.0, 1.0, 0.5],
-        ..ImageFormat::default()
+        ..laid("NCHW")
     };
     let tensor = read(&path, &info(ElementType::F32, &[1, 3, 2, 4]), Some(&format)).unwrap();
     for (index, value) in tensor.values().enumerate() {
@@ -186,18 +136,16 @@ fn pictures_become_what_the_manifest_declares() {
     }
     // Bytes, as quantised networks take them.
     let bytes = ImageFormat {
-        layout: "HWC".into(),
         scale: Some(255.0),
-        ..ImageFormat::default()
+        ..laid("HWC")
     };
     let tensor = read(&path, &info(ElementType::U8, &[2, 4, 3]), Some(&bytes)).unwrap();
     assert_eq!(tensor.bytes(), picture());
     // Half the size: the mean of two columns, of two rows. Grey, inverted.
     let small = ImageFormat {
-        layout: "HW".into(),
         channels: Channels::Grey,
         invert: true,
-        ..ImageFormat::default()
+        ..laid("HW")
     };
     let white = folder.0.join("white.png");
     write_png(
@@ -211,10 +159,9 @@ fn pictures_become_what_the_manifest_declares() {
     assert!(tensor.values().all(|value| value.abs() < 1e-6));
     // The middle: columns 1 and 2 of 4.
     let crop = ImageFormat {
-        layout: "HWC".into(),
         resize: Resize::Crop,
         scale: Some(255.0),
-        ..ImageFormat::default()
+        ..laid("HWC")
     };
     let tensor = read(&path, &info(ElementType::U8, &[2, 2, 3]), Some(&crop)).unwrap();
     assert_eq!((tensor.value(0), tensor.value(3)), (60.0, 120.0));
@@ -236,48 +183,20 @@ fn bad_pictures_and_declarations_are_errors() {
     let text =
         |path: &Path, format: Option<&ImageFormat>| read(path, &x, format).unwrap_err().to_string();
     assert!(text(&path, None).contains("add [images.x]"));
-    let mut wrong: BTreeMap<&str, ImageFormat> = BTreeMap::new();
-    let good = ImageFormat {
-        layout: "NHWC".into(),
-        ..ImageFormat::default()
+    let good = laid("NHWC");
+    let with = |mean: usize, std: Vec<f64>| ImageFormat {
+        mean: vec![0.0; mean],
+        std,
+        ..good.clone()
     };
-    wrong.insert(
-        "each of H and W once",
-        ImageFormat {
-            layout: "NHCC".into(),
-            ..good.clone()
-        },
-    );
-    wrong.insert(
-        "3 channels do not fit",
-        ImageFormat {
-            layout: "NCHW".into(),
-            ..good.clone()
-        },
-    );
-    wrong.insert(
-        "has 3 dimensions",
-        ImageFormat {
-            layout: "HWC".into(),
-            ..good.clone()
-        },
-    );
-    wrong.insert(
-        "std has a number",
-        ImageFormat {
-            std: vec![0.0],
-            ..good.clone()
-        },
-    );
-    wrong.insert(
-        "mean has 2 numbers",
-        ImageFormat {
-            mean: vec![0.0; 2],
-            ..good.clone()
-        },
-    );
-    for (reason, format) in &wrong {
-        let found = text(&path, Some(format));
+    for (reason, format) in [
+        ("each of H and W once", laid("NHCC")),
+        ("3 channels do not fit", laid("NCHW")),
+        ("has 3 dimensions", laid("HWC")),
+        ("std has a number", with(0, vec![0.0])),
+        ("mean has 2 numbers", with(2, Vec::new())),
+    ] {
+        let found = text(&path, Some(&format));
         assert!(found.contains(reason), "{found}");
     }
     let whole = std::fs::read(&path).unwrap();

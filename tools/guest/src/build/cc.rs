@@ -46,10 +46,7 @@ impl Cc {
             .arg("--sysroot=/guest/userland")
             .args(&self.arguments)
             .status()
-            .map_err(|source| Error::Start {
-                program: "the build root's compiler".into(),
-                source,
-            })?;
+            .map_err(Error::start("the build root's compiler"))?;
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         Ok(ExitCode::from(code.unwrap_or(1)))
     }

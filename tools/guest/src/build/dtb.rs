@@ -4,12 +4,9 @@
 use std::process::{Command, ExitCode};
 
 use clap::{Args, builder::PossibleValuesParser};
+use gpureplay_task::ended;
 
-use crate::{
-    error::{Error, Result},
-    folder::Folder,
-    run::machine::CPUS,
-};
+use crate::{error::Result, folder::Folder, run::machine::CPUS};
 
 /// Prints the guest's device tree.
 #[derive(Args)]
@@ -26,21 +23,14 @@ impl Dtb {
         let folder = Folder::find()?;
         folder.require_built()?;
         let root = folder.guest.join("build-root");
-        let status = Command::new(root.join("usr/lib64/ld-linux-x86-64.so.2"))
-            .arg("--library-path")
-            .arg(root.join("usr/lib/x86_64-linux-gnu"))
-            .arg(root.join("usr/bin/dtc"))
-            .args(["-q", "-I", "dtb", "-O", "dts"])
-            .arg(folder.boot(&format!("{}.dtb", self.cpu)))
-            .status()
-            .map_err(|source| Error::Start {
-                program: "dtc".into(),
-                source,
-            })?;
-        Ok(if status.success() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        })
+        let loader = root.join("usr/lib64/ld-linux-x86-64.so.2");
+        ended(
+            Command::new(loader)
+                .arg("--library-path")
+                .arg(root.join("usr/lib/x86_64-linux-gnu"))
+                .arg(root.join("usr/bin/dtc"))
+                .args(["-q", "-I", "dtb", "-O", "dts"])
+                .arg(folder.boot(&format!("{}.dtb", self.cpu))),
+        )
     }
 }

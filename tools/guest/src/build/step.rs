@@ -100,16 +100,10 @@ pub(crate) fn logged(command: &mut Command, what: &str, log: &Path) -> Result<()
         .stdout(file)
         .stderr(copy)
         .spawn()
-        .map_err(|source| Error::Start {
-            program: program.clone(),
-            source,
-        })?;
+        .map_err(Error::start(program.clone()))?;
     let terminal = std::io::stderr().is_terminal();
     let status = loop {
-        let ended = child.try_wait().map_err(|source| Error::Start {
-            program: program.clone(),
-            source,
-        })?;
+        let ended = child.try_wait().map_err(Error::start(program.clone()))?;
         if let Some(status) = ended {
             break status;
         }

@@ -19,7 +19,7 @@ use crate::{
     error::{Error, Result},
     folder::{Folder, copy_dir},
     run::driver::Driver,
-    run::session::{self, End, Options},
+    run::session::{self, Checked, Options},
 };
 
 /// What the guest runs.
@@ -112,11 +112,7 @@ impl Devices {
     }
 
     /// What failed, if something did.
-    pub(crate) fn test(
-        &self,
-        folder: &Folder,
-        stream: bool,
-    ) -> Result<std::result::Result<(), String>> {
+    pub(crate) fn test(&self, folder: &Folder, stream: bool) -> Result<Checked> {
         if !self.no_build {
             payload::nano_driver(folder)?;
         }
@@ -125,8 +121,6 @@ impl Devices {
             expect(folder, name, share.path())?;
         }
         let options = Options {
-            driver: Driver::None,
-            share: Some(share.path().to_path_buf()),
             // Generous: a machine that does other things as well, a kernel with checks.
             timeout: Duration::from_secs(
                 900 + u64::from(self.seconds + 10 * (self.runs + self.kills)),
@@ -141,24 +135,20 @@ impl Devices {
             .to_vec(),
             kernel_options: self.kernel_options.clone(),
             stream,
-            ..Options::default()
+            ..Options::sharing(Driver::None, share.path())
         };
-        let command = ["bash", "-c", SCRIPT].map(String::from);
-        let outcome = session::run(folder, &options, Some(&command))?;
-        let said = String::from_utf8_lossy(&outcome.stdout);
-        let logs = outcome.logs.display();
-        Ok(if outcome.end != End::Exit(0) {
-            let last = said.lines().next_back().unwrap_or_default();
-            Err(format!("{:?} after `{last}`, logs: {logs}", outcome.end))
-        } else if let Some(fault) = outcome.faults.first() {
-            Err(format!("{fault}, logs: {logs}"))
-        } else if said.ends_with("ALL DEVICES AGREE\n") {
-            if self.write {
-                measured::keep("devices", &[self.summary(&said)])?;
+        let outcome = session::script(folder, &options, SCRIPT)?;
+        let said = outcome.said();
+        Ok(match outcome.clean() {
+            Ok(()) if !said.ends_with("ALL DEVICES AGREE\n") => {
+                Err(format!("ended early, logs: {}", outcome.logs.display()))
             }
-            Ok(())
-        } else {
-            Err(format!("ended early, logs: {logs}"))
+            clean => {
+                if clean.is_ok() && self.write {
+                    measured::keep("devices", &[self.summary(&said)])?;
+                }
+                clean
+            }
         })
     }
 }

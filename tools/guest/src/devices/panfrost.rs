@@ -20,7 +20,7 @@ use crate::{
     run::board::Board,
     run::driver::Driver,
     run::kernel_log,
-    run::session::{self, End, Options},
+    run::session::{self, Checked, Options},
 };
 
 /// What the guest runs.
@@ -93,11 +93,7 @@ impl Panfrost {
     }
 
     /// What failed, if something did.
-    pub(crate) fn test(
-        &self,
-        folder: &Folder,
-        stream: bool,
-    ) -> Result<std::result::Result<(), String>> {
+    pub(crate) fn test(&self, folder: &Folder, stream: bool) -> Result<Checked> {
         if !self.no_build {
             payload::replayer(folder)?;
             if self.non_coherent {
@@ -144,27 +140,23 @@ impl Panfrost {
             },
             ..Options::default()
         };
-        let command = ["bash", "-c", SCRIPT].map(String::from);
-        let outcome = session::run(&guest, &options, Some(&command))?;
-        let said = String::from_utf8_lossy(&outcome.stdout);
-        let logs = outcome.logs.display();
+        let outcome = session::script(&guest, &options, SCRIPT)?;
+        let said = outcome.said();
         // Wrong chains fault, and nothing else does.
         // The disk has no modules for another kernel: the initramfs loaded them.
-        let faults = outcome.faults.iter();
-        let faults = faults.filter(|line| !line.starts_with("modprobe:"));
-        let mut unexpected = faults.filter(|line| self.wrong == 0 || !kernel_log::is_of_job(line));
-        Ok(if outcome.end != End::Exit(0) {
-            let last = said.lines().next_back().unwrap_or_default();
-            Err(format!("{:?} after `{last}`, logs: {logs}", outcome.end))
-        } else if let Some(fault) = unexpected.next() {
-            Err(format!("{fault}, logs: {logs}"))
-        } else if said.ends_with("PANFROST AGREES\n") {
-            if self.write {
-                measured::keep("panfrost", &[self.summary(&said)])?;
+        let known = |line: &str| {
+            line.starts_with("modprobe:") || self.wrong > 0 && kernel_log::is_of_job(line)
+        };
+        Ok(match outcome.clean_but_for(known) {
+            Ok(()) if !said.ends_with("PANFROST AGREES\n") => {
+                Err(format!("ended early, logs: {}", outcome.logs.display()))
             }
-            Ok(())
-        } else {
-            Err(format!("ended early, logs: {logs}"))
+            clean => {
+                if clean.is_ok() && self.write {
+                    measured::keep("panfrost", &[self.summary(&said)])?;
+                }
+                clean
+            }
         })
     }
 

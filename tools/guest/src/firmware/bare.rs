@@ -202,10 +202,7 @@ pub(crate) fn tool(folder: &Folder, program: &str, arguments: &[&str]) -> Result
         .arg(program)
         .args(arguments)
         .output()
-        .map_err(|source| Error::Start {
-            program: program.into(),
-            source,
-        })?;
+        .map_err(Error::start(program))?;
     if !output.status.success() {
         return Err(Error::Failed {
             what: program.into(),

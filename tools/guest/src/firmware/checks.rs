@@ -18,9 +18,8 @@ use crate::{
         boot,
     },
     folder::Folder,
+    run::session::Checked,
 };
-
-type Checked = std::result::Result<(), String>;
 
 /// Stack of the image in bytes (`firmware.ld`).
 const STACK: u64 = 32 << 10;

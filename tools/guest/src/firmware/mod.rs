@@ -125,10 +125,7 @@ pub(crate) fn boot(folder: &Folder, image: &Path, has: &Machine<'_>) -> Result<S
         command
             .stdin(Stdio::null())
             .spawn()
-            .map_err(|source| Error::Start {
-                program: program.into(),
-                source,
-            })
+            .map_err(Error::start(program))
     };
     let mut model = match gpu {
         Gpu::Model(name) => {

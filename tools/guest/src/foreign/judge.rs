@@ -8,6 +8,7 @@ use crate::{
     build::{payload, step::logged},
     folder::Folder,
     record::{registers, tensors::tensors},
+    run::session::Checked,
 };
 
 /// Looks at what the runs of a program left in its folder.
@@ -79,7 +80,7 @@ pub(super) fn judge(folder: &Folder, app: &App, work: &Path) -> Found {
 }
 
 /// Two traces without notes: what differs is one input and one output, with the values that the program was given and has read.
-fn without_notes(program: &Path, work: &Path) -> std::result::Result<(), String> {
+fn without_notes(program: &Path, work: &Path) -> Checked {
     let mut compile = Command::new(program);
     compile
         .current_dir(work)
@@ -113,7 +114,7 @@ fn without_notes(program: &Path, work: &Path) -> std::result::Result<(), String>
 }
 
 /// The files hold the same bytes.
-fn same(found: &Path, expected: &Path) -> std::result::Result<(), String> {
+fn same(found: &Path, expected: &Path) -> Checked {
     let (have, want) = (read(found)?, read(expected)?);
     if have == want {
         return Ok(());
@@ -130,7 +131,7 @@ fn same(found: &Path, expected: &Path) -> std::result::Result<(), String> {
 }
 
 /// Another input gives another answer, and an answer is not one value again and again: otherwise equal files would prove nothing.
-fn varied(one: &Path, other: &Path) -> std::result::Result<(), String> {
+fn varied(one: &Path, other: &Path) -> Checked {
     let (one_bytes, other_bytes) = (read(one)?, read(other)?);
     let words: std::collections::BTreeSet<&[u8]> = one_bytes.chunks(4).collect();
     if one_bytes == other_bytes || words.len() < 8 {

@@ -249,15 +249,13 @@ fn run<'a>(
     let mut command: Vec<String> = ["bash", "-c", ALL, "foreign"].map(String::from).into();
     command.extend(apps.iter().map(|app| app.name.to_owned()));
     let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.to_path_buf()),
         extra: Some(tree),
         timeout: Duration::from_secs(timeout),
         counted: matches!(what, What::Overhead),
-        ..Options::default()
+        ..Options::sharing(Driver::Patched, work)
     };
     let outcome = session::run(folder, &options, Some(&command))?;
-    let said = String::from_utf8_lossy(&outcome.stdout);
+    let said = outcome.said();
     if outcome.end == End::Exit(0) {
         keep_cache(&work.join("cache.tar"), &cache)?;
     }

@@ -17,7 +17,7 @@ use crate::{
     folder::{Folder, create_dir},
     networks::from_json,
     record::{Recording, app::App, network_dir},
-    run::{driver::Driver, report, session::End},
+    run::{driver::Driver, report},
 };
 
 /// Compiles one trace as one part, by layers and by jobs, and counts what replays of each ask of the device.
@@ -92,7 +92,7 @@ impl Granularity {
             folder.require_built()?;
             payload::prepare(folder, Driver::Patched)?;
             let outcome = job.trace(true)?;
-            if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+            if outcome.clean().is_err() {
                 report(&outcome, false, self.timeout);
                 return Err(Error::Usage(format!("the guest could not record {name}")));
             }

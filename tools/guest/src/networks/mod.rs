@@ -27,7 +27,7 @@ use crate::{
         app::{self, App, SETS},
         network_dir,
     },
-    run::{driver::Driver, report, session::End},
+    run::{driver::Driver, report},
 };
 
 /// What a measured network leaves in its folder.
@@ -195,7 +195,7 @@ impl Networks {
         if !self.reuse {
             folder.require_built()?;
             let outcome = job.trace(false)?;
-            if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+            if outcome.clean().is_err() {
                 report(&outcome, false, self.timeout);
                 return Err(Error::Usage("the guest could not record it".into()));
             }

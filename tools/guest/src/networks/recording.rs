@@ -27,7 +27,7 @@ use crate::{
     run::{
         driver::Driver,
         report,
-        session::{self, End, Options, Outcome},
+        session::{self, Options, Outcome},
     },
 };
 
@@ -128,9 +128,8 @@ impl RecordingTimes {
             share: Some(share.path().to_path_buf()),
             ..Options::default()
         };
-        let command = ["bash", "-c", &script(&app.command(""), self.rounds)].map(String::from);
-        let outcome = session::run(folder, &options, Some(&command))?;
-        if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+        let outcome = session::script(folder, &options, &script(&app.command(""), self.rounds))?;
+        if outcome.clean().is_err() {
             report(&outcome, false, self.timeout);
             return Err(Error::Usage(format!("{name} was not measured")));
         }

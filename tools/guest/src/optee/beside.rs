@@ -7,7 +7,7 @@ use super::{
     rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, failed, npy},
     values::pack_recording,
 };
-use crate::{error::Result, run::session::End};
+use crate::error::Result;
 
 /// Seconds of calls by the client that means harm: of a sample, and of everything.
 const SECONDS: u32 = 20;
@@ -56,7 +56,7 @@ pub(super) fn xtest(rig: &Rig<'_>) -> Result<Checked> {
     // Tests make trusted applications panic on purpose, so messages of the secure world are no failure here.
     let outcome = rig.script(&share, &script)?;
     let log = share.text("xtest.log")?;
-    if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+    if outcome.clean().is_err() {
         return Ok(Err(format!(
             "{}; last lines: {}",
             failed(&outcome),

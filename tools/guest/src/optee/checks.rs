@@ -112,7 +112,7 @@ fn isolation(rig: &Rig<'_>) -> Result<Checked> {
         ls /dev/dri 2> /dev/null | sed 's/^/device /'\n\
         true";
     let outcome = rig.script(&share, &script)?;
-    let output = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    let output = outcome.said().into_owned();
     // 128 and SIGBUS.
     let refused = output.lines().filter(|line| *line == "read 135").count() == places.len();
     if outcome.end != End::Exit(0)

@@ -24,7 +24,7 @@ use crate::{
     networks::from_json,
     run::{
         driver::{Driver, TAKE_BY_NANO},
-        session::{self, End, Options, Outcome},
+        session::{self, Options, Outcome},
     },
 };
 
@@ -111,7 +111,7 @@ fn script(device: &str, ending: &str) -> String {
 }
 
 fn ended(outcome: &Outcome) -> Result<()> {
-    match outcome.end == End::Exit(0) && outcome.faults.is_empty() {
+    match outcome.clean().is_ok() {
         true => Ok(()),
         false => Err(Error::Usage(failed(outcome))),
     }

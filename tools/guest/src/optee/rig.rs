@@ -17,7 +17,7 @@ use crate::{
     folder::Folder,
     run::{
         secure_log::{LATE_POWER_OFF, is_complaint},
-        session::{End, Outcome, SECURE_LOG},
+        session::{Outcome, SECURE_LOG},
     },
 };
 
@@ -113,10 +113,10 @@ impl Rig<'_> {
     /// Runs a script that must end well. A message of the secure world ends it at once.
     pub(super) fn clean(&self, share: &Share, text: &str) -> Result<Checked> {
         let outcome = self.boot(share, text, true)?;
-        if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+        if outcome.clean().is_err() {
             return Ok(Err(failed(&outcome)));
         }
-        Ok(quiet(&outcome).map(|()| String::from_utf8_lossy(&outcome.stdout).into_owned()))
+        Ok(quiet(&outcome).map(|()| outcome.said().into_owned()))
     }
 }
 

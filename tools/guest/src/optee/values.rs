@@ -34,10 +34,7 @@ fn on_the_host(folder: &Folder, arguments: &[OsString]) -> Result<()> {
         .arg("--force")
         .args(arguments)
         .output()
-        .map_err(|source| Error::Start {
-            program: program.display().to_string(),
-            source,
-        })?;
+        .map_err(Error::start(program.display().to_string()))?;
     match ended.status.success() {
         true => Ok(()),
         false => Err(Error::Failed {

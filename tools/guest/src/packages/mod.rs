@@ -214,7 +214,7 @@ fn prepare(folder: &Folder, made: &Made, work: &Path) -> Result<()> {
 impl Part {
     /// Whether the guest did it, and whether the answers are right.
     fn judge(&self, top: &Path, out: &Path, outcome: &Outcome) -> Result<String> {
-        let said = String::from_utf8_lossy(&outcome.stdout);
+        let said = outcome.said();
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let lines = said.lines().map(words);
         let mut line = lines.filter(|words| words.len() == 3 && words[0] == self.name);

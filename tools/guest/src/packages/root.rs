@@ -57,14 +57,11 @@ pub(super) fn root(folder: &Folder) -> Result<PathBuf> {
 fn configure(folder: &Folder, made: &Path) -> Result<()> {
     eprintln!("  the guest configures the packages of the root, which takes some minutes");
     let options = Options {
-        driver: Driver::None,
-        share: Some(made.to_path_buf()),
         timeout: Duration::from_secs(3600),
-        ..Options::default()
+        ..Options::sharing(Driver::None, made)
     };
-    let command = ["bash", "-c", CONFIGURE].map(String::from);
-    let outcome = session::run(folder, &options, Some(&command))?;
-    let said = String::from_utf8_lossy(&outcome.stdout);
+    let outcome = session::script(folder, &options, CONFIGURE)?;
+    let said = outcome.said();
     // What dpkg's audit finds comes after that line.
     if outcome.end == End::Exit(0) && said.ends_with("root is configured\n") {
         return Ok(());

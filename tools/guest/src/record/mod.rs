@@ -32,7 +32,7 @@ use crate::{
         board::Board,
         driver::Driver,
         report,
-        session::{self, End, Options, Outcome},
+        session::{self, Options, Outcome},
     },
 };
 
@@ -105,7 +105,7 @@ impl Record {
         };
         if !self.no_boot {
             let outcome = job.trace(true)?;
-            if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+            if outcome.clean().is_err() {
                 let code = report(&outcome, false, self.timeout);
                 return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
             }
@@ -423,10 +423,7 @@ impl Recording<'_> {
             let output = Command::new("zcat")
                 .arg(self.folder.guest.join(path))
                 .output()
-                .map_err(|source| Error::Start {
-                    program: "zcat".into(),
-                    source,
-                })?;
+                .map_err(Error::start("zcat"))?;
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             Ok::<_, Error>(changelog_version(&text).unwrap_or("unknown").to_owned())
         };

@@ -33,10 +33,9 @@ pub(crate) struct Tensor {
 pub(crate) fn tensors(program: &Path, recording: &Path) -> Result<Vec<Tensor>> {
     let mut info = Command::new(program);
     info.args(["info", "--json"]).arg(recording);
-    let output = info.output().map_err(|source| Error::Start {
-        program: program.display().to_string(),
-        source,
-    })?;
+    let output = info
+        .output()
+        .map_err(Error::start(program.display().to_string()))?;
     let info: Info = serde_json::from_slice(&output.stdout).map_err(|error| {
         let said = String::from_utf8_lossy(&output.stderr);
         Error::Usage(format!(

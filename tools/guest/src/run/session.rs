@@ -2,6 +2,7 @@
 //! One run of the guest: model server and QEMU started together, their channels read, an end always found.
 
 use std::{
+    borrow::Cow,
     fs,
     io::{self, BufRead, BufReader, Read, Write},
     os::unix::net::UnixListener,
@@ -78,6 +79,17 @@ pub(crate) struct Options {
     pub(crate) board: Board,
 }
 
+impl Options {
+    /// A run with a driver and a folder that the guest sees as `/share`.
+    pub(crate) fn sharing(driver: Driver, share: &Path) -> Self {
+        Self {
+            driver,
+            share: Some(share.to_path_buf()),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -119,6 +131,9 @@ pub(crate) enum End {
     SecureWorld(String),
 }
 
+/// What is wrong, if something is.
+pub(crate) type Checked = std::result::Result<(), String>;
+
 /// What a run left.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -139,6 +154,31 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// What is wrong with a run that must end with code 0 and a kernel log without faults.
+    pub(crate) fn clean(&self) -> Checked {
+        self.clean_but_for(|_| false)
+    }
+
+    /// The same, where some lines of the kernel log are no faults.
+    pub(crate) fn clean_but_for(&self, known: impl Fn(&str) -> bool) -> Checked {
+        let logs = self.logs.display();
+        let mut faults = self.faults.iter().filter(|line| !known(line));
+        match (&self.end, faults.next()) {
+            (End::Exit(0), None) => Ok(()),
+            (End::Exit(0), Some(fault)) => Err(format!("{fault}, logs: {logs}")),
+            (end, _) => {
+                let said = self.said();
+                let last = said.lines().next_back().unwrap_or_default();
+                Err(format!("{end:?} after `{last}`, logs: {logs}"))
+            }
+        }
+    }
+
+    /// The command's standard output as text.
+    pub(crate) fn said(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.stdout)
+    }
+
     /// Prints the logs' ends: what somebody needs to see of a run that went wrong.
     pub(crate) fn print_logs(&self) {
         for (name, lines) in [
@@ -160,6 +200,15 @@ enum Event {
     Bytes(&'static str, Vec<u8>),
     Line(&'static str, String),
     Closed,
+}
+
+/// Runs a shell script in the guest.
+pub(crate) fn script(folder: &Folder, options: &Options, text: &str) -> Result<Outcome> {
+    run(
+        folder,
+        options,
+        Some(&["bash", "-c", text].map(String::from)),
+    )
 }
 
 /// Boots the guest, runs `command` in it (a shell on this terminal if none), and waits for the end.
@@ -276,10 +325,10 @@ impl Running {
         } else {
             command.stdin(Stdio::null()).stdout(Stdio::null());
         }
-        let child = command.stderr(log).spawn().map_err(|source| Error::Start {
-            program: "setpriv".into(),
-            source,
-        })?;
+        let child = command
+            .stderr(log)
+            .spawn()
+            .map_err(Error::start("setpriv"))?;
         self.qemu = Some(child);
         Ok(())
     }
@@ -531,10 +580,7 @@ fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) ->
         .stdout(output)
         .stderr(error)
         .spawn()
-        .map_err(|source| Error::Start {
-            program: "setpriv".into(),
-            source,
-        })
+        .map_err(Error::start("setpriv"))
 }
 
 /// Writes what the guest's init reads: the command, its environment and the driver.

@@ -22,10 +22,7 @@ pub(crate) fn provide(folder: &Folder, gpu: &str, host: &Path) -> Result<()> {
         .arg(&dir)
         .arg(host.join("cache"))
         .status()
-        .map_err(|source| Error::Start {
-            program: "cp".into(),
-            source,
-        })?;
+        .map_err(Error::start("cp"))?;
     if status.success() {
         Ok(())
     } else {

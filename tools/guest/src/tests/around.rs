@@ -4,14 +4,18 @@
 
 use std::fs;
 
-use super::scene::{script, temporary};
+use super::scene::temporary;
 use crate::{
     build::payload,
     devices::expect,
     error::{Error, Result},
     folder::Folder,
     run::driver::Driver,
-    run::{board::Board, session::End, session::Options},
+    run::{
+        board::Board,
+        session::End,
+        session::{self, Checked, Options},
+    },
 };
 
 /// What the guest runs.
@@ -36,7 +40,7 @@ const LATE_UNBINDING: [(&str, &str); 3] = [
 ];
 
 /// The driver as it is, and one that must be noticed.
-pub(super) fn nano(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
     let share = temporary()?;
@@ -46,15 +50,13 @@ pub(super) fn nano(folder: &Folder) -> Result<std::result::Result<(), String>> {
     let module = share.path().join("late-unbinding.ko");
     payload::nano_mutant(folder, "device.c", &LATE_UNBINDING, &module)?;
     let options = Options {
-        driver: Driver::None,
-        share: Some(share.path().to_path_buf()),
         board: Board {
             non_coherent: false,
             power_domain: true,
         },
-        ..Options::default()
+        ..Options::sharing(Driver::None, share.path())
     };
-    let outcome = script(folder, &options, SCRIPT)?;
+    let outcome = session::script(folder, &options, SCRIPT)?;
     // A guest that has slept has lost its disks and its channel to us; what it says is in the kernel's log.
     let path = outcome.logs.join("kernel.log");
     let log = fs::read_to_string(&path).map_err(Error::io("read", &path))?;

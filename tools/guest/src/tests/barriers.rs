@@ -9,6 +9,7 @@ use crate::{
     build::payload::{self, in_root},
     error::{Error, Result},
     folder::Folder,
+    run::session::Checked,
 };
 
 /// Where the marks go: behind all other headers.
@@ -47,7 +48,7 @@ fn marks(suffix: &str) -> String {
 }
 
 /// The driver has a barrier before each write and behind each read of a register; one with relaxed accesses is noticed.
-pub(super) fn nano(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     let right = count(&listing(folder, "")?);
     let relaxed = count(&listing(folder, "_relaxed")?);
     Ok(
@@ -76,10 +77,7 @@ fn listing(folder: &Folder, suffix: &str) -> Result<String> {
     let output = disassemble
         .stdin(Stdio::null())
         .output()
-        .map_err(|source| Error::Start {
-            program: "in-root".into(),
-            source,
-        })?;
+        .map_err(Error::start("in-root"))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

@@ -5,18 +5,13 @@
 #[cfg(test)]
 use std::{fs, path::Path};
 
-use super::{
-    kernels::kernels_with,
-    programs::record_on,
-    runner::Verdict,
-    scene::{clean, script, temporary},
-};
+use super::{kernels::kernels_with, programs::record_on, runner::Verdict, scene::temporary};
 use crate::{
     build::payload,
     devices::expect,
     error::Result,
     folder::Folder,
-    run::session::Options,
+    run::session::{self, Checked, Options},
     run::{board::Board, driver::Driver},
 };
 
@@ -92,7 +87,7 @@ pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
 }
 
 /// The nano driver as it is, then with one call less.
-pub(super) fn nano(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
     let share = temporary()?;
@@ -106,24 +101,22 @@ pub(super) fn nano(folder: &Folder) -> Result<std::result::Result<(), String>> {
     }
     let names = MUTANTS.map(|mutant| mutant.name);
     let options = Options {
-        driver: Driver::None,
-        share: Some(share.path().to_path_buf()),
         environment: vec![
             ("RECORDINGS".into(), RECORDINGS.join(" ")),
             ("MUTANTS".into(), names.join(" ")),
         ],
         board: BOARD,
-        ..Options::default()
+        ..Options::sharing(Driver::None, share.path())
     };
-    let outcome = script(folder, &options, SCRIPT)?;
-    Ok(clean(&outcome).and_then(|()| {
-        let said = String::from_utf8_lossy(&outcome.stdout);
+    let outcome = session::script(folder, &options, SCRIPT)?;
+    Ok(outcome.clean().and_then(|()| {
+        let said = outcome.said();
         noticed(&said).map_err(|reason| format!("{reason}, logs: {}", outcome.logs.display()))
     }))
 }
 
 /// Every mutant was noticed by the trial that is there for it.
-fn noticed(said: &str) -> std::result::Result<(), String> {
+fn noticed(said: &str) -> Checked {
     for mutant in &MUTANTS {
         let wrong = said
             .lines()

@@ -3,16 +3,13 @@
 
 use std::{fs, path::Path, process::Command};
 
-use super::{
-    runner::Verdict,
-    scene::{clean, script, temporary},
-};
+use super::{runner::Verdict, scene::temporary};
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
     folder::Folder,
     run::driver::Driver,
-    run::session::Options,
+    run::session::{self, Checked, Options},
 };
 
 /// Numbers in each file.
@@ -78,19 +75,14 @@ fn sum(x: &[f32], i: usize) -> f32 {
 const CASES: &[(&str, Expect)] = &[
     (
         "read-back",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("scale.dst", scaled)],
-            says: "",
-        },
+        replays(&[("scale.src", same)], &[("scale.dst", scaled)]),
     ),
     (
         "written-twice",
-        Expect::Replays {
-            inputs: &[("scale.src", same), ("add.term", reversed)],
-            outputs: &[("add.sum", |x, i| scaled(x, i) + reversed(x, i))],
-            says: "",
-        },
+        replays(
+            &[("scale.src", same), ("add.term", reversed)],
+            &[("add.sum", |x, i| scaled(x, i) + reversed(x, i))],
+        ),
     ),
     (
         "by-number",
@@ -111,43 +103,23 @@ const CASES: &[(&str, Expect)] = &[
     ("shared-memory", Expect::Says("clSVMAlloc")),
     (
         "user-pointers",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("scale.dst", scaled)],
-            says: "",
-        },
+        replays(&[("scale.src", same)], &[("scale.dst", scaled)]),
     ),
     (
         "sub-buffers",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("scale.dst", scaled)],
-            says: "",
-        },
+        replays(&[("scale.src", same)], &[("scale.dst", scaled)]),
     ),
     (
         "print",
-        Expect::Replays {
-            inputs: &[("speak.src", same)],
-            outputs: &[("speak.dst", |x, i| x[i] + 1.0)],
-            says: "",
-        },
+        replays(&[("speak.src", same)], &[("speak.dst", |x, i| x[i] + 1.0)]),
     ),
     (
         "out-of-order",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("add.sum", sum)],
-            says: "",
-        },
+        replays(&[("scale.src", same)], &[("add.sum", sum)]),
     ),
     (
         "two-queues",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("add.sum", sum)],
-            says: "",
-        },
+        replays(&[("scale.src", same)], &[("add.sum", sum)]),
     ),
     (
         "two-contexts",
@@ -170,11 +142,10 @@ const CASES: &[(&str, Expect)] = &[
     ),
     (
         "sampler",
-        Expect::Replays {
-            inputs: &[("paint.src", same)],
-            outputs: &[("sampled.dst", |x, i| 2.0 * (x[i] + 1.0))],
-            says: "",
-        },
+        replays(
+            &[("paint.src", same)],
+            &[("sampled.dst", |x, i| 2.0 * (x[i] + 1.0))],
+        ),
     ),
     (
         "image-read",
@@ -201,41 +172,34 @@ const CASES: &[(&str, Expect)] = &[
     ),
     (
         "copied-input",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("scale.dst", scaled)],
-            says: "",
-        },
+        replays(&[("scale.src", same)], &[("scale.dst", scaled)]),
     ),
     (
         "copied-too",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("add.sum", sum)],
-            says: "",
-        },
+        replays(&[("scale.src", same)], &[("add.sum", sum)]),
     ),
     (
         "bare-copied-too",
-        Expect::Replays {
-            inputs: &[("input", same)],
-            outputs: &[("output", sum)],
-            says: "",
-        },
+        replays(&[("input", same)], &[("output", sum)]),
     ),
     (
         "copied-result",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("scale.dst", scaled)],
-            says: "",
-        },
+        replays(&[("scale.src", same)], &[("scale.dst", scaled)]),
     ),
     (
         "filled-result",
         Expect::Refuses(&["clEnqueueFillBuffer overwrites a part", "no output"]),
     ),
 ];
+
+/// A recording of which nothing else is said.
+const fn replays(inputs: &'static [Named], outputs: &'static [Named]) -> Expect {
+    Expect::Replays {
+        inputs,
+        outputs,
+        says: "",
+    }
+}
 
 /// A launch reads what the runtime copied from another one's result.
 const COPIED: Expect = Expect::Refuses(&[
@@ -265,17 +229,15 @@ pub(super) fn all(folder: &Folder) -> Result<Verdict> {
         write(&work.join(format!("{name}.bin")), &numbers(start))?;
     }
     let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.to_path_buf()),
         timeout: std::time::Duration::from_secs(1800),
-        ..Options::default()
+        ..Options::sharing(Driver::Patched, work)
     };
     let names: Vec<&str> = CASES.iter().map(|(name, _)| *name).collect();
-    let outcome = script(folder, &options, &SCRIPT.replace("CASES", &names.join(" ")))?;
-    if let Err(reason) = clean(&outcome) {
+    let outcome = session::script(folder, &options, &SCRIPT.replace("CASES", &names.join(" ")))?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Verdict::fail(reason));
     }
-    let ended = String::from_utf8_lossy(&outcome.stdout);
+    let ended = outcome.said();
     let mut verdict = Verdict::default();
     for (name, expect) in CASES {
         let code = ended
@@ -300,7 +262,7 @@ fn judge(
     work: &Path,
     (name, code, said): (&str, &str, &str),
     expect: &Expect,
-) -> std::result::Result<(), String> {
+) -> Checked {
     let recorded = code == "0";
     let wrong = |what: &str| Err(format!("{what} (exit code {code}): {}", said.trim()));
     match expect {
@@ -353,7 +315,7 @@ fn replay(
     work: &Path,
     name: &str,
     (inputs, outputs): (&[Named], &[Named]),
-) -> std::result::Result<(), String> {
+) -> Checked {
     let third = numbers(40);
     let all = |values: Values| (0..COUNT).map(|i| values(&third, i)).collect::<Vec<f32>>();
     let text = |error: Error| error.to_string();

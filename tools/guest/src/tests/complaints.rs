@@ -89,10 +89,7 @@ fn listen(command: &mut Command, what: &str) -> Result<Vec<String>> {
     let output = command
         .stdin(Stdio::null())
         .output()
-        .map_err(|source| Error::Start {
-            program: "in-root".into(),
-            source,
-        })?;
+        .map_err(Error::start("in-root"))?;
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     let complains = |line: &&str| {

@@ -3,10 +3,7 @@
 
 use std::path::Path;
 
-use super::{
-    runner::Verdict,
-    scene::{clean, script, temporary},
-};
+use super::{runner::Verdict, scene::temporary};
 use crate::{
     build::payload,
     devices::{Devices, panfrost::Panfrost},
@@ -15,7 +12,7 @@ use crate::{
     kbase,
     run::{
         driver::Driver,
-        session::{End, Options},
+        session::{self, Checked, End, Options},
     },
 };
 
@@ -116,15 +113,15 @@ pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
 }
 
 /// A machine that copies every page for its devices: the driver refuses by name what a coherent GPU would not see.
-pub(super) fn copies(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn copies(folder: &Folder) -> Result<Checked> {
     payload::nano_driver(folder)?;
     let options = Options {
         driver: Driver::None,
         kernel_options: vec!["swiotlb=force".into()],
         ..Options::default()
     };
-    let outcome = script(folder, &options, COPIES)?;
-    Ok(clean(&outcome))
+    let outcome = session::script(folder, &options, COPIES)?;
+    Ok(outcome.clean())
 }
 
 /// Needs a source of kbase, which is not ours to have here.

@@ -3,14 +3,14 @@
 
 use std::{fs, path::Path, process::Command};
 
-use super::scene::{clean, script, temporary};
+use super::scene::temporary;
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
     folder::Folder,
     record::tensors::{Tensor, tensors},
     run::driver::Driver,
-    run::session::Options,
+    run::session::{self, Checked, Options},
 };
 
 /// Pixels of a row, and rows.
@@ -40,20 +40,16 @@ const RECORDINGS: [(&str, [&str; 2]); 2] = [
 ];
 
 /// Each recording has one input and one output, and a replay with the third picture gives the live app's bits and the CPU's.
-pub(super) fn unnoted(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn unnoted(folder: &Folder) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();
     for (name, start) in [("a", 3), ("b", 12), ("c", 40)] {
         let path = work.join(name).with_extension("raw");
         fs::write(&path, picture(start)).map_err(Error::io("write", path))?;
     }
-    let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.to_path_buf()),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, SCRIPT)?;
-    if let Err(reason) = clean(&outcome) {
+    let options = Options::sharing(Driver::Patched, work);
+    let outcome = session::script(folder, &options, SCRIPT)?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Err(reason));
     }
     let program = payload::host_command(folder);
@@ -89,7 +85,7 @@ fn shown(tensor: &Tensor) -> String {
     format!("{kind} {name} {element}{shape:?}")
 }
 
-fn compare(work: &Path, expected: &[u8]) -> std::result::Result<(), String> {
+fn compare(work: &Path, expected: &[u8]) -> Checked {
     for name in ["live.bin", "replayed.bin"] {
         let found = fs::read(work.join(name)).map_err(|error| format!("{name}: {error}"))?;
         if found != expected {

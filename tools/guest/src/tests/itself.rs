@@ -3,16 +3,13 @@
 
 use std::time::Duration;
 
-use super::{
-    runner::Verdict,
-    scene::{clean, script},
-};
+use super::runner::Verdict;
 use crate::{
     error::Result,
     folder::Folder,
     run::{
         driver::Driver,
-        session::{End, Options},
+        session::{self, End, Options},
     },
 };
 
@@ -22,7 +19,7 @@ pub(super) fn exit_code(folder: &Folder) -> Result<Verdict> {
         environment: vec![("WORD".into(), "it's $HOME".into())],
         ..Options::default()
     };
-    let outcome = script(
+    let outcome = session::script(
         folder,
         &options,
         "printf '%s\\n\\0\\377' \"$WORD\"; exit 37",
@@ -41,7 +38,7 @@ pub(super) fn panic(folder: &Folder) -> Result<Verdict> {
         driver: Driver::None,
         ..Options::default()
     };
-    let outcome = script(folder, &options, "echo c > /proc/sysrq-trigger; sleep 60")?;
+    let outcome = session::script(folder, &options, "echo c > /proc/sysrq-trigger; sleep 60")?;
     let seen = outcome
         .faults
         .iter()
@@ -59,7 +56,7 @@ pub(super) fn hang(folder: &Folder) -> Result<Verdict> {
         timeout: Duration::from_secs(3),
         ..Options::default()
     };
-    let outcome = script(folder, &options, "sleep 1000")?;
+    let outcome = session::script(folder, &options, "sleep 1000")?;
     Ok(Verdict::of(if outcome.end == End::Timeout {
         Ok(())
     } else {
@@ -68,10 +65,10 @@ pub(super) fn hang(folder: &Folder) -> Result<Verdict> {
 }
 
 pub(super) fn clinfo(folder: &Folder) -> Result<Verdict> {
-    let outcome = script(folder, &Options::default(), "clinfo --list")?;
-    let output = String::from_utf8_lossy(&outcome.stdout);
+    let outcome = session::script(folder, &Options::default(), "clinfo --list")?;
+    let output = outcome.said();
     let named = output.contains("Mali-G52");
-    Ok(Verdict::of(clean(&outcome).and_then(|()| {
+    Ok(Verdict::of(outcome.clean().and_then(|()| {
         named
             .then_some(())
             .ok_or_else(|| format!("clinfo says: {}", output.trim()))

@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use super::{
-    runner::Verdict,
-    scene::{clean, script},
+use super::runner::Verdict;
+use crate::{
+    error::Result,
+    folder::Folder,
+    run::session::{self, Options},
 };
-use crate::{error::Result, folder::Folder, run::session::Options};
 
 pub(super) fn own_kernels(folder: &Folder) -> Result<Verdict> {
     kernels(folder, "g52", "kernels", None)
@@ -30,8 +31,8 @@ pub(super) fn kernels(
 
 /// The same with other options.
 pub(super) fn kernels_with(folder: &Folder, options: Options, command: &str) -> Result<Verdict> {
-    let outcome = script(folder, &options, command)?;
-    let output = String::from_utf8_lossy(&outcome.stdout);
+    let outcome = session::script(folder, &options, command)?;
+    let output = outcome.said();
     let counts = output.lines().next_back().and_then(|line| {
         let (passed, failed) = line.strip_suffix(" failed")?.split_once(" passed, ")?;
         Some((passed.parse().ok()?, failed.parse().ok()?))
@@ -42,7 +43,7 @@ pub(super) fn kernels_with(folder: &Folder, options: Options, command: &str) -> 
         .filter(|line| line.starts_with("FAIL"))
         .map(str::to_owned)
         .collect();
-    if let Err(text) = clean(&outcome) {
+    if let Err(text) = outcome.clean() {
         failed = failed.max(1);
         reason.push(text);
     }

@@ -3,14 +3,17 @@
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
-use super::scene::{clean, script, temporary};
+use super::scene::temporary;
 use crate::{
     build::{payload, step::logged},
     devices::expect,
     error::Result,
     firmware::checks,
     folder::Folder,
-    run::{driver::Driver, session::Options},
+    run::{
+        driver::Driver,
+        session::{self, Checked, Options},
+    },
 };
 
 /// What the guest runs.
@@ -36,7 +39,7 @@ const MOST_INTERRUPTS: u32 = 2;
 type Counts = BTreeMap<(String, String, u32), (u32, u32)>;
 
 /// Replays all forms on all devices, then the joined one on bare metal.
-pub(super) fn one_submission(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn one_submission(folder: &Folder) -> Result<Checked> {
     payload::nano_driver(folder)?;
     let share = temporary()?;
     expect(folder, RECORDING, share.path())?;
@@ -45,19 +48,17 @@ pub(super) fn one_submission(folder: &Folder) -> Result<std::result::Result<(), 
     }
     let words = |list: &[&str]| list.join(" ");
     let options = Options {
-        driver: Driver::None,
-        share: Some(share.path().to_path_buf()),
         environment: vec![
             ("RECORDING".into(), RECORDING.into()),
             ("FORMS".into(), words(&FORMS.map(|(form, _)| form))),
             ("DEVICES".into(), words(&DEVICES)),
             ("RUNS".into(), (RUNS + 1).to_string()),
         ],
-        ..Options::default()
+        ..Options::sharing(Driver::None, share.path())
     };
-    let outcome = script(folder, &options, SCRIPT)?;
-    let said = String::from_utf8_lossy(&outcome.stdout);
-    let seen = clean(&outcome).and_then(|()| judge(&counts(&said)));
+    let outcome = session::script(folder, &options, SCRIPT)?;
+    let said = outcome.said();
+    let seen = outcome.clean().and_then(|()| judge(&counts(&said)));
     if let Err(reason) = seen {
         return Ok(Err(format!("{reason}: {}", said.trim())));
     }
@@ -89,7 +90,7 @@ fn counts(said: &str) -> Counts {
 }
 
 /// A run has a submission for each job in chains of their own, and one for all of them where layers are joined.
-fn judge(counts: &Counts) -> std::result::Result<(), String> {
+fn judge(counts: &Counts) -> Checked {
     for device in DEVICES {
         for (form, _) in FORMS {
             let of = |runs| {

@@ -65,292 +65,154 @@ pub(crate) struct Test {
     list: bool,
 }
 
+/// Names and functions, a row each.
+macro_rules! tests {
+    ($($name:literal => $function:expr;)*) => {
+        &[$(($name, $function)),*]
+    };
+}
+
 /// All tests. Those that only ask about the guest itself come first: they are quick.
-const TESTS: &[(&str, TestFunction)] = &[
-    ("exit code and output of a command arrive", exit_code),
-    ("a panic is seen", panic),
-    ("a hang is ended", hang),
-    ("clinfo names the GPU", clinfo),
-    ("kernels give the right values", own_kernels),
-    ("kernels give the right values on a G31", |folder| {
-        kernels(folder, "g31", "kernels", None)
-    }),
-    ("kernels give the right values on a G76", |folder| {
-        kernels(folder, "g76", "kernels", None)
-    }),
-    ("kernels give the right values on a G72", |folder| {
-        kernels(folder, "g72", "kernels", None)
-    }),
-    ("kernels give the right values on a G71", |folder| {
-        kernels(folder, "g71", "kernels", None)
-    }),
-    ("what kernels print arrives", |folder| {
-        kernels(folder, "g52", "kernel_printf", None)
-    }),
-    ("OpenGL ES compute is right on a G52", |folder| {
-        kernels(folder, "g52", "gles_compute", None)
-    }),
-    ("OpenGL ES compute is right on a G72", |folder| {
-        kernels(folder, "g72", "gles_compute", None)
-    }),
-    ("images of all formats are read and written", |folder| {
-        kernels(folder, "g52", "image_formats", None)
-    }),
-    ("images of all formats on a G72", |folder| {
-        kernels(folder, "g72", "image_formats", None)
-    }),
-    ("filled images hold the colour on a G52", |folder| {
-        kernels(folder, "g52", "image_fill", None)
-    }),
-    ("filled images hold the colour on a G72", |folder| {
-        kernels(folder, "g72", "image_fill", None)
-    }),
-    ("image samplers of every kind", |folder| {
-        kernels(folder, "g52", "image_samplers", None)
-    }),
-    ("image samplers of every kind on a G72", |folder| {
-        kernels(folder, "g72", "image_samplers", None)
-    }),
-    ("a sample of piglit's OpenCL tests passes", |folder| {
-        Ok(sample(piglit::run_subset(folder, "g52")?))
-    }),
-    (
-        "a sample of Arm Compute Library's operators is right",
-        |folder| Ok(sample(operators::run_subset(folder, "g52")?)),
-    ),
-    ("saxpy is right on the stock driver", |folder| {
-        stock(folder, "saxpy")
-    }),
-    ("acl-gemm is right on the stock driver", |folder| {
-        stock(folder, "acl-gemm")
-    }),
-    ("acl-conv is right on the stock driver", |folder| {
-        stock(folder, "acl-conv")
-    }),
-    ("record and replay saxpy", |folder| record(folder, "saxpy")),
-    ("record and replay acl-gemm", |folder| {
-        record(folder, "acl-gemm")
-    }),
-    ("record and replay acl-conv", |folder| {
-        record(folder, "acl-conv")
-    }),
-    ("record and replay digits", |folder| {
-        record(folder, "digits")
-    }),
-    ("record and replay lenet", |folder| record(folder, "lenet")),
-    ("record and replay decode", |folder| {
-        record(folder, "decode")
-    }),
-    (
-        "saxpy is recorded on the stock driver by an ordinary user",
-        |folder| user::stock(folder, "saxpy"),
-    ),
-    (
-        "the recorder in user space: signals, imports, faults, forks, full disks",
-        user::cases,
-    ),
-    ("both recorders say the same of digits", |folder| {
-        user::both(folder, "digits")
-    }),
-    ("launches that depend on the step are named", |folder| {
-        Ok(Verdict::of(state::names_launches(folder)?))
-    }),
-    (
-        "OpenCL calls name LeNet's kernels and tensors, and change nothing",
-        |folder| Ok(Verdict::of(opencl::names(folder)?)),
-    ),
-    (
-        "a page that changes behind the recorder's back fails the recording",
-        |folder| Ok(Verdict::of(recorder::notices(folder)?)),
-    ),
-    (
-        "the recorder blocks no other device, waits for no fence, and records a binary driver twice",
-        |folder| Ok(Verdict::of(recorder::holds(folder)?)),
-    ),
-    (
-        "hard cases of OpenCL are recorded with the right tensors or refused",
-        cases::all,
-    ),
-    (
-        "kernels of equal code keep their names, which change nothing else",
-        |folder| Ok(Verdict::of(twins::all(folder)?)),
-    ),
-    (
-        "an app for OpenGL ES is recorded by two traces and replayed with a third picture",
-        |folder| Ok(Verdict::of(gles::unnoted(folder)?)),
-    ),
-    ("the page about your own app does what it says", |folder| {
-        Ok(Verdict::of(page::own_app(folder)?))
-    }),
-    ("two replaced kernels are the re-recorded ones", |folder| {
-        Ok(Verdict::of(pairs::replaced(folder, pairs::SAMPLE, false)?))
-    }),
-    (
-        "the nano driver compiles for three kernels without a complaint",
-        |folder| Ok(silence(&complaints::nano(folder)?)),
-    ),
-    (
-        "recorder and probes compile for three kernels without a complaint",
-        |folder| Ok(silence(&complaints::recorder(folder)?)),
-    ),
-    (
-        "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again",
-        devices,
-    ),
-    (
-        "replays, kills and wrong chains on the kernel's own driver",
-        panfrost,
-    ),
-    (
-        "pages that a coherent GPU would see as copies are refused",
-        |folder| Ok(Verdict::of(copies(folder)?)),
-    ),
-    (
-        "linked chains are one submission on the nano driver, /dev/mem and bare metal",
-        |folder| Ok(Verdict::of(linked::one_submission(folder)?)),
-    ),
-    (
-        "non-coherent caches: panfrost computes, saxpy is recorded and replays",
-        caches::panfrost,
-    ),
-    (
-        "the nano driver has a barrier at every access to a register",
-        |folder| Ok(Verdict::of(barriers::nano(folder)?)),
-    ),
-    (
-        "a job on Arm's own driver is recorded and replays",
-        own_driver,
-    ),
-    ("firmware answers", |folder| {
-        Ok(Verdict::of(checks::answers(folder)?))
-    }),
-    (
-        "firmware writes a thousand characters from its own state",
-        |folder| Ok(Verdict::of(checks::writes(folder)?)),
-    ),
-    (
-        "firmware keeps its state after faults at some calls",
-        |folder| Ok(Verdict::of(checks::recovers(folder, SOME_CALLS)?)),
-    ),
-    ("firmware refuses what is damaged or foreign", |folder| {
-        Ok(Verdict::of(checks::refuses(folder)?))
-    }),
-    ("firmware of others embeds the replayer", |folder| {
-        Ok(Verdict::of(checks::embedding(folder)?))
-    }),
-    ("firmware takes signed recordings only", |folder| {
-        Ok(Verdict::of(checks::signature(folder)?))
-    }),
-    ("a secure world replays what is signed", |folder| {
-        Ok(Verdict::of(optee::checks::short(folder)?))
-    }),
-];
+const TESTS: &[(&str, TestFunction)] = tests! {
+    "exit code and output of a command arrive" => exit_code;
+    "a panic is seen" => panic;
+    "a hang is ended" => hang;
+    "clinfo names the GPU" => clinfo;
+    "kernels give the right values" => own_kernels;
+    "kernels give the right values on a G31" => |folder| kernels(folder, "g31", "kernels", None);
+    "kernels give the right values on a G76" => |folder| kernels(folder, "g76", "kernels", None);
+    "kernels give the right values on a G72" => |folder| kernels(folder, "g72", "kernels", None);
+    "kernels give the right values on a G71" => |folder| kernels(folder, "g71", "kernels", None);
+    "what kernels print arrives" => |folder| kernels(folder, "g52", "kernel_printf", None);
+    "OpenGL ES compute is right on a G52" => |folder| kernels(folder, "g52", "gles_compute", None);
+    "OpenGL ES compute is right on a G72" => |folder| kernels(folder, "g72", "gles_compute", None);
+    "images of all formats are read and written" =>
+        |folder| kernels(folder, "g52", "image_formats", None);
+    "images of all formats on a G72" => |folder| kernels(folder, "g72", "image_formats", None);
+    "filled images hold the colour on a G52" => |folder| kernels(folder, "g52", "image_fill", None);
+    "filled images hold the colour on a G72" => |folder| kernels(folder, "g72", "image_fill", None);
+    "image samplers of every kind" => |folder| kernels(folder, "g52", "image_samplers", None);
+    "image samplers of every kind on a G72" =>
+        |folder| kernels(folder, "g72", "image_samplers", None);
+    "a sample of piglit's OpenCL tests passes" =>
+        |folder| piglit::run_subset(folder, "g52").map(sample);
+    "a sample of Arm Compute Library's operators is right" =>
+        |folder| operators::run_subset(folder, "g52").map(sample);
+    "saxpy is right on the stock driver" => |folder| stock(folder, "saxpy");
+    "acl-gemm is right on the stock driver" => |folder| stock(folder, "acl-gemm");
+    "acl-conv is right on the stock driver" => |folder| stock(folder, "acl-conv");
+    "record and replay saxpy" => |folder| record(folder, "saxpy");
+    "record and replay acl-gemm" => |folder| record(folder, "acl-gemm");
+    "record and replay acl-conv" => |folder| record(folder, "acl-conv");
+    "record and replay digits" => |folder| record(folder, "digits");
+    "record and replay lenet" => |folder| record(folder, "lenet");
+    "record and replay decode" => |folder| record(folder, "decode");
+    "saxpy is recorded on the stock driver by an ordinary user" =>
+        |folder| user::stock(folder, "saxpy");
+    "the recorder in user space: signals, imports, faults, forks, full disks" => user::cases;
+    "both recorders say the same of digits" => |folder| user::both(folder, "digits");
+    "launches that depend on the step are named" =>
+        |folder| state::names_launches(folder).map(Verdict::of);
+    "OpenCL calls name LeNet's kernels and tensors, and change nothing" =>
+        |folder| opencl::names(folder).map(Verdict::of);
+    "a page that changes behind the recorder's back fails the recording" =>
+        |folder| recorder::notices(folder).map(Verdict::of);
+    "the recorder blocks no other device, waits for no fence, and records a binary driver twice" =>
+        |folder| recorder::holds(folder).map(Verdict::of);
+    "hard cases of OpenCL are recorded with the right tensors or refused" => cases::all;
+    "kernels of equal code keep their names, which change nothing else" =>
+        |folder| twins::all(folder).map(Verdict::of);
+    "an app for OpenGL ES is recorded by two traces and replayed with a third picture" =>
+        |folder| gles::unnoted(folder).map(Verdict::of);
+    "the page about your own app does what it says" =>
+        |folder| page::own_app(folder).map(Verdict::of);
+    "two replaced kernels are the re-recorded ones" =>
+        |folder| pairs::replaced(folder, pairs::SAMPLE, false).map(Verdict::of);
+    "the nano driver compiles for three kernels without a complaint" =>
+        |folder| Ok(silence(&complaints::nano(folder)?));
+    "recorder and probes compile for three kernels without a complaint" =>
+        |folder| Ok(silence(&complaints::recorder(folder)?));
+    "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again" =>
+        devices;
+    "replays, kills and wrong chains on the kernel's own driver" => panfrost;
+    "pages that a coherent GPU would see as copies are refused" =>
+        |folder| copies(folder).map(Verdict::of);
+    "linked chains are one submission on the nano driver, /dev/mem and bare metal" =>
+        |folder| linked::one_submission(folder).map(Verdict::of);
+    "non-coherent caches: panfrost computes, saxpy is recorded and replays" => caches::panfrost;
+    "the nano driver has a barrier at every access to a register" =>
+        |folder| barriers::nano(folder).map(Verdict::of);
+    "a job on Arm's own driver is recorded and replays" => own_driver;
+    "firmware answers" => |folder| checks::answers(folder).map(Verdict::of);
+    "firmware writes a thousand characters from its own state" =>
+        |folder| checks::writes(folder).map(Verdict::of);
+    "firmware keeps its state after faults at some calls" =>
+        |folder| checks::recovers(folder, SOME_CALLS).map(Verdict::of);
+    "firmware refuses what is damaged or foreign" =>
+        |folder| checks::refuses(folder).map(Verdict::of);
+    "firmware of others embeds the replayer" => |folder| checks::embedding(folder).map(Verdict::of);
+    "firmware takes signed recordings only" => |folder| checks::signature(folder).map(Verdict::of);
+    "a secure world replays what is signed" =>
+        |folder| optee::checks::short(folder).map(Verdict::of);
+};
 
 /// Tests that take long: only those that `guest test NAME` names in full run.
-const LONG: &[(&str, TestFunction)] = &[
-    ("record and replay train-perceptron", |folder| {
-        record(folder, "train-perceptron")
-    }),
-    (
-        "a transformer with a cache writes a thousand characters",
-        |folder| Ok(Verdict::of(state::decodes(folder)?)),
-    ),
-    (
-        "training live, by replay and by NumPy agrees for some steps",
-        |folder| Ok(Verdict::of(state::learns_a_little(folder)?)),
-    ),
-    (
-        "states on the nano driver: runs without end, and faults at some calls",
-        |folder| Ok(Verdict::of(state::nano(folder, SOME_CALLS)?)),
-    ),
-    (
-        "programs of others are recorded with two inputs and replayed with a third",
-        |folder| Ok(sample(foreign::run_sample(folder)?)),
-    ),
-    (
-        "non-coherent caches: the nano driver is right, and wrong without any one of its calls",
-        |folder| Ok(Verdict::of(caches::nano(folder)?)),
-    ),
-    (
-        "the nano driver with a power domain, little memory, locked down, asleep",
-        |folder| Ok(Verdict::of(around::nano(folder)?)),
-    ),
-    (
-        "long: digits is recorded on the stock driver by an ordinary user",
-        |folder| user::stock(folder, "digits"),
-    ),
-    (
-        "long: lenet is recorded on the stock driver by an ordinary user",
-        |folder| user::stock(folder, "lenet"),
-    ),
-    (
-        "long: squeezenet-1.1 is recorded on the stock driver by an ordinary user",
-        |folder| user::stock(folder, "squeezenet-1.1"),
-    ),
-    (
-        "long: mobilenet-v1 is recorded on the stock driver by an ordinary user",
-        |folder| user::stock(folder, "mobilenet-v1"),
-    ),
-    (
-        "long: digits is recorded on a stock driver without coherent caches",
-        |folder| user::non_coherent(folder, "digits"),
-    ),
-    ("long: both recorders say the same of an import", |folder| {
-        user::both_of_case(folder, "import")
-    }),
-    (
-        "long: both recorders say the same of handles that are closed early",
-        |folder| user::both_of_case(folder, "freed"),
-    ),
-    ("long: both recorders say the same of saxpy", |folder| {
-        user::both(folder, "saxpy")
-    }),
-    ("long: both recorders say the same of lenet", |folder| {
-        user::both(folder, "lenet")
-    }),
-    (
-        "long: both recorders say the same of squeezenet-1.1",
-        |folder| user::both(folder, "squeezenet-1.1"),
-    ),
-    (
-        "long: both recorders say the same of mobilenet-v1",
-        |folder| user::both(folder, "mobilenet-v1"),
-    ),
-    (
-        "long: the kernel's own driver of three kernels, and without coherent caches",
-        panfrost_elsewhere,
-    ),
-    (
-        "long: the change for panfrost's maintainers lets each fault be seen at once",
-        panfrost_repaired,
-    ),
-    (
-        "long: all pairs of replaced kernels, and binaries that do not fit",
-        |folder| Ok(Verdict::of(pairs::replaced(folder, usize::MAX, true)?)),
-    ),
-    (
-        "long: training live, by replay and by NumPy agrees for all steps",
-        |folder| {
-            Ok(match state::learns(folder)? {
-                Some(result) => Verdict::of(result),
-                None => Verdict::skip(
-                    "GPUREPLAY_BATCHES names no folder with what tools/training/data.py writes, for each network",
-                ),
-            })
-        },
-    ),
-    (
-        "long: states on the nano driver: faults at every call",
-        |folder| Ok(Verdict::of(state::nano(folder, 1)?)),
-    ),
-    (
-        "long: firmware keeps its state after faults at every call",
-        |folder| Ok(Verdict::of(checks::recovers(folder, 1)?)),
-    ),
-    ("record and replay train-clblast", |folder| {
-        record(folder, "train-clblast")
-    }),
-];
+const LONG: &[(&str, TestFunction)] = tests! {
+    "record and replay train-perceptron" => |folder| record(folder, "train-perceptron");
+    "a transformer with a cache writes a thousand characters" =>
+        |folder| state::decodes(folder).map(Verdict::of);
+    "training live, by replay and by NumPy agrees for some steps" =>
+        |folder| state::learns_a_little(folder).map(Verdict::of);
+    "states on the nano driver: runs without end, and faults at some calls" =>
+        |folder| state::nano(folder, SOME_CALLS).map(Verdict::of);
+    "programs of others are recorded with two inputs and replayed with a third" =>
+        |folder| foreign::run_sample(folder).map(sample);
+    "non-coherent caches: the nano driver is right, and wrong without any one of its calls" =>
+        |folder| caches::nano(folder).map(Verdict::of);
+    "the nano driver with a power domain, little memory, locked down, asleep" =>
+        |folder| around::nano(folder).map(Verdict::of);
+    "long: digits is recorded on the stock driver by an ordinary user" =>
+        |folder| user::stock(folder, "digits");
+    "long: lenet is recorded on the stock driver by an ordinary user" =>
+        |folder| user::stock(folder, "lenet");
+    "long: squeezenet-1.1 is recorded on the stock driver by an ordinary user" =>
+        |folder| user::stock(folder, "squeezenet-1.1");
+    "long: mobilenet-v1 is recorded on the stock driver by an ordinary user" =>
+        |folder| user::stock(folder, "mobilenet-v1");
+    "long: digits is recorded on a stock driver without coherent caches" =>
+        |folder| user::non_coherent(folder, "digits");
+    "long: both recorders say the same of an import" =>
+        |folder| user::both_of_case(folder, "import");
+    "long: both recorders say the same of handles that are closed early" =>
+        |folder| user::both_of_case(folder, "freed");
+    "long: both recorders say the same of saxpy" => |folder| user::both(folder, "saxpy");
+    "long: both recorders say the same of lenet" => |folder| user::both(folder, "lenet");
+    "long: both recorders say the same of squeezenet-1.1" =>
+        |folder| user::both(folder, "squeezenet-1.1");
+    "long: both recorders say the same of mobilenet-v1" =>
+        |folder| user::both(folder, "mobilenet-v1");
+    "long: the kernel's own driver of three kernels, and without coherent caches" =>
+        panfrost_elsewhere;
+    "long: the change for panfrost's maintainers lets each fault be seen at once" =>
+        panfrost_repaired;
+    "long: all pairs of replaced kernels, and binaries that do not fit" =>
+        |folder| pairs::replaced(folder, usize::MAX, true).map(Verdict::of);
+    "long: training live, by replay and by NumPy agrees for all steps" => learns;
+    "long: states on the nano driver: faults at every call" =>
+        |folder| state::nano(folder, 1).map(Verdict::of);
+    "long: firmware keeps its state after faults at every call" =>
+        |folder| checks::recovers(folder, 1).map(Verdict::of);
+    "record and replay train-clblast" => |folder| record(folder, "train-clblast");
+};
+
+fn learns(folder: &Folder) -> Result<Verdict> {
+    Ok(match state::learns(folder)? {
+        Some(result) => Verdict::of(result),
+        None => Verdict::skip(
+            "GPUREPLAY_BATCHES names no folder with what tools/training/data.py writes, for each network",
+        ),
+    })
+}
 
 /// Calls between two faults of a short test.
 const SOME_CALLS: u32 = 40;

@@ -3,14 +3,14 @@
 
 use std::{fs, path::Path, process::Command};
 
-use super::scene::{clean, script, temporary};
+use super::scene::temporary;
 use crate::{
     build::{payload, step::logged},
     error::Result,
     folder::Folder,
     record::{app, registers},
     run::driver::Driver,
-    run::session::Options,
+    run::session::{self, Checked, Options},
 };
 
 /// Jobs of LeNet, set-up included.
@@ -30,17 +30,13 @@ gpureplay record --raw without --no-layer -- $alike $(run 2 without)
 
 /// Every job of LeNet has the name of its kernel, a replay with the second input gives the live run's bits, and the app does the same
 /// with the layer and without.
-pub(super) fn names(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn names(folder: &Folder) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();
     app::write_files(folder, "lenet", work)?;
-    let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.to_path_buf()),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, SCRIPT)?;
-    if let Err(reason) = clean(&outcome) {
+    let options = Options::sharing(Driver::Patched, work);
+    let outcome = session::script(folder, &options, SCRIPT)?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Err(reason));
     }
     let replayed = work.join("replayed.npy");
@@ -59,7 +55,7 @@ pub(super) fn names(folder: &Folder) -> Result<std::result::Result<(), String>> 
     Ok(check(work, &replayed))
 }
 
-fn check(work: &Path, replayed: &Path) -> std::result::Result<(), String> {
+fn check(work: &Path, replayed: &Path) -> Checked {
     let manifest = fs::read_to_string(work.join("recording/manifest.toml"));
     let manifest = manifest.map_err(|error| format!("manifest.toml: {error}"))?;
     let named = manifest.lines().filter(|line| *line == "[[job]]").count();

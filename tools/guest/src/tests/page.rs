@@ -9,6 +9,7 @@ use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
     folder::Folder,
+    run::session::Checked,
 };
 
 /// The page: an app's source, its recording, a replay with another input, compared with the live app.
@@ -17,7 +18,7 @@ const PAGE: &str = "docs/start.md";
 const MADE: &str = "target/your-own-app";
 
 /// Runs every block as a reader would who pastes them; the page's own comparison decides.
-pub(super) fn own_app(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn own_app(folder: &Folder) -> Result<Checked> {
     let page = folder.repository.join(PAGE);
     let text = fs::read_to_string(&page).map_err(Error::io("read", &page))?;
     let made = folder.repository.join(MADE);

@@ -8,13 +8,16 @@ use std::{
     process::Command,
 };
 
-use super::scene::{clean, script, temporary};
+use super::scene::temporary;
 use crate::{
     build::payload,
     compile_kernel,
     error::{Error, Result},
     folder::Folder,
-    run::{driver::Driver, session::Options},
+    run::{
+        driver::Driver,
+        session::{self, Checked, Options},
+    },
 };
 
 /// How a kernel takes the place of another.
@@ -91,10 +94,7 @@ fn gpureplay(folder: &Folder, work: &Path, arguments: &[&str]) -> Result<(bool, 
         .current_dir(work)
         .args(arguments)
         .output()
-        .map_err(|source| Error::Start {
-            program: command.display().to_string(),
-            source,
-        })?;
+        .map_err(Error::start(command.display().to_string()))?;
     let text = [output.stdout, output.stderr].concat();
     Ok((
         output.status.success(),
@@ -103,11 +103,7 @@ fn gpureplay(folder: &Folder, work: &Path, arguments: &[&str]) -> Result<(bool, 
 }
 
 /// The first so many pairs.
-pub(super) fn replaced(
-    folder: &Folder,
-    count: usize,
-    gates: bool,
-) -> Result<std::result::Result<(), String>> {
+pub(super) fn replaced(folder: &Folder, count: usize, gates: bool) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();
     write_inputs(work)?;
@@ -129,13 +125,9 @@ pub(super) fn replaced(
         )
     });
     let text = format!("set -e\n{}", recordings.collect::<String>());
-    let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.to_path_buf()),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, &text)?;
-    if let Err(reason) = clean(&outcome) {
+    let options = Options::sharing(Driver::Patched, work);
+    let outcome = session::script(folder, &options, &text)?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Err(reason));
     }
     for (old, new, how) in pairs {
@@ -164,13 +156,7 @@ fn binary_of(folder: &Folder, work: &Path, kernel: &str) -> Result<String> {
 }
 
 /// One pair: both sets of inputs, against the live app with the new kernel; and the recorded kernel in its own place.
-fn replace(
-    folder: &Folder,
-    work: &Path,
-    old: &str,
-    new: &str,
-    how: How,
-) -> Result<std::result::Result<(), String>> {
+fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Result<Checked> {
     let [recorded, other] = [old, new].map(|kernel| format!("recording-{kernel}"));
     let made = format!("made-{old}-{new}");
     let from = |kernel: &str| -> Result<[String; 2]> {

@@ -3,10 +3,7 @@
 
 use std::time::Duration;
 
-use super::{
-    runner::Verdict,
-    scene::{clean, script, temporary},
-};
+use super::{runner::Verdict, scene::temporary};
 use crate::{
     build::payload,
     error::Result,
@@ -16,7 +13,7 @@ use crate::{
         app::{self, App, SETS},
         registers,
     },
-    run::session::Options,
+    run::session::{self, Options},
 };
 
 /// An example program on the stock driver, both sets of inputs.
@@ -29,8 +26,8 @@ pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
         ..Options::default()
     };
     let both = SETS.map(|set| app.command(set)).join(" && ");
-    let outcome = script(folder, &options, &both)?;
-    Ok(Verdict::of(clean(&outcome).and_then(|()| {
+    let outcome = session::script(folder, &options, &both)?;
+    Ok(Verdict::of(outcome.clean().and_then(|()| {
         for (set, output) in SETS
             .iter()
             .flat_map(|set| app.outputs.iter().map(move |output| (set, output)))
@@ -63,7 +60,7 @@ pub(super) fn record_on(folder: &Folder, name: &str, non_coherent: bool) -> Resu
         non_coherent,
     };
     let outcome = recording.trace(false)?;
-    if let Err(text) = clean(&outcome) {
+    if let Err(text) = outcome.clean() {
         return Ok(Verdict::fail(text));
     }
     let mut verdict = Verdict::of(registers::same_writes(

@@ -6,14 +6,14 @@ use std::{fs, io::BufReader, path::Path};
 use gpureplay_trace::{Event, Reader};
 use mali_facts::registers::gpu::{GPU_CMD, GpuCommand};
 
-use super::scene::{clean, script, temporary};
+use super::scene::temporary;
 use crate::{
     build::payload,
     error::Result,
     folder::Folder,
     record::app::{self, App},
     run::driver::Driver,
-    run::session::Options,
+    run::session::{self, Checked, Options},
 };
 
 /// `APP` is recorded as it is; then with a library that keeps buffers of each job from the driver; then its driver goes in the middle.
@@ -34,18 +34,14 @@ APP > /dev/null
 /// What `record` says of a page that changed although nobody can have changed it (GPUREPLAY_ERROR_UNSEEN).
 const UNSEEN: &str = "recording is not complete: error 11";
 
-pub(super) fn notices(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn notices(folder: &Folder) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();
     app::write_files(folder, "saxpy", work)?;
     let command = App::find(folder, "saxpy")?.command("");
-    let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.to_path_buf()),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, &SCRIPT.replace("APP", &command))?;
-    Ok(clean(&outcome).and_then(|()| {
+    let options = Options::sharing(Driver::Patched, work);
+    let outcome = session::script(folder, &options, &SCRIPT.replace("APP", &command))?;
+    Ok(outcome.clean().and_then(|()| {
         let said = fs::read_to_string(work.join("said")).map_err(|error| error.to_string())?;
         if !said.contains(UNSEEN) {
             return Err(format!(
@@ -64,21 +60,17 @@ const SOFT_RESET: (u32, u32) = (GPU_CMD, GpuCommand::SoftReset as u32);
 /// The trials, by what the script prints after the name of each that went well.
 const TRIALS: [&str; 5] = ["probes", "open", "fence", "note", "nonblocking"];
 
-pub(super) fn holds(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn holds(folder: &Folder) -> Result<Checked> {
     payload::probes(folder)?;
     payload::board_modules(folder)?;
     let share = temporary()?;
     let work = share.path();
     app::write_files(folder, "saxpy", work)?;
     let command = App::find(folder, "saxpy")?.command("");
-    let options = Options {
-        driver: Driver::None,
-        share: Some(work.to_path_buf()),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, &AROUND.replace("APP", &command))?;
-    Ok(clean(&outcome).and_then(|()| {
-        let said = String::from_utf8_lossy(&outcome.stdout);
+    let options = Options::sharing(Driver::None, work);
+    let outcome = session::script(folder, &options, &AROUND.replace("APP", &command))?;
+    Ok(outcome.clean().and_then(|()| {
+        let said = outcome.said();
         let failed = TRIALS.iter().filter(|name| {
             let good = format!("{name}: well");
             !said.lines().any(|line| line == good)
@@ -95,7 +87,7 @@ pub(super) fn holds(folder: &Folder) -> Result<std::result::Result<(), String>> 
 }
 
 /// The trace of a driver that resets the GPU and learns of it by an interrupt.
-fn is_reset(trace: &Path) -> std::result::Result<(), String> {
+fn is_reset(trace: &Path) -> Checked {
     let mut seen = (0, 0);
     events(trace, |event| match event {
         Event::RegWrite { offset, value } if (*offset, *value) == SOFT_RESET => seen.0 += 1,
@@ -114,7 +106,7 @@ fn is_reset(trace: &Path) -> std::result::Result<(), String> {
 }
 
 /// The trace ends as it should and holds no error.
-fn is_complete(trace: &Path) -> std::result::Result<(), String> {
+fn is_complete(trace: &Path) -> Checked {
     let mut jobs = 0;
     events(trace, |event| {
         jobs += u32::from(matches!(event, Event::Complete { .. }));
@@ -126,7 +118,7 @@ fn is_complete(trace: &Path) -> std::result::Result<(), String> {
 }
 
 /// Hands out the events of a trace that ends as it should and holds no error.
-fn events(trace: &Path, mut each: impl FnMut(&Event)) -> std::result::Result<(), String> {
+fn events(trace: &Path, mut each: impl FnMut(&Event)) -> Checked {
     let wrong = |text: String| format!("{}: {text}", trace.display());
     let file = fs::File::open(trace).map_err(|error| wrong(error.to_string()))?;
     let mut reader = Reader::new(BufReader::new(file));

@@ -3,7 +3,7 @@
 
 use std::{sync::Mutex, thread, time::Instant};
 
-use crate::{error::Result, folder::Folder};
+use crate::{error::Result, folder::Folder, run::session::Checked};
 
 /// What a test found.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Verdict {
         self.skipped += other.skipped;
     }
 
-    pub(super) fn of(result: std::result::Result<(), String>) -> Verdict {
+    pub(super) fn of(result: Checked) -> Verdict {
         result.map_or_else(Verdict::fail, |()| Verdict::pass())
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use gpureplay_tensors::{Tensor, read_npy};
 
-use super::scene::{clean, script, temporary};
+use super::scene::temporary;
 use crate::{
     build::{
         payload,
@@ -20,10 +20,8 @@ use crate::{
     folder::{Folder, copy_dir},
     record::app,
     run::driver::{Driver, TAKE_BY_NANO},
-    run::session::Options,
+    run::session::{self, Checked, Options},
 };
-
-type Checked = std::result::Result<(), String>;
 
 /// How far the loss of a step may be from NumPy's in double precision, relatively.
 const LOSS: f64 = 1e-4;
@@ -58,8 +56,8 @@ pub(super) fn decodes(folder: &Folder) -> Result<Checked> {
     };
     let live = "decode --weights weights --forced steps/forced.npy --place steps/place.npy --mask steps/mask.npy \
                 --characters live.npy";
-    let outcome = script(folder, &options, live)?;
-    if let Err(reason) = clean(&outcome) {
+    let outcome = session::script(folder, &options, live)?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Err(reason));
     }
     let expected = folder.repository.join("tools/decoding/written.txt");
@@ -96,13 +94,9 @@ pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
              --place steps/place.npy --mask steps/mask.npy --characters {how}.npy\n"
         );
     }
-    let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.path().to_path_buf()),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, &commands)?;
-    if let Err(reason) = clean(&outcome) {
+    let options = Options::sharing(Driver::Patched, work.path());
+    let outcome = session::script(folder, &options, &commands)?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Err(reason));
     }
     for (how, message) in CASES {
@@ -110,10 +104,7 @@ pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
             .current_dir(work.path())
             .args(["compile", &format!("trace-{how}"), "-o", how])
             .output()
-            .map_err(|source| Error::Start {
-                program: "gpureplay".into(),
-                source,
-            })?;
+            .map_err(Error::start("gpureplay"))?;
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status.success() || !said.contains(message) {
             return Ok(Err(format!("{how}: expected `{message}`, it said: {said}")));
@@ -205,8 +196,8 @@ impl Training {
             timeout: std::time::Duration::from_secs(3600),
             ..Options::default()
         };
-        let outcome = script(folder, &options, &live)?;
-        if let Err(reason) = clean(&outcome) {
+        let outcome = session::script(folder, &options, &live)?;
+        if let Err(reason) = outcome.clean() {
             return Ok(Err(reason));
         }
         let read = |name: &str| read_npy(&work.join(name)).map_err(text);
@@ -308,16 +299,14 @@ pub(super) fn nano(folder: &Folder, stride: u32) -> Result<Checked> {
          /opt/gpureplay/nano/state_faults generate-g52 nano {stride} forced=generate-g52/inputs/forced2.npy\n"
     );
     let options = Options {
-        driver: Driver::None,
-        share: Some(work.path().to_path_buf()),
         timeout: std::time::Duration::from_secs(3600),
-        ..Options::default()
+        ..Options::sharing(Driver::None, work.path())
     };
-    let outcome = script(folder, &options, &commands)?;
-    if let Err(reason) = clean(&outcome) {
+    let outcome = session::script(folder, &options, &commands)?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Err(reason));
     }
-    let said = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    let said = outcome.said().into_owned();
     print!("     {said}");
     for (wrote, expected) in [
         ("song.bin", "tools/generation/written.txt"),

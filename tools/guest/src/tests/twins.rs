@@ -5,13 +5,13 @@ use std::{fs, path::Path, process::Command};
 
 use serde::Deserialize;
 
-use super::scene::{clean, script, temporary};
+use super::scene::temporary;
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
     folder::Folder,
     run::driver::Driver,
-    run::session::Options,
+    run::session::{self, Checked, Options},
 };
 
 /// Numbers in each file.
@@ -40,20 +40,16 @@ struct Job {
 }
 
 /// Records both programs; a replay with a third input gives what the CPU computes and what the live program does.
-pub(super) fn all(folder: &Folder) -> Result<std::result::Result<(), String>> {
+pub(super) fn all(folder: &Folder) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();
     for (name, start) in [("a", 3), ("b", 12), ("c", 40)] {
         let path = work.join(name).with_extension("bin");
         fs::write(&path, bytes(&numbers(start))).map_err(Error::io("write", path))?;
     }
-    let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.to_path_buf()),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, SCRIPT)?;
-    if let Err(reason) = clean(&outcome) {
+    let options = Options::sharing(Driver::Patched, work);
+    let outcome = session::script(folder, &options, SCRIPT)?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Err(reason));
     }
     for second in ["beta", "gamma"] {
@@ -83,7 +79,7 @@ fn jobs(folder: &Folder, recording: &Path) -> Result<Jobs> {
 }
 
 /// Two jobs of equal code under their own names.
-fn named(jobs: &[Job], second: &str) -> std::result::Result<(), String> {
+fn named(jobs: &[Job], second: &str) -> Checked {
     match jobs {
         [one, other]
             if one.name == "alpha" && other.name == second && one.kernel == other.kernel =>
@@ -102,7 +98,7 @@ fn named(jobs: &[Job], second: &str) -> std::result::Result<(), String> {
     }
 }
 
-fn compare(work: &Path) -> std::result::Result<(), String> {
+fn compare(work: &Path) -> Checked {
     let read = |name: &str| fs::read(work.join(name)).map_err(|error| format!("{name}: {error}"));
     let [one, other] = ["beta", "gamma"].map(|name| format!("recording-{name}"));
     let file = |folder: &str| read(&format!("{folder}/recording.gpr"));

@@ -3,10 +3,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use super::{
-    runner::Verdict,
-    scene::{clean, script, temporary},
-};
+use super::{runner::Verdict, scene::temporary};
 use crate::{
     build::payload,
     error::Result,
@@ -19,7 +16,7 @@ use crate::{
     run::{
         board::Board,
         driver::Driver,
-        session::{End, Options},
+        session::{self, Checked, End, Options},
     },
 };
 
@@ -77,8 +74,8 @@ fn stock_on(folder: &Folder, name: &str, board: Board) -> Result<Verdict> {
         board,
         ..Options::default()
     };
-    let outcome = script(folder, &options, &text)?;
-    if let Err(reason) = clean(&outcome) {
+    let outcome = session::script(folder, &options, &text)?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Verdict::fail(reason));
     }
     let recording = Recording {
@@ -95,7 +92,7 @@ fn stock_on(folder: &Folder, name: &str, board: Board) -> Result<Verdict> {
     Ok(Verdict::of(check(&recording, &output)?))
 }
 
-fn check(recording: &Recording<'_>, output: &Path) -> Result<std::result::Result<(), String>> {
+fn check(recording: &Recording<'_>, output: &Path) -> Result<Checked> {
     let manifest = output.join("manifest.toml");
     let text = fs::read_to_string(&manifest).unwrap_or_default();
     if !text.contains("in user space") {
@@ -144,7 +141,7 @@ pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
         share: Some(work.path().to_path_buf()),
         ..Options::default()
     };
-    let outcome = script(
+    let outcome = session::script(
         folder,
         &options,
         &format!("{NOBODY}{}", CASES.replace("APP", &saxpy)),
@@ -154,7 +151,7 @@ pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
         let logs = outcome.logs.display();
         return Ok(Verdict::fail(format!("{:?}, logs: {logs}", outcome.end)));
     }
-    let printed = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    let printed = outcome.said().into_owned();
     let lines: Vec<&str> = printed.lines().collect();
     let mut verdict = Verdict::default();
     for (name, complaint) in VERDICTS {
@@ -208,14 +205,12 @@ pub(super) fn both_of_case(folder: &Folder, name: &str) -> Result<Verdict> {
 fn compared(folder: &Folder, work: &Path, command: &str, memory: u32) -> Result<Verdict> {
     let text = BOTH.replace("APP", command).replace("ALIKE", IN_TURN);
     let options = Options {
-        driver: Driver::Patched,
-        share: Some(work.to_path_buf()),
         memory,
         timeout: Duration::from_secs(1800),
-        ..Options::default()
+        ..Options::sharing(Driver::Patched, work)
     };
-    let outcome = script(folder, &options, &text)?;
-    if let Err(reason) = clean(&outcome) {
+    let outcome = session::script(folder, &options, &text)?;
+    if let Err(reason) = outcome.clean() {
         return Ok(Verdict::fail(reason));
     }
     let [kernel, user] = ["kernel.trace", "user.trace"].map(|name| work.join(name));

@@ -246,9 +246,7 @@ impl Source {
 /// Runs a program whose output goes to the terminal.
 fn run(what: &str, command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let status = command
-        .status()
-        .map_err(|source| Error::Start { program, source })?;
+    let status = command.status().map_err(Error::start(program))?;
     match status.success() {
         true => Ok(()),
         false => Err(Error::Failed {

@@ -207,7 +207,7 @@ mod tests {
     fn the_longest_folder_counts() {
         assert_eq!(floor("cuda/command"), Some(5));
         assert_eq!(floor("cuda/preload"), Some(2));
-        assert_eq!(floor("replayer/devices/optee/linux"), Some(3));
+        assert_eq!(floor("replayer/devices/optee/trust"), Some(3));
         assert_eq!(floor("toolsmith"), None);
     }
 }

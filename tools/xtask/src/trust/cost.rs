@@ -168,17 +168,11 @@ fn reports() -> Result<Vec<PathBuf>> {
 }
 
 fn start(command: &mut Command) -> Result<Child> {
-    command.spawn().map_err(|source| Error::Start {
-        program: "cargo".into(),
-        source,
-    })
+    command.spawn().map_err(Error::start("cargo"))
 }
 
 /// Whether it ended well.
 fn wait(child: &mut Child) -> Result<bool> {
-    let ended = child.wait().map_err(|source| Error::Start {
-        program: "cargo".into(),
-        source,
-    })?;
+    let ended = child.wait().map_err(Error::start("cargo"))?;
     Ok(ended.success())
 }

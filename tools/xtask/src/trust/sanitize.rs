@@ -39,7 +39,7 @@ impl Sanitize {
             .env("RUSTC_BOOTSTRAP", "1")
             .env("RUSTFLAGS", "-Zsanitizer=address")
             .env("ASAN_OPTIONS", "detect_stack_use_after_return=1");
-        let output = command.output().map_err(start)?;
+        let output = command.output().map_err(Error::start("cargo"))?;
         let log = String::from_utf8_lossy(&output.stdout);
         let passed: u64 = log
             .lines()
@@ -65,20 +65,16 @@ impl Sanitize {
 
 /// This machine's target.
 pub(super) fn host() -> Result<String> {
-    let output = Command::new("rustc").arg("-vV").output().map_err(start)?;
+    let output = Command::new("rustc")
+        .arg("-vV")
+        .output()
+        .map_err(Error::start("cargo"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| Error::Missing {
         what: "the name of this machine's target".into(),
         remedy: "see what `rustc -vV` says".into(),
     })
-}
-
-fn start(source: std::io::Error) -> Error {
-    Error::Start {
-        program: "cargo".into(),
-        source,
-    }
 }
 
 #[cfg(test)]
@@ -89,12 +85,8 @@ mod tests {
     use super::*;
 
     /// Crates with unsafe code that cannot run under AddressSanitizer, and why.
-    const LEFT_OUT: [(&str, &str); 6] = [
+    const LEFT_OUT: [(&str, &str); 5] = [
         ("gpureplay-cuda-abi", "nothing of it runs without a driver"),
-        (
-            "gpureplay-optee",
-            "nothing of it runs without a kernel's device of a secure world",
-        ),
         (
             "gpureplay-cuda-fake",
             "it is loaded into programs that have no sanitizer",

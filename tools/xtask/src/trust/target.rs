@@ -260,7 +260,7 @@ fn timed(command: &Command) -> Result<(Output, f64)> {
             None => shell.env_remove(name),
         };
     }
-    let output = shell.output().map_err(start)?;
+    let output = shell.output().map_err(Error::start("cargo fuzz"))?;
     let log = String::from_utf8_lossy(&output.stderr);
     let line = log.lines().rev().find_map(|line| line.strip_prefix(MARK));
     let times = line.unwrap_or_default().split_whitespace();
@@ -279,16 +279,12 @@ fn fuzz_command() -> Command {
     command
 }
 
-fn start(source: std::io::Error) -> Error {
-    Error::Start {
-        program: "cargo fuzz".into(),
-        source,
-    }
-}
-
 /// Installs cargo-fuzz if it is missing, makes seeds, builds targets: one if only one is wanted, else all.
 pub(super) fn prepare(wanted: &[&Target]) -> Result<()> {
-    let found = fuzz_command().arg("--version").output().map_err(start)?;
+    let found = fuzz_command()
+        .arg("--version")
+        .output()
+        .map_err(Error::start("cargo fuzz"))?;
     if !found.status.success() {
         let mut install = Command::new("cargo");
         install.args(["install", "--quiet", "--locked", "cargo-fuzz"]);
@@ -318,7 +314,7 @@ pub(super) fn prepare(wanted: &[&Target]) -> Result<()> {
 }
 
 fn must(command: &mut Command, what: &str) -> Result<()> {
-    let output = command.output().map_err(start)?;
+    let output = command.output().map_err(Error::start("cargo fuzz"))?;
     if output.status.success() {
         return Ok(());
     }

@@ -5,8 +5,10 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
+use gpureplay_task::ended;
+
 use super::{results, root};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Recordings that are wrong in one point, made from each shipped one: all must be refused by the rule that they break.
 #[derive(Args)]
@@ -65,16 +67,4 @@ fn command() -> Command {
         .current_dir(root())
         .args(["run", "--quiet", "--package", "gpureplay-trials", "--"]);
     command
-}
-
-fn ended(command: &mut Command) -> Result<ExitCode> {
-    let status = command.status().map_err(|source| Error::Start {
-        program: "cargo".into(),
-        source,
-    })?;
-    Ok(if status.success() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
 }

@@ -4,8 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use gpureplay_core::{DeviceError, Gpu, Lines, Tensors};
-use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
+use gpureplay_core::{DeviceError, Gpu, Limits, Lines, NoTensors, Options, Tensors, Workspace};
+use gpureplay_format::{
+    Access, Builder, ElementType, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
+};
+use mali_drive::{Session, Verified, verify};
 
 pub const PRODUCT: u32 = 0x7212_0000;
 pub const DESCRIPTORS: u64 = 0x200_0000;
@@ -360,4 +363,25 @@ pub fn recording() -> Vec<u8> {
     set_up(&mut builder);
     run(&mut builder);
     builder.finish().unwrap()
+}
+
+/// A recording that keeps all rules.
+pub fn verified<'r>(view: &'r Recording<'r>) -> Verified<'r> {
+    verify(view, &Limits::DEFAULT).unwrap()
+}
+
+/// An open session without values for its set-up.
+pub fn open<'r, 'w, G: Gpu>(
+    gpu: G,
+    view: &'r Recording<'r>,
+    workspace: &'w mut Workspace,
+) -> Session<'r, 'w, G> {
+    Session::open(
+        gpu,
+        verified(view),
+        workspace,
+        Options::default(),
+        &mut NoTensors,
+    )
+    .unwrap()
 }

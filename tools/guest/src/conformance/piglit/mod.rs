@@ -215,7 +215,7 @@ fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
         ..Options::default()
     };
     let outcome = session::run(folder, &options, Some(&command))?;
-    let results = Results::parse(&String::from_utf8_lossy(&outcome.stdout));
+    let results = Results::parse(&outcome.said());
     if outcome.end == End::Exit(0) {
         keep_cache(&share.join(CACHE), &cache)?;
     } else {

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::application::answer;
+use super::application::answer;
 
 /// Why a call of the trusted application failed, each with what helps.
 #[derive(Debug, thiserror::Error)]

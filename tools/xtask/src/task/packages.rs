@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::error::{Error, Result};
+use super::error::{Error, Result};
 
 /// All packages have the version of this tree.
 const VERSION: &str = env!("CARGO_PKG_VERSION");

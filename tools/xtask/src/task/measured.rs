@@ -9,7 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use super::error::{Error, Result};
 
 /// Numbers of one kind, and how they came about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

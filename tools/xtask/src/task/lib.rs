@@ -12,4 +12,4 @@ pub mod page;
 mod program;
 
 pub use error::{Error, Result};
-pub use program::output;
+pub use program::{ended, output};

@@ -84,6 +84,12 @@ impl Error {
         move |source| Error::Io { what, path, source }
     }
 
+    /// Wraps the error of a program that did not start.
+    pub fn start(program: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        let program = program.into();
+        move |source| Error::Start { program, source }
+    }
+
     /// The exit code for scripts: 2 for wrong usage, 1 otherwise.
     pub fn exit_code(&self) -> u8 {
         match self {

@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use crate::abi;
-use crate::error::{Error, io};
+use super::abi;
+use super::error::{Error, io};
 
 /// One block. The secure world may change it while a call is in progress, so no reference to its bytes ever exists.
 #[derive(Debug)]

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use crate::abi::{self, Parameter};
-use crate::application::{
+use super::abi::{self, Parameter};
+use super::application::{
     APPLICATION, LOAD, MOST_RECORDING_BYTES, MOST_TENSOR_BYTES, MOST_TENSORS, RUN, UNLOAD, answer,
 };
-use crate::entries;
-use crate::error::{Error, answered, io};
-use crate::shared::Shared;
+use super::entries;
+use super::error::{Error, answered, io};
+use super::shared::Shared;
 
 /// Devices that are looked at, as libteec does.
 const DEVICES: u32 = 10;

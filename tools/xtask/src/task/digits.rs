@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_tensors::read_npy;
 
-use crate::error::{Error, Result};
+use super::error::{Error, Result};
 
 /// The recording that the examples replay.
 pub fn digits(top: &Path) -> PathBuf {

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use crate::error::Result;
+use super::error::Result;
 
 /// How one check ended.
 pub enum End {

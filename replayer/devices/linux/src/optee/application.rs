@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_header_says_the_same() {
-        let header = include_str!("../../pta/gpureplay_tee.h");
+        let header = include_str!("../../../optee/pta/gpureplay_tee.h");
         for (name, command) in [("LOAD", LOAD), ("RUN", RUN), ("UNLOAD", UNLOAD)] {
             let words = format!("\tGPUREPLAY_TEE_{name} = ");
             assert_eq!(number(header, &words), command.into(), "{name}");
