@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Cases of PyOpenCL, one for each way in which an app may use OpenCL, with what NumPy makes of the same numbers.
+"""Cases of PyOpenCL, one for each way in which an app may use OpenCL, and of programs of others, with what NumPy makes of the same numbers.
 
 cases.py list                      names of all cases; behind one that cannot be recorded, words of the refusal; what is missing, in brackets
 cases.py make DIRECTORY            a.bin, b.bin, c.bin: three inputs
-cases.py run CASE IN.bin OUT.bin   the case on the GPU
+cases.py app CASE IN.bin OUT.bin   what runs the case, a word a line; programs are compiled into this directory
+cases.py run CASE IN.bin OUT.bin   the case on the GPU, in this process
 cases.py given CASE IN.bin         what the GPU is given, in files beside the input: a line for each option of record and of run
 cases.py judge CASE IN.bin FILE…   whether files hold what NumPy computes; exit code 1 if not
 """
 
-import importlib.util
 import pathlib
 import sys
 
 import numpy
+
+import programs
 
 COUNT = 1024
 F, I, U8 = numpy.float32, numpy.int32, numpy.uint8
@@ -24,16 +26,17 @@ def whole(x):
     return {None: x}
 
 
-# Cases of libraries: the module that each needs, and how far its answer may be from NumPy's, of the largest number.
-NEEDS, NEAR = {}, {}
+# Cases of libraries and programs: what is missing here that they need, how far the answer may be from NumPy's, of the largest number, and the
+# program to be compiled.
+MISSING, NEAR, BUILD = {}, {}, {}
 
 
-def case(name, source, expected, refused="", given=whole, outputs=(None,), options=(), needs=None, near=None):
-    """A case: its kernels, NumPy's answer, words of the refusal if it cannot be recorded, the inputs by name, the names of outputs, options of
-    record; {s} among them stands for the set of inputs."""
+def case(name, source, expected, refused="", given=whole, outputs=(None,), options=(), missing="", near=None, build=None):
+    """A case: its kernels (None if the function gives the words of a program that is to be run), NumPy's answer, words of the refusal if it cannot be recorded, the
+    inputs by name, the names of outputs, options of record; {s} among them stands for the set of inputs."""
     def add(function):
         CASES[name] = (function, source, expected, refused, given, outputs, options)
-        NEEDS[name], NEAR[name] = needs, near
+        MISSING[name], NEAR[name], BUILD[name] = missing, near, build
         return function
     return add
 
@@ -466,7 +469,7 @@ def spectrum(x):
     return numpy.fft.fft2(x.view(numpy.complex64).reshape(16, 32)).astype(numpy.complex64).ravel().view(F)
 
 
-@case("clfft", "", spectrum, needs="gpyfft", near=1e-6)
+@case("clfft", "", spectrum, missing=programs.module("gpyfft"), near=1e-6)
 def clfft(gpu, x):
     import pyopencl.array
     from gpyfft.fft import FFT
@@ -575,6 +578,15 @@ def run(name, source, out):
     function(gpu, numpy.fromfile(source, F)).tofile(out)
 
 
+def app(name, source, out):
+    """What is to be run, a word a line: this script, or a program, which is compiled first."""
+    function, text = CASES[name][:2]
+    if BUILD[name] and not pathlib.Path(BUILD[name].name).exists():
+        BUILD[name]()
+    words = (sys.executable, __file__, "run", name, source, out)
+    print(*(function(numpy.fromfile(source, F), source) if text is None else words), sep="\n")
+
+
 def given(name, source):
     """Options, a line for each word: of record, an empty line, of run."""
     *_, inputs, outputs, options = CASES[name]
@@ -597,7 +609,7 @@ def judge(name, source, *found):
     wanted = numpy.ascontiguousarray(expected).tobytes()
     near = NEAR[name]
     if near and len(data) == len(wanted):
-        difference = numpy.abs(numpy.frombuffer(data, expected.dtype) - expected).max()
+        difference = numpy.abs(numpy.frombuffer(data, expected.dtype).astype(float) - expected.astype(float).ravel()).max()
         if difference <= near * numpy.abs(expected).max():
             return
     if data != wanted:
@@ -609,10 +621,10 @@ def judge(name, source, *found):
 def main(word, *rest):
     if word == "list":
         for name, (_, _, _, refused, *_) in CASES.items():
-            here = not NEEDS[name] or importlib.util.find_spec(NEEDS[name])
-            print(name, refused if here else f"(no {NEEDS[name]})")
+            print(name, f"(no {MISSING[name]})" if MISSING[name] else refused)
     else:
-        {"make": make, "run": run, "given": given, "judge": judge}[word](*rest)
+        {"make": make, "app": app, "run": run, "given": given, "judge": judge}[word](*rest)
 
 
+programs.add(case)
 main(*sys.argv[1:])

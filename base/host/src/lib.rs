@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What every part of the project does on a host, whatever it replays: files that appear whole or not at all, paths that stay
-//! [`beneath`] a directory, text of strangers' files that is safe to show, tables ([`csv`]), and what repeated measurements say
+//! [`beneath`] a directory, text of strangers' files that is safe to show, memory at a [`caller`]'s addresses, tables ([`csv`]), and what repeated measurements say
 //! ([`statistics`]).
 
 #![forbid(unsafe_code)]
 
 pub mod beneath;
+pub mod caller;
 pub mod csv;
 mod escape;
 mod file;

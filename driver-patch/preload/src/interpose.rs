@@ -13,10 +13,12 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::{slice, str};
 
+use crate::arguments::{answered, given};
 use crate::guard::hold;
-use crate::kernel::{self, Kernel};
-use crate::next;
+use crate::kernel::Kernel;
+use crate::next::{self, keep_errno};
 use crate::recorder::Recorder;
+use crate::submit::submit;
 use mali_facts::panfrost::request::{self as uapi, Request};
 
 /// The trace, which `GPUREPLAY_TRACE` names; set when the library is loaded.
@@ -132,14 +134,6 @@ fn followed(fd: c_int) -> Option<&'static Shared> {
     is_panfrost.then_some(shared)
 }
 
-/// Runs with the caller's `errno`, which the recorder's own calls change.
-fn keep_errno<T>(work: impl FnOnce() -> T) -> T {
-    let before = next::errno();
-    let result = work();
-    next::set_errno(before);
-    result
-}
-
 /// The C library's.
 ///
 /// # Safety
@@ -157,135 +151,74 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
         return pass();
     };
     let recorder = &shared.recorder;
-    macro_rules! argument {
-        ($type:ty) => {{
-            if asked.size() < size_of::<$type>() {
-                return pass();
-            }
-            // SAFETY: the caller has room for the request's size there, which is enough for the structure.
-            unsafe { argument.cast::<$type>().read_unaligned() }
-        }};
-    }
+    let place = argument.expose_provenance() as u64;
     match asked.number() {
-        uapi::number::SUBMIT => {
-            let job = argument!(uapi::Submit);
-            // SAFETY: as the caller promises.
-            unsafe { submit(shared, fd, asked, argument, &job) }
-        }
+        uapi::number::SUBMIT => match given::<uapi::Submit>(asked, place) {
+            Some(job) => {
+                let _job = hold(&shared.job);
+                // SAFETY: the app's argument of this request.
+                unsafe { submit(recorder, (fd, asked, argument), &job) }
+            }
+            None => pass(),
+        },
         uapi::number::CREATE_BO => {
             let result = pass();
-            if result == 0 {
-                let made = argument!(uapi::CreateBo);
+            if result == 0
+                && let Some(made) = answered::<uapi::CreateBo>(asked, place)
+            {
                 keep_errno(|| hold(recorder).created(fd, &made));
             }
             result
         }
         uapi::number::GEM_CLOSE => {
-            let closed = argument!(uapi::GemClose);
+            let Some(closed) = given::<uapi::GemClose>(asked, place) else {
+                return pass();
+            };
             let _job = hold(&shared.job);
             keep_errno(|| hold(recorder).freed(fd, closed.handle));
             pass()
         }
         uapi::number::MADVISE => {
-            let advice = argument!(uapi::Madvise);
+            let Some(advice) = given::<uapi::Madvise>(asked, place) else {
+                return pass();
+            };
             let _job = hold(&shared.job);
             keep_errno(|| hold(recorder).advises(fd, &advice));
             let result = pass();
-            if result == 0 {
-                let advice = argument!(uapi::Madvise);
+            if result == 0
+                && let Some(advice) = answered::<uapi::Madvise>(asked, place)
+            {
                 keep_errno(|| hold(recorder).advised(fd, &advice));
             }
             result
         }
         uapi::number::PRIME_FD_TO_HANDLE => {
             let result = pass();
-            if result == 0 {
-                let shared = argument!(uapi::Prime);
+            if result == 0
+                && let Some(shared) = answered::<uapi::Prime>(asked, place)
+            {
                 keep_errno(|| hold(recorder).imported(fd, shared.fd, shared.handle));
             }
             result
         }
         uapi::number::PRIME_HANDLE_TO_FD => {
-            let shared = argument!(uapi::Prime);
-            keep_errno(|| hold(recorder).exported(fd, shared.handle));
+            if let Some(shared) = given::<uapi::Prime>(asked, place) {
+                keep_errno(|| hold(recorder).exported(fd, shared.handle));
+            }
             pass()
+        }
+        uapi::number::SYNCOBJ_DESTROY => {
+            let _job = hold(&shared.job);
+            let result = pass();
+            if result == 0
+                && let Some(gone) = given::<uapi::Syncobj>(asked, place)
+            {
+                keep_errno(|| hold(recorder).sync_gone(fd, gone.handle));
+            }
+            result
         }
         _ => pass(),
     }
-}
-
-/// Submits a job and waits for its end.
-///
-/// # Safety
-/// The argument is that of a SUBMIT, `job` its beginning.
-unsafe fn submit(
-    shared: &Shared,
-    fd: c_int,
-    request: Request,
-    argument: *mut c_void,
-    job: &uapi::Submit,
-) -> c_int {
-    let recorder = &shared.recorder;
-    let _job = hold(&shared.job);
-    // SAFETY: as many handles lie there as the caller states.
-    let handles = unsafe { words(job.handles, job.handle_count) };
-    // SAFETY: the same.
-    let mut in_syncs = unsafe { words(job.in_syncs, job.in_sync_count) };
-    let before = next::errno();
-    if !in_syncs.is_empty() {
-        // What the driver refuses it refuses again below.
-        let _ = kernel::wait(fd, &mut in_syncs);
-    }
-    hold(recorder).before_job(fd, &handles);
-    let sync = match job.out_sync {
-        0 => hold(recorder).sync(fd, || kernel::create_sync(fd)),
-        sync => Some(sync),
-    };
-    // Later kernels have longer requests: what is not known is passed on.
-    let mut bytes = [0u64; 64];
-    let size = request.size().min(size_of_val(&bytes));
-    // SAFETY: the caller has as many bytes there, and there is room for them here.
-    unsafe { ptr::copy_nonoverlapping(argument.cast::<u8>(), bytes.as_mut_ptr().cast(), size) };
-    let mine = bytes.as_mut_ptr().cast::<uapi::Submit>();
-    // SAFETY: the place holds a whole structure, as the request's size says, and is aligned for it.
-    unsafe { (*mine).out_sync = sync.unwrap_or(0) };
-    let time = hold(recorder).now();
-    next::set_errno(before);
-    // SAFETY: the app's request, with a sync object for its end.
-    let result = unsafe { next::ioctl(fd, c_ulong::from(request.0), mine.cast()) };
-    if result != 0 {
-        return result;
-    }
-    keep_errno(|| {
-        hold(recorder).started(fd, job, time);
-        let ended = sync.map(|sync| (sync, kernel::wait(fd, &mut [sync])));
-        match ended {
-            Some((sync, Ok(()))) => {
-                let well = kernel::went_well(fd, sync);
-                hold(recorder).ended_job(fd, job, well);
-            }
-            _ => hold(recorder).lost_job(job),
-        }
-    });
-    result
-}
-
-/// Words of the caller's.
-///
-/// # Safety
-/// As many lie at the address, unless that is zero.
-unsafe fn words(address: u64, count: u32) -> Vec<u32> {
-    let Ok(address) = usize::try_from(address) else {
-        return Vec::new();
-    };
-    let place = ptr::with_exposed_provenance::<u32>(address);
-    if place.is_null() {
-        return Vec::new();
-    }
-    (0..count as usize)
-        // SAFETY: within what the caller has there.
-        .map(|index| unsafe { place.add(index).read_unaligned() })
-        .collect()
 }
 
 /// The C library's.
@@ -301,8 +234,10 @@ pub unsafe extern "C" fn mmap64(
     fd: c_int,
     offset: i64,
 ) -> *mut c_void {
-    if kind(fd).is_some_and(|kind| kind.load(Ordering::Relaxed) == PANFROST)
-        && let Some(shared) = existing()
+    // A copy of a number may be new here. Before there is a recorder there is nothing to map.
+    if fd >= 0
+        && existing().is_some()
+        && let Some(shared) = followed(fd)
     {
         keep_errno(|| hold(&shared.recorder).maps(fd, offset as u64));
     }
@@ -327,11 +262,12 @@ pub unsafe extern "C" fn mmap(
     unsafe { mmap64(at, size, protection, flags, fd, offset) }
 }
 
-/// A number names nothing any more, or something else.
+/// A number names nothing any more.
 fn forget(fd: c_int) {
-    let Some(kind) = kind(fd) else { return };
     // A child of vfork may be here, which closes numbers of its own: what was known can be asked again.
-    if kind.swap(UNKNOWN, Ordering::Relaxed) == PANFROST
+    let panfrost = kind(fd).is_none_or(|kind| kind.swap(UNKNOWN, Ordering::Relaxed) == PANFROST);
+    if panfrost
+        && fd >= 0
         && let Some(shared) = existing()
     {
         keep_errno(|| {
@@ -339,6 +275,23 @@ fn forget(fd: c_int) {
             hold(&shared.recorder).closes(fd);
         });
     }
+}
+
+/// A number names something else, if the call works that lets it; no job runs meanwhile.
+fn replaced(to: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    let panfrost = kind(to).is_none_or(|kind| kind.load(Ordering::Relaxed) == PANFROST);
+    let shared = existing().filter(|_| panfrost && to >= 0);
+    let _job = shared.map(|shared| hold(&shared.job));
+    let result = call();
+    if result >= 0 {
+        if let Some(kind) = kind(to) {
+            kind.store(UNKNOWN, Ordering::Relaxed);
+        }
+        if let Some(shared) = shared {
+            keep_errno(|| hold(&shared.recorder).closes(to));
+        }
+    }
+    result
 }
 
 /// The C library's.
@@ -358,11 +311,13 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 /// As for `dup2`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
-    if from != to {
-        forget(to);
-    }
     // SAFETY: passed on as it came.
-    unsafe { next::dup2(from, to) }
+    let call = || unsafe { next::dup2(from, to) };
+    if from == to {
+        call()
+    } else {
+        replaced(to, call)
+    }
 }
 
 /// The C library's.
@@ -371,9 +326,8 @@ pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
 /// As for `dup3`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
-    forget(to);
     // SAFETY: passed on as it came.
-    unsafe { next::dup3(from, to, flags) }
+    replaced(to, || unsafe { next::dup3(from, to, flags) })
 }
 
 /// The C library's.
@@ -382,9 +336,9 @@ pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
 /// As for `close_range`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn close_range(first: u32, last: u32, flags: c_int) -> c_int {
-    /// `CLOSE_RANGE_CLOEXEC`: nothing is closed now.
-    const AT_EXEC: c_int = 4;
-    if flags & AT_EXEC == 0 {
+    /// `CLOSE_RANGE_UNSHARE`: this thread closes them, in a table of its own. All other flags close nothing now, or are wrong.
+    const OWN_TABLE: c_int = 2;
+    if flags & !OWN_TABLE == 0 {
         for fd in (first as usize)..KINDS.len().min((last as usize).saturating_add(1)) {
             forget(fd as c_int);
         }

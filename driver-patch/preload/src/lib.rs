@@ -12,6 +12,7 @@
 //!
 //! Each exported function calls the next definition of its name, so that another preloaded library may stand below this one.
 
+mod arguments;
 mod audit;
 mod driver;
 mod files;
@@ -24,4 +25,5 @@ mod next;
 mod object;
 mod panfrost;
 mod recorder;
+mod submit;
 mod threads;

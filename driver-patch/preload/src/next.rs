@@ -47,6 +47,14 @@ pub(crate) fn set_errno(value: c_int) {
     unsafe { libc::__errno_location().write(value) }
 }
 
+/// Runs with the caller's `errno`, which the recorder's own calls change.
+pub(crate) fn keep_errno<T>(work: impl FnOnce() -> T) -> T {
+    let before = errno();
+    let result = work();
+    set_errno(before);
+    result
+}
+
 macro_rules! next {
     ($($(#[$meta:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $symbol:literal, $absent:expr;)+) => {
         $(

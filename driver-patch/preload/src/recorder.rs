@@ -270,34 +270,36 @@ impl<D: Driver> Recorder<D> {
         file.sync
     }
 
-    /// A job is about to be submitted, and all before it have ended: logs what the app changed.
-    pub(crate) fn before_job(&mut self, fd: RawFd, handles: &[u32]) {
+    /// The app has destroyed a sync object, whoever made it.
+    pub(crate) fn sync_gone(&mut self, fd: RawFd, handle: u32) {
+        if let Some(file) = self.files.by_fd(fd) {
+            file.sync = file.sync.filter(|own| *own != handle);
+        }
+    }
+
+    /// A job is about to be submitted, and all before it have ended: logs what the app changed. Gives back what is wrong with the job if
+    /// the driver takes it.
+    pub(crate) fn before_job(&mut self, fd: RawFd, handles: &[u32]) -> Vec<(ErrorCode, u64)> {
         let Some(file) = self.files.by_fd(fd) else {
-            return;
+            return Vec::new();
         };
         file.objects_mut().for_each(|object| object.listed = false);
-        let mut unknown = Vec::new();
-        let mut gone = Vec::new();
+        let mut wrong = Vec::new();
         for handle in handles {
             match file.find(*handle) {
                 Some(object) => {
                     object.listed = true;
                     if object.purgeable {
-                        gone.push(object.va);
+                        wrong.push((ErrorCode::Page, object.va));
                     }
                 }
-                None => unknown.push(*handle),
+                None => wrong.push((ErrorCode::Object, u64::from(*handle))),
             }
-        }
-        for handle in unknown {
-            self.error(ErrorCode::Object, handle.into());
-        }
-        for va in gone {
-            self.error(ErrorCode::Page, va);
         }
         self.regions(fd);
         self.audit.before(|| self.driver.asleep());
         self.look(fd, Phase::Before);
+        wrong
     }
 
     /// Lists the mapped memory, if it changed.
@@ -361,8 +363,17 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The driver has taken the job, at a time in nanoseconds.
-    pub(crate) fn started(&mut self, fd: RawFd, job: &uapi::Submit, time_ns: u64) {
+    /// The driver has taken the job, at a time in nanoseconds, with what is wrong with it.
+    pub(crate) fn started(
+        &mut self,
+        fd: RawFd,
+        job: &uapi::Submit,
+        time_ns: u64,
+        wrong: &[(ErrorCode, u64)],
+    ) {
+        for (code, detail) in wrong {
+            self.error(*code, *detail);
+        }
         let slot = slot(job);
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;

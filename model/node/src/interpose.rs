@@ -9,8 +9,8 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use mali_model::Profile;
 
@@ -24,7 +24,8 @@ const PATH: &CStr = c"/dev/dri/renderD128";
 const VARIABLE: &str = "GPUREPLAY_NODE_GPU";
 const DEFAULT: &str = "g52";
 
-static NODE: OnceLock<Option<Node>> = OnceLock::new();
+/// The process's node, once it was opened; what is stored lives for ever.
+static NODE: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
 /// The app has opened the node: before, nothing can be the node's.
 static OPENED: AtomicBool = AtomicBool::new(false);
 
@@ -55,32 +56,52 @@ fn opened() -> Option<(&'static Node, Inside)> {
         return None;
     }
     let inside = Inside::enter()?;
-    Some((NODE.get()?.as_ref()?, inside))
+    Some((made()?, inside))
+}
+
+fn made() -> Option<&'static Node> {
+    // SAFETY: only pointers to what lives for ever are stored.
+    unsafe { NODE.load(Ordering::Acquire).as_ref() }
+}
+
+/// Runs in a child of `fork`, which has the parent's memory files and none of its threads: it gets a node of its own when it opens one.
+extern "C" fn forked() {
+    OPENED.store(false, Ordering::Release);
+    NODE.store(ptr::null_mut(), Ordering::Release);
 }
 
 /// The node, made when it is first opened.
 fn node() -> Result<&'static Node> {
-    let make = || {
-        let name = std::env::var(VARIABLE).unwrap_or_else(|_| DEFAULT.to_owned());
-        // Mesa does not know the product number of our G71.
-        let known = if name.eq_ignore_ascii_case("g71") {
-            "g71-mesa"
-        } else {
-            name.as_str()
-        };
-        let Some(profile) = Profile::by_name(known) else {
-            let names: Vec<_> = Profile::names().collect();
-            eprintln!(
-                "gpureplay node: {VARIABLE}: no GPU {name}; GPUs and boards are: {}",
-                names.join(", ")
-            );
-            return None;
-        };
-        let node = Node::new(profile);
-        node.inspect_err(|error| eprintln!("gpureplay node: no memory file (error {})", error.0))
-            .ok()
+    if let Some(node) = made() {
+        return Ok(node);
+    }
+    let name = std::env::var(VARIABLE).unwrap_or_else(|_| DEFAULT.to_owned());
+    // Mesa does not know the product number of our G71.
+    let known = if name.eq_ignore_ascii_case("g71") {
+        "g71-mesa"
+    } else {
+        name.as_str()
     };
-    NODE.get_or_init(make).as_ref().ok_or(Errno(libc::ENODEV))
+    let Some(profile) = Profile::by_name(known) else {
+        let names: Vec<_> = Profile::names().collect();
+        eprintln!(
+            "gpureplay node: {VARIABLE}: no GPU {name}; GPUs and boards are: {}",
+            names.join(", ")
+        );
+        return Err(Errno(libc::ENODEV));
+    };
+    let node = Node::new(profile)
+        .inspect_err(|error| eprintln!("gpureplay node: no memory file (error {})", error.0))?;
+    // SAFETY: the handler takes no lock and allocates nothing.
+    unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    // Without a lock, which another thread might hold when the app forks.
+    let new = Box::into_raw(Box::new(node));
+    let stored = NODE.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
+    if stored.is_err() {
+        // SAFETY: nobody else has seen it: another thread was first.
+        drop(unsafe { Box::from_raw(new) });
+    }
+    made().ok_or(Errno(libc::ENODEV))
 }
 
 /// What a function of C gives for a result.

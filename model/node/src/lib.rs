@@ -6,7 +6,8 @@
 //!
 //! An open file, an object and a fence are memory files: the kernel counts who holds them, the app maps objects by itself, and copies of
 //! descriptors need no bookkeeping. Each file has its own address space, as in the driver. A chain runs inside SUBMIT, so no fence is ever
-//! pending. Not there: `stat` and `/sys` for the node (EGL looks there), performance counters, other processes' objects after `fork`.
+//! pending. Not there: `stat` and `/sys` for the node (EGL looks there), performance counters, the parent's files
+//! in a child of `fork`, which has a node of its own.
 
 mod descriptor;
 mod errno;

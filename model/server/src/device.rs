@@ -249,6 +249,11 @@ impl Device {
             Level::Info,
             format_args!("guest memory {address:#x}+{size:#x}, file offset {offset:#x}"),
         );
+        if !has(&fd, offset, size) {
+            let message = format_args!("{address:#x}+{size:#x}: its file is shorter");
+            self.log.write(Level::Error, message);
+            return Err(errno::EINVAL);
+        }
         self.memory
             .add(address, size, &fd, offset, writable)
             .map_err(|error| {
@@ -408,6 +413,15 @@ impl Device {
             interrupts: state.intx.fired(),
         }
     }
+}
+
+/// Whether a file has as many bytes from an offset on. An access behind its end would be a signal.
+fn has(file: &OwnedFd, offset: u64, size: u64) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|status| {
+        let regular = rustix::fs::FileType::from_raw_mode(status.st_mode).is_file();
+        let end = offset.checked_add(size);
+        !regular || end.is_some_and(|end| end <= u64::try_from(status.st_size).unwrap_or(0))
+    })
 }
 
 /// Version 0.0, the oldest: nothing newer is needed. And what this server can do.

@@ -92,11 +92,11 @@ impl Foreign {
     }
 
     /// The words of a run of a case, for `record`.
-    fn app(&self, case: &str, set: &str) -> Vec<PathBuf> {
-        let words = [&self.python, &root().join(SCRIPT), Path::new("run")];
-        let mut words: Vec<PathBuf> = words.map(PathBuf::from).to_vec();
-        words.extend([case, &format!("{set}.bin"), "live.bin"].map(PathBuf::from));
-        words
+    fn app(&self, here: &Path, case: &str, set: &str) -> Result<Vec<String>> {
+        let mut script = self.script();
+        script.current_dir(here).args(["app", case]);
+        let words = output(script.args([&format!("{set}.bin"), "live.bin"]))?;
+        Ok(words.lines().map(str::to_owned).collect())
     }
 
     fn case(&self, case: &str, refusal: &str) -> Result<End> {
@@ -125,9 +125,9 @@ impl Foreign {
         if !named {
             record.arg("--twice");
         }
-        record.arg("--").args(self.app(case, "a"));
+        record.arg("--").args(self.app(here, case, "a")?);
         if !named {
-            record.arg("--").args(self.app(case, "b"));
+            record.arg("--").args(self.app(here, case, "b")?);
         }
         let recorded = output(&mut record);
         let fell_short = |remedy: String| {

@@ -143,8 +143,8 @@ impl App {
             handle_count: 0,
             requirements: 0,
         };
-        self.recorder.before_job(fd, handles);
-        self.recorder.started(fd, &job, 0);
+        let wrong = self.recorder.before_job(fd, handles);
+        self.recorder.started(fd, &job, 0, &wrong);
         self.write(fd, 1, 0, status);
         work(self);
         self.recorder.ended_job(fd, &job, status == 1);

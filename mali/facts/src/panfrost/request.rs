@@ -38,6 +38,13 @@ impl Request {
         (self.0 >> 16 & 0x3fff) as usize
     }
 
+    /// The same request for an argument of another size, of at most 16,383 bytes.
+    #[must_use]
+    pub const fn of_size(self, bytes: usize) -> Self {
+        const BITS: u32 = 0x3fff;
+        Self(self.0 & !(BITS << 16) | (bytes as u32 & BITS) << 16)
+    }
+
     /// The driver reads the argument.
     pub const fn is_read(self) -> bool {
         self.0 >> 30 & IN != 0
@@ -232,6 +239,7 @@ mod tests {
             assert_eq!(request, Request(number), "{request:x?}");
         }
         assert_eq!(SUBMIT.number(), number::SUBMIT);
+        assert_eq!(SUBMIT.of_size(64), Request(0x4040_6440));
         assert!(SUBMIT.is_read() && !SUBMIT.is_written());
         assert_eq!(SYNC_FILE_INFO.class(), Request::SYNC_FILE);
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the project's tasks share: their error, programs that they run for what these print, checks that are counted, what
-//! they measured, and the packages that two of them try.
+//! they measured, the hard cases of OpenCL, and the packages that two of them try.
 #![forbid(unsafe_code)]
 
+pub mod cases;
 pub mod checks;
 pub mod digits;
 pub mod error;

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernels of equal code keep their own names, and a kernel's name changes nothing else.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
 
+use gpureplay_task::output;
 use serde::Deserialize;
 
-use super::scene::temporary;
-use crate::{
-    build::{payload, step::logged},
-    error::{Error, Result},
-    folder::Folder,
-    run::driver::Driver,
-    run::session::{self, Checked, Options},
-};
+use super::Here;
+use crate::error::{Error, Result};
 
 /// Numbers in each file.
 const COUNT: usize = 256;
@@ -20,10 +15,10 @@ const COUNT: usize = 256;
 /// The program with two names, and with another second one. Only tensors have the same names in both: they are given.
 const SCRIPT: &str = r#"set -e
 for second in beta gamma; do
-	gpureplay record --twice -o recording-$second --name alpha.src=in --name $second.dst=out \
+	gpureplay record --recorder model --twice -o recording-$second --name alpha.src=in --name $second.dst=out \
 		-- twins alpha $second a.bin a.out -- twins alpha $second b.bin b.out
 done
-twins alpha beta c.bin live.bin
+gpureplay node -- twins alpha beta c.bin live.bin
 "#;
 
 /// What `gpureplay jobs --json` says.
@@ -40,46 +35,33 @@ struct Job {
 }
 
 /// Records both programs; a replay with a third input gives what the CPU computes and what the live program does.
-pub(super) fn all(folder: &Folder) -> Result<Checked> {
-    let share = temporary()?;
-    let work = share.path();
+pub(super) fn all(here: &Here, gpu: &str) -> Result<std::result::Result<(), String>> {
+    let work = here.work.as_path();
     for (name, start) in [("a", 3), ("b", 12), ("c", 40)] {
         let path = work.join(name).with_extension("bin");
         fs::write(&path, bytes(&numbers(start))).map_err(Error::io("write", path))?;
     }
-    let options = Options::sharing(Driver::Patched, work);
-    let outcome = session::script(folder, &options, SCRIPT)?;
-    if let Err(reason) = outcome.clean() {
-        return Ok(Err(reason));
-    }
+    output(&mut here.script(SCRIPT, &[], gpu))?;
     for second in ["beta", "gamma"] {
-        let found = jobs(folder, &work.join(format!("recording-{second}")))?;
+        let found = jobs(here, &work.join(format!("recording-{second}")))?;
         if let Err(reason) = named(&found.jobs, second) {
             return Ok(Err(reason));
         }
     }
-    let replayed = work.join("replayed.bin");
-    let mut run = Command::new(payload::host_command(folder));
-    run.args(["run", "--force"])
-        .arg(work.join("recording-gamma"));
-    run.arg(format!("--input=in={}", work.join("c.bin").display()));
-    run.arg(format!("--output=out={}", replayed.display()));
-    logged(&mut run, "replaying", &folder.local.join("log/twins.log"))?;
+    let mut run = here.gpureplay();
+    run.args(["run", "--force", "recording-gamma"]);
+    output(run.args(["--input=in=c.bin", "--output=out=replayed.bin"]))?;
     Ok(compare(work))
 }
 
-fn jobs(folder: &Folder, recording: &Path) -> Result<Jobs> {
-    let log = folder.local.join("log/twins.json");
-    let mut list = Command::new(payload::host_command(folder));
-    list.args(["jobs", "--static", "--json"]).arg(recording);
-    logged(&mut list, "jobs", &log)?;
-    let text = fs::read(&log).map_err(Error::io("read", &log))?;
-    serde_json::from_slice(&text)
-        .map_err(|error| Error::Usage(format!("{}: {error}", log.display())))
+fn jobs(here: &Here, recording: &Path) -> Result<Jobs> {
+    let mut list = here.gpureplay();
+    let text = output(list.args(["jobs", "--static", "--json"]).arg(recording))?;
+    serde_json::from_str(&text).map_err(|error| Error::Usage(format!("jobs: {error}")))
 }
 
 /// Two jobs of equal code under their own names.
-fn named(jobs: &[Job], second: &str) -> Checked {
+fn named(jobs: &[Job], second: &str) -> std::result::Result<(), String> {
     match jobs {
         [one, other]
             if one.name == "alpha" && other.name == second && one.kernel == other.kernel =>
@@ -98,7 +80,7 @@ fn named(jobs: &[Job], second: &str) -> Checked {
     }
 }
 
-fn compare(work: &Path) -> Checked {
+fn compare(work: &Path) -> std::result::Result<(), String> {
     let read = |name: &str| fs::read(work.join(name)).map_err(|error| format!("{name}: {error}"));
     let [one, other] = ["beta", "gamma"].map(|name| format!("recording-{name}"));
     let file = |folder: &str| read(&format!("{folder}/recording.gpr"));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask node`: OpenCL programs on Mesa through the model's render node, without guest; their answers are compared, and one is recorded.
 
+mod twins;
+
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -9,6 +11,7 @@ use std::{
 
 use clap::Args;
 use gpureplay_task::{
+    cases,
     checks::{Counts, End},
     output,
 };
@@ -20,8 +23,6 @@ use crate::{
 
 /// Elements of a tensor of saxpy.
 const ELEMENTS: usize = 1000;
-/// Numbers in the files of `opencl_cases`.
-const COUNT: usize = 256;
 /// Programs that check their own results, and their arguments.
 const CHECKED: [(&str, &[&str]); 5] = [
     ("kernels", &["--dir", "KERNELS"]),
@@ -40,44 +41,10 @@ const CHECKED: [(&str, &[&str]); 5] = [
                         Example:\n  cargo xtask mesa && cargo xtask node"
 )]
 pub(crate) struct Node {
-    /// Run on this GPU only [default: the kernels on all, the others on g52]
+    /// Run on this GPU only [default: the kernels on all, images on g52 and g72, the others on g52]
     #[arg(long)]
     gpu: Option<String>,
 }
-
-/// What the CPU makes of a number of the input at an index.
-type Values = fn(&[f32], usize) -> f32;
-
-/// The program's own factors.
-fn factor(i: usize) -> f32 {
-    0.5 + (i * 29 % 64) as f32 / 32.0
-}
-
-fn scaled(x: &[f32], i: usize) -> f32 {
-    x[i] * factor(i)
-}
-
-fn sum(x: &[f32], i: usize) -> f32 {
-    scaled(x, i) + x[i]
-}
-
-/// Cases of `opencl_cases`, and their answers.
-const CASES: [(&str, Values); 14] = [
-    ("read-back", scaled),
-    ("written-twice", |x, i| scaled(x, i) + x[COUNT - 1 - i]),
-    ("image", |x, i| 2.0 * x[i]),
-    ("user-pointers", scaled),
-    ("sub-buffers", scaled),
-    ("print", |x, i| x[i] + 1.0),
-    ("out-of-order", sum),
-    ("two-queues", sum),
-    ("two-contexts", |x, i| scaled(x, i) * factor(i)),
-    ("sampler", |x, i| 2.0 * (x[i] + 1.0)),
-    ("image-read", |x, i| x[i] + 1.0),
-    ("copied", |x, i| scaled(x, i) * factor(i)),
-    ("copied-too", sum),
-    ("copied-result", scaled),
-];
 
 impl Node {
     /// Runs the command.
@@ -98,22 +65,26 @@ impl Node {
         let gpus = one.map_or(all.to_vec(), |gpu| vec![gpu]);
         for (program, arguments) in CHECKED {
             here.compile(program)?;
-            let gpus = if program == "kernels" {
-                &gpus[..]
-            } else {
-                &[one.unwrap_or("g52")]
-            };
-            for gpu in gpus {
+            for gpu in gpus
+                .iter()
+                .filter(|gpu| one.is_some() || tried(program, gpu))
+            {
                 counts.add(
                     &format!("{program}, {gpu}"),
                     here.checked(program, arguments, gpu),
                 );
             }
         }
+        let gpu = one.unwrap_or("g52");
         here.compile("opencl_cases")?;
-        for (case, values) in CASES {
-            counts.add(case, here.case(case, values, one.unwrap_or("g52")));
+        for (case, end) in here.cases(gpu)? {
+            counts.add(case, end);
         }
+        here.compile("twins")?;
+        counts.add(
+            "kernels of equal code keep their names, which change nothing else",
+            here.end("twins", twins::all(&here, gpu)?),
+        );
         if one.is_none_or(|gpu| gpu == "g52") {
             here.compile("saxpy")?;
             counts.add(
@@ -138,6 +109,15 @@ pub(crate) fn build() -> Result<()> {
     ];
     build.args(packages.iter().flat_map(|package| ["-p", package]));
     output(&mut build).map(drop)
+}
+
+/// Whether a program is tried on a GPU: images on one with each kind of texture descriptor, what prints on one, kernels on all.
+fn tried(program: &str, gpu: &str) -> bool {
+    match program {
+        "kernels" => true,
+        "kernel_printf" => gpu == "g52",
+        _ => ["g52", "g72"].contains(&gpu),
+    }
 }
 
 /// What is missing on this machine, in words.
@@ -221,46 +201,54 @@ impl Here {
         })
     }
 
-    /// A case, whose file must hold what the CPU computes.
-    fn case(&self, case: &str, values: Values, gpu: &str) -> Result<End> {
-        let input: Vec<f32> = (0..COUNT)
-            .map(|i| (i * 37 % 101) as f32 / 16.0 - 3.0)
-            .collect();
-        let bytes: Vec<u8> = input.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let file = self.work.join("in.bin");
-        fs::write(&file, bytes).map_err(Error::io("write", &file))?;
-        let out = self.work.join(format!("{case}.out"));
-        output(
-            self.program("opencl_cases", gpu)
-                .args([case, "in.bin"])
-                .arg(&out),
-        )?;
-        let bytes = fs::read(&out).map_err(Error::io("read", &out))?;
-        let found: Vec<f32> = bytes
-            .chunks_exact(4)
-            .map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-            .collect();
-        let expected: Vec<f32> = (0..COUNT).map(|i| values(&input, i)).collect();
-        // Sums and products of these numbers have few bits: the GPU's are the same, fused or not.
-        match found.len() == COUNT && found == expected {
-            true => Ok(End::Passed(format!("{COUNT} numbers"))),
-            false => Err(Error::FellShort {
-                what: case.to_owned(),
-                remedy: format!(
-                    "expected {:?}…, found {:?}…",
-                    &expected[..4],
-                    found.get(..4)
-                ),
+    /// The command, in the folder.
+    fn gpureplay(&self) -> Command {
+        let mut command = Command::new(&self.command);
+        command.current_dir(&self.work);
+        command
+    }
+
+    /// A script that finds the command and the programs.
+    fn script(&self, text: &str, arguments: &[&str], gpu: &str) -> Command {
+        let own = self.command.parent().unwrap_or(&self.work);
+        let others = env::var_os("PATH").unwrap_or_default();
+        let folders = [own, &self.work].map(Path::to_path_buf);
+        let path = env::join_paths(folders.into_iter().chain(env::split_paths(&others)));
+        let mut bash = Command::new("bash");
+        bash.current_dir(&self.work);
+        bash.args(["-c", text, "bash"]).args(arguments);
+        bash.env("PATH", path.unwrap_or(others));
+        bash.env("RECORD", format!("--recorder model --gpu {gpu}"));
+        bash
+    }
+
+    fn end(&self, what: &str, found: std::result::Result<(), String>) -> Result<End> {
+        match found {
+            Ok(()) => Ok(End::Passed("right".into())),
+            Err(remedy) => Err(Error::FellShort {
+                what: what.into(),
+                remedy,
             }),
         }
+    }
+
+    /// The hard cases of OpenCL.
+    fn cases(&self, gpu: &str) -> Result<Vec<(&'static str, Result<End>)>> {
+        cases::write_inputs(&self.work)?;
+        let names: Vec<&str> = cases::names().collect();
+        let printed = output(&mut self.script(cases::SCRIPT, &names, gpu))?;
+        let judged = |name: &'static str| {
+            let found = cases::judge(&self.command, &self.work, name, &printed);
+            (name, self.end(name, found))
+        };
+        Ok(cases::names().map(judged).collect())
     }
 
     /// An app that is recorded on the model: the recording is the one that ships, byte for byte, and gives the right answer to other inputs.
     fn recorded(&self) -> Result<End> {
         let shipped = root().join("recordings/saxpy-g52");
         let input = |name: &str| shipped.join("inputs").join(name);
-        let mut record = Command::new(&self.command);
-        record.current_dir(&self.work);
+        let mut record = self.gpureplay();
         record.args([
             "record",
             "--recorder",
@@ -296,8 +284,7 @@ impl Here {
                 "the recording is not the one that ships; another Mesa compiles other shaders",
             );
         }
-        let mut replay = Command::new(&self.command);
-        replay.current_dir(&self.work);
+        let mut replay = self.gpureplay();
         replay.args(["run", "recorded", "--output", "replayed.npy"]);
         for name in ["x", "y"] {
             let file = input(&format!("{name}2.npy"));

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A job of the app: what changed before it is noted, it is submitted, its end is waited for, and what it changed is noted.
+
+use std::ffi::{c_int, c_ulong, c_void};
+use std::mem::offset_of;
+use std::sync::Mutex;
+
+use mali_facts::panfrost::request::{self as uapi, Request};
+
+use crate::arguments::{list, whole};
+use crate::guard::hold;
+use crate::kernel::{self, Kernel};
+use crate::next::{self, keep_errno};
+use crate::recorder::Recorder;
+
+/// Submits a job, whose argument begins with `job`, and waits for its end. The caller holds the lock of jobs.
+///
+/// # Safety
+/// The argument is the app's for a SUBMIT.
+pub(crate) unsafe fn submit(
+    recorder: &Mutex<Recorder<Kernel>>,
+    (fd, request, argument): (c_int, Request, *mut c_void),
+    job: &uapi::Submit,
+) -> c_int {
+    let place = argument.expose_provenance() as u64;
+    let handles = list(job.handles, job.handle_count);
+    let in_syncs = list(job.in_syncs, job.in_sync_count);
+    let mine = whole(request, place, size_of::<uapi::Submit>());
+    let (Some(handles), Some(mut in_syncs), Some(mut mine)) = (handles, in_syncs, mine) else {
+        // SAFETY: passed on as it came.
+        let result = unsafe { next::ioctl(fd, c_ulong::from(request.0), argument) };
+        if result == 0 {
+            keep_errno(|| hold(recorder).lost_job(job));
+        }
+        return result;
+    };
+    let before = next::errno();
+    if !in_syncs.is_empty() {
+        // What the driver refuses it refuses again below.
+        let _ = kernel::wait(fd, &mut in_syncs);
+    }
+    let wrong = hold(recorder).before_job(fd, &handles);
+    let sync = match job.out_sync {
+        0 => hold(recorder).sync(fd, || kernel::create_sync(fd)),
+        sync => Some(sync),
+    };
+    // Later kernels have longer requests: what is not known is passed on.
+    let out = offset_of!(uapi::Submit, out_sync);
+    mine[out..out + 4].copy_from_slice(&sync.unwrap_or(0).to_ne_bytes());
+    let request = request.of_size(mine.len());
+    let time = hold(recorder).now();
+    next::set_errno(before);
+    // SAFETY: the app's request, with a sync object for its end; as many bytes are there as it states.
+    let result = unsafe { next::ioctl(fd, c_ulong::from(request.0), mine.as_mut_ptr().cast()) };
+    if result != 0 {
+        return result;
+    }
+    keep_errno(|| {
+        hold(recorder).started(fd, job, time, &wrong);
+        let ended = sync.map(|sync| (sync, kernel::wait(fd, &mut [sync])));
+        match ended {
+            Some((sync, Ok(()))) => {
+                let well = kernel::went_well(fd, sync);
+                hold(recorder).ended_job(fd, job, well);
+            }
+            _ => hold(recorder).lost_job(job),
+        }
+    });
+    result
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An app that asks the driver for what no app should, on the model's node: it must get the same answers with the recorder and without.
+
+#![allow(clippy::unwrap_used)]
+
+mod app;
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use gpureplay_trace::{ErrorCode, Event, Reader};
+
+/// Names, in the process that plays the app, the file for what it sees.
+const APP: &str = "GPUREPLAY_TEST_APP";
+/// Longest time that an app may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[test]
+fn app() {
+    let Some(out) = std::env::var_os(APP) else {
+        return;
+    };
+    let part = std::env::var("GPUREPLAY_TEST_PART").unwrap();
+    let (seen, jobs) = app::play(&part);
+    fs::write(&out, seen.join("\n")).unwrap();
+    fs::write(PathBuf::from(out).with_extension("jobs"), jobs.to_string()).unwrap();
+}
+
+/// A library that cargo made for this test.
+fn library(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().unwrap();
+    let mut places = [folder, folder.parent().unwrap()]
+        .map(|place| place.join(name))
+        .into_iter();
+    places.find(|place| place.exists()).unwrap()
+}
+
+/// Runs a part of the app with libraries; what it saw.
+fn run(part: &str, libraries: &[PathBuf], folder: &Path) -> Result<String, String> {
+    let out = folder.join("seen");
+    let _ = fs::remove_file(&out);
+    let list: Vec<_> = libraries.iter().map(|path| path.as_os_str()).collect();
+    let log = File::create(folder.join("log")).unwrap();
+    let mut app = Command::new(std::env::current_exe().unwrap())
+        .args(["app", "--exact", "--nocapture", "--test-threads=1"])
+        .env("LD_PRELOAD", list.join(":".as_ref()))
+        .env("GPUREPLAY_TRACE", folder.join("trace"))
+        .env("GPUREPLAY_TEST_PART", part)
+        .env(APP, &out)
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    let status = loop {
+        match app.try_wait().unwrap() {
+            Some(status) => break Some(status),
+            None if start.elapsed() > LIMIT => {
+                app.kill().unwrap();
+                app.wait().unwrap();
+                break None;
+            }
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    let log = fs::read_to_string(folder.join("log")).unwrap();
+    let seen = fs::read_to_string(&out).unwrap_or_default();
+    match status {
+        Some(status) if status.success() => Ok(seen),
+        status => Err(format!("{part}: {status:?} (none: it hung): {seen}\n{log}")),
+    }
+}
+
+/// Errors in a trace, the last of which says that it has no end, and its jobs.
+fn errors(trace: &Path) -> (Vec<String>, u32) {
+    let mut reader = Reader::new(BufReader::new(File::open(trace).unwrap()));
+    let (mut errors, mut ended, mut jobs) = (Vec::new(), false, 0);
+    while let Some(record) = reader.next_record().unwrap() {
+        match record.event {
+            // Its detail is a process.
+            Event::Error {
+                code: ErrorCode::Process,
+                ..
+            } => errors.push("Process".into()),
+            Event::Error { code, detail } => errors.push(format!("{code:?} {detail:#x}")),
+            Event::End { .. } => ended = true,
+            Event::Submit { .. } => jobs += 1,
+            _ => {}
+        }
+    }
+    if !ended {
+        errors.push("no end".into());
+    }
+    (errors, jobs)
+}
+
+/// Whether this test's libraries can be preloaded: not if they need a sanitizer's runtime, which must come first.
+fn can_preload() -> bool {
+    std::env::var_os(APP).is_none() && std::env::var_os("ASAN_OPTIONS").is_none()
+}
+
+/// The app sees the same with the recorder and without; the trace has these errors.
+fn same(part: &str, expected: &[&str]) {
+    if !can_preload() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let node = library("libgpureplay_node.so");
+    let recorder = library("libgpureplay_recorder.so");
+    let plain = run(part, std::slice::from_ref(&node), folder.path()).unwrap();
+    assert!(!folder.path().join("trace").exists());
+    let recorded = run(part, &[recorder, node], folder.path()).unwrap();
+    assert_eq!(recorded, plain);
+    assert!(plain.lines().count() > 2, "{plain}");
+    let (mut found, jobs) = errors(&folder.path().join("trace"));
+    // A job that is submitted without its list: whether an audit sees what it writes depends on the time.
+    found.retain(|error| !error.starts_with("Unseen"));
+    assert_eq!(found, expected);
+    let made = fs::read_to_string(folder.path().join("seen.jobs")).unwrap();
+    assert_eq!(made, jobs.to_string(), "jobs in the trace");
+}
+
+#[test]
+fn arguments_that_are_not_there() {
+    same("arguments", &[]);
+}
+
+#[test]
+fn requests_of_other_sizes() {
+    same("sizes", &[]);
+}
+
+#[test]
+fn names_of_nothing() {
+    same("names", &[]);
+}
+
+#[test]
+fn sync_objects_that_vanish() {
+    same("syncs", &[]);
+}
+
+#[test]
+fn forks_while_others_work() {
+    same("forks", &["Process"; 20]);
+}
+
+#[test]
+fn copies_of_a_number() {
+    same("copies", &[]);
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What apps do with OpenCL that makes recording hard: each is recorded with the right tensors, or refused with a reason.
+//!
+//! Where the apps run is another's affair: the guest, on the real driver, or this machine, on the model's node.
+
+use std::{fs, path::Path, process::Command};
+
+use crate::{Error, Result, output};
+
+/// Numbers in each file.
+const COUNT: usize = 256;
+
+/// What `gpureplay record` must make of a case.
+enum Expect {
+    /// A recording with these inputs and these outputs, whose replay gives what the CPU computes.
+    Replays {
+        inputs: &'static [Named],
+        outputs: &'static [Named],
+        /// What it says besides.
+        says: &'static str,
+    },
+    /// A recording without these tensors, and a remark.
+    Says(&'static str),
+    /// No recording, and the reason.
+    Refuses(&'static [&'static str]),
+    /// Two threads race: a recording with these inputs if they were as fast in both runs, whose outputs are of either order; else no
+    /// recording.
+    Races {
+        inputs: &'static [Named],
+        orders: [&'static [Named]; 2],
+        /// One of these reasons.
+        reasons: &'static [&'static str],
+    },
+}
+
+/// What the CPU makes of a picture's number at an index.
+type Values = fn(&[f32], usize) -> f32;
+
+/// A tensor and its values.
+type Named = (&'static str, Values);
+
+fn same(x: &[f32], i: usize) -> f32 {
+    x[i]
+}
+
+fn reversed(x: &[f32], i: usize) -> f32 {
+    x[COUNT - 1 - i]
+}
+
+/// The program's own factors: the same in every run.
+fn factor(i: usize) -> f32 {
+    0.5 + (i * 29 % 64) as f32 / 32.0
+}
+
+fn scaled(x: &[f32], i: usize) -> f32 {
+    x[i] * factor(i)
+}
+
+fn square(x: &[f32], i: usize) -> f32 {
+    x[i] * x[i]
+}
+
+fn cube(x: &[f32], i: usize) -> f32 {
+    x[i] * x[i] * x[i]
+}
+
+fn sum(x: &[f32], i: usize) -> f32 {
+    scaled(x, i) + x[i]
+}
+
+const CASES: &[(&str, Expect)] = &[
+    (
+        "read-back",
+        Expect::Replays {
+            inputs: &[("scale.src", same)],
+            outputs: &[("scale.dst", scaled)],
+            says: "",
+        },
+    ),
+    (
+        "written-twice",
+        Expect::Replays {
+            inputs: &[("scale.src", same), ("add.term", reversed)],
+            outputs: &[("add.sum", |x, i| scaled(x, i) + reversed(x, i))],
+            says: "",
+        },
+    ),
+    (
+        "by-number",
+        Expect::Refuses(&["launch 0 (power)", "'times'", "depends on the input"]),
+    ),
+    (
+        "by-size",
+        Expect::Refuses(&[
+            "launch 0 (add, 128 x 1 x 1)",
+            "depends on its input's values",
+        ]),
+    ),
+    (
+        "by-kernel",
+        Expect::Refuses(&["(speak,", "(add,", "depends on its input's values"]),
+    ),
+    ("image", Expect::Refuses(&["'texels.image' is an image"])),
+    ("shared-memory", Expect::Says("clSVMAlloc")),
+    (
+        "user-pointers",
+        Expect::Replays {
+            inputs: &[("scale.src", same)],
+            outputs: &[("scale.dst", scaled)],
+            says: "",
+        },
+    ),
+    (
+        "sub-buffers",
+        Expect::Replays {
+            inputs: &[("scale.src", same)],
+            outputs: &[("scale.dst", scaled)],
+            says: "",
+        },
+    ),
+    (
+        "print",
+        Expect::Replays {
+            inputs: &[("speak.src", same)],
+            outputs: &[("speak.dst", |x, i| x[i] + 1.0)],
+            says: "",
+        },
+    ),
+    (
+        "out-of-order",
+        Expect::Replays {
+            inputs: &[("scale.src", same)],
+            outputs: &[("add.sum", sum)],
+            says: "",
+        },
+    ),
+    (
+        "two-queues",
+        Expect::Replays {
+            inputs: &[("scale.src", same)],
+            outputs: &[("add.sum", sum)],
+            says: "",
+        },
+    ),
+    (
+        "two-contexts",
+        Expect::Replays {
+            inputs: &[("scale.src", scaled)],
+            outputs: &[("scale.dst", |x, i| scaled(x, i) * factor(i))],
+            says: "what the app read before",
+        },
+    ),
+    (
+        "two-threads",
+        Expect::Races {
+            inputs: &[("power.base", same), ("power.base-2", same)],
+            orders: [
+                &[("power.dst", square), ("power.dst-2", cube)],
+                &[("power.dst", cube), ("power.dst-2", square)],
+            ],
+            reasons: &[
+                "which of its threads is first",
+                "if the app's threads race",
+                "several jobs of this size could be its own",
+            ],
+        },
+    ),
+    (
+        "sampler",
+        Expect::Replays {
+            inputs: &[("paint.src", same)],
+            outputs: &[("sampled.dst", |x, i| 2.0 * (x[i] + 1.0))],
+            says: "",
+        },
+    ),
+    (
+        "image-read",
+        Expect::Refuses(&["'paint.image' is an image", "no output"]),
+    ),
+    // Mesa copies and fills on the CPU, which no replay repeats.
+    ("copied", COPIED),
+    ("once-copied", COPIED),
+    (
+        "bare-copied",
+        Expect::Refuses(&["'input-2'", "is what job 0 computed"]),
+    ),
+    (
+        "copied-rectangle",
+        Expect::Refuses(&["clEnqueueCopyBufferRect", "launch 0 (scale)"]),
+    ),
+    (
+        "copied-image",
+        Expect::Refuses(&["clEnqueueCopyImage", "launch 0 (paint)"]),
+    ),
+    (
+        "copied-both-ways",
+        Expect::Refuses(&["clEnqueueCopyBufferToImage", "launch 0 (paint)"]),
+    ),
+    (
+        "copied-input",
+        Expect::Replays {
+            inputs: &[("scale.src", same)],
+            outputs: &[("scale.dst", scaled)],
+            says: "",
+        },
+    ),
+    (
+        "copied-too",
+        Expect::Replays {
+            inputs: &[("scale.src", same)],
+            outputs: &[("add.sum", sum)],
+            says: "",
+        },
+    ),
+    (
+        "bare-copied-too",
+        Expect::Replays {
+            inputs: &[("input", same)],
+            outputs: &[("output", sum)],
+            says: "",
+        },
+    ),
+    (
+        "copied-result",
+        Expect::Replays {
+            inputs: &[("scale.src", same)],
+            outputs: &[("scale.dst", scaled)],
+            says: "",
+        },
+    ),
+    (
+        "filled-result",
+        Expect::Refuses(&["clEnqueueFillBuffer overwrites a part", "no output"]),
+    ),
+];
+
+/// A launch reads what the runtime copied from another one's result.
+const COPIED: Expect = Expect::Refuses(&[
+    "launch 1 (scale) reads its argument 'src'",
+    "clEnqueueCopyBuffer filled with what launch 0 (scale) computed",
+]);
+
+/// Cases that are tried on each driver, one of each kind; the others show nothing of a driver.
+pub const SAMPLE: [&str; 7] = [
+    "read-back",
+    "by-number",
+    "image",
+    "two-threads",
+    "sampler",
+    "copied",
+    "copied-input",
+];
+
+/// Records cases: their names are its arguments, and options of `record` are in `RECORD`. `once-` is one run, `bare-` two without the layer.
+/// It prints each name with the exit code.
+pub const SCRIPT: &str = r#"
+for case; do
+	app="opencl_cases ${case#*-}"
+	case $case in
+	once-*) set -- -- $app a.bin a.out ;;
+	bare-*) set -- --twice --no-layer -- $app a.bin a.out -- $app b.bin b.out ;;
+	*) set -- --twice -- opencl_cases $case a.bin a.out -- opencl_cases $case b.bin b.out ;;
+	esac
+	gpureplay record $RECORD -o "recording-$case" "$@" > "$case.said" 2>&1
+	echo "$case $?"
+done
+"#;
+
+/// Names of all cases.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    CASES.iter().map(|(name, _)| *name)
+}
+
+/// Writes the inputs that [`SCRIPT`] reads: two that are recorded.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write_inputs(work: &Path) -> Result<()> {
+    write(&work.join("a.bin"), &numbers(3))?;
+    write(&work.join("b.bin"), &numbers(12))
+}
+
+/// Whether a case of [`names`] ended as it should: `printed` is what the script said, and the rest lies in its folder. What was recorded is
+/// replayed by `command` with a third input.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn judge(
+    command: &Path,
+    work: &Path,
+    name: &str,
+    printed: &str,
+) -> std::result::Result<(), String> {
+    let found = CASES.iter().find(|(known, _)| *known == name);
+    let (_, expect) = found.ok_or_else(|| format!("there is no case {name}"))?;
+    let code = printed
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+        .unwrap_or("nothing");
+    let path = work.join(format!("{name}.said"));
+    let said = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    judged(command, work, (name, code, &said), expect)
+}
+
+fn judged(
+    command: &Path,
+    work: &Path,
+    (name, code, said): (&str, &str, &str),
+    expect: &Expect,
+) -> std::result::Result<(), String> {
+    let recorded = code == "0";
+    let wrong = |what: &str| Err(format!("{what} (exit code {code}): {}", said.trim()));
+    match expect {
+        // The guest's runtime may lack what the case needs: then the app itself says so.
+        _ if name == "shared-memory" && said.contains("ended with exit code 3") => Ok(()),
+        Expect::Refuses(words) => match !recorded && words.iter().all(|word| said.contains(word)) {
+            true => Ok(()),
+            false => wrong("not refused as expected"),
+        },
+        Expect::Races { reasons, .. } if !recorded => {
+            match reasons.iter().any(|it| said.contains(it)) {
+                true => Ok(()),
+                false => wrong("not refused as expected"),
+            }
+        }
+        _ if !recorded => wrong("not recorded"),
+        Expect::Races { inputs, .. } if inputs_in(said) != inputs.len() => wrong("other inputs"),
+        Expect::Races { inputs, orders, .. } => {
+            let [first, second] =
+                orders.map(|outputs| replay(command, work, name, (inputs, outputs)));
+            first.or(second)
+        }
+        Expect::Says(text) => match said.contains(text) {
+            true => Ok(()),
+            false => wrong("the remark is missing"),
+        },
+        Expect::Replays {
+            inputs,
+            outputs,
+            says,
+        } => {
+            if !said.contains(says) {
+                return wrong("the remark is missing");
+            }
+            if inputs_in(said) != inputs.len() {
+                return wrong("other inputs");
+            }
+            replay(command, work, name, (inputs, outputs))
+        }
+    }
+}
+
+/// Inputs in the table of a recording.
+fn inputs_in(said: &str) -> usize {
+    let is_input = |line: &&str| line.trim_start().starts_with("input ");
+    said.lines().filter(is_input).count()
+}
+
+/// Replays with the third input; all outputs are what the CPU computes.
+fn replay(
+    command: &Path,
+    work: &Path,
+    name: &str,
+    (inputs, outputs): (&[Named], &[Named]),
+) -> std::result::Result<(), String> {
+    let third = numbers(40);
+    let all = |values: Values| (0..COUNT).map(|i| values(&third, i)).collect::<Vec<f32>>();
+    let text = |error: Error| error.to_string();
+    let mut run = Command::new(command);
+    run.args(["run", "--force"]);
+    run.arg(work.join(format!("recording-{name}")));
+    for (tensor, values) in inputs {
+        let path = work.join(format!("{name}-{tensor}.bin"));
+        write(&path, &all(*values)).map_err(text)?;
+        run.arg(format!("--input={tensor}={}", path.display()));
+    }
+    for (tensor, _) in outputs {
+        let path = work.join(format!("{name}-{tensor}.out.bin"));
+        run.arg(format!("--output={tensor}={}", path.display()));
+    }
+    output(&mut run).map_err(text)?;
+    for (tensor, values) in outputs {
+        let path = work.join(format!("{name}-{tensor}.out.bin"));
+        let found = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        if found != bytes(&all(*values)) {
+            return Err(format!("{tensor} is not what the CPU computes"));
+        }
+    }
+    Ok(())
+}
+
+/// Numbers that a product with a factor keeps exact.
+fn numbers(start: usize) -> Vec<f32> {
+    let number = |i: usize| ((i * 7 + start) % 251) as f32 / 64.0 - 125.0 / 64.0;
+    (0..COUNT).map(number).collect()
+}
+
+fn bytes(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
+
+fn write(path: &Path, values: &[f32]) -> Result<()> {
+    fs::write(path, bytes(values)).map_err(Error::io("write", path))
+}
