@@ -277,6 +277,8 @@ pub(crate) fn texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Res
                 true => cube_coordinate(x),
                 false => f32::from_bits(x),
             };
+            // A number, rounded as OpenCL does.
+            let layer = f32::from_bits(layer).round_ties_even() as u32;
             let coordinates = Coordinates {
                 position: [first, f32::from_bits(y), f32::from_bits(z)],
                 layer,

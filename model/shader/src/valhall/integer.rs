@@ -5,7 +5,6 @@ use mali_valhall::{CONSTANT, Op, RHADD, SATURATE};
 
 use super::Translator;
 use crate::alu::integer::Element;
-use crate::alu::lanes::Part;
 use crate::translate::Trap;
 use crate::translate::elements::Elements;
 use crate::translate::emit::Emit;
@@ -64,8 +63,9 @@ impl Translator<'_> {
                 map!(self, d, [a], |a| a.reverse_bits());
             }
             Op::MkvecV2i16 => {
-                let [a, b] = [self.vector_half(0)?, self.vector_half(1)?];
-                map!(self, d, [a, b], |a, b| a & 0xffff | b << 16);
+                // Of two halves in an order it is the first.
+                let [a, b] = [self.scalar(0, false)?, self.scalar(1, false)?];
+                map!(self, d, [a, b], |a, b| a | b << 16);
             }
             Op::MkvecV2i8 => {
                 let [a, b, c] = [
@@ -137,16 +137,5 @@ impl Translator<'_> {
         self.dot_product([signed; 2], product, [a, b]);
         self.sum(false, Element::U32, false, d, [product, c]);
         Ok(())
-    }
-
-    /// One half of a source, in the low half of a row. Of an order of two halves it is not public which counts; of zero, none does.
-    fn vector_half(&mut self, byte: usize) -> Result<u16, Trap> {
-        let (operand, row) = (self.operand(byte)?, self.source(byte)?);
-        match operand.selected() {
-            Some("h00") => Ok(row),
-            Some("h11") => self.part(row, Part::H1, false),
-            _ if operand.code.constant() == Some(0) => Ok(row),
-            _ => Err(self.trap("has a select that is not translated")),
-        }
     }
 }
