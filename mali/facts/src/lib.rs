@@ -62,7 +62,7 @@ pub use drawing::{
 pub use field::{Field, Kind, Layout};
 pub use job::{CacheFlush, ComputeParameters, Draw, Invocation, JobHeader, JobType, WriteValue};
 pub use pixel_format::PixelFormat;
-pub use products::{BOARDS, Board, DESCRIBED, PROFILES};
+pub use products::{BOARDS, Board, PROFILES};
 pub use profile::{Profile, Source};
 pub use resource::{
     Attribute, AttributeBuffer, AttributeBuffer3d, Sampler, Surface, Texture, UniformBuffer,

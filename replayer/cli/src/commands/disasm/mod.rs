@@ -14,13 +14,13 @@ use gpureplay_jobs::analysis::annotate::Notes;
 use gpureplay_jobs::analysis::report::Report as Analysis;
 use gpureplay_jobs::{Code, Jobs};
 use gpureplay_library::{Recording, escaped, shown};
-use mali_facts::Profile;
 use serde::Serialize;
 
 use crate::common::analysis_file;
 use crate::common::arguments::whole_number;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
+use crate::common::gpu_argument::{Gpu, gpu};
 use crate::common::job_options::JobOptions;
 use crate::common::terminal;
 use crate::{Result, text};
@@ -57,8 +57,8 @@ pub(crate) struct Disasm {
     #[command(flatten)]
     force: Force,
     /// The GPU that a file with code is for: g57 for Valhall; Bifrost's share one encoding
-    #[arg(long, value_name = "GPU", value_parser = file::gpu)]
-    gpu: Option<&'static Profile>,
+    #[arg(long, value_name = "GPU", value_parser = gpu)]
+    gpu: Option<Gpu>,
     /// Write what `gpureplay analyse --json` found in this recording beside the clauses
     #[arg(long, value_name = "ANALYSIS.json")]
     annotate: Option<PathBuf>,
