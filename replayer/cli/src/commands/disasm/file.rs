@@ -7,7 +7,7 @@ use gpureplay_library::shown;
 use mali_facts::Profile;
 use mali_isa::{DecodeError, Shader, WORD_BYTES};
 
-use super::{Disasm, Found, Report, ShaderReport, describe};
+use super::{Disasm, Found, Report, ShaderReport, Shown, describe};
 use crate::Result;
 use crate::common::edited;
 use crate::common::failure::{Failure, Outcome};
@@ -66,7 +66,7 @@ fn bifrost(file: &ShaderFile) -> std::result::Result<ShaderReport, String> {
     let found = Found {
         address: 0,
         jobs: Vec::new(),
-        code: Ok(&code),
+        code: Ok(Shown::Clauses(&code)),
     };
     Ok(describe(&found, None))
 }
