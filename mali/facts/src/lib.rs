@@ -37,6 +37,7 @@ mod compute;
 mod drawing;
 mod field;
 pub mod job;
+mod launch;
 pub mod page_table;
 pub mod panfrost;
 mod pixel_format;
@@ -61,8 +62,9 @@ pub use drawing::{
 };
 pub use field::{Field, Kind, Layout};
 pub use job::{CacheFlush, ComputeParameters, Draw, Invocation, JobHeader, JobType, WriteValue};
+pub use launch::Launch;
 pub use pixel_format::PixelFormat;
-pub use products::{BOARDS, Board, DESCRIBED, PROFILES};
+pub use products::{BOARDS, Board, PROFILES};
 pub use profile::{Profile, Source};
 pub use resource::{
     Attribute, AttributeBuffer, AttributeBuffer3d, Sampler, Surface, Texture, UniformBuffer,

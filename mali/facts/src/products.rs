@@ -75,18 +75,9 @@ const G52_R1: Profile = Profile {
 
 const V9: Profile = Profile {
     architecture: Architecture::V9,
+    max_threads: 0x400,
     ..V7
 };
-
-/// GPUs whose facts are known, but that no model executes yet.
-pub static DESCRIBED: &[Profile] = &[Profile {
-    name: "g57",
-    source: Source::BootLog("MediaTek MT8390"),
-    gpu_id: GpuId(0x9093_0000),
-    l2_features: 0x0813_0206,
-    shader_present: 0x1_0005,
-    ..V9
-}];
 
 /// A board, or the chip of several, and the GPU that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +127,11 @@ pub static BOARDS: &[Board] = &[
         "rzg2l",
         "g31-rzg2l",
         "boot log, the maker's page on Panfrost",
+    ),
+    board(
+        "genio-700",
+        "g57",
+        "MT8390: boot log, GPU_ID 9093, SHADER_PRESENT 10005",
     ),
     board("mt8183", "g72", "boot log, patches for Linux 5.7"),
     board(
@@ -188,6 +184,14 @@ pub static PROFILES: &[Profile] = &[
         ..V6
     },
     G71,
+    Profile {
+        name: "g57",
+        source: Source::BootLog("MediaTek MT8390"),
+        gpu_id: GpuId(0x9093_0000),
+        l2_features: 0x0813_0206,
+        shader_present: 0x1_0005,
+        ..V9
+    },
     // The G71 whose registers were recorded calls itself product 0x60a0, architecture 6.0.10. Mesa knows a G71 only as
     // 0x6000 (`panfrost_model_list`) and refuses every other product; Linux masks the revision and accepts both.
     Profile {
@@ -221,15 +225,6 @@ impl Profile {
                 .iter()
                 .find(|board| board.name.eq_ignore_ascii_case(name))?;
             named(board.profile)
-        })
-    }
-
-    /// The profile with this name in [`PROFILES`], as [`Profile::by_name`] finds it, or in [`DESCRIBED`].
-    pub fn described(name: &str) -> Option<&'static Profile> {
-        let product = without_family(name);
-        Profile::by_name(name).or_else(|| {
-            let mut described = DESCRIBED.iter();
-            described.find(|profile| profile.name.eq_ignore_ascii_case(product))
         })
     }
 
@@ -286,14 +281,11 @@ mod tests {
         assert_eq!(Profile::by_product(0x60a0).unwrap().name, "g71");
         assert_eq!(Profile::by_product(0x6010).unwrap().name, "g71");
         assert_eq!(Profile::by_product(0x6000).unwrap().name, "g71-mesa");
-        assert!(Profile::by_name("g77").is_none() && Profile::by_product(0x9093).is_none());
-        // Nothing executes it yet, so nothing but who asks for it gets it.
-        assert!(Profile::by_name("g57").is_none());
-        let g57 = Profile::described("Mali-G57").unwrap();
+        assert!(Profile::by_name("g77").is_none() && Profile::by_product(0x9000).is_none());
+        let g57 = Profile::by_product(0x9093).unwrap();
         assert_eq!((g57.name, g57.gpu_id.name()), ("g57", Some("Mali-G57")));
         assert_eq!(g57.architecture.warp_lanes(), 16);
         assert!(g57.architecture.has_resource_tables() && !g57.architecture.has_clauses());
-        assert_eq!(Profile::described("g52").unwrap().name, "g52");
     }
 
     #[test]
@@ -311,8 +303,11 @@ mod tests {
                         assert_eq!(profile.source, Source::BootLog(board), "{name}");
                     }
                     Source::DriverTable(_) => assert_eq!(register, gpu::GPU_ID, "{name}"),
-                    // Mesa, pan_props.c: 768 threads on v7.
-                    Source::DriverDefault(_) => assert_eq!(value, 768, "{name}"),
+                    // Mesa, pan_props.c: 768 threads on v7, 1024 on Valhall.
+                    Source::DriverDefault(_) => {
+                        let valhall = profile.architecture.has_resource_tables();
+                        assert_eq!(value, if valhall { 1024 } else { 768 }, "{name}");
+                    }
                     Source::Model(why) => assert!(!why.is_empty(), "{name}"),
                 }
             }

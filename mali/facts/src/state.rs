@@ -69,17 +69,20 @@ impl LocalStorage {
     }
 
     /// Bytes of work group storage per instance; 0 when there is none.
-    ///
-    /// `(2 base + 1) << (scale - 1)`: the smallest formula that agrees with what runtimes allocate and with the
-    /// one shader of real hardware that uses a base other than 0.
     pub fn wls_bytes(&self) -> u64 {
-        if self.wls_instances() == 1 << 31 {
-            return 0;
-        }
-        match self.wls_size_scale().checked_sub(1) {
-            Some(shift) => (2 * self.wls_size_base() + 1) << shift,
-            None => 0,
-        }
+        let size = (self.wls_size_base(), self.wls_size_scale());
+        workgroup_bytes(self.wls_instances(), size)
+    }
+}
+
+/// Bytes of an instance of work group storage, from the number of instances and a size of base and scale.
+///
+/// `(2 base + 1) << (scale - 1)`: the smallest formula that agrees with what runtimes allocate and with the
+/// one shader of real hardware that uses a base other than 0.
+pub(crate) fn workgroup_bytes(instances: u64, (base, scale): (u64, u64)) -> u64 {
+    match scale.checked_sub(1) {
+        Some(shift) if instances != 1 << 31 => (2 * base + 1) << shift,
+        _ => 0,
     }
 }
 

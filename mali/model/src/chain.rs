@@ -211,7 +211,8 @@ impl<B: Bus> Runner<'_, B> {
         report: &mut Option<ComputeReport>,
     ) -> Result<(), JobFault> {
         let config = |text: String| JobFault::new(JobStatus::JOB_CONFIG_FAULT, address, text);
-        if header.is_64_bit() == 0 {
+        let always_64 = self.environment.profile.architecture.has_resource_tables();
+        if header.is_64_bit() == 0 && !always_64 {
             return Err(config(
                 "32-bit job descriptors do not exist on Bifrost".into(),
             ));

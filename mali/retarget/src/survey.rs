@@ -125,7 +125,7 @@ impl Survey {
             at => Some(self.codes.at(memory, at).map_err(|error| {
                 let text = match error {
                     Undecoded::Clause(error) => format!("shader {at:#x}: {error}"),
-                    Undecoded::TooMuch => error.to_string(),
+                    Undecoded::Word(_) | Undecoded::TooMuch => error.to_string(),
                 };
                 Refusal::of_job(TargetRule::Instructions, place, text)
             })?),

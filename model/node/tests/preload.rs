@@ -200,7 +200,7 @@ fn without() {
 #[test]
 fn an_app_finds_the_node() {
     if std::env::var_os(APP).is_none() {
-        for gpu in ["g31", "g52", "g71", "g72", "g76"] {
+        for gpu in ["g31", "g52", "g57", "g71", "g72", "g76"] {
             let (good, text) = as_app("app", &[&library()], gpu);
             assert!(good, "{gpu}: {text}");
         }

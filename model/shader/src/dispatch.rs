@@ -38,6 +38,18 @@ pub struct WorkgroupStorage {
     pub instances: u32,
 }
 
+/// What becomes of numbers that are too small to be normal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Subnormals {
+    /// They are kept.
+    #[default]
+    Kept,
+    /// Single-precision ones are zeros of their sign.
+    SinglesFlushed,
+    /// All are.
+    Flushed,
+}
+
 /// One compute dispatch. Addresses are virtual addresses of the GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dispatch {
@@ -45,6 +57,8 @@ pub struct Dispatch {
     pub architecture: Architecture,
     /// The product, whose instructions alone are executed; `None`: all that are known, and so for Valhall.
     pub product: Option<Product>,
+    /// What becomes of subnormal numbers, on Valhall; on Bifrost, each clause says it.
+    pub subnormals: Subnormals,
     /// Cores that work.
     pub cores: Cores,
     /// Address of the first clause, a multiple of 16; or of the first word of Valhall, a multiple of 8.
@@ -75,6 +89,10 @@ pub struct Dispatch {
     pub samplers: u64,
     /// How many samplers there are.
     pub sampler_count: u32,
+    /// Address of the list of resource tables: 16 bytes each. Valhall has all buffers, textures and samplers there.
+    pub resources: u64,
+    /// How many resource tables there are.
+    pub resource_count: u32,
     /// Storage of threads.
     pub thread_storage: ThreadStorage,
     /// Storage of work groups.
@@ -86,7 +104,7 @@ impl Dispatch {
     pub(crate) fn isa(&self) -> Isa {
         match self.architecture.has_clauses() {
             true => Isa::Bifrost(self.product),
-            false => Isa::Valhall,
+            false => Isa::Valhall(self.subnormals),
         }
     }
 

@@ -37,7 +37,7 @@ mod valhall;
 mod words;
 
 pub use control::{Control, JOB_COST, WorkLimit};
-pub use dispatch::{Architecture, Cores, Dispatch, ThreadStorage, WorkgroupStorage};
+pub use dispatch::{Architecture, Cores, Dispatch, Subnormals, ThreadStorage, WorkgroupStorage};
 pub use fault::{FaultKind, ShaderFault};
 pub use run::{analyse, draw, run};
 pub use space::{Access, AddressSpace, MmuFault};

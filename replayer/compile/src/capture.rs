@@ -12,9 +12,10 @@ use gpureplay_format::MAX_SUBMITTED_JOBS;
 use gpureplay_trace::note::Note;
 use gpureplay_trace::{Check, Event, Line, PAGE_SIZE, Phase, Reader, Record, RegionFlags};
 use mali_facts::registers::{
-    ADDRESS_SPACES, Class, JobCommand, JobStatus, TranslationTable, address_space, gpu, job_slot,
-    lookup,
+    ADDRESS_SPACES, Class, GpuId, JobCommand, JobStatus, TranslationTable, address_space, gpu,
+    job_slot, lookup,
 };
+use mali_facts::{Architecture, Launch, Profile};
 
 use crate::chain;
 use crate::error::CompileError;
@@ -221,6 +222,14 @@ impl Capture {
     /// GPU_ID as it was read.
     pub fn gpu_id(&self) -> u32 {
         self.identity.get(&gpu::GPU_ID).copied().unwrap_or(0)
+    }
+
+    /// What a compute job of a submission launches, by its descriptors as they are just before.
+    pub fn launch(&self, submission: usize, job: &mali_facts::Job) -> Option<Launch> {
+        let profile = Profile::by_product(GpuId(self.gpu_id()).product());
+        let architecture = profile.map_or(Architecture::default(), |it| it.architecture);
+        let moment = Moment::before(submission);
+        chain::launch(&self.memory, moment, job, architecture)
     }
 
     /// Bytes of GPU memory that are mapped or of which a page is known.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains as they lie in GPU memory: their jobs, and where a compute job keeps its thread storage.
+//! Job chains as they lie in GPU memory: their jobs, and what a compute job launches.
 
 use mali_facts::job::ALIGNMENT;
-use mali_facts::{ChainEnd, Draw, Invocation, Job, JobType, LONGEST_CHAIN, follow};
+use mali_facts::{Architecture, ChainEnd, Job, JobType, LONGEST_CHAIN, Launch, follow};
 
 use crate::pages::{Memory, Moment};
 
@@ -61,18 +61,15 @@ pub fn walk(memory: &Memory, moment: Moment, head: u64) -> Result<Vec<Job>, Chai
     }
 }
 
-/// Base addresses of the thread-local and workgroup-local storage of a compute job; 0 where there is none.
-pub fn local_storage(memory: &Memory, moment: Moment, job: &Job) -> Option<[u64; 2]> {
+/// What a compute job launches, by its descriptors as they are at a moment; `None` for other jobs, and where they make no sense.
+pub fn launch(
+    memory: &Memory,
+    moment: Moment,
+    job: &Job,
+    architecture: Architecture,
+) -> Option<Launch> {
     let read = |va: u64, to: &mut [u8]| memory.read(moment, va, to);
-    let storage = Draw::of(&read, job)?.local_storage(&read)?;
-    Some(storage.bases())
-}
-
-/// Work-items of a compute job along each dimension; `None` for other jobs, and where the invocation makes no sense.
-pub fn work_items(memory: &Memory, moment: Moment, job: &Job) -> Option<[u64; 3]> {
-    let read = |va: u64, to: &mut [u8]| memory.read(moment, va, to);
-    let (size, count) = Invocation::of(&read, job)?.dimensions()?;
-    Some([0, 1, 2].map(|i| u64::from(size[i]) * u64::from(count[i])))
+    Launch::read(&read, job, architecture)
 }
 
 #[cfg(test)]
@@ -92,18 +89,22 @@ mod tests {
         // 8 x 4 x 1 threads a group, 5 x 3 x 2 groups.
         page[32..36].copy_from_slice(&(7 | 3 << 3 | 4 << 5 | 2 << 8 | 1u32 << 10).to_le_bytes());
         page[36..40].copy_from_slice(&(3 | 5 << 5 | 5 << 10 | 8 << 16 | 10u32 << 22).to_le_bytes());
+        // Its state.
+        page[120..128].copy_from_slice(&0x1800u64.to_le_bytes());
         let mut memory = Memory::default();
         let now = Moment::before(0);
+        let items =
+            |memory: &Memory, job| Some(launch(memory, now, job, Architecture::V7)?.items());
         memory.set(now, 0x1000, Some(&page));
         let mut jobs = walk(&memory, now, 0x1000).unwrap();
-        assert_eq!(work_items(&memory, now, &jobs[0]), Some([40, 12, 2]));
+        assert_eq!(items(&memory, &jobs[0]), Some([40, 12, 2]));
         // These shifts make no sense.
         memory.set(now, 0x1000, Some(&[0xff; PAGE_SIZE]));
-        assert_eq!(work_items(&memory, now, &jobs[0]), None);
+        assert_eq!(items(&memory, &jobs[0]), None);
         header(&mut page, 0, 2, 0);
         memory.set(now, 0x1000, Some(&page));
         jobs = walk(&memory, now, 0x1000).unwrap();
-        assert_eq!(work_items(&memory, now, &jobs[0]), None);
+        assert_eq!(items(&memory, &jobs[0]), None);
     }
 
     #[test]

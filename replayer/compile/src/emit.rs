@@ -12,7 +12,6 @@ use mali_facts::registers::gpu;
 use mali_facts::registers::job_slot::JobConfigFlags;
 
 use crate::capture::Capture;
-use crate::chain;
 use crate::crossing::{Part, Reads, bindings};
 use crate::error::CompileError;
 use crate::pages::Moment;
@@ -150,8 +149,8 @@ fn identity(capture: &Capture) -> Vec<(u32, u32, u32)> {
     wanted.push((gpu::JS_PRESENT, slots));
     let storage = capture.jobs.iter().enumerate().any(|(index, job)| {
         job.headers.iter().any(|header| {
-            let bases = chain::local_storage(&capture.memory, Moment::before(index), header);
-            bases.is_some_and(|bases| bases != [0, 0])
+            let launch = capture.launch(index, header);
+            launch.is_some_and(|launch| launch.storage != [0, 0])
         })
     });
     if storage {

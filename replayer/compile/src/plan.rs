@@ -14,7 +14,6 @@ use gpureplay_trace::{PAGE_SIZE, RegionFlags};
 use mali_facts::job::WRITTEN_BACK;
 
 use crate::capture::{Buffer, Capture};
-use crate::chain;
 use crate::error::CompileError;
 use crate::pages::{Content, Moment};
 use crate::ranges::Ranges;
@@ -388,8 +387,8 @@ fn scratch(capture: &Capture) -> Ranges {
     let mut bases = BTreeSet::new();
     for (index, job) in capture.jobs.iter().enumerate() {
         for header in job.headers.iter() {
-            let storage = chain::local_storage(&capture.memory, Moment::before(index), header);
-            bases.extend(storage.into_iter().flatten().filter(|base| *base != 0));
+            let bases_of = capture.launch(index, header).map(|launch| launch.storage);
+            bases.extend(bases_of.into_iter().flatten().filter(|base| *base != 0));
         }
     }
     // A buffer that starts where the storage does is nothing else.

@@ -28,9 +28,9 @@ mod selector;
 mod table;
 pub mod timeline;
 
-pub use mali_jobs::walk::Code;
+pub use mali_jobs::walk::{Code, Words};
 pub use measure::{Measured, measure};
 pub use report::Report;
 pub use selector::{Selector, SelectorError};
-pub use table::{Chain, Compute, Job, Jobs, JobsError};
+pub use table::{Chain, Compute, Job, Jobs, JobsError, Valhall};
 pub use timeline::Timeline;

@@ -146,9 +146,9 @@ pub struct KernelReport {
     pub jobs: Vec<usize>,
     /// Bytes of code.
     pub bytes: u64,
-    /// Clauses that control flow can reach.
+    /// Clauses that control flow can reach; 0 on Valhall, which has none.
     pub clauses: u32,
-    /// Instructions in these clauses, those that do nothing included.
+    /// Its instructions, those that do nothing included.
     pub instructions: usize,
     /// Different registers that its instructions name.
     pub registers: u32,
@@ -184,8 +184,8 @@ impl Report {
     ) -> Self {
         let mut occurrences: BTreeMap<u64, usize> = BTreeMap::new();
         for job in &jobs.jobs {
-            if let Some(identity) = job.compute.as_ref().and_then(|it| it.identity()) {
-                *occurrences.entry(identity.hash).or_default() += 1;
+            if let Some(hash) = job.hash() {
+                *occurrences.entry(hash).or_default() += 1;
             }
         }
         let phases = phases(recording);
@@ -281,7 +281,7 @@ fn job_report(
     measured: Option<&Measured>,
 ) -> JobReport {
     let compute = job.compute.as_ref();
-    let identity = compute.and_then(|compute| compute.identity());
+    let (work, hash) = (job.work(), job.hash());
     let segment = jobs.chains.get(job.chain).map_or(0, |chain| chain.segment);
     JobReport {
         index: job.index,
@@ -292,17 +292,15 @@ fn job_report(
         kind: job.kind.map_or("unknown", JobType::name).to_owned(),
         name: job.name.as_deref().map(str::to_owned),
         launch: job.launch,
-        kernel: identity.map(|identity| format!("{:016x}", identity.hash)),
-        shader: compute.map(|compute| format!("{:#x}", compute.shader)),
-        occurrences: identity
-            .and_then(|identity| occurrences.get(&identity.hash).copied())
+        kernel: hash.map(|hash| format!("{hash:016x}")),
+        shader: work.map(|work| format!("{:#x}", work.shader)),
+        occurrences: hash
+            .and_then(|hash| occurrences.get(&hash).copied())
             .unwrap_or(1),
-        local: compute.map(|compute| compute.local),
-        groups: compute.map(|compute| compute.groups),
-        global: compute.map(|compute| compute.global()),
-        registers: compute
-            .and_then(|compute| compute.code.as_ref().ok())
-            .map(|code| registers::named(&code.shader).count_ones()),
+        local: work.map(|work| work.size),
+        groups: work.map(|work| work.count),
+        global: work.map(|work| work.items()),
+        registers: counts(job).map(|counts| counts.registers),
         registers_allocated: compute
             .filter(|_| jobs.profile.architecture == Architecture::V7)
             .and_then(|compute| match compute.job.state.register_allocation() {
@@ -310,14 +308,38 @@ fn job_report(
                 2 => Some(32),
                 _ => None,
             }),
-        thread_storage_bytes: compute.map(|compute| compute.thread_storage()),
-        group_storage_bytes: compute.map(|compute| compute.group_storage()),
+        thread_storage_bytes: work.map(|work| work.storage_bytes[0]),
+        group_storage_bytes: work.map(|work| work.storage_bytes[1]),
         barrier: compute.map(|compute| compute.job.state.contains_barrier() != 0),
-        uniform_bytes: compute.map(|compute| compute.job.state.uniform_bytes()),
+        uniform_bytes: work.map(|work| work.uniform_bytes),
         work: measured.and_then(|measured| measured.work(job.index)),
         memory_lines: None,
         seconds: measured.and_then(|measured| measured.job(job.index)),
     }
+}
+
+/// How much code a job runs, if it decodes.
+fn counts(job: &Job) -> Option<KernelReport> {
+    let bifrost = || {
+        let code = job.compute.as_ref()?.code.as_ref().ok()?;
+        Some(KernelReport {
+            bytes: code.identity.bytes,
+            clauses: code.identity.clauses,
+            instructions: code.shader.instructions(),
+            registers: registers::named(&code.shader).count_ones(),
+            ..KernelReport::default()
+        })
+    };
+    let words = || {
+        let code = job.valhall.as_ref()?.code.as_ref().ok()?;
+        Some(KernelReport {
+            bytes: code.bytes.len() as u64,
+            instructions: code.instructions(),
+            registers: code.registers.count_ones(),
+            ..KernelReport::default()
+        })
+    };
+    bifrost().or_else(words)
 }
 
 fn kernels(chosen: &[&Job], reports: &[JobReport]) -> Vec<KernelReport> {
@@ -325,18 +347,13 @@ fn kernels(chosen: &[&Job], reports: &[JobReport]) -> Vec<KernelReport> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut names: HashSet<(usize, &str)> = HashSet::new();
     for (job, report) in chosen.iter().zip(reports) {
-        let code = job.compute.as_ref().and_then(|it| it.code.as_ref().ok());
-        let (Some(code), Some(hash)) = (code, &report.kernel) else {
+        let Some(hash) = &report.kernel else {
             continue;
         };
         let at = *places.entry(hash.as_str()).or_insert_with(|| {
             kernels.push(KernelReport {
                 hash: hash.clone(),
-                bytes: code.identity.bytes,
-                clauses: code.identity.clauses,
-                instructions: code.shader.instructions(),
-                registers: registers::named(&code.shader).count_ones(),
-                ..KernelReport::default()
+                ..counts(job).unwrap_or_default()
             });
             kernels.len() - 1
         });

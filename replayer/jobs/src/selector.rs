@@ -214,8 +214,7 @@ impl Selector {
 }
 
 fn hash(job: &Job) -> Option<String> {
-    let identity = job.compute.as_ref()?.identity()?;
-    Some(format!("{:016x}", identity.hash))
+    Some(format!("{:016x}", job.hash()?))
 }
 
 fn reason(item: &Item, jobs: &Jobs) -> String {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use gpureplay_format::SegmentKind;
 use gpureplay_library::{Layer, Recording};
 use mali_facts::registers::GpuId;
-use mali_facts::{ComputeJob, JobType, Profile, follow};
+use mali_facts::{ComputeJob, JobType, Launch, Profile, follow};
 use mali_isa::Identity;
-use mali_jobs::walk::{Code, Codes, Full, Image, MAX_LISTED_JOBS, Submission, submissions};
+use mali_jobs::walk::{Code, Codes, Full, Image, MAX_LISTED_JOBS, Submission, Words, submissions};
 
 /// Why the jobs of a recording cannot be listed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,6 +55,15 @@ pub struct Compute {
     pub job: ComputeJob,
 }
 
+/// A compute job of Valhall, which has other descriptors and code.
+#[derive(Clone, Debug)]
+pub struct Valhall {
+    /// What the descriptors say.
+    pub launch: Launch,
+    /// The code, or why it cannot be decoded.
+    pub code: Result<Arc<Words>, String>,
+}
+
 impl Compute {
     /// Threads by dimension. At most 2^32 − 1 each: sizes and counts are packed into 32 bits.
     pub fn global(&self) -> [u64; 3] {
@@ -96,8 +105,10 @@ pub struct Job {
     pub launch: Option<u32>,
     /// What it waits for.
     pub waits: Waits,
-    /// What its descriptors say, if it is a compute job and they make sense.
+    /// What its descriptors say, if it is a compute job of Bifrost and they make sense.
     pub compute: Option<Compute>,
+    /// The same for Valhall.
+    pub valhall: Option<Valhall>,
 }
 
 /// What a job waits for before it starts, as its header says.
@@ -114,13 +125,25 @@ pub struct Waits {
 impl Job {
     /// The kernel's name; its hash where no name is known; else the job's type.
     pub fn title(&self) -> String {
-        let hash = || {
-            let identity = self.compute.as_ref()?.identity()?;
-            Some(format!("{:016x}", identity.hash))
-        };
+        let hash = || Some(format!("{:016x}", self.hash()?));
         let kind = || self.kind.map_or("unknown", JobType::name).to_owned();
         let name = self.name.as_deref().map(str::to_owned);
         name.or_else(hash).unwrap_or_else(kind)
+    }
+
+    /// What it launches, if it is a compute job and its descriptors make sense.
+    pub fn work(&self) -> Option<Launch> {
+        let bifrost = || self.compute.as_ref()?.job.launch();
+        self.valhall.as_ref().map(|it| it.launch).or_else(bifrost)
+    }
+
+    /// The hash of its code, if that decodes.
+    pub fn hash(&self) -> Option<u64> {
+        let bifrost = || Some(self.compute.as_ref()?.identity()?.hash);
+        match &self.valhall {
+            Some(valhall) => Some(valhall.code.as_ref().ok()?.hash),
+            None => bifrost(),
+        }
     }
 }
 
@@ -184,7 +207,7 @@ impl Jobs {
                 let jobs = found.jobs.get_mut(chain.jobs.clone()).unwrap_or_default();
                 let name: Arc<str> = named.kernel.as_str().into();
                 for (at, job) in jobs.iter_mut().enumerate() {
-                    if job.compute.is_some() && named.job.is_none_or(|it| it == at) {
+                    if job.work().is_some() && named.job.is_none_or(|it| it == at) {
                         job.name = Some(name.clone());
                         job.launch = Some(named.launch);
                     }
@@ -204,9 +227,11 @@ impl Jobs {
                 return Err(JobsError::TooMany);
             }
             let kind = found.job_type();
-            let compute = match kind {
-                Some(JobType::Compute) => compute(memory, &found, codes),
-                _ => None,
+            let clauses = self.profile.architecture.has_clauses();
+            let (compute, valhall) = match kind {
+                Some(JobType::Compute) if clauses => (compute(memory, &found, codes), None),
+                Some(JobType::Compute) => (None, self.valhall(memory, &found, codes)),
+                _ => (None, None),
             };
             self.jobs.push(Job {
                 index: self.jobs.len(),
@@ -222,6 +247,7 @@ impl Jobs {
                     barrier: found.header.barrier() != 0,
                 },
                 compute,
+                valhall,
             });
         }
         // Layers come in the order of their segments.
@@ -239,6 +265,15 @@ impl Jobs {
             jobs: first..self.jobs.len(),
         });
         Ok(())
+    }
+
+    fn valhall(&self, memory: &Image, job: &mali_facts::Job, codes: &mut Codes) -> Option<Valhall> {
+        let launch = Launch::read(memory, job, self.profile.architecture)?;
+        let code = codes.words_at(memory, launch.shader);
+        Some(Valhall {
+            launch,
+            code: code.map_err(|error| error.to_string()),
+        })
     }
 
     /// The layer of a job; none in set-up and finish.

@@ -11,6 +11,7 @@ use crate::field::Kind::{
 };
 use crate::field::{descriptors, encodings};
 use crate::resource::{COMPARE_FUNCTIONS, mipmap_mode, texture_dimension, wrap_mode};
+use crate::state::workgroup_bytes;
 use crate::{Layout, descriptor_address};
 
 pub(crate) use walk::compute;
@@ -42,6 +43,14 @@ encodings! {
         LINEAR = 2, "linear";
     }
 
+    /// Values of [`ShaderProgram::subnormals`](crate::valhall::ShaderProgram::subnormals).
+    subnormals {
+        KEPT = 0, "kept";
+        DX11 = 1, "DX11";
+        FLUSHED = 2, "always flushed";
+        ABRUPT = 3, "abrupt";
+    }
+
     /// Values of [`ShaderProgram::register_allocation`](crate::valhall::ShaderProgram::register_allocation).
     register_allocation {
         SIXTY_FOUR = 0, "64 per thread";
@@ -71,12 +80,6 @@ const PLANE_TYPES: &[(u32, &str)] = &[
     (8, "chroma of 2 planes"),
     (10, "AFRC"),
     (11, "AFRC, chroma of 2 planes"),
-];
-const SUBNORMALS: &[(u32, &str)] = &[
-    (0, "kept"),
-    (1, "DX11"),
-    (2, "always flushed"),
-    (3, "abrupt"),
 ];
 const ATTRIBUTE_TYPES: &[(u32, &str)] = &[
     (1, "1D"),
@@ -202,7 +205,7 @@ descriptors! {
         stage = "Stage", 0:4, 4, Enum(stage::NAMES);
         warp_limit = "Vertex warp limit", 0:8, 2, Enum(&[(0, "full"), (1, "half"), (2, "quarter")]);
         suppress_nan = "Suppress NaN", 0:16, 1, Bool;
-        subnormals = "Flush to zero mode", 0:17, 2, Enum(SUBNORMALS);
+        subnormals = "Flush to zero mode", 0:17, 2, Enum(subnormals::NAMES);
         suppress_inf = "Suppress Inf", 0:19, 1, Bool;
         requires_helpers = "Requires helper threads", 0:28, 1, Bool;
         contains_jump = "Shader contains JUMP_EX", 0:29, 1, Bool;
@@ -283,6 +286,12 @@ impl LocalStorage {
             0 => 0,
             _ => 16 << self.tls_size(),
         }
+    }
+
+    /// Bytes of work group storage per instance; 0 when there is none.
+    pub fn wls_bytes(&self) -> u64 {
+        let size = (self.wls_size_base(), self.wls_size_scale());
+        workgroup_bytes(self.wls_instances(), size)
     }
 
     /// Where thread storage starts. A packed address is stored without its low eight bits.

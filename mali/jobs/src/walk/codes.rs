@@ -11,6 +11,9 @@ use mali_isa::{DecodeError, Identity, Shader, ShaderError, WORD_BYTES};
 /// each: a clause of 16 bytes can be the entry of a shader of any length, and decoded code takes eight times the memory. Networks have less than 1 MiB.
 pub const MAX_CODE: u64 = 4 << 20;
 
+/// Bytes of a Valhall shader that are read first.
+const FIRST_PIECE: usize = 1 << 10;
+
 /// Bytes of code that are compared with what was decoded before, for all jobs.
 const MAX_COMPARED: u64 = 4 << 30;
 
@@ -27,12 +30,45 @@ pub struct Code {
     pub bytes: Vec<u8>,
 }
 
+/// Code of Valhall that jobs run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// Address of the first word.
+    pub address: u64,
+    /// What it is known by: [`mali_valhall::Shader::hash`].
+    pub hash: u64,
+    /// Registers that instructions name, as bits.
+    pub registers: u64,
+    /// The bytes of its words.
+    pub bytes: Vec<u8>,
+}
+
+impl Words {
+    /// How many instructions there are.
+    pub fn instructions(&self) -> usize {
+        self.bytes.len() / mali_valhall::WORD_BYTES
+    }
+}
+
+/// One line for each word.
+impl std::fmt::Display for Words {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match mali_valhall::Shader::decode(&self.bytes) {
+            Ok(shader) => shader.fmt(f),
+            Err(error) => error.fmt(f),
+        }
+    }
+}
+
 /// Why code was not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undecoded {
     /// It has an invalid clause.
     #[error("{0}")]
     Clause(#[from] ShaderError),
+    /// It has a word that is none.
+    #[error("{0}")]
+    Word(#[from] mali_valhall::ShaderError),
     /// There is more code than is decoded.
     #[error(
         "the shaders of the recording have more than {MAX_CODE} bytes, which is as many as are decoded"
@@ -44,6 +80,8 @@ pub enum Undecoded {
 #[derive(Default)]
 pub struct Codes {
     known: HashMap<u64, Arc<Code>>,
+    /// Those of Valhall.
+    words: HashMap<u64, Arc<Words>>,
     /// Bytes that were read to decode them.
     decoded: u64,
     /// Bytes that were compared with those of a known shader.
@@ -75,6 +113,50 @@ impl Codes {
         Ok(code)
     }
 
+    /// The shader of Valhall whose first word is at an address.
+    ///
+    /// # Errors
+    /// As for [`Codes::at`].
+    pub fn words_at<M: Memory + ?Sized>(
+        &mut self,
+        memory: &M,
+        address: u64,
+    ) -> Result<Arc<Words>, Undecoded> {
+        if let Some(known) = self.words.get(&address) {
+            self.compared += known.bytes.len() as u64;
+            if self.compared > MAX_COMPARED {
+                return Err(Undecoded::TooMuch);
+            }
+            let mut bytes = vec![0; known.bytes.len()];
+            if memory.read(address, &mut bytes) && bytes == known.bytes {
+                return Ok(known.clone());
+            }
+        }
+        // Twice as many bytes each time, until the shader's end is among them.
+        let (mut bytes, mut piece) = (Vec::new(), FIRST_PIECE);
+        loop {
+            let there = more(memory, address, &mut bytes, piece);
+            self.decoded += bytes.len() as u64;
+            if self.decoded > 2 * MAX_CODE {
+                return Err(Undecoded::TooMuch);
+            }
+            match mali_valhall::Shader::decode(&bytes) {
+                Err(mali_valhall::ShaderError::Truncated { .. }) if there => piece = bytes.len(),
+                Err(error) => return Err(error.into()),
+                Ok(shader) => {
+                    let words = Arc::new(Words {
+                        address,
+                        hash: shader.hash(),
+                        registers: registers(&shader),
+                        bytes: shader.bytes().to_vec(),
+                    });
+                    self.words.insert(address, words.clone());
+                    return Ok(words);
+                }
+            }
+        }
+    }
+
     fn decode<M: Memory + ?Sized>(&mut self, memory: &M, address: u64) -> Result<Code, Undecoded> {
         // Each word is read twice: to decode it, and for the shader's hash.
         let most = 2 * MAX_CODE;
@@ -103,4 +185,43 @@ impl Codes {
             bytes,
         })
     }
+}
+
+/// Appends so many bytes from behind those that there are; false, and as many words as can be read, where memory ends.
+fn more<M: Memory + ?Sized>(memory: &M, address: u64, bytes: &mut Vec<u8>, count: usize) -> bool {
+    let (start, end) = (bytes.len(), bytes.len() + count);
+    bytes.resize(end, 0);
+    let mut at = start;
+    for piece in bytes[start..].chunks_exact_mut(mali_valhall::WORD_BYTES) {
+        if !memory.read(address.wrapping_add(at as u64), piece) {
+            bytes.truncate(at);
+            return false;
+        }
+        at += mali_valhall::WORD_BYTES;
+    }
+    true
+}
+
+/// Registers that the instructions of a shader name, as bits.
+fn registers(shader: &mali_valhall::Shader<'_>) -> u64 {
+    let mut all = 0u64;
+    let mut named = |first: u8, count: u8| {
+        for register in (first..64).take(count.into()) {
+            all |= 1 << register;
+        }
+    };
+    for instruction in shader.instructions() {
+        for source in instruction.sources() {
+            if let Some(register) = source.code.register() {
+                named(register, if source.kind.is_wide() { 2 } else { 1 });
+            }
+        }
+        if let Some(to) = instruction.destination() {
+            named(to.register, 1);
+        }
+        for group in instruction.staging() {
+            named(group.first, group.count);
+        }
+    }
+    all
 }

@@ -15,7 +15,7 @@ mod program;
 mod report;
 mod rules;
 
-pub use codes::{Code, Codes, MAX_CODE, Undecoded};
+pub use codes::{Code, Codes, MAX_CODE, Undecoded, Words};
 pub use image::Image;
 pub use program::{Event, Full, Submission, events, submissions};
 pub use report::{Chain, Job, Report, Use};

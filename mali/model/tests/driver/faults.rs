@@ -11,7 +11,7 @@ use mali_facts::registers::{
 };
 use mali_model::{Level, Log, Options};
 
-use crate::machine::{CODE, CONFIG, DATA, Format, GPUS, JOBS, Machine, NOWHERE, Rights};
+use crate::machine::{BIFROST, CODE, CONFIG, DATA, Format, JOBS, Machine, NOWHERE, Rights};
 
 type Prepare = fn(&mut Machine);
 
@@ -191,7 +191,7 @@ fn mmu_status(machine: &mut Machine) -> (FaultStatus, u64) {
 
 #[test]
 fn faults_are_reported_as_hardware_does() {
-    for gpu in GPUS {
+    for gpu in BIFROST {
         for format in [Format::Lpae, Format::AArch64] {
             for case in CASES {
                 check(gpu, format, case);

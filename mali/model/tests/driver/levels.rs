@@ -187,6 +187,10 @@ fn check(gpu: &str, format: Format, case: &Entry, access: FaultAccess, pointer: 
     let mut machine = Machine::with(gpu, format, Options::default());
     machine.memory.compute_job(JOBS, 64, 0);
     machine.memory.set_entry(FREE, case.level, case.entry);
+    let pointer = match access {
+        FaultAccess::Execute => machine.memory.code_pointer(pointer),
+        _ => pointer,
+    };
     machine.memory.write64(pointer, FREE);
     machine.submit(1, JOBS, CONFIG);
     machine.gpu.run();

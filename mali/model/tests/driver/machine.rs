@@ -13,8 +13,13 @@ use mali_facts::{Invocation, JobType};
 use mali_memory::{Bus, Ram};
 use mali_model::{Gpu, Options, Profile};
 
+use crate::valhall;
+
 /// All that there are.
-pub(crate) const GPUS: [&str; 5] = ["g31", "g52", "g71", "g72", "g76"];
+pub(crate) const GPUS: [&str; 6] = ["g31", "g52", "g57", "g71", "g72", "g76"];
+
+/// Those whose shaders are clauses.
+pub(crate) const BIFROST: [&str; 5] = ["g31", "g52", "g71", "g72", "g76"];
 
 /// Mali LPAE, or ARMv8 tables as Arm's driver uses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +78,8 @@ pub(crate) struct PageMemory {
     ram: Arc<Ram>,
     root: u64,
     format: Format,
+    /// Jobs are Valhall's.
+    valhall: bool,
     pages: HashMap<u64, u64>,
 }
 
@@ -102,11 +109,13 @@ impl<B: Bus> Machine<B> {
         options: Options,
     ) -> Machine<B> {
         let root = ram.allocate().unwrap();
-        let gpu = Gpu::new(Profile::by_name(name).unwrap(), bus, options);
+        let profile = Profile::by_name(name).unwrap();
+        let gpu = Gpu::new(profile, bus, options);
         let memory = PageMemory {
             ram,
             root,
             format,
+            valhall: profile.architecture.has_resource_tables(),
             pages: HashMap::new(),
         };
         let mut machine = Machine { gpu, memory };
@@ -288,8 +297,30 @@ impl PageMemory {
     /// A job that adds `count` floats at DATA and DATA + 0x1000 to DATA + 0x2000, in groups of 16. Its state is at
     /// `address + 0x100`.
     pub(crate) fn compute_job(&self, address: u64, count: u32, next: u64) {
-        self.write(CODE, &ADD);
         self.job(address, JobType::Compute, next);
+        if self.valhall {
+            valhall::compute_job(self, address, count);
+        } else {
+            self.bifrost_job(address, count);
+        }
+        for (slot, pointer) in [DATA, DATA + 0x1000, DATA + 0x2000].into_iter().enumerate() {
+            self.write64(address + 0x180 + 8 * slot as u64, pointer);
+        }
+        for index in 0..count {
+            let at = u64::from(index) * 4;
+            self.write32(DATA + at, (index as f32).to_bits());
+            self.write32(DATA + 0x1000 + at, (0.5 * index as f32).to_bits());
+            self.write32(DATA + 0x2000 + at, 0);
+        }
+    }
+
+    /// Where the state at an address has the pointer to its code.
+    pub(crate) fn code_pointer(&self, state: u64) -> u64 {
+        state + if self.valhall { 8 } else { 0 }
+    }
+
+    fn bifrost_job(&self, address: u64, count: u32) {
+        self.write(CODE, &ADD);
         let invocation = Invocation::pack([16, 1, 1], [count / 16, 1, 1]).unwrap();
         self.write32(address + 32, invocation.words[0]);
         self.write32(address + 36, invocation.words[1]);
@@ -300,15 +331,6 @@ impl PageMemory {
         // 32 registers, global invocation X, three uniform slots.
         self.write32(address + 0x110, 2 << 12);
         self.write32(address + 0x130, 1 << 12 | 3 << 15);
-        for (slot, pointer) in [DATA, DATA + 0x1000, DATA + 0x2000].into_iter().enumerate() {
-            self.write64(address + 0x180 + 8 * slot as u64, pointer);
-        }
-        for index in 0..count {
-            let at = u64::from(index) * 4;
-            self.write32(DATA + at, (index as f32).to_bits());
-            self.write32(DATA + 0x1000 + at, (0.5 * index as f32).to_bits());
-            self.write32(DATA + 0x2000 + at, 0);
-        }
     }
 
     /// Asserts that [`PageMemory::compute_job`] has done its work.

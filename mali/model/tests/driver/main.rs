@@ -17,4 +17,5 @@ mod shaders;
 mod slots;
 mod stalls;
 mod stops;
+mod valhall;
 mod walk;

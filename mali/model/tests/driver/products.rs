@@ -8,7 +8,7 @@ use mali_facts::registers::{JobStatus, job_slot};
 use mali_isa::{Instruction, Modifier, Op, Source, Unit};
 use mali_model::{Level, Log, Options};
 
-use crate::machine::{CODE, CONFIG, DATA, GPUS, JOBS, Machine, Rights};
+use crate::machine::{BIFROST, CODE, CONFIG, DATA, JOBS, Machine, Rights};
 use crate::shaders::{clause_of, code_with, machine_with};
 
 #[derive(Default)]
@@ -49,11 +49,11 @@ fn an_instruction_that_a_product_lacks_is_a_fault_that_names_it() {
         // Seen in recordings of G71 silicon; follows from structure; known to Mesa.
         ("AND.i32", two, &["g71", "g72"]),
         ("LSHIFT_XOR.i32", &[Source::Port0; 3], &[]),
-        ("FRCP_APPROX.f32", one, &GPUS),
+        ("FRCP_APPROX.f32", one, &BIFROST),
     ];
     for (name, sources, having) in cases {
         let code = shader(code_with(0, name, sources));
-        for gpu in GPUS {
+        for gpu in BIFROST {
             let lines = Arc::new(Lines::default());
             let options = Options {
                 log: lines.clone(),

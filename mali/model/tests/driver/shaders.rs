@@ -10,7 +10,7 @@ use mali_isa::{
 };
 use mali_model::{Finished, Options};
 
-use crate::machine::{CODE, CONFIG, DATA, Format, GPUS, JOBS, Machine};
+use crate::machine::{BIFROST, CODE, CONFIG, DATA, Format, JOBS, Machine};
 
 /// A clause with one instruction of the ADD unit, whose FAU value is push uniform slot 0.
 pub(crate) fn code(name: &str, sources: &[Source]) -> Vec<u8> {
@@ -135,7 +135,7 @@ fn shaders_that_cannot_go_on() {
             CODE + 0x1000,
         ),
     ];
-    for gpu in GPUS {
+    for gpu in BIFROST {
         for (what, code, value, status, pointer) in cases {
             let name = format!("{gpu}: {what}");
             let mut machine = machine(gpu, code, value);
@@ -179,7 +179,10 @@ fn endless(gpu: &str) -> (Machine, JoinHandle<Finished>) {
 
 #[test]
 fn stops_of_a_shader_that_does_not_end() {
-    for (gpu, soft) in GPUS.into_iter().flat_map(|gpu| [(gpu, false), (gpu, true)]) {
+    for (gpu, soft) in BIFROST
+        .into_iter()
+        .flat_map(|gpu| [(gpu, false), (gpu, true)])
+    {
         let (mut machine, runner) = endless(gpu);
         if soft {
             // Takes effect after the job that runs, which never ends.
@@ -205,7 +208,7 @@ fn stops_of_a_shader_that_does_not_end() {
 #[test]
 fn a_reset_ends_a_shader_that_does_not_end() {
     use GpuCommand::{HardReset, SoftReset};
-    for (gpu, command) in GPUS
+    for (gpu, command) in BIFROST
         .into_iter()
         .flat_map(|gpu| [(gpu, SoftReset), (gpu, HardReset)])
     {

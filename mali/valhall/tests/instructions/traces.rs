@@ -212,7 +212,7 @@ fn traces(id: &str) -> Vec<(String, String)> {
 #[test]
 fn jobs_of_a_g57_agree_with_mesa() {
     let traces = traces("9093");
-    let profile = Profile::described("g57").unwrap();
+    let profile = Profile::by_name("g57").unwrap();
     let (mut fields, mut shaders) = (0, 0);
     for (name, text) in &traces {
         let pages = Pages::of(text);

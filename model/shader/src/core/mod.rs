@@ -3,6 +3,7 @@
 
 mod counts;
 mod descriptors;
+mod resources;
 mod tlb;
 mod trouble;
 
@@ -245,6 +246,9 @@ impl<'s> Core<'s> {
 
     /// A uniform buffer by index; `None` if the table has no such entry.
     pub(crate) fn uniform_buffer(&mut self, index: u32) -> Result<Option<UniformBuffer>, Trouble> {
+        if self.dispatch.architecture.has_resource_tables() {
+            return self.named_buffer(index);
+        }
         let Some(&known) = self.uniform_buffers.get(index as usize) else {
             return Ok(None);
         };

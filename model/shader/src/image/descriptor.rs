@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Texture, sampler and image-buffer descriptors of v6 and v7.
+//! Texture, sampler and image-buffer descriptors.
 
 use mali_facts::PixelFormat;
 use mali_facts::texel::{Channel, TexelFormat, UnknownFormat, swizzle};
 use mali_facts::{
     Attribute, AttributeBuffer, AttributeBuffer3d, Surface, attribute_type, descriptor_type,
-    mipmap_mode, texel_ordering, texture_dimension, wrap_mode,
+    mipmap_mode, texel_ordering, texture_dimension, valhall, wrap_mode,
 };
 
 use super::address::{Extent, Layout, Plane};
+
+/// The type of planes whose texels are not compressed.
+const GENERIC_PLANE: u32 = 1;
 
 /// Why a descriptor cannot be used. Each carries the bits that are at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,13 +81,42 @@ pub struct Texture {
     pub samples: u32,
     /// GPU address of the surface records.
     pub surfaces: u64,
-    /// Records are ordered as v6 does.
-    v6: bool,
+    /// How surfaces are described.
+    records: Records,
+}
+
+/// How the surfaces of a texture are described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Records {
+    /// By [`Surface`]s in the order of v6.
+    V6,
+    /// By [`Surface`]s in the order of v7.
+    V7,
+    /// By [`valhall::Plane`]s in the same order.
+    Planes,
+}
+
+/// The shape that a descriptor's field names.
+fn dimension(field: u64) -> Dimension {
+    match field as u32 {
+        texture_dimension::CUBE => Dimension::Cube,
+        texture_dimension::ONE => Dimension::One,
+        texture_dimension::TWO => Dimension::Two,
+        _ => Dimension::Three,
+    }
 }
 
 impl Texture {
-    /// Bytes of a surface record: address, row stride, slice stride.
-    pub const SURFACE_BYTES: u64 = Surface::SIZE as u64;
+    /// Most bytes of a surface record.
+    pub const LONGEST_RECORD: usize = valhall::Plane::SIZE;
+
+    /// Bytes of a surface record.
+    pub const fn record_bytes(&self) -> usize {
+        match self.records {
+            Records::Planes => valhall::Plane::SIZE,
+            _ => Surface::SIZE,
+        }
+    }
 
     /// Decodes a descriptor; `v6` selects that generation's pixel formats and order of records.
     pub fn parse(w: &[u32; 8], v6: bool) -> Result<Texture, DescriptorError> {
@@ -102,12 +134,7 @@ impl Texture {
             texel_ordering::LINEAR => Layout::Linear,
             other => return Err(DescriptorError::Layout(other)),
         };
-        let dimension = match texture.dimension() as u32 {
-            texture_dimension::CUBE => Dimension::Cube,
-            texture_dimension::ONE => Dimension::One,
-            texture_dimension::TWO => Dimension::Two,
-            _ => Dimension::Three,
-        };
+        let dimension = dimension(texture.dimension());
         let three = dimension == Dimension::Three;
         Ok(Texture {
             dimension,
@@ -124,7 +151,51 @@ impl Texture {
             layers: texture.array_size() as u32,
             samples: texture.sample_count() as u32,
             surfaces: texture.surfaces(),
-            v6,
+            records: if v6 { Records::V6 } else { Records::V7 },
+        })
+    }
+
+    /// Decodes a descriptor of Valhall. The first of its planes says how texels are arranged in all of them.
+    pub fn with_planes(
+        texture: &valhall::Texture,
+        first: &valhall::Plane,
+    ) -> Result<Texture, DescriptorError> {
+        if texture.descriptor_type() as u32 != valhall::descriptor_type::TEXTURE {
+            return Err(DescriptorError::Type(texture.descriptor_type() as u32));
+        }
+        if first.descriptor_type() as u32 != valhall::descriptor_type::PLANE {
+            return Err(DescriptorError::Type(first.descriptor_type() as u32));
+        }
+        if first.plane_type() as u32 != GENERIC_PLANE {
+            return Err(DescriptorError::Layout(first.plane_type() as u32));
+        }
+        let layout = match first.clump_ordering() as u32 {
+            valhall::clump_ordering::TILED => Layout::Interleaved,
+            valhall::clump_ordering::LINEAR => Layout::Linear,
+            other => return Err(DescriptorError::Layout(other)),
+        };
+        let format_word = texture.format() as u32;
+        let format =
+            TexelFormat::parse(PixelFormat(format_word), false).map_err(DescriptorError::Format)?;
+        let bits = texture.swizzle() as u32;
+        let dimension = dimension(texture.dimension());
+        let three = dimension == Dimension::Three;
+        Ok(Texture {
+            dimension,
+            format,
+            format_word,
+            swizzle: swizzle(bits).ok_or(DescriptorError::Swizzle(bits))?,
+            layout,
+            extent: Extent {
+                width: texture.width() as u32,
+                height: texture.height() as u32,
+                depth: if three { texture.depth() as u32 } else { 1 },
+            },
+            levels: texture.levels() as u32,
+            layers: texture.array_size() as u32,
+            samples: texture.sample_count() as u32,
+            surfaces: texture.surfaces(),
+            records: Records::Planes,
         })
     }
 
@@ -136,23 +207,35 @@ impl Texture {
         };
         let (layer, face, level) = (layer as u64, face as u64, level as u64);
         let (samples, levels) = (self.samples as u64, self.levels as u64);
-        let index = if self.v6 {
+        let index = if matches!(self.records, Records::V6) {
             ((layer * levels + level) * faces + face) * samples + sample as u64
         } else {
             ((layer * faces + face) * samples + sample as u64) * levels + level
         };
-        self.surfaces.wrapping_add(index * Self::SURFACE_BYTES)
+        self.surfaces
+            .wrapping_add(index * self.record_bytes() as u64)
     }
 
-    /// The texels that a surface record describes.
-    pub fn plane(&self, record: &[u8; 16]) -> Plane {
-        let surface = Surface::from_bytes(record);
+    /// The texels that a surface record describes, of which there are [`Texture::record_bytes`].
+    pub fn plane(&self, record: &[u8; Texture::LONGEST_RECORD]) -> Plane {
+        let (base, row, slice) = match (self.records, record.first_chunk()) {
+            (Records::V6 | Records::V7, Some(record)) => {
+                let surface = Surface::from_bytes(record);
+                let strides = (surface.row_stride(), surface.surface_stride());
+                (surface.pointer(), strides.0 as i32, strides.1 as i32)
+            }
+            _ => {
+                let plane = valhall::Plane::from_bytes(record);
+                let strides = (plane.row_stride(), plane.slice_stride());
+                (plane.pointer(), strides.0 as i32, strides.1 as i32)
+            }
+        };
         Plane {
-            base: surface.pointer(),
+            base,
             layout: self.layout,
             texel: self.format.bytes as u32,
-            row: surface.row_stride() as i32,
-            slice: surface.surface_stride() as i32,
+            row,
+            slice,
         }
     }
 }
@@ -228,14 +311,13 @@ pub struct Sampler {
     pub border: [u32; 4],
 }
 
-impl Sampler {
-    /// Decodes a descriptor.
-    pub fn parse(w: &[u32; 8]) -> Result<Sampler, DescriptorError> {
-        let sampler = mali_facts::Sampler { words: *w };
-        if sampler.descriptor_type() as u32 != descriptor_type::SAMPLER {
-            return Err(DescriptorError::Type(sampler.descriptor_type() as u32));
+/// The sampler of a descriptor: each generation has the same fields in places of its own.
+macro_rules! decoded {
+    ($sampler:expr) => {{
+        if $sampler.descriptor_type() as u32 != descriptor_type::SAMPLER {
+            return Err(DescriptorError::Type($sampler.descriptor_type() as u32));
         }
-        let mipmap = match sampler.mipmap_mode() as u32 {
+        let mipmap = match $sampler.mipmap_mode() as u32 {
             mipmap_mode::NEAREST => Mipmap::Nearest,
             mipmap_mode::NONE => Mipmap::None,
             mipmap_mode::TRILINEAR => Mipmap::Trilinear,
@@ -243,25 +325,38 @@ impl Sampler {
         };
         Ok(Sampler {
             wrap: [
-                Wrap::parse(sampler.wrap_s())?,
-                Wrap::parse(sampler.wrap_t())?,
-                Wrap::parse(sampler.wrap_r())?,
+                Wrap::parse($sampler.wrap_s())?,
+                Wrap::parse($sampler.wrap_t())?,
+                Wrap::parse($sampler.wrap_r())?,
             ],
-            normalized: sampler.normalized_coordinates() == 1,
-            minify_nearest: sampler.minify_nearest() == 1,
-            magnify_nearest: sampler.magnify_nearest() == 1,
+            normalized: $sampler.normalized_coordinates() == 1,
+            minify_nearest: $sampler.minify_nearest() == 1,
+            magnify_nearest: $sampler.magnify_nearest() == 1,
             mipmap,
-            minimum_lod: sampler.minimum_lod() as u32,
-            maximum_lod: sampler.maximum_lod() as u32,
-            lod_bias: sampler.lod_bias() as i32,
-            compare: sampler.compare_function() as u32,
+            minimum_lod: $sampler.minimum_lod() as u32,
+            maximum_lod: $sampler.maximum_lod() as u32,
+            lod_bias: $sampler.lod_bias() as i32,
+            compare: $sampler.compare_function() as u32,
             border: [
-                sampler.border_red() as u32,
-                sampler.border_green() as u32,
-                sampler.border_blue() as u32,
-                sampler.border_alpha() as u32,
+                $sampler.border_red() as u32,
+                $sampler.border_green() as u32,
+                $sampler.border_blue() as u32,
+                $sampler.border_alpha() as u32,
             ],
         })
+    }};
+}
+
+impl Sampler {
+    /// Decodes a descriptor.
+    pub fn parse(w: &[u32; 8]) -> Result<Sampler, DescriptorError> {
+        let sampler = mali_facts::Sampler { words: *w };
+        decoded!(sampler)
+    }
+
+    /// Decodes a descriptor of Valhall.
+    pub fn of_valhall(sampler: &valhall::Sampler) -> Result<Sampler, DescriptorError> {
+        decoded!(sampler)
     }
 }
 
@@ -370,7 +465,7 @@ mod tests {
         assert_eq!(t.surface_record(2, 5, 1, 0) - t.surfaces, 16 * (17 * 3 + 1));
         let t = texture(0, 3, true);
         assert_eq!(t.surface_record(2, 5, 1, 0) - t.surfaces, 16 * (7 * 6 + 5));
-        let mut record = [0; 16];
+        let mut record = [0; Texture::LONGEST_RECORD];
         record[..8].copy_from_slice(&0x1_2345_6780u64.to_le_bytes());
         record[8..12].copy_from_slice(&256u32.to_le_bytes());
         let p = t.plane(&record);

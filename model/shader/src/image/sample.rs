@@ -52,8 +52,8 @@ where
         let record = self
             .texture
             .surface_record(level.layer, level.face, level.level, 0);
-        let mut bytes = [0; 16];
-        (self.fetch)(record, &mut bytes)?;
+        let mut bytes = [0; Texture::LONGEST_RECORD];
+        (self.fetch)(record, &mut bytes[..self.texture.record_bytes()])?;
         let plane = self.texture.plane(&bytes);
         let count = self.texture.format.bytes as usize;
         let mut bytes = [0; 16];

@@ -8,6 +8,7 @@ use mali_isa::Product;
 use super::clause::Clause;
 use super::micro::MicroOp;
 use super::special;
+use crate::Subnormals;
 use crate::rows::Rows;
 
 /// Push uniforms end here; blend descriptor 0 follows, if there is one.
@@ -37,8 +38,8 @@ impl Constant {
 pub(crate) enum Isa {
     /// Bifrost's: those of a product, or all that are known.
     Bifrost(Option<Product>),
-    /// Valhall's.
-    Valhall,
+    /// Valhall's, and what becomes of subnormal numbers.
+    Valhall(Subnormals),
 }
 
 /// A shader. Clauses and constants have numbers from the moment when something first refers to them; numbers never change, so

@@ -107,7 +107,7 @@ fn decode(
 ) -> Result<Clause, ShaderFault> {
     let (multiple, what) = match program.isa {
         Isa::Bifrost(_) => (16, "a clause must lie at a multiple of 16"),
-        Isa::Valhall => (8, "an instruction must lie at a multiple of 8"),
+        Isa::Valhall(_) => (8, "an instruction must lie at a multiple of 8"),
     };
     if !address.is_multiple_of(multiple) {
         return Err(faulty(address, FaultKind::InvalidPc, what.into()));
@@ -125,7 +125,7 @@ fn decode(
     let end = program.ops.len();
     let translated = match program.isa {
         Isa::Bifrost(_) => clause_at(program, address, code, fetch),
-        Isa::Valhall => block_at(program, address, code, fetch),
+        Isa::Valhall(_) => block_at(program, address, code, fetch),
     };
     let fits = program.ops.len() * size_of::<MicroOp>() <= MOST_BYTES;
     let translated = translated.and_then(|clause| match fits {

@@ -173,10 +173,7 @@ pub(crate) fn texture_address(
             _ => (0, z),
         };
         let va = if texture.extent.contains(x, y, slice) && layer < texture.layers {
-            let mut record = [0; Texture::SURFACE_BYTES as usize];
-            let at = texture.surface_record(layer, 0, 0, 0);
-            core.read.read(at, &mut record)?;
-            texture.plane(&record).address(x, y, slice)
+            first_plane(core, &texture, layer)?.address(x, y, slice)
         } else {
             SINK
         };
@@ -184,6 +181,18 @@ pub(crate) fn texture_address(
         put_address(core, lane, va, texture.format_word, format);
     }
     finish(op, rows, core, 3)
+}
+
+/// Level 0 of a layer.
+pub(super) fn first_plane(
+    core: &mut Core<'_>,
+    texture: &Texture,
+    layer: u32,
+) -> Result<image::Plane, Trouble> {
+    let mut record = [0; Texture::LONGEST_RECORD];
+    let at = texture.surface_record(layer, 0, 0, 0);
+    core.read.read(at, &mut record[..texture.record_bytes()])?;
+    Ok(texture.plane(&record))
 }
 
 /// An address and the conversion descriptor for what is there.

@@ -153,6 +153,20 @@ fn gather<const BYTES: usize>(
     }
 }
 
+/// The load of so many bytes: 1, 2, 3, 4, 6, 8, 12 or 16.
+pub(crate) fn load_of(bytes: u32) -> OnMemory {
+    match bytes {
+        1 => load::<1>,
+        2 => load::<2>,
+        3 => load::<3>,
+        4 => load::<4>,
+        6 => load::<6>,
+        8 => load::<8>,
+        12 => load::<12>,
+        _ => load::<16>,
+    }
+}
+
 /// Loads BYTES bytes for each active lane from the address in rows `a` (low) and `b` (high) into rows `d` on.
 pub(crate) fn load<const BYTES: usize>(
     op: &MicroOp,

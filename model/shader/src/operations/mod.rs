@@ -17,6 +17,7 @@ pub(crate) mod loops;
 pub(crate) mod memory;
 pub(crate) mod planned;
 pub(crate) mod singles;
+pub(crate) mod tables;
 pub(crate) mod texture;
 pub(crate) mod uniform;
 pub(crate) mod warp;

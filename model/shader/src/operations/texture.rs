@@ -53,7 +53,7 @@ const FETCH: u32 = 6;
 const TEXTURE: u32 = 7;
 
 /// The coordinate that a cube-map descriptor packs with a face: its top three bits are always the same.
-fn cube_coordinate(word: u32) -> f32 {
+pub(super) fn cube_coordinate(word: u32) -> f32 {
     f32::from_bits(word & 0x1fff_ffff | 0x2000_0000)
 }
 

@@ -3,13 +3,10 @@
 
 use mali_isa::Sign;
 
+use super::elements::Elements;
+use super::emit::Emit;
 use super::{Translator, Trap};
-use crate::alu::integer;
 use crate::alu::integer::Element;
-use crate::ir::micro::Kind;
-
-/// A bit of the modifiers of functions that are seldom needed, next to the number of their elements.
-const FLAG: u32 = 8;
 
 impl Translator<'_> {
     /// Source `index` with its lanes arranged and extended as elements of this kind.
@@ -27,79 +24,21 @@ impl Translator<'_> {
     }
 
     pub(super) fn iadd(&mut self, element: Element) -> Result<(), Trap> {
-        let (d, [a, b]) = (self.dest, self.integer_sources(element)?);
-        if self.ins.saturate() {
-            rare!(self, d, [a, b], element as u32, |m, a, b| {
-                integer::iadd(a, b, Element::numbered(m), true)
-            });
-            return Ok(());
-        }
-        self.sum(false, element, d, a, b);
-        if element.unsigned() == Element::U32 {
-            self.known_as(Kind::Add);
-        }
+        let (d, sources) = (self.dest, self.integer_sources(element)?);
+        self.sum(false, element, self.ins.saturate(), d, sources);
         Ok(())
     }
 
     pub(super) fn isub(&mut self, element: Element) -> Result<(), Trap> {
-        let (d, [a, b]) = (self.dest, self.integer_sources(element)?);
-        if self.ins.saturate() {
-            rare!(self, d, [a, b], element as u32, |m, a, b| {
-                integer::isub(a, b, Element::numbered(m), true)
-            });
-        } else {
-            self.sum(true, element, d, a, b);
-        }
+        let (d, sources) = (self.dest, self.integer_sources(element)?);
+        self.sum(true, element, self.ins.saturate(), d, sources);
         Ok(())
     }
 
-    /// A sum or difference of elements, modulo their width.
-    pub(super) fn sum(&mut self, subtracts: bool, element: Element, d: u16, a: u16, b: u16) {
-        match (subtracts, element.unsigned()) {
-            (false, Element::U16) => {
-                map!(self, d, [a, b], |a, b| integer::iadd(
-                    a,
-                    b,
-                    Element::U16,
-                    false
-                ));
-            }
-            (false, Element::U8) => {
-                map!(self, d, [a, b], |a, b| integer::iadd(
-                    a,
-                    b,
-                    Element::U8,
-                    false
-                ));
-            }
-            (false, _) => map!(self, d, [a, b], |a, b| a.wrapping_add(b)),
-            (true, Element::U16) => {
-                map!(self, d, [a, b], |a, b| integer::isub(
-                    a,
-                    b,
-                    Element::U16,
-                    false
-                ));
-            }
-            (true, Element::U8) => {
-                map!(self, d, [a, b], |a, b| integer::isub(
-                    a,
-                    b,
-                    Element::U8,
-                    false
-                ));
-            }
-            (true, _) => map!(self, d, [a, b], |a, b| a.wrapping_sub(b)),
-        }
-    }
-
     pub(super) fn hadd(&mut self, element: Element) -> Result<(), Trap> {
-        let (d, [a, b]) = (self.dest, self.integer_sources(element)?);
+        let (d, sources) = (self.dest, self.integer_sources(element)?);
         let up = self.ins.round() == mali_isa::Round::Rtp;
-        let m = element as u32 | if up { FLAG } else { 0 };
-        rare!(self, d, [a, b], m, |m, a, b| {
-            integer::hadd(a, b, Element::numbered(m & 7), m & FLAG != 0)
-        });
+        self.half_sum(element, up, d, sources);
         Ok(())
     }
 
@@ -113,47 +52,21 @@ impl Translator<'_> {
     }
 
     pub(super) fn imul(&mut self, element: Element) -> Result<(), Trap> {
-        let (d, [a, b]) = (self.dest, self.integer_sources(element)?);
-        if element == Element::U16 {
-            map!(self, d, [a, b], |a, b| integer::imul(a, b, Element::U16));
-        } else {
-            map!(self, d, [a, b], |a, b| integer::imul(a, b, Element::U8));
-        }
+        let (d, sources) = (self.dest, self.integer_sources(element)?);
+        self.product(element, d, sources);
         Ok(())
     }
 
     pub(super) fn iabs(&mut self, element: Element) -> Result<(), Trap> {
         let (d, a) = (self.dest, self.integer_source(0, element)?);
-        if element == Element::S32 {
-            map!(self, d, [a], |a| integer::iabs(a, Element::S32));
-        } else {
-            rare!(self, d, [a], element as u32, |m, a| {
-                integer::iabs(a, Element::numbered(m))
-            });
-        }
+        self.absolute(element, d, a);
         Ok(())
     }
 
     pub(super) fn idp(&mut self) -> Result<(), Trap> {
         let (d, a, b) = (self.dest, self.source(0)?, self.source(1)?);
-        match (self.ins.sign0(), self.ins.sign1()) {
-            (Sign::Sext, Sign::Sext) => {
-                map!(self, d, [a, b], |a, b| integer::idp(a, b, true, true));
-            }
-            (Sign::Zext, Sign::Zext) => {
-                map!(self, d, [a, b], |a, b| integer::idp(a, b, false, false));
-            }
-            (Sign::Sext, Sign::Zext) => {
-                rare!(self, d, [a, b], 0, |_, a, b| integer::idp(
-                    a, b, true, false
-                ));
-            }
-            (Sign::Zext, Sign::Sext) => {
-                rare!(self, d, [a, b], 0, |_, a, b| integer::idp(
-                    a, b, false, true
-                ));
-            }
-        }
+        let signed = [self.ins.sign0(), self.ins.sign1()].map(|sign| sign == Sign::Sext);
+        self.dot_product(signed, d, [a, b]);
         Ok(())
     }
 
@@ -164,13 +77,7 @@ impl Translator<'_> {
             map!(self, inverted, [a], |a| !a);
             a = inverted;
         }
-        if element == Element::U32 {
-            map!(self, d, [a], |a| integer::clz(a, Element::U32));
-        } else {
-            rare!(self, d, [a], element as u32, |m, a| {
-                integer::clz(a, Element::numbered(m))
-            });
-        }
+        self.leading_zeros(element, d, a);
         Ok(())
     }
 }

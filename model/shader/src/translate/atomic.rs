@@ -8,6 +8,7 @@
 use mali_isa::Atomic as Name;
 use mali_isa::Segment;
 
+use super::emit::Emit;
 use super::{Side, Translator, Trap};
 use crate::alu::pack::Atomic;
 use crate::ir::micro::{Kind, Run};

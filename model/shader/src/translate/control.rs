@@ -3,8 +3,11 @@
 
 use mali_isa::{Combine, Fau, InactiveResult, LaneOp, Lanes, Operand, Subgroup};
 
+use super::common::Common;
+use super::elements::Elements;
+use super::emit::{CALL_COST, Emit};
 use super::float::compare;
-use super::{CALL_COST, Translator, Trap};
+use super::{Translator, Trap};
 use crate::alu::half;
 use crate::alu::integer::Element;
 use crate::ir::micro::Run;

@@ -3,6 +3,7 @@
 
 use mali_isa::Lanes;
 
+use super::emit::Emit;
 use super::float::round;
 use super::{Translator, Trap};
 use crate::alu::lanes::Part;

@@ -3,13 +3,11 @@
 
 use mali_isa as isa;
 
-use super::compare::{compare_numbers, select_numbers};
+use super::common::Common;
+use super::emit::Emit;
 use super::{Translator, Trap};
 use crate::alu::scale::Special;
 use crate::alu::{Clamp, Compare, Nan, Round, Truth, float, scale};
-use crate::ir::micro;
-use crate::operations::loops;
-use crate::vectors;
 
 pub(super) fn round(round: isa::Round) -> Round {
     match round {
@@ -80,11 +78,7 @@ impl Translator<'_> {
         let (d, how) = (self.dest, round(self.ins.round()));
         let [a, b, c] = self.singles()?;
         match how {
-            Round::Even if vectors::has_fused_multiply_add() => {
-                map!(self, d, [a, b, c], |a, b, c| float::fma(a, b, c));
-                self.known_as(micro::Kind::MultiplyAdd);
-            }
-            Round::Even => map!(self, d, [a, b, c], |a, b, c| float::fma_portable(a, b, c)),
+            Round::Even => self.multiply_add(d, [a, b, c]),
             seldom => rounded!(self, seldom, [], d, [a, b, c], |round, a, b, c| {
                 float::fma_round(a, b, c, round)
             }),
@@ -122,24 +116,9 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Puts `m` into row `d` where two numbers compare so, else zero.
-    pub(super) fn compare_singles(&mut self, d: u16, [a, b]: [u16; 2], how: Compare, m: u32) {
-        let (how, exchanged) = how.turned();
-        let sources = if exchanged { [b, a] } else { [a, b] };
-        let run = compare_numbers!(how, float);
-        self.rows(run, d, sources, m);
-    }
-
-    pub(super) fn csel_float(&mut self) -> Result<(), Trap> {
-        let d = self.dest;
-        let [a, b, c, e] = self.four_sources()?;
-        let (how, exchanged) = compare(self.ins.compare()).turned();
-        let (a, b) = if exchanged { (b, a) } else { (a, b) };
-        // Numbers that are not equal, or not ordered, are unequal: the other way round.
-        let (c, e) = if how == Compare::Ne { (e, c) } else { (c, e) };
-        let sources = [a, b, c, e];
-        let run = select_numbers!(how, float);
-        self.rows(run, d, sources, 0);
+    pub(super) fn csel_float(&mut self, narrow: bool) -> Result<(), Trap> {
+        let (d, sources) = (self.dest, self.four_sources()?);
+        self.select_floats(d, sources, compare(self.ins.compare()), narrow);
         Ok(())
     }
 
@@ -238,12 +217,7 @@ impl Translator<'_> {
         if self.flushes() {
             map!(self, d, [d], |x| float::flush(x));
         }
-        match clamp(self.ins.clamp()) {
-            Clamp::None => {}
-            other => each!(other, LIMITS: Clamp { None, ZeroInf, MinusOneOne, ZeroOne } => {
-                map!(self, d, [d], |x| float::clamp(x, LIMITS));
-            }),
-        }
+        self.clamp_single(clamp(self.ins.clamp()), d);
         if header.suppress_infinity {
             map!(self, d, [d], |x| if x & 0x7fff_ffff == 0x7f80_0000 {
                 x - 1

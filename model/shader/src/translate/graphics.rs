@@ -5,6 +5,7 @@
 use mali_isa::Mnemonic as M;
 use mali_isa::{FlatFunction, LodMode, SamplePosition};
 
+use super::emit::Emit;
 use super::{Translator, Trap};
 use crate::ir::micro::{OnMemory, Run};
 use crate::operations::graphics as units;

@@ -3,13 +3,13 @@
 
 use mali_isa::Lanes;
 
-use super::compare::{compare_numbers, select_numbers};
+use super::common::Common;
+use super::emit::Emit;
 use super::float::{clamp, compare, nan, round, truth};
 use super::{Translator, Trap};
 use crate::alu::scale::Special;
-use crate::alu::{Clamp, Compare, Nan, Round, Truth, half, scale};
-use crate::ir::micro;
-use crate::operations::{halves, loops};
+use crate::alu::{Nan, Round, half, scale};
+use crate::operations::halves;
 
 impl Translator<'_> {
     pub(super) fn fadd_halves(&mut self) -> Result<(), Trap> {
@@ -28,8 +28,7 @@ impl Translator<'_> {
         let single = (0..3).all(|index| matches!(self.lanes(index), Lanes::H00 | Lanes::H11));
         if how == Round::Even && single {
             let (a, b, c) = (self.low_half(0)?, self.low_half(1)?, self.low_half(2)?);
-            self.rows(halves::multiply_add_low(), d, [a, b, c], 0);
-            self.known_as(micro::Kind::MultiplyAddLow);
+            self.multiply_add_low(d, [a, b, c]);
         } else {
             let (a, b, c) = (self.halves(0)?, self.halves(1)?, self.halves(2)?);
             match how {
@@ -78,23 +77,7 @@ impl Translator<'_> {
         let d = self.dest;
         let (a, b) = (self.halves(0)?, self.halves(1)?);
         let m = u32::from(truth(self.ins.result_type()).half(true)) * 0x1_0001;
-        let (how, exchanged) = compare(self.ins.compare()).turned();
-        let sources = if exchanged { [b, a] } else { [a, b] };
-        let run = compare_numbers!(how, half);
-        self.rows(run, d, sources, m);
-        Ok(())
-    }
-
-    pub(super) fn csel_halves(&mut self) -> Result<(), Trap> {
-        let d = self.dest;
-        let [a, b, c, e] = self.four_sources()?;
-        let (how, exchanged) = compare(self.ins.compare()).turned();
-        let (a, b) = if exchanged { (b, a) } else { (a, b) };
-        // Halves that are not equal, or not ordered, are unequal: the other way round.
-        let (c, e) = if how == Compare::Ne { (e, c) } else { (c, e) };
-        let sources = [a, b, c, e];
-        let run = select_numbers!(how, half);
-        self.rows(run, d, sources, 0);
+        self.compare_halves(d, [a, b], compare(self.ins.compare()), m);
         Ok(())
     }
 
@@ -128,11 +111,6 @@ impl Translator<'_> {
         if self.flushes() {
             map!(self, d, [d], |x| half::flush(x));
         }
-        match clamp(self.ins.clamp()) {
-            Clamp::None => {}
-            other => each!(other, LIMITS: Clamp { None, ZeroInf, MinusOneOne, ZeroOne } => {
-                map!(self, d, [d], |x| half::clamp(x, LIMITS));
-            }),
-        }
+        self.clamp_halves(clamp(self.ins.clamp()), d);
     }
 }

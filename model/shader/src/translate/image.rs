@@ -3,6 +3,7 @@
 
 use mali_isa::{IndexFormat, RegisterFormat as Format, VectorSize};
 
+use super::emit::Emit;
 use super::{Translator, Trap};
 use crate::image::RegisterFormat;
 use crate::ir::micro::{Kind, OnMemory, Run};

@@ -8,7 +8,9 @@ use mali_isa::Mnemonic as M;
 
 use super::absent::absent_mnemonics;
 use super::control::Operands;
-use super::shift::{After, Width};
+use super::elements::After;
+use super::emit::Emit;
+use super::shift::Width;
 use super::{Translator, Trap};
 use crate::alu::integer::{self, Element};
 use crate::alu::shift::{Double, Extend, Logic, Shift, Sum};
@@ -35,7 +37,7 @@ impl Translator<'_> {
             M::FmaxF32 => self.fmax(true),
             M::FminF32 => self.fmax(false),
             M::FcmpF32 => self.fcmp(),
-            M::CselF32 => self.csel_float(),
+            M::CselF32 => self.csel_float(false),
             M::FroundF32 => self.fround(),
             M::FmaRscaleF32 => self.fma_rscale(),
             M::FaddRscaleF32 => self.fadd_rscale(),
@@ -50,7 +52,7 @@ impl Translator<'_> {
             M::FmaxV2f16 => self.fmax_halves(true),
             M::FminV2f16 => self.fmax_halves(false),
             M::FcmpV2f16 => self.fcmp_halves(),
-            M::CselV2f16 => self.csel_halves(),
+            M::CselV2f16 => self.csel_float(true),
             M::FroundV2f16 => self.fround_halves(),
             M::LdexpV2f16 => self.ldexp_halves(),
             M::QuietV2f16 => self.quiet_halves(),
@@ -115,9 +117,9 @@ impl Translator<'_> {
             M::CselS32 => self.csel(S32),
             M::CselV2i16 | M::CselV2u16 => self.csel(U16),
             M::CselV2s16 => self.csel(S16),
-            M::MuxI32 => self.mux_words(),
-            M::MuxV2i16 => self.mux_halves(),
-            M::MuxV4i8 => self.mux_bytes(),
+            M::MuxI32 => self.mux(32),
+            M::MuxV2i16 => self.mux(16),
+            M::MuxV4i8 => self.mux(8),
             M::MovI32 => self.same(),
             M::AndI32 => direct!(self, |a, b| a & b),
             M::OrI32 => direct!(self, |a, b| a | b),

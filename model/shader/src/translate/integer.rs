@@ -3,41 +3,13 @@
 
 use mali_isa::{Lanes, Mux as Decides};
 
+use super::elements::{Elements, true_word};
+use super::emit::Emit;
 use super::float::{compare, truth};
 use super::{Translator, Trap};
 use crate::alu::integer::{Element, Mux, Partial};
 use crate::alu::{Compare, Truth, integer, pack};
-use crate::ir::micro::{Kind, OnRows};
 use crate::operations::loops;
-
-/// True as a word of elements.
-fn true_word(truth: Truth, element: Element) -> u32 {
-    match element {
-        Element::S32 | Element::U32 => truth.word(true),
-        Element::S16 | Element::U16 => u32::from(truth.half(true)) * 0x1_0001,
-        Element::S8 | Element::U8 => u32::from(truth.byte(true)) * 0x101_0101,
-    }
-}
-
-/// The loop that compares elements of a width: `comparison!(element, [unsigned, signed], compare)`.
-macro_rules! comparison {
-    ($element:expr, [$unsigned:ident, $signed:ident], $compare:expr) => {
-        match ($compare, $element.is_signed()) {
-            (Compare::Eq, _) => comparison!($unsigned, Eq),
-            (Compare::Ge | Compare::Le, false) => comparison!($unsigned, Ge),
-            (Compare::Ge | Compare::Le, true) => comparison!($signed, Ge),
-            (Compare::Gt | Compare::Lt, false) => comparison!($unsigned, Gt),
-            (Compare::Gt | Compare::Lt, true) => comparison!($signed, Gt),
-            (Compare::Ne | Compare::GtLt | Compare::Total, _) => comparison!($unsigned, Ne),
-        }
-    };
-    ($element:ident, $compare:ident) => {
-        loops::two(
-            #[inline(always)]
-            |m, a, b| integer::icmp(a, b, Element::$element, Compare::$compare, Truth::M1) & m,
-        )
-    };
-}
 
 impl Translator<'_> {
     pub(super) fn icmp(&mut self, element: Element) -> Result<(), Trap> {
@@ -47,68 +19,9 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Puts `m` into row `d` in elements that compare so, else zero.
-    pub(super) fn compare_integers(
-        &mut self,
-        d: u16,
-        [a, b]: [u16; 2],
-        element: Element,
-        how: Compare,
-        m: u32,
-    ) {
-        if how == Compare::Total {
-            let always = self.number(m);
-            self.copy(always, d);
-            return;
-        }
-        let (how, exchanged) = how.turned();
-        let sources = if exchanged { [b, a] } else { [a, b] };
-        let run: OnRows = match element {
-            Element::U32 | Element::S32 => comparison!(element, [U32, S32], how),
-            Element::U16 | Element::S16 => comparison!(element, [U16, S16], how),
-            Element::U8 | Element::S8 => comparison!(element, [U8, S8], how),
-        };
-        self.rows(run, d, sources, m);
-        if (element, how, m) == (Element::U32, Compare::Gt, 1) {
-            self.known_as(Kind::Above);
-        }
-    }
-
     pub(super) fn csel(&mut self, element: Element) -> Result<(), Trap> {
-        let d = self.dest;
-        let [a, b, c, e] = self.four_sources()?;
-        let Some((equal, sources)) = equal_or_above(compare(self.ins.compare()), [a, b, c, e])
-        else {
-            self.copy(c, d);
-            return Ok(());
-        };
-        let run = match (element, equal) {
-            (Element::S16 | Element::U16, true) => loops::four(
-                #[inline(always)]
-                |_, a, b, c, e| integer::csel(a, b, c, e, Element::U16, Compare::Eq),
-            ),
-            (Element::S16, false) => loops::four(
-                #[inline(always)]
-                |_, a, b, c, e| integer::csel(a, b, c, e, Element::S16, Compare::Gt),
-            ),
-            (Element::U16, false) => loops::four(
-                #[inline(always)]
-                |_, a, b, c, e| integer::csel(a, b, c, e, Element::U16, Compare::Gt),
-            ),
-            (_, true) => loops::four(
-                #[inline(always)]
-                |_, a, b, c, e| integer::csel(a, b, c, e, Element::U32, Compare::Eq),
-            ),
-            (Element::S32, false) => loops::four(
-                #[inline(always)]
-                |_, a, b, c, e| integer::csel(a, b, c, e, Element::S32, Compare::Gt),
-            ),
-            (_, false) => loops::four(
-                #[inline(always)]
-                |_, a, b, c, e| integer::csel(a, b, c, e, Element::U32, Compare::Gt),
-            ),
-        };
-        self.rows(run, d, sources, 0);
+        let (d, sources) = (self.dest, self.four_sources()?);
+        self.select_integers(d, sources, element, compare(self.ins.compare()));
         Ok(())
     }
 
@@ -146,65 +59,24 @@ impl Translator<'_> {
         Ok(())
     }
 
-    pub(super) fn mux_words(&mut self) -> Result<(), Trap> {
-        match self.ins.mux() {
-            Decides::Neg => direct!(self, |a, b, c| integer::mux(a, b, c, Mux::Neg, 32)),
-            Decides::IntZero => direct!(self, |a, b, c| integer::mux(a, b, c, Mux::IntZero, 32)),
-            Decides::FpZero => direct!(self, |a, b, c| integer::mux(a, b, c, Mux::FpZero, 32)),
-            Decides::Bit => direct!(self, |a, b, c| integer::mux(a, b, c, Mux::Bit, 32)),
-        }
-    }
-
-    pub(super) fn mux_halves(&mut self) -> Result<(), Trap> {
-        let (d, [a, b]) = (self.dest, self.integer_sources(Element::U32)?);
-        let c = self.integer_source(2, Element::U32)?;
-        match self.ins.mux() {
-            Decides::Neg => {
-                map!(self, d, [a, b, c], |a, b, c| integer::mux(
-                    a,
-                    b,
-                    c,
-                    Mux::Neg,
-                    16
-                ));
+    /// Chooses between words, halves or bytes.
+    pub(super) fn mux(&mut self, bits: u32) -> Result<(), Trap> {
+        let d = self.dest;
+        let sources = match bits {
+            16 => {
+                let [a, b] = self.integer_sources(Element::U32)?;
+                [a, b, self.integer_source(2, Element::U32)?]
             }
-            Decides::IntZero => {
-                map!(self, d, [a, b, c], |a, b, c| integer::mux(
-                    a,
-                    b,
-                    c,
-                    Mux::IntZero,
-                    16
-                ));
-            }
-            Decides::FpZero => {
-                map!(self, d, [a, b, c], |a, b, c| integer::mux(
-                    a,
-                    b,
-                    c,
-                    Mux::FpZero,
-                    16
-                ));
-            }
-            Decides::Bit => {
-                map!(self, d, [a, b, c], |a, b, c| integer::mux(
-                    a,
-                    b,
-                    c,
-                    Mux::Bit,
-                    16
-                ));
-            }
-        }
+            _ => [self.source(0)?, self.source(1)?, self.source(2)?],
+        };
+        let mux = match self.ins.mux() {
+            Decides::Neg => Mux::Neg,
+            Decides::IntZero => Mux::IntZero,
+            Decides::FpZero => Mux::FpZero,
+            Decides::Bit => Mux::Bit,
+        };
+        self.multiplex(mux, bits, d, sources);
         Ok(())
-    }
-
-    pub(super) fn mux_bytes(&mut self) -> Result<(), Trap> {
-        if self.ins.mux() == Decides::Neg {
-            direct!(self, |a, b, c| integer::mux(a, b, c, Mux::Neg, 8))
-        } else {
-            direct!(self, |a, b, c| integer::mux(a, b, c, Mux::IntZero, 8))
-        }
     }
 
     pub(super) fn mkvec_halves(&mut self) -> Result<(), Trap> {
@@ -234,18 +106,4 @@ impl Translator<'_> {
         );
         Ok(())
     }
-}
-
-/// Every comparison of integers is one for equality (true) or one for above, with operands or results of a selection exchanged. `None`: whether
-/// they are ordered, which integers always are.
-pub(crate) fn equal_or_above(how: Compare, [a, b, c, e]: [u16; 4]) -> Option<(bool, [u16; 4])> {
-    Some(match how {
-        Compare::Eq => (true, [a, b, c, e]),
-        Compare::Ne | Compare::GtLt => (true, [a, b, e, c]),
-        Compare::Gt => (false, [a, b, c, e]),
-        Compare::Le => (false, [a, b, e, c]),
-        Compare::Lt => (false, [b, a, c, e]),
-        Compare::Ge => (false, [b, a, e, c]),
-        Compare::Total => return None,
-    })
 }

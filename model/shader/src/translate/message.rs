@@ -3,11 +3,12 @@
 
 use mali_isa::{Extend, Lanes, Segment, Unit};
 
+use super::common::Common;
+use super::emit::Emit;
 use super::{Side, Translator, Trap};
-use crate::ir::micro::{Kind, OnMemory, Run};
+use crate::ir::micro::{Kind, OnMemory};
 use crate::ir::special;
-use crate::operations::loops;
-use crate::operations::memory::{load, store_of};
+use crate::operations::memory::load_of;
 use crate::operations::uniform::load_uniform;
 
 impl Translator<'_> {
@@ -28,31 +29,17 @@ impl Translator<'_> {
             return self.load_from(run, Kind::LoadUniform, bytes, staging, [a, b]);
         }
         let (low, high) = self.address(a, b)?;
-        let run: OnMemory = match bytes {
-            1 => load::<1>,
-            2 => load::<2>,
-            3 => load::<3>,
-            4 => load::<4>,
-            6 => load::<6>,
-            8 => load::<8>,
-            12 => load::<12>,
-            _ => load::<16>,
-        };
-        self.load_from(run, Kind::Load, bytes, staging, [low, high])
+        self.load_from(load_of(bytes), Kind::Load, bytes, staging, [low, high])
     }
 
     pub(super) fn store(&mut self, bytes: u32) -> Result<(), Trap> {
-        let words = bytes.div_ceil(4);
-        let staging = self.staging(words)?;
+        let staging = self.staging(bytes.div_ceil(4))?;
         let (a, b) = (self.source(0)?, self.source(1)?);
         if self.ins.segment() == Segment::Ubo {
             return Err(self.trap("stores to a uniform buffer"));
         }
         let (low, high) = self.address(a, b)?;
-        for register in 0..words as u8 {
-            self.reads(staging as u8 + register);
-        }
-        self.moves(store_of(bytes), Kind::Store, staging, [low, high], bytes);
+        self.stores(staging, [low, high], bytes);
         Ok(())
     }
 
@@ -71,15 +58,6 @@ impl Translator<'_> {
             Segment::Wls => self.based(low, special::WORKGROUP_LOW, special::WORKGROUP_HIGH),
             Segment::Tl => self.based(low, special::THREAD_LOW, special::THREAD_HIGH),
             _ => Err(self.trap("has a segment that compute shaders do not have")),
-        }
-    }
-
-    /// Emits a load or a store.
-    fn moves(&mut self, run: OnMemory, kind: Kind, d: u16, [a, b]: [u16; 2], bytes: u32) {
-        let size = bytes as u16;
-        self.emit(Run::Message(run), d, [a, b, size, 0], bytes.div_ceil(4));
-        if let Some(op) = self.program.ops.last_mut() {
-            (op.sources, op.kind) = (2, kind);
         }
     }
 
@@ -112,30 +90,12 @@ impl Translator<'_> {
                 loaded
             };
             self.reads(staging as u8);
-            let (mask, at) = (self.number(mask << at), self.number(at));
-            map!(
-                self,
-                staging,
-                [staging, loaded, mask, at],
-                |old, new, mask, at| { old & !mask | (new << at) & mask }
-            );
+            self.merge(staging, loaded, at, mask);
             return Ok(());
         }
         self.moves(run, kind, staging, [low, high], bytes);
         if bytes < 4 && signed && matches!(lanes, Lanes::W0 | Lanes::D0) {
-            let m = 32 - 8 * bytes;
-            self.rows(
-                loops::one(
-                    #[inline(always)]
-                    |m, x| {
-                        let n = m & 31;
-                        (((x << n) as i32) >> n) as u32
-                    },
-                ),
-                staging,
-                [staging],
-                m,
-            );
+            self.extend_sign(staging, bytes);
         }
         if lanes == Lanes::D0 {
             let high = self.staging(2)? + 1;

@@ -10,32 +10,32 @@
 pub(crate) mod absent;
 mod arithmetic;
 mod atomic;
+pub(crate) mod common;
 mod compare;
 mod control;
 mod convert;
+pub(crate) mod elements;
+pub(crate) mod emit;
 mod float;
 mod graphics;
 mod half;
 mod image;
 mod instruction;
-pub(crate) mod integer;
+mod integer;
 mod message;
 mod operands;
 mod shift;
 mod special;
 mod wide;
 
-pub(crate) use compare::compare_numbers;
-
 use mali_isa::{
     FlowControl, Instruction, Message, Mnemonic, Operand, Part, StagingCount, Tuple, Unit,
 };
 
 use self::absent::{Absence, absence};
+use self::emit::Emit;
 use crate::FaultKind;
-use crate::ir::micro::{Kind, MicroOp, OnRows, Run};
 use crate::ir::{Branch, Clause, Constant, Isa, Next, Program, State, special as rows};
-use crate::operations::loops::copy;
 use crate::optimise::fuse::fuse;
 
 /// Why a clause cannot be executed.
@@ -184,9 +184,6 @@ fn message_cost(message: Message) -> u32 {
     }
 }
 
-/// What a lane costs for which a function is called by itself.
-const CALL_COST: u32 = 3;
-
 impl Translator<'_> {
     fn narrow_tuple(&mut self, following: Option<&Tuple>, zero: u16) -> Result<(), Trap> {
         let tuple = self.tuple;
@@ -322,8 +319,14 @@ impl Translator<'_> {
             text: format!("{}{} {why}", unit.mark(), info.name),
         }
     }
+}
 
-    /// A row for a value that no register holds. It lasts until the end of the next tuple.
+impl Emit for Translator<'_> {
+    fn program(&mut self) -> &mut Program {
+        self.program
+    }
+
+    /// It lasts until the end of the next tuple.
     fn temporary(&mut self) -> Result<u16, Trap> {
         let row = self.next_temporary;
         self.next_temporary += 1;
@@ -333,49 +336,7 @@ impl Translator<'_> {
         Ok(row)
     }
 
-    fn emit(&mut self, run: Run, d: u16, sources: [u16; 4], m: u32) {
-        let [a, b, c, e] = sources;
-        self.program.ops.push(MicroOp {
-            run,
-            d,
-            a,
-            b,
-            c,
-            e,
-            m,
-            sources: 4,
-            kind: Kind::Plain,
-            part: 0,
-        });
-    }
-
-    /// Emits a function of up to four rows.
-    fn rows<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
-        let mut all = [0; 4];
-        for (to, from) in all.iter_mut().zip(sources) {
-            *to = from;
-        }
-        self.emit(Run::Rows(run), d, all, m);
-        if let Some(op) = self.program.ops.last_mut() {
-            op.sources = N as u8;
-        }
-    }
-
-    /// Emits a function of up to four rows that is called lane by lane.
-    fn rare<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
-        self.lane_cost += CALL_COST;
-        self.rows(run, d, sources, m);
-    }
-
-    fn copy(&mut self, from: u16, to: u16) {
-        self.rows(copy, to, [from], 0);
-        self.known_as(Kind::Copy);
-    }
-
-    /// Says what the micro-operation does that came last.
-    fn known_as(&mut self, kind: Kind) {
-        if let Some(op) = self.program.ops.last_mut() {
-            op.kind = kind;
-        }
+    fn lane_cost(&mut self) -> &mut u32 {
+        &mut self.lane_cost
     }
 }

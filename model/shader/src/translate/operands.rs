@@ -3,8 +3,9 @@
 
 use mali_isa::{Fau, Lanes, Operand, Source};
 
+use super::emit::{Emit, byte_named};
 use super::{Translator, Trap};
-use crate::alu::lanes::{Halves, Part, bytes_to_halves};
+use crate::alu::lanes::{Halves, Part};
 use crate::alu::{float, half};
 use crate::ir::{Constant, STAGE_WORDS, special};
 use crate::operations::loops;
@@ -39,16 +40,6 @@ impl Translator<'_> {
                 return Err(self.trap("mixes 32-bit and 64-bit operands"));
             }
         })
-    }
-
-    /// Remembers that a register's first value may be seen.
-    pub(super) fn reads(&mut self, register: u8) {
-        self.program.visible |= 1 << (register & 63);
-    }
-
-    /// The row that holds a number.
-    pub(super) fn number(&mut self, value: u32) -> u16 {
-        self.program.constant(Constant::Value(value))
     }
 
     /// The row of one word of a FAU value.
@@ -92,27 +83,10 @@ impl Translator<'_> {
     pub(super) fn single(&mut self, index: usize) -> Result<u16, Trap> {
         let mut row = self.source(index)?;
         let lanes = self.lanes(index);
-        if matches!(lanes, Lanes::H0 | Lanes::H1) {
-            row = self.part(
-                row,
-                if lanes == Lanes::H0 {
-                    Part::H0
-                } else {
-                    Part::H1
-                },
-                false,
-            )?;
-            let wide = self.temporary()?;
-            self.rows(
-                loops::one(
-                    #[inline(always)]
-                    |_, x| half::to_single(x as u16),
-                ),
-                wide,
-                [row],
-                0,
-            );
-            row = wide;
+        match lanes {
+            Lanes::H0 => row = self.widened(row, Part::H0)?,
+            Lanes::H1 => row = self.widened(row, Part::H1)?,
+            _ => {}
         }
         if self.flushes() {
             let flushed = self.temporary()?;
@@ -182,24 +156,6 @@ impl Translator<'_> {
         )
     }
 
-    /// `row & keep ^ flip`.
-    fn modified(&mut self, row: u16, keep: u32, flip: u32) -> Result<u16, Trap> {
-        if keep == u32::MAX && flip == 0 {
-            return Ok(row);
-        }
-        let (to, keep, flip) = (self.temporary()?, self.number(keep), self.number(flip));
-        self.rows(
-            loops::three(
-                #[inline(always)]
-                |_, x, keep, flip| x & keep ^ flip,
-            ),
-            to,
-            [row, keep, flip],
-            0,
-        );
-        Ok(to)
-    }
-
     /// Absolute value and negation of source `index`.
     pub(super) fn signs(&self, index: usize) -> (bool, bool) {
         match index {
@@ -224,117 +180,37 @@ impl Translator<'_> {
         self.clause.header.flush_to_zero != mali_isa::FlushToZero::None
     }
 
-    /// A part of a row, extended to 32 bits.
-    pub(super) fn part(&mut self, row: u16, part: Part, signed: bool) -> Result<u16, Trap> {
-        if part == Part::Word {
-            return Ok(row);
-        }
-        let (left, right) = part.shifts();
-        let to = self.temporary()?;
-        let m = left | right << 8;
-        if signed {
-            self.rows(
-                loops::one(
-                    #[inline(always)]
-                    |m, x| {
-                        let (left, right) = (m & 31, m >> 8 & 31);
-                        (((x << left) as i32) >> right) as u32
-                    },
-                ),
-                to,
-                [row],
-                m,
-            );
-        } else {
-            self.rows(
-                loops::one(
-                    #[inline(always)]
-                    |m, x| {
-                        let (left, right) = (m & 31, m >> 8 & 31);
-                        x << left >> right
-                    },
-                ),
-                to,
-                [row],
-                m,
-            );
-        }
-        Ok(to)
-    }
-
     /// The row with its lanes arranged: parts extended to the width that the arrangement's name has elements of.
     pub(super) fn arranged(&mut self, row: u16, lanes: Lanes, signed: bool) -> Result<u16, Trap> {
-        let pick = match lanes {
-            Lanes::None | Lanes::W0 | Lanes::D0 | Lanes::H01 | Lanes::B0123 => None,
-            Lanes::H0 => return self.part(row, Part::H0, signed),
-            Lanes::H1 => return self.part(row, Part::H1, signed),
-            Lanes::B0 => return self.part(row, Part::B0, signed),
-            Lanes::B1 => return self.part(row, Part::B1, signed),
-            Lanes::B2 => return self.part(row, Part::B2, signed),
-            Lanes::B3 => return self.part(row, Part::B3, signed),
-            Lanes::H00 | Lanes::H10 | Lanes::H11 => {
-                let to = self.temporary()?;
-                match lanes {
-                    Lanes::H00 => map!(self, to, [row], |x| Halves::H00.apply(x)),
-                    Lanes::H10 => map!(self, to, [row], |x| Halves::H10.apply(x)),
-                    _ => map!(self, to, [row], |x| Halves::H11.apply(x)),
-                }
-                return Ok(to);
+        match lanes {
+            Lanes::None | Lanes::W0 | Lanes::D0 | Lanes::H01 | Lanes::B0123 => Ok(row),
+            Lanes::H0 => self.part(row, Part::H0, signed),
+            Lanes::H1 => self.part(row, Part::H1, signed),
+            Lanes::B0 => self.part(row, Part::B0, signed),
+            Lanes::B1 => self.part(row, Part::B1, signed),
+            Lanes::B2 => self.part(row, Part::B2, signed),
+            Lanes::B3 => self.part(row, Part::B3, signed),
+            Lanes::H00 => self.ordered(row, Halves::H00),
+            Lanes::H10 => self.ordered(row, Halves::H10),
+            Lanes::H11 => self.ordered(row, Halves::H11),
+            // The name gives the byte of the low element first.
+            Lanes::B0000
+            | Lanes::B1111
+            | Lanes::B2222
+            | Lanes::B3333
+            | Lanes::B0011
+            | Lanes::B2233
+            | Lanes::B0101
+            | Lanes::B2323
+            | Lanes::B1032
+            | Lanes::B3210 => {
+                let byte = |at| byte_named(lanes.name(), at);
+                self.bytes_ordered(row, [byte(0), byte(1), byte(2), byte(3)])
             }
-            Lanes::B0000 => Some([0; 4]),
-            Lanes::B1111 => Some([1; 4]),
-            Lanes::B2222 => Some([2; 4]),
-            Lanes::B3333 => Some([3; 4]),
-            Lanes::B0011 => Some([0, 0, 1, 1]),
-            Lanes::B2233 => Some([2, 2, 3, 3]),
-            Lanes::B0101 => Some([0, 1, 0, 1]),
-            Lanes::B2323 => Some([2, 3, 2, 3]),
-            Lanes::B1032 => Some([1, 0, 3, 2]),
-            Lanes::B3210 => Some([3, 2, 1, 0]),
-            // The name gives the byte of the low half first.
             pair => {
-                let name = pair.name().as_bytes();
-                let byte = |i: usize| u32::from(name.get(i).copied().unwrap_or(b'0') & 3);
-                let to = self.temporary()?;
-                let m = byte(1) | byte(2) << 2;
-                let run = if signed {
-                    loops::one(
-                        #[inline(always)]
-                        |m, x| bytes_to_halves(x, m & 3, m >> 2 & 3, true),
-                    )
-                } else {
-                    loops::one(
-                        #[inline(always)]
-                        |m, x| bytes_to_halves(x, m & 3, m >> 2 & 3, false),
-                    )
-                };
-                self.rows(run, to, [row], m);
-                return Ok(to);
+                let byte = |at| byte_named(pair.name(), at);
+                self.bytes_as_halves(row, [byte(0), byte(1)], signed)
             }
-        };
-        let Some(pick) = pick else { return Ok(row) };
-        let to = self.temporary()?;
-        let m = pick
-            .iter()
-            .rev()
-            .fold(0, |m, &byte: &u32| (m << 8) | (byte * 8));
-        self.rows(
-            loops::one(
-                #[inline(always)]
-                |m, x| {
-                    let [a, b, c, d] = m.to_le_bytes().map(u32::from);
-                    {
-                        (x >> a & 0xff)
-                            | (x >> b & 0xff) << 8
-                            | (x >> c & 0xff) << 16
-                            | (x >> d & 0xff) << 24
-                    }
-                },
-            ),
-            to,
-            [row],
-            m,
-        );
-        Ok(to)
+        }
     }
 }

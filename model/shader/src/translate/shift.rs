@@ -4,19 +4,12 @@
 use mali_isa::Lanes;
 use mali_isa::Mnemonic as M;
 
+use super::elements::{After, Elements};
+use super::emit::Emit;
 use super::{Side, Translator, Trap};
-use crate::alu::integer::Element;
 use crate::alu::lanes::Part;
-use crate::alu::shift::{self, Counts, Double, Extend, Logic, Shift, Sum};
+use crate::alu::shift::{self, Counts, Double, Extend, Logic, Shift};
 use crate::operations::loops;
-
-/// What an instruction does after it has shifted.
-#[derive(Clone, Copy)]
-pub(super) enum After {
-    Nothing,
-    Logic(Logic),
-    Sum(Sum),
-}
 
 /// Elements of a shift.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -105,15 +98,14 @@ impl Translator<'_> {
         let d = self.dest;
         let (a, b, c) = (self.source(0)?, self.source(1)?, self.source(2)?);
         let counts = counts(width, self.ins.lanes2());
-        let not_other = if self.ins.not1() { u32::MAX } else { 0 };
-        let not_result = if self.ins.not_result() { u32::MAX } else { 0 };
+        let not = [self.ins.not1(), self.ins.not_result()];
         let count = self
             .tuple
             .operand(self.unit, self.ins.sources[2])
             .and_then(|operand| operand.constant());
         let unshifted = counts == Counts::Word(0) && count.is_some_and(|count| count & 31 == 0);
         // A logic operation with a shift by nothing is the common way to write that operation.
-        if let (After::Logic(logic), true, 0, 0) = (after, unshifted, not_other, not_result) {
+        if let (After::Logic(logic), true, [false, false]) = (after, unshifted, not) {
             match logic {
                 Logic::And => map!(self, d, [a, b], |a, b| a & b),
                 Logic::Or => map!(self, d, [a, b], |a, b| a | b),
@@ -121,71 +113,7 @@ impl Translator<'_> {
             }
             return Ok(());
         }
-        if let (After::Logic(Logic::Or), Counts::Word(0), 0, 0) =
-            (after, counts, not_other, not_result)
-        {
-            match kind {
-                Shift::Left => map!(self, d, [a, b, c], |a, b, c| a << (c & 31) | b),
-                Shift::Right => map!(self, d, [a, b, c], |a, b, c| a >> (c & 31) | b),
-                Shift::Arithmetic => map!(self, d, [a, b, c], |a, b, c| {
-                    ((a as i32) >> (c & 31)) as u32 | b
-                }),
-            }
-            return Ok(());
-        }
-        let shifted = self.temporary()?;
-        let m = match counts {
-            Counts::Word(lane) => u32::from(lane),
-            Counts::Half([low, high]) => u32::from(low) | u32::from(high) << 2,
-            Counts::Byte(lanes) => lanes
-                .iter()
-                .rev()
-                .fold(0, |m, &lane| m << 2 | u32::from(lane)),
-        };
-        match width {
-            Width::Word => each!(kind, KIND: Shift { Left, Right, Arithmetic } => self.rows(
-                loops::two(#[inline(always)] |m, x, n| { let lane = m as u8; shift::shift(x, n, KIND, Counts::Word(lane)) }),
-                shifted, [a, c], m,
-            )),
-            Width::Half => each!(kind, KIND: Shift { Left, Right, Arithmetic } => self.rows(
-                loops::two(#[inline(always)] |m, x, n| { let lanes = [m as u8 & 3, (m >> 2) as u8 & 3]; shift::shift(x, n, KIND, Counts::Half(lanes)) }),
-                shifted, [a, c], m,
-            )),
-            Width::Byte => each!(kind, KIND: Shift { Left, Right, Arithmetic } => self.rows(
-                loops::two(#[inline(always)] |m, x, n| { let lanes = [0, 2, 4, 6].map(|at| (m >> at) as u8 & 3); shift::shift(x, n, KIND, Counts::Byte(lanes)) }),
-                shifted, [a, c], m,
-            )),
-        }
-        match after {
-            After::Nothing => self.copy(shifted, d),
-            After::Logic(logic) => {
-                let (other, result) = (self.number(not_other), self.number(not_result));
-                match logic {
-                    Logic::And => map!(self, d, [shifted, b, other, result], |x, b, n, r| (x
-                        & (b ^ n))
-                        ^ r),
-                    Logic::Or => map!(self, d, [shifted, b, other, result], |x, b, n, r| (x
-                        | (b ^ n))
-                        ^ r),
-                    Logic::Xor => map!(self, d, [shifted, b, other, result], |x, b, n, r| (x
-                        ^ (b ^ n))
-                        ^ r),
-                }
-            }
-            After::Sum(sum) => {
-                let element = match width {
-                    Width::Word => Element::U32,
-                    Width::Half => Element::U16,
-                    Width::Byte => Element::U8,
-                };
-                match sum {
-                    Sum::Add => self.sum(false, element, d, shifted, b),
-                    Sum::Sub => self.sum(true, element, d, shifted, b),
-                    Sum::ReverseSub => self.sum(true, element, d, b, shifted),
-                }
-            }
-        }
-        Ok(())
+        self.shifted((kind, counts, after), d, [a, b, c], not)
     }
 
     pub(super) fn double(&mut self, kind: Double) -> Result<(), Trap> {

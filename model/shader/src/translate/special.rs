@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mantissas and exponents, and the functions that hardware computes from tables.
 
+use super::emit::Emit;
 use super::{Side, Translator, Trap};
 use crate::alu::cube;
 use crate::alu::power::{self, Power};

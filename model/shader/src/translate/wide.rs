@@ -4,6 +4,7 @@
 use mali_isa::Mnemonic as M;
 use mali_isa::{Operand, Part, Unit};
 
+use super::emit::Emit;
 use super::{Translator, Trap};
 use crate::alu::integer;
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Single-precision arithmetic, conversions, comparisons.
+//! Arithmetic on singles and on pairs of halves.
 
 use mali_valhall::{CLAMP, CONSTANT, Op, ROUND_MODE};
 
 use super::Translator;
-use crate::alu::shift::Logic;
-use crate::alu::{Clamp, Compare, Nan, Round, Truth, convert, float, special};
-use crate::ir::micro::Kind;
-use crate::operations::loops;
+use crate::Subnormals;
+use crate::alu::scale::{self, Special};
+use crate::alu::{Clamp, Nan, Round, float, half};
+use crate::operations::halves;
 use crate::translate::Trap;
-use crate::vectors;
+use crate::translate::common::Common;
+use crate::translate::emit::Emit;
 
 impl Translator<'_> {
     /// Translates the instruction if it is one of these.
@@ -17,89 +18,118 @@ impl Translator<'_> {
         let d = self.dest;
         match op {
             Op::FaddF32 => {
-                let (a, b) = (self.single(0)?, self.single(1)?);
+                let [a, b] = [self.single(0)?, self.single(1)?];
                 map!(self, d, [a, b], |a, b| float::fadd(a, b));
-                self.clamp()?;
+                self.limit();
             }
             Op::FaddImmF32 => {
-                let constant = self.ins.value(&CONSTANT).unwrap_or(0) as u32;
-                let (a, b) = (self.source(0)?, self.number(constant));
+                let row = self.single(0)?;
+                let [a, b] = self.with_constant(row);
                 map!(self, d, [a, b], |a, b| float::fadd(a, b));
+                self.limit();
             }
             Op::FmaF32 => {
-                let [a, b, c] = [self.single(0)?, self.single(1)?, self.single(2)?];
-                if vectors::has_fused_multiply_add() {
-                    map!(self, d, [a, b, c], |a, b, c| float::fma(a, b, c));
-                    self.known_as(Kind::MultiplyAdd);
+                let sources = self.singles()?;
+                self.multiply_add(d, sources);
+                self.limit();
+            }
+            Op::FmaxF32 | Op::FminF32 => {
+                let [a, b] = [self.single(0)?, self.single(1)?];
+                if op == Op::FmaxF32 {
+                    map!(self, d, [a, b], |a, b| float::fmax(a, b, Nan::Suppress));
                 } else {
-                    map!(self, d, [a, b, c], |a, b, c| float::fma_portable(a, b, c));
+                    map!(self, d, [a, b], |a, b| float::fmin(a, b, Nan::Suppress));
                 }
-                self.clamp()?;
+                self.limit();
             }
-            Op::FmaxF32 => {
-                let (a, b) = (self.single(0)?, self.single(1)?);
-                map!(self, d, [a, b], |a, b| float::fmax(a, b, Nan::Suppress));
-                self.clamp()?;
+            Op::FaddLscaleF32 => {
+                let [a, b] = [self.single(0)?, self.single(1)?];
+                map!(self, d, [a, b], |a, b| scale::fadd_lscale(a, b));
+                self.limit();
             }
-            Op::FminF32 => {
-                let (a, b) = (self.single(0)?, self.single(1)?);
-                map!(self, d, [a, b], |a, b| float::fmin(a, b, Nan::Suppress));
-                self.clamp()?;
+            Op::FmaRscaleF32 | Op::FmaRscaleLeftF32 => self.scaled(Special::None)?,
+            Op::FmaRscaleNF32 => self.scaled(Special::Zero)?,
+            Op::FmaRscaleScale16F32 => self.scaled(Special::Scale16)?,
+            Op::LdexpF32 => {
+                let ([a, b], how) = ([self.single(0)?, self.source(1)?], self.round());
+                rounded!(self, how, [Even], d, [a, b], |round, a, b| {
+                    scale::ldexp(a, b, round)
+                });
+                self.limit();
             }
             Op::FroundF32 => {
                 let (a, how) = (self.single(0)?, self.round());
                 rounded!(self, how, [Even, Up, Down, Zero], d, [a], |round, a| {
                     float::fround(a, round)
                 });
+                self.limit();
             }
-            Op::S32ToF32 => {
-                let (a, how) = (self.integer_source(0, true)?, self.round());
-                rounded!(self, how, [Even], d, [a], |round, a| convert::s32_to_f32(
-                    a, round
-                ));
+            Op::FaddV2f16 => {
+                let [a, b] = [self.halves(0)?, self.halves(1)?];
+                map!(self, d, [a, b], |a, b| half::fadd(a, b, Round::Even));
+                self.limit_halves();
             }
-            Op::U32ToF32 => {
-                let (a, how) = (self.integer_source(0, false)?, self.round());
-                rounded!(self, how, [Even], d, [a], |round, a| convert::u32_to_f32(
-                    a, round
-                ));
+            Op::FaddImmV2f16 => {
+                let row = self.halves(0)?;
+                let [a, b] = self.with_constant(row);
+                map!(self, d, [a, b], |a, b| half::fadd(a, b, Round::Even));
+                self.limit_halves();
             }
-            Op::S16ToF32 | Op::S8ToF32 => {
-                let a = self.integer_source(0, true)?;
-                map!(self, d, [a], |a| convert::s32_to_f32(a, Round::Even));
+            Op::FmaV2f16 => {
+                let sources = [self.halves(0)?, self.halves(1)?, self.halves(2)?];
+                self.rows(halves::multiply_add(), d, sources, 0);
+                self.limit_halves();
             }
-            Op::U16ToF32 | Op::U8ToF32 => {
-                let a = self.integer_source(0, false)?;
-                map!(self, d, [a], |a| convert::u32_to_f32(a, Round::Even));
+            Op::FmaxV2f16 | Op::FminV2f16 => {
+                let [a, b] = [self.halves(0)?, self.halves(1)?];
+                if op == Op::FmaxV2f16 {
+                    map!(self, d, [a, b], |a, b| half::fmax(a, b, Nan::Suppress));
+                } else {
+                    map!(self, d, [a, b], |a, b| half::fmin(a, b, Nan::Suppress));
+                }
+                self.limit_halves();
             }
-            Op::F32ToS32 => {
-                let (a, how) = (self.single(0)?, self.round());
-                rounded!(self, how, [Even, Zero], d, [a], |round, a| {
-                    convert::f32_to_s32(a, round)
+            Op::LdexpV2f16 => {
+                let ([a, b], how) = ([self.halves(0)?, self.source(1)?], self.round());
+                rounded!(self, how, [], d, [a, b], |round, a, b| {
+                    scale::ldexp_half(a, b, round)
                 });
+                self.limit_halves();
             }
-            Op::F32ToU32 => {
-                let (a, how) = (self.single(0)?, self.round());
-                rounded!(self, how, [Even, Zero], d, [a], |round, a| {
-                    convert::f32_to_u32(a, round)
-                });
+            Op::FroundV2f16 => {
+                let (a, how) = (self.halves(0)?, self.round());
+                rounded!(self, how, [Even], d, [a], |round, a| half::fround(a, round));
+                self.limit_halves();
             }
-            Op::FrcpF32 => {
-                let a = self.single(0)?;
-                map!(self, d, [a], |a| special::frcp(a));
-            }
-            Op::FrsqF32 => {
-                let a = self.single(0)?;
-                map!(self, d, [a], |a| special::frsq(a));
-            }
-            Op::FcmpOrF32 => self.fcmp(Logic::Or)?,
-            Op::FcmpAndF32 => self.fcmp(Logic::And)?,
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    fn round(&self) -> Round {
+    fn singles(&mut self) -> Result<[u16; 3], Trap> {
+        Ok([self.single(0)?, self.single(1)?, self.single(2)?])
+    }
+
+    /// A row and the number in the word.
+    fn with_constant(&mut self, row: u16) -> [u16; 2] {
+        let constant = self.ins.value(&CONSTANT).unwrap_or(0);
+        [row, self.number(constant as u32)]
+    }
+
+    /// `FMA_RSCALE`: a multiply-add, scaled by a power of two.
+    fn scaled(&mut self, special: Special) -> Result<(), Trap> {
+        let (d, [a, b, c], e) = (self.dest, self.singles()?, self.source(3)?);
+        each!(special, SPECIAL: Special { None, Zero, Left, Scale16 } => {
+            map!(self, d, [a, b, c, e], |a, b, c, e| {
+                scale::fma_rscale(a, b, c, e, Round::Even, SPECIAL)
+            });
+        });
+        self.limit();
+        Ok(())
+    }
+
+    /// The rounding that the instruction asks for.
+    pub(super) fn round(&self) -> Round {
         match self.ins.named(&ROUND_MODE) {
             Some("rtp") => Round::Up,
             Some("rtn") => Round::Down,
@@ -108,30 +138,31 @@ impl Translator<'_> {
         }
     }
 
-    /// Limits the result, if the instruction says so.
-    fn clamp(&mut self) -> Result<(), Trap> {
-        let d = self.dest;
-        let limits = match self.ins.named(&CLAMP) {
+    /// The limits of the result.
+    fn limits(&self) -> Clamp {
+        match self.ins.named(&CLAMP) {
             Some("clamp_0_inf") => Clamp::ZeroInf,
             Some("clamp_m1_1") => Clamp::MinusOneOne,
             Some("clamp_0_1") => Clamp::ZeroOne,
-            _ => return Ok(()),
-        };
-        each!(limits, LIMITS: Clamp { None, ZeroInf, MinusOneOne, ZeroOne } => {
-            map!(self, d, [d], |x| float::clamp(x, LIMITS));
-        });
-        Ok(())
+            _ => Clamp::None,
+        }
     }
 
-    fn fcmp(&mut self, logic: Logic) -> Result<(), Trap> {
-        let (how, truth) = (self.condition()?, self.truth()?);
-        let (a, b) = (self.single(0)?, self.single(1)?);
-        let (how, exchanged) = how.turned();
-        let sources = if exchanged { [b, a] } else { [a, b] };
-        let run = crate::translate::compare_numbers!(how, float);
-        self.joined(logic, |t, d| {
-            t.rows(run, d, sources, truth);
-            Ok(())
-        })
+    /// Flushes and limits a single-precision result, as program and instruction say.
+    pub(super) fn limit(&mut self) {
+        let (limits, d) = (self.limits(), self.dest);
+        if self.subnormals != Subnormals::Kept {
+            map!(self, d, [d], |x| float::flush(x));
+        }
+        self.clamp_single(limits, d);
+    }
+
+    /// The same for a pair of halves.
+    pub(super) fn limit_halves(&mut self) {
+        let (limits, d) = (self.limits(), self.dest);
+        if self.subnormals == Subnormals::Flushed {
+            map!(self, d, [d], |x| half::flush(x));
+        }
+        self.clamp_halves(limits, d);
     }
 }

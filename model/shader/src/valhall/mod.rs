@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From Valhall words to micro-operations: the second translator.
 //!
-//! A block is a run of words up to a branch, a barrier or an end. Messages are synchronous here, so waits have nothing to do. What is not
-//! translated is a fault with the name of the instruction.
+//! A block is a run of words up to a branch, a barrier or an end. Messages are synchronous here, so waits have nothing to do; builds with
+//! debug assertions check them. What is not translated is a fault with the name of the instruction.
 // A closure can be told to be inlined into its loop, a path cannot.
 #![allow(clippy::redundant_closure)]
 
 mod atomic;
 mod control;
+mod convert;
 mod float;
+mod image;
 mod integer;
+mod logic;
 mod message;
 mod operands;
+mod special;
+mod waits;
+mod wide;
 
 use mali_valhall::{Instruction, Op, Unit, WORD_BYTES};
 
-use crate::FaultKind;
-use crate::ir::micro::{Kind, MicroOp, OnRows, Run};
-use crate::ir::{Branch, Clause, Constant, Next, Program, special as rows};
-use crate::operations::loops::copy;
+use self::waits::Pending;
+use crate::ir::{Branch, Clause, Isa, Next, Program, special as rows};
+use crate::operations::tables::What;
+use crate::translate::emit::Emit;
 use crate::translate::{Trap, closed};
+use crate::{FaultKind, Subnormals};
 
 /// Most words of a block: as many instructions as a clause has, so that limits on work mean the same.
 pub(crate) const LONGEST_BLOCK: usize = 16;
@@ -30,12 +37,11 @@ pub(crate) fn ends_block(instruction: Instruction) -> bool {
         || instruction.flow().ends()
 }
 
-/// What a lane costs for which a function is called by itself, in sixteenths of a clause.
-const CALL_COST: u32 = 3;
-
 /// Translates the words of one block.
 struct Translator<'p> {
     program: &'p mut Program,
+    /// What becomes of subnormal numbers.
+    subnormals: Subnormals,
     /// Address of the instruction at work.
     address: u64,
     ins: Instruction,
@@ -60,8 +66,13 @@ pub(crate) fn block(
             text: "a block without words".into(),
         });
     };
+    let subnormals = match program.isa {
+        Isa::Valhall(subnormals) => subnormals,
+        Isa::Bifrost(_) => Subnormals::Kept,
+    };
     let mut t = Translator {
         program,
+        subnormals,
         address,
         ins: first,
         dest: 0,
@@ -71,10 +82,11 @@ pub(crate) fn block(
         lane_cost: 0,
     };
     let (mut fma, mut add, mut messages) = (0, 0, Vec::new());
-    let mut at = address;
+    let (mut at, mut pending) = (address, Pending::default());
     for (index, word) in words.iter().enumerate() {
         (t.ins, t.address) = (*word, at);
         t.next_temporary = rows::TEMPORARY + (index as u16 & 1) * rows::TEMPORARIES;
+        t.arrived(&mut pending)?;
         t.word()?;
         at = at.wrapping_add(WORD_BYTES as u64);
         match word.row().unit {
@@ -108,26 +120,40 @@ impl Translator<'_> {
         if let Err(broken) = self.ins.check() {
             return Err(self.trap(&format!("breaks a limit: {broken}")));
         }
-        if let Some(to) = self.ins.destination() {
-            if !(to.low && to.high) {
-                return Err(self.trap("writes half of a register, which is not translated"));
-            }
-            self.dest = to.register.into();
+        let Some(to) = self.ins.destination() else {
+            return self.instruction();
+        };
+        let register = to.register.into();
+        if to.low && to.high {
+            self.dest = register;
+            return self.instruction();
         }
-        if self.ins.value(&mali_valhall::SATURATE) == Some(1) {
-            return Err(self.trap("saturates, which is not translated"));
-        }
-        self.instruction()
+        // Half of the result replaces half of the register.
+        self.dest = self.temporary()?;
+        self.instruction()?;
+        self.reads(to.register);
+        let mask = self.number(if to.low { 0xffff } else { 0xffff_0000 });
+        let result = self.dest;
+        map!(
+            self,
+            register,
+            [register, result, mask],
+            |old, new, mask| { old & !mask | new & mask }
+        );
+        Ok(())
     }
 
     fn instruction(&mut self) -> Result<(), Trap> {
         match self.ins.op() {
             Op::Nop => Ok(()),
             Op::Branchz => self.branch(),
+            Op::Branchzi => self.branch_to_address(),
             Op::Barrier => {
                 self.barrier = true;
                 Ok(())
             }
+            Op::Wmask => self.ballot(),
+            Op::ClperI32 => self.lane_permute(),
             Op::LoadI8 => self.load(1),
             Op::LoadI16 => self.load(2),
             Op::LoadI24 => self.load(3),
@@ -136,6 +162,14 @@ impl Translator<'_> {
             Op::LoadI64 => self.load(8),
             Op::LoadI96 => self.load(12),
             Op::LoadI128 => self.load(16),
+            Op::LdBufferI8 => self.load_buffer(1),
+            Op::LdBufferI16 => self.load_buffer(2),
+            Op::LdBufferI24 => self.load_buffer(3),
+            Op::LdBufferI32 => self.load_buffer(4),
+            Op::LdBufferI48 => self.load_buffer(6),
+            Op::LdBufferI64 => self.load_buffer(8),
+            Op::LdBufferI96 => self.load_buffer(12),
+            Op::LdBufferI128 => self.load_buffer(16),
             Op::StoreI8 => self.store(1),
             Op::StoreI16 => self.store(2),
             Op::StoreI24 => self.store(3),
@@ -144,9 +178,18 @@ impl Translator<'_> {
             Op::StoreI64 => self.store(8),
             Op::StoreI96 => self.store(12),
             Op::StoreI128 => self.store(16),
-            Op::AtomI32 | Op::AtomReturnI32 => self.atomic(),
-            Op::Atom1ReturnI32 => self.atomic_of_one(),
-            op if self.integer(op)? || self.float(op)? => Ok(()),
+            Op::AtomI32 | Op::AtomReturnI32 => self.atomic(false),
+            Op::AtomI64 | Op::AtomReturnI64 => self.atomic(true),
+            Op::Atom1ReturnI32 => self.atomic_of_one(false),
+            Op::Atom1ReturnI64 => self.atomic_of_one(true),
+            Op::LeaTex | Op::LeaTexImm => self.texel_address(),
+            Op::LdTex | Op::LdTexImm => self.load_texel(),
+            Op::StCvt => self.store_texel(),
+            Op::TexFetch => self.texture(What::Fetch),
+            Op::TexSingle => self.texture(What::Sample),
+            Op::TexGather => self.texture(What::Gather),
+            op if self.integer(op)? || self.logic(op)? || self.float(op)? => Ok(()),
+            op if self.convert(op)? || self.table(op)? || self.wide(op)? => Ok(()),
             _ => Err(self.trap("is not translated")),
         }
     }
@@ -158,7 +201,23 @@ impl Translator<'_> {
         }
     }
 
-    /// A row for a value that no register holds. It lasts until the end of the next word.
+    /// Refuses a word that touches a result before it is there.
+    fn arrived(&self, pending: &mut Pending) -> Result<(), Trap> {
+        match pending.next(self.ins).filter(|_| cfg!(debug_assertions)) {
+            None => Ok(()),
+            Some((register, slot)) => Err(self.trap(&format!(
+                "touches r{register} before it has waited for slot {slot}"
+            ))),
+        }
+    }
+}
+
+impl Emit for Translator<'_> {
+    fn program(&mut self) -> &mut Program {
+        self.program
+    }
+
+    /// It lasts until the end of the next word.
     fn temporary(&mut self) -> Result<u16, Trap> {
         let row = self.next_temporary;
         self.next_temporary += 1;
@@ -168,50 +227,7 @@ impl Translator<'_> {
         Ok(row)
     }
 
-    /// The row that holds a number.
-    fn number(&mut self, value: u32) -> u16 {
-        self.program.constant(Constant::Value(value))
-    }
-
-    fn emit(&mut self, run: Run, d: u16, [a, b, c, e]: [u16; 4], m: u32, sources: u8, kind: Kind) {
-        self.program.ops.push(MicroOp {
-            run,
-            d,
-            a,
-            b,
-            c,
-            e,
-            m,
-            sources,
-            kind,
-            part: 0,
-        });
-    }
-
-    /// Emits a function of up to four rows.
-    fn rows<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
-        let mut all = [0; 4];
-        for (to, from) in all.iter_mut().zip(sources) {
-            *to = from;
-        }
-        self.emit(Run::Rows(run), d, all, m, N as u8, Kind::Plain);
-    }
-
-    /// Emits a function of up to four rows that is called lane by lane.
-    fn rare<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
-        self.lane_cost += CALL_COST;
-        self.rows(run, d, sources, m);
-    }
-
-    fn copy(&mut self, from: u16, to: u16) {
-        self.rows(copy, to, [from], 0);
-        self.known_as(Kind::Copy);
-    }
-
-    /// Says what the micro-operation does that came last.
-    fn known_as(&mut self, kind: Kind) {
-        if let Some(op) = self.program.ops.last_mut() {
-            op.kind = kind;
-        }
+    fn lane_cost(&mut self) -> &mut u32 {
+        &mut self.lane_cost
     }
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sources as rows: registers, uniforms, constants, special values, and parts of them.
 
-use mali_valhall::{Code, Operand, Special};
+use mali_valhall::{Code, Kind, Operand, Special, WORD_BYTES};
 
 use super::Translator;
-use crate::alu::half;
-use crate::alu::lanes::Part;
+use crate::Subnormals;
+use crate::alu::lanes::{Halves, Part};
+use crate::alu::{float, half};
 use crate::ir::{Constant, special};
 use crate::translate::Trap;
+use crate::translate::emit::{Emit, byte_named};
 
 impl Translator<'_> {
     /// The source in a byte of the word.
@@ -22,18 +24,22 @@ impl Translator<'_> {
         self.row(operand.code, 0)
     }
 
+    /// The first sources as they are.
+    pub(super) fn sources<const N: usize>(&mut self) -> Result<[u16; N], Trap> {
+        let mut rows = [0; N];
+        for (byte, row) in rows.iter_mut().enumerate() {
+            *row = self.source(byte)?;
+        }
+        Ok(rows)
+    }
+
     /// The rows of a source of 64 bits.
     pub(super) fn pair(&mut self, byte: usize) -> Result<[u16; 2], Trap> {
         let code = self.operand(byte)?.code;
         Ok([self.row(code, 0)?, self.row(code, 1)?])
     }
 
-    /// Remembers that a register's first value may be seen.
-    pub(super) fn reads(&mut self, register: u8) {
-        self.program.visible |= 1 << (register & 63);
-    }
-
-    fn row(&mut self, code: Code, word: u8) -> Result<u16, Trap> {
+    pub(super) fn row(&mut self, code: Code, word: u8) -> Result<u16, Trap> {
         Ok(match code {
             Code::Register { index, .. } => {
                 let register = (index + word) & 63;
@@ -70,6 +76,11 @@ impl Translator<'_> {
             (Some("thread_local_pointer"), _) => special::THREAD_HIGH,
             (Some("workgroup_local_pointer"), 0) => special::WORKGROUP_LOW,
             (Some("workgroup_local_pointer"), _) => special::WORKGROUP_HIGH,
+            // Of the instruction behind: Mesa, `va_lower_blend`.
+            (Some("program_counter"), word) => {
+                let next = self.address.wrapping_add(WORD_BYTES as u64);
+                self.number((next >> (32 * u32::from(word))) as u32)
+            }
             (name, _) => {
                 let name = name.unwrap_or("a reserved value");
                 return Err(self.trap(&format!("reads {name}, which is not translated")));
@@ -77,10 +88,18 @@ impl Translator<'_> {
         })
     }
 
+    fn cannot_select(&self, name: &str) -> Trap {
+        self.trap(&format!("selects {name}, which is not translated"))
+    }
+
     /// The part of a source that its select names.
     pub(super) fn selected(&self, byte: usize) -> Result<Part, Trap> {
         let operand = self.operand(byte)?;
+        // One half of two in an order is the one that stands first.
+        let halves = matches!(operand.kind, Kind::I16S | Kind::F16S);
         Ok(match operand.selected() {
+            Some("h01") if halves => Part::H0,
+            Some("h10") if halves => Part::H1,
             None | Some("none" | "h01") => Part::Word,
             Some("h0" | "h00") => Part::H0,
             Some("h1" | "h11") => Part::H1,
@@ -88,35 +107,63 @@ impl Translator<'_> {
             Some("b1" | "b11") => Part::B1,
             Some("b2" | "b22") => Part::B2,
             Some("b3" | "b33") => Part::B3,
-            Some(other) => {
-                return Err(self.trap(&format!("selects {other}, which is not translated")));
-            }
+            Some(other) => return Err(self.cannot_select(other)),
         })
     }
 
-    /// An integer source: the part that is meant, extended to 32 bits.
-    pub(super) fn integer_source(&mut self, byte: usize, signed: bool) -> Result<u16, Trap> {
+    /// The byte of a source that a shift counts by, or that names a lane.
+    pub(super) fn counting_byte(&self, byte: usize) -> Result<u8, Trap> {
+        Ok(match self.selected(byte)? {
+            Part::B0 => 0,
+            Part::B1 => 1,
+            Part::B2 => 2,
+            Part::B3 => 3,
+            _ => return Err(self.trap("counts by no byte")),
+        })
+    }
+
+    /// One part of a source, extended to 32 bits.
+    pub(super) fn scalar(&mut self, byte: usize, signed: bool) -> Result<u16, Trap> {
         let (row, part) = (self.source(byte)?, self.selected(byte)?);
         self.part(row, part, signed)
     }
 
-    /// A part of a row, extended to 32 bits.
-    pub(super) fn part(&mut self, row: u16, part: Part, signed: bool) -> Result<u16, Trap> {
-        if part == Part::Word {
+    /// A source of elements, arranged as its select says, with parts extended to the width of the elements.
+    pub(super) fn arranged(&mut self, byte: usize, signed: bool) -> Result<u16, Trap> {
+        let operand = self.operand(byte)?;
+        let row = self.row(operand.code, 0)?;
+        let Some(name) = operand.selected() else {
             return Ok(row);
+        };
+        match operand.kind {
+            Kind::I32W | Kind::I32S | Kind::BYTE => {
+                let part = self.selected(byte)?;
+                self.part(row, part, signed)
+            }
+            Kind::I8W => {
+                let byte = |at| byte_named(name, at);
+                self.bytes_ordered(row, [byte(0), byte(1), byte(2), byte(3)])
+            }
+            Kind::I16W | Kind::I16S | Kind::F16S | Kind::HALVES => {
+                let order = match name {
+                    "h00" => Halves::H00,
+                    "h10" => Halves::H10,
+                    "h01" => Halves::H01,
+                    "h11" => Halves::H11,
+                    bytes => {
+                        let bytes = [byte_named(bytes, 0), byte_named(bytes, 1)];
+                        return self.bytes_as_halves(row, bytes, signed);
+                    }
+                };
+                self.ordered(row, order)
+            }
+            _ => Err(self.cannot_select(name)),
         }
-        let (left, right) = part.shifts();
-        let (to, left, right) = (self.temporary()?, self.number(left), self.number(right));
-        if signed {
-            map!(self, to, [row, left, right], |x, left, right| {
-                ((x << (left & 31)) as i32 >> (right & 31)) as u32
-            });
-        } else {
-            map!(self, to, [row, left, right], |x, left, right| {
-                x << (left & 31) >> (right & 31)
-            });
-        }
-        Ok(to)
+    }
+
+    /// The first two sources, arranged.
+    pub(super) fn elements(&mut self, signed: bool) -> Result<[u16; 2], Trap> {
+        Ok([self.arranged(0, signed)?, self.arranged(1, signed)?])
     }
 
     /// A single-precision source with all its modifiers.
@@ -124,22 +171,45 @@ impl Translator<'_> {
         let (operand, mut row) = (self.operand(byte)?, self.source(byte)?);
         let part = self.selected(byte)?;
         if part != Part::Word {
-            let narrow = self.part(row, part, false)?;
-            let wide = self.temporary()?;
-            map!(self, wide, [narrow], |x| half::to_single(x as u16));
-            row = wide;
+            row = self.widened(row, part)?;
         }
-        if !operand.absolute && !operand.negate {
-            return Ok(row);
+        if self.subnormals != Subnormals::Kept {
+            let flushed = self.temporary()?;
+            map!(self, flushed, [row], |x| float::flush(x));
+            row = flushed;
         }
-        let keep = if operand.absolute {
-            0x7fff_ffff
-        } else {
-            u32::MAX
-        };
-        let flip = if operand.negate { 1 << 31 } else { 0 };
-        let (to, keep, flip) = (self.temporary()?, self.number(keep), self.number(flip));
-        map!(self, to, [row, keep, flip], |x, keep, flip| x & keep ^ flip);
-        Ok(to)
+        self.signed(row, operand, 0x8000_0000)
+    }
+
+    /// A pair of halves with all its modifiers.
+    pub(super) fn halves(&mut self, byte: usize) -> Result<u16, Trap> {
+        let (operand, row) = (self.operand(byte)?, self.arranged(byte, false)?);
+        self.modified_halves(row, operand)
+    }
+
+    /// The half that a scalar operation takes, with all its modifiers, as low half of a row.
+    pub(super) fn low_half(&mut self, byte: usize) -> Result<u16, Trap> {
+        let (operand, mut row) = (self.operand(byte)?, self.source(byte)?);
+        if self.selected(byte)? == Part::H1 {
+            row = self.part(row, Part::H1, false)?;
+        }
+        self.modified_halves(row, operand)
+    }
+
+    /// A row of halves with the modifiers of program and operand.
+    fn modified_halves(&mut self, mut row: u16, operand: Operand) -> Result<u16, Trap> {
+        if self.subnormals == Subnormals::Flushed {
+            let flushed = self.temporary()?;
+            map!(self, flushed, [row], |x| half::flush(x));
+            row = flushed;
+        }
+        self.signed(row, operand, 0x8000_8000)
+    }
+
+    /// A row with the sign modifiers of an operand, whose signs are these bits.
+    fn signed(&mut self, row: u16, operand: Operand, signs: u32) -> Result<u16, Trap> {
+        let keep = if operand.absolute { !signs } else { u32::MAX };
+        let flip = if operand.negate { signs } else { 0 };
+        self.modified(row, keep, flip)
     }
 }

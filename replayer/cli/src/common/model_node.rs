@@ -23,7 +23,7 @@ const LOADER: &str = "ld-linux-x86-64.so.2";
 /// Options of the node.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NodeOptions {
-    /// The model's GPU: g31, g52, g71, g72, g76, or a board
+    /// The model's GPU: g31, g52, g57, g71, g72, g76, or a board
     #[arg(id = "node_gpu", long = "gpu", value_name = "GPU", default_value = "g52", value_parser = gpu_argument::gpu)]
     gpu: Gpu,
     /// Mesa with panfrost, as `cargo xtask mesa` makes it. If not given, ~/.cache/gpureplay/mesa; without that, the machine's

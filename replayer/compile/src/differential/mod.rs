@@ -18,7 +18,6 @@ use mali_facts::job::WRITTEN_BACK;
 pub use unexplained::Unexplained;
 
 use crate::capture::Capture;
-use crate::chain::work_items;
 use crate::mapped::Mapped;
 use crate::pages::{Moment, PageBytes, differing};
 use crate::ranges::Ranges;
@@ -308,9 +307,8 @@ fn same_program(first: &Capture, second: &Capture) -> Result<(), Unexplained> {
                 "the chain of job {index} has other jobs"
             )));
         }
-        let moment = Moment::before(index);
         for (a, b) in a.headers.iter().zip(b.headers.iter()) {
-            let of = |capture: &Capture, header| work_items(&capture.memory, moment, header);
+            let of = |capture: &Capture, header| Some(capture.launch(index, header)?.items());
             if let (Some(one), Some(other)) = (of(first, a), of(second, b))
                 && one != other
             {

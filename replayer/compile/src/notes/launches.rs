@@ -12,8 +12,6 @@ use gpureplay_trace::note::{Launch, Note};
 
 use super::matching::{self, ALL_PLACES, Matched, Wanted};
 use crate::capture::Capture;
-use crate::chain::work_items;
-use crate::pages::Moment;
 
 /// The launch that a chain belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,11 +162,10 @@ fn assign(capture: &Capture, open: &[Open<'_>], out: &mut Launches, places: &mut
 
 /// Work-items of all jobs of a chain.
 fn items_of(capture: &Capture, chain: usize) -> u64 {
-    let moment = Moment::before(chain);
     let headers = capture.jobs.get(chain).map_or(&[][..], |job| &job.headers);
     let items = headers
         .iter()
-        .filter_map(|header| work_items(&capture.memory, moment, header));
+        .filter_map(|header| Some(capture.launch(chain, header)?.items()));
     items.fold(0, |sum: u64, sizes| {
         let product = sizes
             .iter()

@@ -60,7 +60,7 @@ impl Node {
             command: root().join("target/debug/gpureplay"),
             work: work.path().to_owned(),
         };
-        let all = ["g31", "g52", "g71", "g72", "g76"];
+        let all = ["g31", "g52", "g57", "g71", "g72", "g76"];
         let one = self.gpu.as_deref();
         let gpus = one.map_or(all.to_vec(), |gpu| vec![gpu]);
         for (program, arguments) in CHECKED {

@@ -4,22 +4,13 @@
 use gpureplay_edit::ShaderFile;
 use gpureplay_jobs::Code;
 use gpureplay_library::shown;
-use mali_facts::{DESCRIBED, Profile};
+use mali_facts::Profile;
 use mali_isa::{DecodeError, Shader, WORD_BYTES};
 
-use super::{Disasm, Found, Report, ShaderReport, describe};
+use super::{Disasm, Found, Report, ShaderReport, Shown, describe};
 use crate::Result;
 use crate::common::edited;
 use crate::common::failure::{Failure, Outcome};
-
-/// Reads the name of a GPU whose instructions are known.
-pub(super) fn gpu(name: &str) -> std::result::Result<&'static Profile, String> {
-    Profile::described(name).ok_or_else(|| {
-        let described = DESCRIBED.iter().map(|profile| profile.name);
-        let names: Vec<_> = Profile::names().chain(described).collect();
-        format!("GPUs and boards are: {}", names.join(", "))
-    })
-}
 
 impl Disasm {
     /// Prints the shader of the file.
@@ -37,7 +28,8 @@ impl Disasm {
         }
         let file = edited::read_shader(&self.recording)?;
         let beside = file.interface.as_ref().map(|it| it.gpu.as_str());
-        let profile = self.gpu.or_else(|| Profile::described(beside?));
+        let given = self.gpu.as_ref().map(|gpu| gpu.profile);
+        let profile = given.or_else(|| Profile::by_name(beside?));
         let shader = match profile.is_none_or(|profile| profile.architecture.has_clauses()) {
             true => bifrost(&file),
             false => valhall(&file),
@@ -45,7 +37,7 @@ impl Disasm {
         let shader = shader.map_err(|error| {
             Failure::Recording(format!("{}: is no shader: {error}", shown(&self.recording)))
         })?;
-        let named = self.gpu.map(|profile| profile.name).or(beside);
+        let named = given.map(|profile| profile.name).or(beside);
         self.show(&Report {
             recording: self.recording.display().to_string(),
             gpu: named.unwrap_or("unknown GPU").to_owned(),
@@ -74,7 +66,7 @@ fn bifrost(file: &ShaderFile) -> std::result::Result<ShaderReport, String> {
     let found = Found {
         address: 0,
         jobs: Vec::new(),
-        code: Ok(&code),
+        code: Ok(Shown::Clauses(&code)),
     };
     Ok(describe(&found, None))
 }

@@ -12,15 +12,15 @@ use gpureplay_edit::Interface;
 use gpureplay_host::beneath;
 use gpureplay_jobs::analysis::annotate::Notes;
 use gpureplay_jobs::analysis::report::Report as Analysis;
-use gpureplay_jobs::{Code, Jobs};
+use gpureplay_jobs::{Code, Jobs, Words};
 use gpureplay_library::{Recording, escaped, shown};
-use mali_facts::Profile;
 use serde::Serialize;
 
 use crate::common::analysis_file;
 use crate::common::arguments::whole_number;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
+use crate::common::gpu_argument::{Gpu, gpu};
 use crate::common::job_options::JobOptions;
 use crate::common::terminal;
 use crate::{Result, text};
@@ -57,8 +57,8 @@ pub(crate) struct Disasm {
     #[command(flatten)]
     force: Force,
     /// The GPU that a file with code is for: g57 for Valhall; Bifrost's share one encoding
-    #[arg(long, value_name = "GPU", value_parser = file::gpu)]
-    gpu: Option<&'static Profile>,
+    #[arg(long, value_name = "GPU", value_parser = gpu)]
+    gpu: Option<Gpu>,
     /// Write what `gpureplay analyse --json` found in this recording beside the clauses
     #[arg(long, value_name = "ANALYSIS.json")]
     annotate: Option<PathBuf>,
@@ -142,7 +142,7 @@ impl Disasm {
                 let Ok(code) = shader.code else {
                     continue;
                 };
-                let path = directory.join(format!("{:016x}.bin", code.identity.hash));
+                let path = directory.join(format!("{:016x}.bin", code.hash()));
                 std::fs::create_dir_all(directory)
                     .map_err(|error| Failure::Output(format!("{}: {error}", shown(directory))))?;
                 let job = shader.jobs.first().and_then(|job| table.jobs.get(*job));
@@ -154,7 +154,7 @@ impl Disasm {
                         path.with_extension("toml"),
                         interface.map(String::into_bytes),
                     ),
-                    (path, Some(code.bytes.clone())),
+                    (path, Some(code.bytes().to_vec())),
                 ];
                 for (path, contents) in files {
                     let Some(contents) = contents else {
@@ -208,7 +208,30 @@ struct Found<'a> {
     address: u64,
     /// Numbers of the jobs.
     jobs: Vec<usize>,
-    code: std::result::Result<&'a Code, &'a str>,
+    code: std::result::Result<Shown<'a>, &'a str>,
+}
+
+/// Code of a shader.
+#[derive(Clone, Copy)]
+enum Shown<'a> {
+    Clauses(&'a Code),
+    Words(&'a Words),
+}
+
+impl Shown<'_> {
+    fn hash(&self) -> u64 {
+        match self {
+            Shown::Clauses(code) => code.identity.hash,
+            Shown::Words(words) => words.hash,
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Shown::Clauses(code) => &code.bytes,
+            Shown::Words(words) => &words.bytes,
+        }
+    }
 }
 
 /// The shaders of a recording in the order of their first job.
@@ -216,15 +239,22 @@ fn found(table: &Jobs) -> Vec<Found<'_>> {
     let mut found: Vec<Found<'_>> = Vec::new();
     let mut known = HashMap::new();
     for job in &table.jobs {
-        let Some(compute) = &job.compute else {
-            continue;
+        let (address, code) = match (&job.compute, &job.valhall) {
+            (Some(compute), _) => {
+                let code = compute.code.as_deref().map(Shown::Clauses);
+                (compute.shader, code.map_err(String::as_str))
+            }
+            (_, Some(valhall)) => {
+                let code = valhall.code.as_deref().map(Shown::Words);
+                (valhall.launch.shader, code.map_err(String::as_str))
+            }
+            (None, None) => continue,
         };
-        let code = compute.code.as_deref().map_err(String::as_str);
-        let hash = code.ok().map(|code| code.identity.hash);
-        let index = *known.entry((compute.shader, hash)).or_insert(found.len());
+        let hash = code.ok().map(|code| code.hash());
+        let index = *known.entry((address, hash)).or_insert(found.len());
         if index == found.len() {
             found.push(Found {
-                address: compute.shader,
+                address,
                 jobs: Vec::new(),
                 code,
             });
@@ -238,19 +268,26 @@ fn found(table: &Jobs) -> Vec<Found<'_>> {
 
 fn describe(shader: &Found<'_>, analysis: Option<&Analysis>) -> ShaderReport {
     let code = shader.code.ok();
-    let hash = code.map(|code| format!("{:016x}", code.identity.hash));
+    let hash = code.map(|code| format!("{:016x}", code.hash()));
     let notes = analysis.zip(hash.as_deref());
     let notes = notes.and_then(|(analysis, hash)| Notes::of(analysis, hash));
     ShaderReport {
         address: format!("{:#x}", shader.address),
         jobs: shader.jobs.clone(),
         hash,
-        bytes: code.map(|code| code.identity.bytes),
-        clauses: code.map(|code| code.identity.clauses),
-        instructions: code.map(|code| code.shader.instructions()),
-        text: code.map(|code| match &notes {
-            Some(notes) => notes.text(&code.shader),
-            None => code.shader.to_string(),
+        bytes: code.map(|code| code.bytes().len() as u64),
+        clauses: code.and_then(|code| match code {
+            Shown::Clauses(code) => Some(code.identity.clauses),
+            Shown::Words(_) => None,
+        }),
+        instructions: code.map(|code| match code {
+            Shown::Clauses(code) => code.shader.instructions(),
+            Shown::Words(words) => words.instructions(),
+        }),
+        text: code.map(|code| match (code, &notes) {
+            (Shown::Clauses(code), Some(notes)) => notes.text(&code.shader),
+            (Shown::Clauses(code), None) => code.shader.to_string(),
+            (Shown::Words(words), _) => words.to_string(),
         }),
         error: shader.code.err().map(str::to_owned),
     }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compute jobs: from descriptors to a dispatch on the shader cores.
 
+mod bifrost;
+mod valhall;
+
+use mali_facts::Profile;
 use mali_facts::registers::JobStatus;
-use mali_facts::{
-    Draw, Invocation, LocalStorage, Profile, RendererState, clause_address, descriptor_address, job,
-};
 use mali_isa::{DecodeError, Identity, Product, Shader};
 use mali_memory::{Bus, PAGE_SIZE};
 use mali_shader::{
     Access, AddressSpace, Cores, Dispatch, FaultKind, ShaderFault, ThreadStorage, WorkgroupStorage,
 };
 
+pub(crate) use self::bifrost::thread_storage;
 use crate::environment::{Environment, JobFault};
 use crate::log::{ComputeReport, Level, log};
 use crate::space::JobMemory;
@@ -89,47 +91,25 @@ pub(crate) fn dispatch<B: Bus>(
     memory: &JobMemory<'_, B>,
     address: u64,
 ) -> Result<Dispatch, JobFault> {
-    let invocation = Invocation::from_bytes(&memory.bytes(address + job::INVOCATION)?);
-    let draw = Draw::from_bytes(&memory.bytes(address + job::COMPUTE_DRAW)?);
-    let state = RendererState::from_bytes(&memory.bytes(descriptor_address(draw.state()))?);
-    let storage = match descriptor_address(draw.thread_storage()) {
-        0 => None,
-        at => Some(LocalStorage::from_bytes(&memory.bytes(at)?)),
+    let dispatch = match profile.architecture.has_resource_tables() {
+        false => bifrost::dispatch(profile, memory, address)?,
+        true => valhall::dispatch(profile, memory, address)?,
     };
-    let invalid = |text: &str| JobFault::new(JobStatus::DATA_INVALID_FAULT, address, text);
-    let (workgroup_size, workgroup_count) = invocation
-        .dimensions()
-        .ok_or_else(|| invalid("invocation shifts are out of order"))?;
-    let threads = workgroup_size
-        .iter()
-        .map(|&n| u64::from(n))
-        .product::<u64>();
+    let size = dispatch.workgroup_size.iter();
+    let threads = size.map(|&n| u64::from(n)).product::<u64>();
     if threads > u64::from(profile.max_workgroup_size) {
-        return Err(invalid(&format!(
-            "a work group of {threads} threads is more than the GPU has"
-        )));
+        let text = format!("a work group of {threads} threads is more than the GPU has");
+        return Err(invalid(address, &text));
     }
     Ok(Dispatch {
         architecture: profile.architecture,
-        product: product(profile),
-        cores: Cores::default(),
-        shader: clause_address(state.shader()),
-        workgroup_size,
-        workgroup_count,
-        push_uniforms: draw.push_uniforms(),
-        push_uniform_count: state.uniform_count() as u32,
-        uniform_buffers: draw.uniform_buffers(),
-        uniform_buffer_count: state.uniform_buffer_count() as u32,
-        attributes: draw.attributes(),
-        attribute_count: state.attribute_count() as u32,
-        attribute_buffers: draw.attribute_buffers(),
-        textures: draw.textures(),
-        texture_count: state.texture_count() as u32,
-        samplers: draw.samplers(),
-        sampler_count: state.sampler_count() as u32,
-        thread_storage: thread_storage(profile, storage.as_ref()),
-        workgroup_storage: workgroup_storage(storage.as_ref()),
+        ..dispatch
     })
+}
+
+/// The fault of a job whose descriptors make no sense.
+fn invalid(address: u64, text: &str) -> JobFault {
+    JobFault::new(JobStatus::DATA_INVALID_FAULT, address, text)
 }
 
 /// The product whose instructions a GPU executes.
@@ -137,24 +117,26 @@ pub(crate) fn product(profile: &Profile) -> Option<Product> {
     profile.gpu_id.name().and_then(Product::by_name)
 }
 
-pub(crate) fn thread_storage(profile: &Profile, storage: Option<&LocalStorage>) -> ThreadStorage {
-    let Some(storage) = storage.filter(|storage| storage.tls_base() != 0) else {
+/// The storage of threads that begins at an address; 0: there is none.
+fn threads_at(profile: &Profile, base: u64, bytes: u64) -> ThreadStorage {
+    if base == 0 {
         return ThreadStorage::default();
-    };
+    }
     ThreadStorage {
-        base: storage.tls_base(),
-        bytes_per_thread: u32::try_from(storage.tls_bytes()).unwrap_or(u32::MAX),
+        base,
+        bytes_per_thread: u32::try_from(bytes).unwrap_or(u32::MAX),
         threads: profile.max_threads,
     }
 }
 
-fn workgroup_storage(storage: Option<&LocalStorage>) -> WorkgroupStorage {
-    match storage {
-        Some(storage) if storage.wls_base() != 0 && storage.wls_bytes() != 0 => WorkgroupStorage {
-            base: storage.wls_base(),
-            bytes: u32::try_from(storage.wls_bytes()).unwrap_or(u32::MAX),
-            instances: u32::try_from(storage.wls_instances()).unwrap_or(u32::MAX),
-        },
-        _ => WorkgroupStorage::default(),
+/// The storage of work groups that begins at an address; 0: there is none.
+fn groups_at(base: u64, bytes: u64, instances: u64) -> WorkgroupStorage {
+    if base == 0 || bytes == 0 {
+        return WorkgroupStorage::default();
+    }
+    WorkgroupStorage {
+        base,
+        bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+        instances: u32::try_from(instances).unwrap_or(u32::MAX),
     }
 }

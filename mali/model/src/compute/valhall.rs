@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Compute jobs of Valhall: payload, shader program, storage, resource tables.
+
+use mali_facts::valhall::{
+    ComputePayload, LocalStorage, ShaderEnvironment, ShaderProgram, descriptor_type, stage,
+    subnormals,
+};
+use mali_facts::{Profile, job};
+use mali_memory::Bus;
+use mali_shader::{Dispatch, Subnormals};
+
+use super::{groups_at, invalid, threads_at};
+use crate::environment::JobFault;
+use crate::space::JobMemory;
+
+/// What the descriptors of a compute job ask of the shader cores.
+pub(super) fn dispatch<B: Bus>(
+    profile: &Profile,
+    memory: &JobMemory<'_, B>,
+    address: u64,
+) -> Result<Dispatch, JobFault> {
+    let at = address.wrapping_add(job::PAYLOAD);
+    let payload = ComputePayload::from_bytes(&memory.bytes(at)?);
+    let at = at.wrapping_add(ComputePayload::SIZE as u64);
+    let environment = ShaderEnvironment::from_bytes(&memory.bytes(at)?);
+    let program = ShaderProgram::from_bytes(&memory.bytes(environment.program())?);
+    if program.descriptor_type() as u32 != descriptor_type::SHADER {
+        return Err(invalid(
+            address,
+            "the shader's descriptor is of another type",
+        ));
+    }
+    if program.stage() as u32 != stage::COMPUTE {
+        return Err(invalid(address, "the shader is for another stage"));
+    }
+    if [payload.offset_x(), payload.offset_y(), payload.offset_z()] != [0; 3] {
+        return Err(invalid(address, "offsets of work groups are not modelled"));
+    }
+    let mut dispatch = Dispatch {
+        subnormals: match program.subnormals() as u32 {
+            subnormals::KEPT => Subnormals::Kept,
+            // Mesa, `pan_shader.h`: only of single precision.
+            subnormals::DX11 => Subnormals::SinglesFlushed,
+            _ => Subnormals::Flushed,
+        },
+        shader: program.binary(),
+        workgroup_size: [payload.size_x(), payload.size_y(), payload.size_z()].map(|n| n as u32),
+        workgroup_count: [payload.count_x(), payload.count_y(), payload.count_z()]
+            .map(|n| n as u32),
+        push_uniforms: environment.uniforms(),
+        push_uniform_count: environment.uniform_count() as u32,
+        ..Dispatch::default()
+    };
+    let (list, count) = environment.resource_list();
+    (dispatch.resources, dispatch.resource_count) = (list, count as u32);
+    if environment.storage_at() != 0 {
+        let storage = LocalStorage::from_bytes(&memory.bytes(environment.storage_at())?);
+        dispatch.thread_storage = threads_at(profile, storage.tls_address(), storage.tls_bytes());
+        let (bytes, instances) = (storage.wls_bytes(), storage.wls_instances());
+        dispatch.workgroup_storage = groups_at(storage.wls_base(), bytes, instances);
+    }
+    Ok(dispatch)
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Compute jobs of Valhall made by hand: payload, environment, program, storage.
+
+use mali_facts::job;
+use mali_facts::registers::{JobStatus, job_slot};
+use mali_facts::valhall::{ComputePayload, LocalStorage, ShaderEnvironment, ShaderProgram};
+use mali_model::Options;
+use mali_valhall::assemble;
+
+use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, PageMemory};
+
+/// Bytes from a job to its environment.
+const ENVIRONMENT: u64 = job::PAYLOAD + ComputePayload::SIZE as u64;
+
+/// Adds the floats at u0 and u2 and stores the sums at u4, one per thread.
+const ADD: [&str; 10] = [
+    "LSHIFT_OR.i32 r0, r60, 0x3020100.b22, 0x0",
+    "IADD.u32 r2, u0, r0",
+    "MOV.i32 r3, u1",
+    "IADD.u32 r4, u2, r0",
+    "MOV.i32 r5, u3",
+    "IADD.u32 r6, u4, r0",
+    "MOV.i32 r7, u5",
+    "LOAD.i32.unsigned.slot0 @r0, r2, offset:0",
+    "LOAD.i32.unsigned.slot1.wait01 @r1, r4, offset:0",
+    "FADD.f32 r0, r0, r1",
+];
+
+fn write_code(memory: &PageMemory, texts: &[&str]) {
+    for (at, text) in (CODE..).step_by(8).zip(texts) {
+        memory.write64(at, assemble(text).unwrap());
+    }
+}
+
+/// What [`PageMemory::compute_job`] writes for Valhall, behind the header.
+pub(crate) fn compute_job(memory: &PageMemory, address: u64, count: u32) {
+    write_code(memory, &ADD);
+    let store = "STORE.i32.slot2.end @r0, r6, offset:0";
+    memory.write64(CODE + 8 * ADD.len() as u64, assemble(store).unwrap());
+    let payload = ComputePayload { words: [0; 8] }
+        .with("Work group size X", 15)
+        .with("Work group count X", u64::from(count / 16))
+        .with("Work group count Y", 1)
+        .with("Work group count Z", 1);
+    memory.write(address + job::PAYLOAD, &payload.to_bytes());
+    let environment = ShaderEnvironment { words: [0; 16] }
+        .with("FAU count", 3)
+        .with("Shader", address + 0x100)
+        .with("FAU", address + 0x180);
+    memory.write(address + ENVIRONMENT, &environment.to_bytes());
+    let program = ShaderProgram { words: [0; 8] }
+        .with("Type", 8)
+        .with("Stage", 1)
+        .with("Preload", 1 << 12)
+        .with("Binary", CODE);
+    memory.write(address + 0x100, &program.to_bytes());
+}
+
+/// Runs the job and gives its status.
+fn run(machine: &mut Machine) -> JobStatus {
+    machine.submit(1, JOBS, CONFIG);
+    machine.gpu.run();
+    JobStatus(machine.slot(1, job_slot::STATUS))
+}
+
+#[test]
+fn a_job_adds_what_its_uniforms_name() {
+    let mut machine = Machine::with("g57", Format::Lpae, Options::default());
+    machine.memory.compute_job(JOBS, 256, 0);
+    assert_eq!(run(&mut machine), JobStatus::DONE);
+    machine.memory.expect_sums(256);
+}
+
+#[test]
+fn threads_and_groups_have_storage_of_their_own() {
+    let mut machine = Machine::with("g57", Format::Lpae, Options::default());
+    machine.memory.compute_job(JOBS, 64, 0);
+    let storage = LocalStorage { words: [0; 8] }
+        .with("TLS size", 1)
+        // Packed: without the low eight bits.
+        .with("TLS base pointer", (DATA + 0x8000) >> 8)
+        .with("TLS address mode", 1)
+        .with("WLS instances", 2)
+        .with("WLS size base", 0)
+        .with("WLS size scale", 7)
+        .with("WLS base pointer", DATA + 0x4000);
+    machine.memory.write(JOBS + 0x140, &storage.to_bytes());
+    machine
+        .memory
+        .write64(JOBS + ENVIRONMENT + 48, JOBS + 0x140);
+    // Each thread keeps its number, group and thread apart, and its group's sum; then stores what it finds behind a barrier.
+    write_code(
+        &machine.memory,
+        &[
+            "MOV.i32 r2, thread_local_pointer.w0",
+            "MOV.i32 r3, thread_local_pointer.w1",
+            "STORE.i32.slot0 @r60, r2, offset:4",
+            "MOV.i32 r4, workgroup_local_pointer.w0",
+            "MOV.i32 r5, workgroup_local_pointer.w1",
+            "ATOM.i32.slot0.aadd.wait0 @r60, r4, offset:0x0",
+            "BARRIER.slot7.wait",
+            "LOAD.i32.unsigned.slot0 @r0, r2, offset:4",
+            "LOAD.i32.unsigned.slot1.wait01 @r1, r4, offset:0",
+            "LSHIFT_OR.i32 r8, r1, 0x3020100.b33, r0",
+            "LSHIFT_OR.i32 r9, r60, 0x3020100.b22, 0x0",
+            "IADD.u32 r6, u4, r9",
+            "MOV.i32 r7, u5",
+            "STORE.i32.slot2.end @r8, r6, offset:0",
+        ],
+    );
+    let status = run(&mut machine);
+    assert_eq!(status, JobStatus::DONE, "{status}");
+    for thread in 0..64u32 {
+        let group = thread / 16;
+        let sum: u32 = (16 * group..16 * group + 16).sum();
+        let found = machine.memory.read32(DATA + 0x2000 + 4 * u64::from(thread));
+        assert_eq!(found, sum << 3 | thread, "thread {thread}");
+    }
+}
+
+#[test]
+fn descriptors_that_make_no_sense_are_faults() {
+    // Where, and what is written there.
+    let cases: [(&str, u64, u64, JobStatus); 7] = [
+        (
+            "a program of no type",
+            JOBS + 0x100,
+            0,
+            JobStatus::DATA_INVALID_FAULT,
+        ),
+        (
+            "fragments",
+            JOBS + 0x100,
+            0x28,
+            JobStatus::DATA_INVALID_FAULT,
+        ),
+        (
+            "1000 threads in a group",
+            JOBS + 32,
+            999,
+            JobStatus::DATA_INVALID_FAULT,
+        ),
+        (
+            "a program that is not mapped",
+            JOBS + ENVIRONMENT + 40,
+            DATA + 0x10_0000,
+            JobStatus::TRANSLATION_FAULT_3,
+        ),
+        (
+            "code that is not mapped",
+            JOBS + 0x108,
+            CODE + 0x1000,
+            JobStatus::TRANSLATION_FAULT_3,
+        ),
+        (
+            "code in data",
+            JOBS + 0x108,
+            DATA,
+            JobStatus::PERMISSION_FAULT_3,
+        ),
+        (
+            "code that is none",
+            CODE,
+            u64::MAX,
+            JobStatus::INSTR_INVALID_ENC,
+        ),
+    ];
+    for (name, at, value, expected) in cases {
+        let mut machine = Machine::with("g57", Format::Lpae, Options::default());
+        machine.memory.compute_job(JOBS, 64, 0);
+        machine.memory.write64(at, value);
+        assert_eq!(run(&mut machine), expected, "{name}");
+        machine.clear_interrupts();
+        machine.memory.compute_job(JOBS, 64, 0);
+        assert_eq!(run(&mut machine), JobStatus::DONE, "after {name}");
+        machine.memory.expect_sums(64);
+    }
+}

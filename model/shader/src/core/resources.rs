@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Descriptors that a shader names by a handle: a resource table in the top byte, a place in it below.
+
+use mali_facts::valhall::{Buffer, Resource, descriptor_type};
+
+use super::{Core, Trouble, UniformBuffer};
+use crate::FaultKind;
+
+impl Core<'_> {
+    /// Where the descriptor is that a handle names; `None`: the table does not have it.
+    fn named(&mut self, handle: u32) -> Result<Option<u64>, Trouble> {
+        let (table, place) = (handle >> 24, u64::from(handle & 0xff_ffff));
+        if table >= self.dispatch.resource_count {
+            return Ok(None);
+        }
+        let mut bytes = [0; Resource::SIZE];
+        let at = u64::from(table) * Resource::SIZE as u64;
+        let at = self.dispatch.resources.wrapping_add(at);
+        self.read.read(at, &mut bytes)?;
+        let resource = Resource::from_bytes(&bytes);
+        let size = Buffer::SIZE as u64;
+        let inside = resource.contains_descriptors() == 1 && (place + 1) * size <= resource.size();
+        Ok(inside.then(|| resource.address().wrapping_add(place * size)))
+    }
+
+    /// The words of the descriptor that a handle names.
+    pub(crate) fn descriptor(&mut self, handle: u32) -> Result<[u32; 8], Trouble> {
+        let Some(at) = self.named(handle)? else {
+            let text = format!("no resource table has a descriptor {handle:#x}");
+            return Err(Trouble::new(FaultKind::InvalidData, 0, text));
+        };
+        let mut bytes = [0; Buffer::SIZE];
+        self.read.read(at, &mut bytes)?;
+        Ok(Buffer::from_bytes(&bytes).words)
+    }
+
+    /// The buffer that a handle names; `None`: there is none, and loads give zero.
+    pub(super) fn named_buffer(&mut self, handle: u32) -> Result<Option<UniformBuffer>, Trouble> {
+        let mut known = self.descriptors.named_buffers.iter();
+        if let Some((_, buffer)) = known.find(|(of, _)| *of == handle) {
+            return Ok(Some(*buffer));
+        }
+        let Some(at) = self.named(handle)? else {
+            return Ok(None);
+        };
+        let mut bytes = [0; Buffer::SIZE];
+        self.read.read(at, &mut bytes)?;
+        let buffer = Buffer::from_bytes(&bytes);
+        let buffer = match buffer.descriptor_type() as u32 {
+            descriptor_type::BUFFER => UniformBuffer {
+                address: buffer.address(),
+                bytes: buffer.size(),
+            },
+            descriptor_type::NONE => UniformBuffer {
+                address: 0,
+                bytes: 0,
+            },
+            other => {
+                let text = format!("descriptor {handle:#x} has type {other} and is no buffer");
+                return Err(Trouble::new(FaultKind::InvalidData, 0, text));
+            }
+        };
+        self.descriptors.named_buffers.push((handle, buffer));
+        Ok(Some(buffer))
+    }
+}
