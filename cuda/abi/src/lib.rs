@@ -6,11 +6,13 @@
 #![deny(unsafe_code)]
 
 pub mod attribute;
+mod compile;
 mod driver;
 mod interposed;
 mod status;
 mod types;
 
+pub use compile::JitOptions;
 pub use driver::{Driver, Missing};
 pub use interposed::{INTERPOSED, Purpose};
 pub use status::Status;

@@ -21,11 +21,13 @@ mod run;
 mod session;
 mod timing;
 
+pub use gpureplay_cuda_abi::JitOptions;
+
 pub use compare::{Comparison, Differing, Element, Verdict};
 pub use error::ReplayError;
 pub use gpu::{Gpu, GpuInfo};
 pub use limits::{Limits, Refusal, Sizes};
-pub use module::{JitOptions, Loaded};
+pub use module::Loaded;
 pub use poison::Poison;
 pub use reaction::Reaction;
 pub use run::{How, RunSession};

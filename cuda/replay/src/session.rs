@@ -3,14 +3,16 @@
 
 use std::time::Duration;
 
-use gpureplay_cuda_abi::{LaunchAttribute, LaunchConfiguration, LaunchParameter, attribute};
+use gpureplay_cuda_abi::{
+    JitOptions, LaunchAttribute, LaunchConfiguration, LaunchParameter, attribute,
+};
 use gpureplay_cuda_recording::{Launch, Recording};
 
 use crate::compare::{Differing, Sum, differing};
 use crate::error::driver;
 use crate::poison::Piece;
 use crate::relocate::{Move, Moves, undo};
-use crate::{Comparison, Gpu, JitOptions, Loaded, ReplayError, Sizes, Times, Verdict, place};
+use crate::{Comparison, Gpu, Loaded, ReplayError, Sizes, Times, Verdict, place};
 
 mod events;
 mod evidence;
@@ -202,6 +204,14 @@ impl Session {
             }
         }
         Ok(loaded)
+    }
+
+    /// What [`Session::load`] gives the driver: the image, the recorded one if none is given, or the PTX in it that options need.
+    ///
+    /// # Errors
+    /// If the image cannot be read, or holds no PTX of the kernel.
+    pub fn text(&self, image: Option<&[u8]>, options: JitOptions) -> Result<Vec<u8>, ReplayError> {
+        crate::module::text(image.unwrap_or(&self.image), &self.launch.kernel, options)
     }
 
     /// How many words that point at variables are rewritten for the loaded image.
