@@ -60,6 +60,10 @@ pub fn schemas(
             generator().into_root_schema_for::<whole::WholeReport>(),
         ),
         (
+            "cuda-tune",
+            generator().into_root_schema_for::<tune::TuneReport<'_>>(),
+        ),
+        (
             "cuda-durations",
             generator().into_root_schema_for::<Vec<durations::RowReport<'_>>>(),
         ),

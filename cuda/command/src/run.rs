@@ -262,7 +262,7 @@ pub(crate) struct Run {
     /// Blocks: x, x,y or x,y,z.
     #[arg(long, value_name = "X,Y,Z", value_parser = sizes)]
     grid: Option<[u32; 3]>,
-    /// With --block: as many blocks in x as keep the number of threads.
+    /// With --block: as many blocks in each dimension as keep the number of threads.
     #[arg(long, requires = "block", conflicts_with = "grid")]
     keep_total: bool,
     /// Dynamic shared memory, in bytes.

@@ -111,6 +111,7 @@ unsafe fn launch(
     {
         return Err(Status::INVALID_VALUE);
     }
+    fault::trace(|| format!("{:?} of module {}: {sizes}", function.name, function.module));
     let mut packed = vec![0u8; MAX_PARAMETER_BYTES + 12];
     // SAFETY: our caller passes as many parameters as the kernel has, or a list of marks.
     unsafe {
@@ -534,6 +535,6 @@ exports! {
     cuEventSynchronize(event: Handle) { sticky() }
     cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {
         sticky()?;
-        put(milliseconds, 0.001)
+        put(milliseconds, kernels::took())
     }
 }
