@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
+use gpureplay_cuda_recording::Tuned;
 
 use crate::failure::{Failure, Outcome, file};
 use crate::report::note;
@@ -230,14 +231,37 @@ impl Record {
     }
 }
 
-/// Runs a program with kernels of the same name and parameters taken from other images.
+/// Runs a program with kernels of the same name and parameters taken from other images, or with sizes that `tune` found.
 #[derive(Args)]
 pub(crate) struct Replace {
-    /// Cubin, fatbin or PTX files.
-    #[arg(required = true, value_name = "IMAGE")]
+    /// Cubin, fatbin or PTX files, or folders of them. The first that has a kernel of the name counts.
+    #[arg(required_unless_present = "tuned", value_name = "IMAGE|DIR")]
     images: Vec<PathBuf>,
+    /// What `tune --tuned` wrote: launches of a kernel, size and GPU that it names run as it says, others as ever.
+    #[arg(long, value_name = "FILE.toml")]
+    tuned: Option<PathBuf>,
     #[command(flatten)]
     app: App,
+}
+
+/// Files of images in a folder, by name.
+fn images_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut images = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(file(folder))? {
+        let path = entry.map_err(file(folder))?.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if matches!(extension, Some("cubin" | "fatbin" | "ptx")) {
+            images.push(path);
+        }
+    }
+    if images.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{} holds no file *.cubin, *.fatbin or *.ptx",
+            folder.display()
+        )));
+    }
+    images.sort();
+    Ok(images)
 }
 
 impl Replace {
@@ -245,12 +269,34 @@ impl Replace {
         let mut command = self.app.command("replace")?;
         let mut paths = Vec::new();
         for path in &self.images {
-            read_image(path)?;
-            paths.push(path.canonicalize().map_err(file(path))?);
+            let images = match path.is_dir() {
+                true => images_of(path)?,
+                false => vec![path.clone()],
+            };
+            for path in images {
+                read_image(&path)?;
+                paths.push(path.canonicalize().map_err(file(&path))?);
+            }
         }
-        let paths = std::env::join_paths(paths)
-            .map_err(|error| Failure::Usage(format!("a path of an image: {error}")))?;
-        command.env("GPUREPLAY_CUDA_IMAGES", paths);
+        match paths.is_empty() {
+            true => _ = command.env_remove("GPUREPLAY_CUDA_IMAGES"),
+            false => {
+                let paths = std::env::join_paths(paths)
+                    .map_err(|error| Failure::Usage(format!("a path of an image: {error}")))?;
+                command.env("GPUREPLAY_CUDA_IMAGES", paths);
+            }
+        }
+        match &self.tuned {
+            None => _ = command.env_remove("GPUREPLAY_CUDA_TUNED"),
+            Some(path) => {
+                for winner in Tuned::read(path)?.winners {
+                    let image = winner.change.image.as_ref();
+                    image.map(|image| Tuned::image(path, image)).transpose()?;
+                }
+                let path = path.canonicalize().map_err(file(path))?;
+                command.env("GPUREPLAY_CUDA_TUNED", path);
+            }
+        }
         self.app.run(command)
     }
 }

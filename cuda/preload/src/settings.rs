@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use gpureplay_cuda_recording::Tuned;
 use regex_lite::Regex;
 
 use crate::say::say;
@@ -18,8 +19,16 @@ pub(crate) enum Mode {
     Record(Record),
     /// Launches are timed.
     Durations(Durations),
-    /// Kernels are taken from other images.
-    Replace(Vec<PathBuf>),
+    /// Kernels are taken from other images, or run with other sizes.
+    Replace(Replace),
+}
+
+/// What takes the place of the program's kernels and sizes.
+pub(crate) struct Replace {
+    /// Images that are tried in turn.
+    pub(crate) images: Vec<PathBuf>,
+    /// A file of winners, and what it says.
+    pub(crate) tuned: Option<(PathBuf, Tuned)>,
 }
 
 /// Where recordings go and what is recorded.
@@ -119,9 +128,18 @@ pub(crate) struct Settings {
 impl Settings {
     /// Whether a kernel of this name is wanted.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        self.kernel
-            .as_ref()
-            .is_none_or(|kernel| kernel.is_match(name))
+        let is_named = match &self.mode {
+            Mode::Replace(Replace {
+                images,
+                tuned: Some((_, tuned)),
+            }) if images.is_empty() => tuned.winners.iter().any(|winner| winner.kernel == name),
+            _ => true,
+        };
+        is_named
+            && self
+                .kernel
+                .as_ref()
+                .is_none_or(|kernel| kernel.is_match(name))
     }
 }
 
@@ -191,7 +209,16 @@ fn read() -> Result<Settings, String> {
             cupti: variable("CUPTI").map(PathBuf::from),
         }),
         Some("replace") => {
-            Mode::Replace(std::env::split_paths(&variable("IMAGES").unwrap_or_default()).collect())
+            let tuned = variable("TUNED").map(PathBuf::from).map(|path| {
+                let tuned = Tuned::read(&path).map_err(|error| error.to_string())?;
+                Ok::<_, String>((path, tuned))
+            });
+            Mode::Replace(Replace {
+                images: variable("IMAGES")
+                    .map(|images| std::env::split_paths(&images).collect())
+                    .unwrap_or_default(),
+                tuned: tuned.transpose()?,
+            })
         }
         Some(other) => return Err(format!("GPUREPLAY_CUDA_MODE is {other:?}")),
     };

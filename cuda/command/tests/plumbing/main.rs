@@ -9,6 +9,7 @@ mod app;
 mod faults;
 mod graphs;
 mod record;
+mod replace;
 mod replay;
 #[path = "../../../../replayer/cli/tests/command/schema_check.rs"]
 mod schema_check;
