@@ -99,7 +99,11 @@ pub(crate) unsafe fn run(
             "noise" => {
                 let p = word(parameters, 0) as *mut u64;
                 let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-                *p = now.map_or(1, |now| now.as_nanos() as u64);
+                // Both halves differ: nanoseconds alone change their upper one every four seconds.
+                let scattered = |now: std::time::Duration| {
+                    (now.as_nanos() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                };
+                *p = now.map_or(1, scattered);
                 *p.add(1) = 42;
             }
             // constant(float *p, unsigned n): p[i] = i + 1, by as many threads as there are.
