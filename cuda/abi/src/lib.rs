@@ -19,7 +19,7 @@ pub use status::Status;
 pub use types::{
     AccessDescriptor, AllocationProperties, Copy3d, DevicePointer, EdgeData, Handle, HostNode,
     IpcHandle, KernelNode, LaunchAttribute, LaunchConfiguration, LaunchParameter, Location,
-    MemsetNode, OldKernelNode,
+    MemsetNode, NodeParameters, OldKernelNode,
 };
 
 /// Pages of device memory that `cuMemCreate` hands out, in bytes.

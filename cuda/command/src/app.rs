@@ -11,6 +11,7 @@ use gpureplay_cuda_recording::Tuned;
 use crate::failure::{Failure, Outcome, file};
 use crate::report::note;
 use crate::run::read_image;
+use crate::strict::{self, Strict};
 
 /// The program and its arguments.
 #[derive(Args)]
@@ -136,6 +137,8 @@ pub(crate) struct Record {
     /// Another recording on the same file system: chunks of memory that it holds are linked, not written again.
     #[arg(long, value_name = "DIR")]
     share: Option<PathBuf>,
+    #[command(flatten)]
+    strict: Strict,
     /// The folder of the recording; launches are added to those that it holds.
     #[arg(long, short, default_value = "cuda-recording", value_name = "DIR")]
     output: PathBuf,
@@ -227,7 +230,10 @@ impl Record {
                 None => command.env_remove(name),
             };
         }
-        self.app.run(command)
+        command.env_remove("GPUREPLAY_CUDA_CUPTI");
+        let counted = self.strict.prepare(&mut command)?;
+        let code = self.app.run(command)?;
+        strict::conclude(counted.as_ref(), code)
     }
 }
 
@@ -267,6 +273,9 @@ fn images_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 impl Replace {
     pub(crate) fn execute(&self) -> Outcome {
         let mut command = self.app.command("replace")?;
+        command
+            .env_remove("GPUREPLAY_CUDA_CUPTI")
+            .env_remove("GPUREPLAY_CUDA_STRICT");
         let mut paths = Vec::new();
         for path in &self.images {
             let images = match path.is_dir() {

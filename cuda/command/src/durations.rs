@@ -2,7 +2,7 @@
 //! `durations`: every kernel of a program with its time.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use gpureplay_host::csv;
@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::attempt::private_folder;
 use crate::failure::{Failure, Outcome, file, json};
 use crate::report::say;
+use crate::strict::{self, Strict};
 
 /// Runs a program and says how long each of its kernels took.
 #[derive(Args)]
@@ -23,11 +24,10 @@ pub(crate) struct Durations {
     #[arg(long)]
     json: bool,
     /// Pairs of events instead of CUPTI: no library is needed, but a short kernel looks some microseconds longer.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["strict", "cupti"])]
     events: bool,
-    /// The file of CUPTI; else it is looked for.
-    #[arg(long, value_name = "FILE", conflicts_with = "events")]
-    cupti: Option<PathBuf>,
+    #[command(flatten)]
+    strict: Strict,
     #[command(flatten)]
     app: App,
 }
@@ -67,11 +67,9 @@ impl Durations {
             .env("GPUREPLAY_CUDA_OUTPUT", folder)
             .env_remove("GPUREPLAY_CUDA_CUPTI");
         if !self.events {
-            command.env(
-                "GPUREPLAY_CUDA_CUPTI",
-                self.cupti.clone().unwrap_or_else(find_cupti),
-            );
+            command.env("GPUREPLAY_CUDA_CUPTI", self.strict.cupti());
         }
+        let counted = self.strict.prepare(&mut command)?;
         let code = self.app.run(command)?;
         let mut table = Table::new();
         for entry in std::fs::read_dir(folder).map_err(file(folder))? {
@@ -80,7 +78,7 @@ impl Durations {
             text.lines().for_each(|line| add(&mut table, line));
         }
         self.print(&table)?;
-        Ok(code)
+        strict::conclude(counted.as_ref(), code)
     }
 
     fn print(&self, table: &Table) -> Result<(), Failure> {
@@ -149,18 +147,4 @@ fn add(table: &mut Table, line: &str) {
     row.total += number(total);
     row.least = row.least.min(number(least));
     row.most = row.most.max(number(most));
-}
-
-/// CUPTI where CUDA's installer puts it, else by its name alone.
-fn find_cupti() -> PathBuf {
-    let root =
-        std::env::var_os("CUDA_HOME").map_or_else(|| "/usr/local/cuda".into(), PathBuf::from);
-    let folders = ["extras/CUPTI/lib64", "targets/x86_64-linux/lib", "lib64"];
-    folders
-        .iter()
-        .flat_map(|folder| {
-            ["libcupti.so.13", "libcupti.so.12"].map(|name| root.join(folder).join(name))
-        })
-        .find(|path| path.exists())
-        .unwrap_or_else(|| "libcupti.so.13".into())
 }

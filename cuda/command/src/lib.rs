@@ -13,6 +13,7 @@ mod inspect;
 mod report;
 mod run;
 mod sign;
+mod strict;
 mod target;
 mod tune;
 mod whole;

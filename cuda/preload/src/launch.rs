@@ -13,7 +13,7 @@ use crate::report::{CAPTURED, LAUNCHES, RECORDED, refuse};
 use crate::settings::{Mode, Pick, Record, settings};
 use crate::state::CAPTURES;
 use crate::tuned::Shape;
-use crate::{cupti, durations, gate, record, replace, run};
+use crate::{cupti, durations, gate, record, replace, run, tally};
 
 /// Tries of one kernel after which "the first launch" is given up: each costs time, and the reason stays the same.
 const TRIES: u64 = 3;
@@ -37,9 +37,21 @@ pub(crate) fn launch(
                 _ => call(function, None),
             };
         }
-        return decided(mode, || launch, function, call);
+        return counted(function, decided(mode, || launch, function, call));
     }
-    decided(mode, launch, function, call)
+    counted(function, decided(mode, launch, function, call))
+}
+
+/// Counts a launch that the driver took, if that is wanted.
+fn counted(function: Handle, status: Status) -> Status {
+    if tally::is_on()
+        && status == Status::SUCCESS
+        && let Ok(function) = functions::get(function)
+        && function.wanted
+    {
+        tally::seen(&function.name);
+    }
+    status
 }
 
 fn decided(

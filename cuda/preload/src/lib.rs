@@ -34,4 +34,5 @@ mod run;
 mod say;
 mod settings;
 mod state;
+mod tally;
 mod tuned;

@@ -81,8 +81,6 @@ impl FromStr for Region {
 /// How launches are timed and where the table goes.
 pub(crate) struct Durations {
     pub(crate) table: PathBuf,
-    /// The path of CUPTI; without it, pairs of events.
-    pub(crate) cupti: Option<PathBuf>,
 }
 
 /// Which launches of a kernel are recorded.
@@ -121,6 +119,10 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     kernel: Option<Regex>,
     pub(crate) rank: Option<u32>,
+    /// The path of CUPTI, if it is wanted.
+    pub(crate) cupti: Option<PathBuf>,
+    /// Where launches are counted for a comparison with CUPTI.
+    pub(crate) strict: Option<PathBuf>,
     /// Say each refusal's details and a sum at the end.
     pub(crate) verbose: bool,
 }
@@ -152,6 +154,8 @@ pub(crate) fn settings() -> &'static Settings {
                 mode: Mode::Off,
                 kernel: None,
                 rank: None,
+                cupti: None,
+                strict: None,
                 verbose: false,
             }
         })
@@ -206,7 +210,6 @@ fn read() -> Result<Settings, String> {
         }),
         Some("durations") => Mode::Durations(Durations {
             table: path("OUTPUT")?,
-            cupti: variable("CUPTI").map(PathBuf::from),
         }),
         Some("replace") => {
             let tuned = variable("TUNED").map(PathBuf::from).map(|path| {
@@ -235,6 +238,8 @@ fn read() -> Result<Settings, String> {
         mode,
         kernel,
         rank,
+        cupti: variable("CUPTI").map(PathBuf::from),
+        strict: variable("STRICT").map(PathBuf::from),
         verbose: variable("VERBOSE").is_some(),
     })
 }

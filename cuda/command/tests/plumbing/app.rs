@@ -5,7 +5,7 @@
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 
-use gpureplay_cuda_abi::{Copy3d, KernelNode, LaunchParameter, MemsetNode, Status};
+use gpureplay_cuda_abi::{Copy3d, KernelNode, LaunchParameter, MemsetNode, NodeParameters, Status};
 
 /// The task of a process that is the program.
 pub(crate) const VARIABLE: &str = "PLUMBING_TASK";
@@ -358,6 +358,37 @@ impl Program {
         println!("answer {}", self.read(p, 16)[1]);
     }
 
+    /// A kernel by itself, and twice more in a graph that a node decides upon.
+    fn conditional(&self) {
+        let (p, n, factor) = (self.numbers(16), 16u32, 2f32);
+        let values: [*const c_void; 3] = [
+            (&raw const p).cast(),
+            (&raw const factor).cast(),
+            (&raw const n).cast(),
+        ];
+        let kernel = KernelNode {
+            function: self.kernel("scale"),
+            grid: [1, 1, 1],
+            block: [32, 1, 1],
+            parameters: values.as_ptr(),
+            ..KernelNode::empty()
+        };
+        self.scale(p, 2.0, 16);
+        let none = std::ptr::null::<u64>();
+        let (mut graph, mut node) = (0u64, 0u64);
+        let mut deciding = NodeParameters::deciding(1);
+        call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
+        call!(self.driver, cuGraphAddNode_v2(
+            &raw mut node => *mut u64, graph => u64, none => *const u64, none => *const u64, 0 => usize,
+            &raw mut deciding => *mut NodeParameters
+        ));
+        // SAFETY: the driver wrote where the handle of the one graph is.
+        let body = unsafe { *(deciding.decided().1 as *const u64) };
+        self.kernel_node(body, &[], &kernel);
+        self.launch_graph(self.instantiated(graph));
+        println!("answer {}", self.read(p, 16)[1]);
+    }
+
     /// A kernel out of an image that the driver's linker made, which is gone when the kernel runs.
     fn linked(&self) {
         let (mut link, mut image, mut size, mut module) =
@@ -458,6 +489,7 @@ fn program() {
             program.region(region.trim_start_matches("region").trim());
         }
         "captured" => program.captured(),
+        "conditional" => program.conditional(),
         "refused graphs" => program.refused_graphs(),
         "linked" => program.linked(),
         "heap" => {

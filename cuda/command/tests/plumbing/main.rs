@@ -14,5 +14,6 @@ mod replay;
 #[path = "../../../../replayer/cli/tests/command/schema_check.rs"]
 mod schema_check;
 mod stage;
+mod strict;
 mod tune;
 mod whole;
