@@ -101,8 +101,11 @@ pub(crate) struct Checking {
     /// Leave memory as it was recorded, even if it holds the results already.
     #[arg(long)]
     no_poison: bool,
-    /// Fill the second-level cache with other memory before each timed run.
-    #[arg(long)]
+    /// What the second-level cache holds before each timed run: what the run before and the restoring of memory left (warm), or
+    /// other memory (cold).
+    #[arg(long, value_name = "cold|warm", default_value = "warm", value_parser = ["cold", "warm"])]
+    cache: String,
+    #[arg(long, hide = true, conflicts_with = "cache")]
     cold: bool,
     /// Which GPU, by its ordinal.
     #[arg(long, default_value_t = 0)]
@@ -126,6 +129,15 @@ fn address(text: &str) -> Result<u64, String> {
 }
 
 impl Checking {
+    fn is_cold(&self) -> bool {
+        self.cold || self.cache == "cold"
+    }
+
+    /// `cold` or `warm`.
+    fn cache(&self) -> &'static str {
+        if self.is_cold() { "cold" } else { "warm" }
+    }
+
     /// The option that was given and is only for launches, if any.
     fn for_launches(&self) -> Option<&'static str> {
         [
@@ -134,7 +146,7 @@ impl Checking {
             (self.mask_processes > 0, "--mask-processes"),
             (!self.ignore.is_empty(), "--ignore"),
             (self.no_poison, "--no-poison"),
-            (self.cold, "--cold"),
+            (self.is_cold(), "--cache cold"),
             (self.trust.is_demanded(), "--require-signature"),
         ]
         .into_iter()
@@ -174,7 +186,7 @@ impl Checking {
                 )));
             }
         }
-        if self.cold {
+        if self.is_cold() {
             session.make_cold()?;
         }
         Ok(session)
@@ -418,6 +430,7 @@ impl Run {
             sizes,
             registers,
             times,
+            cache: self.checking.cache(),
             verdict,
             evidence,
         };
@@ -465,6 +478,8 @@ pub(crate) struct RunReport<'a> {
 #[derive(Serialize)]
 struct TimesReport {
     runs: usize,
+    /// `cold` or `warm`: the second-level cache before each run.
+    cache: &'static str,
     median_us: f64,
     least_us: f64,
     spread_us: f64,
@@ -486,6 +501,7 @@ struct Report<'a> {
     sizes: Sizes,
     registers: u32,
     times: Times,
+    cache: &'static str,
     verdict: Verdict,
     evidence: Option<Evidence>,
 }
@@ -501,8 +517,9 @@ impl Report<'_> {
         );
         if self.times.runs() > 0 {
             say!(
-                "  {} runs: median {:.2} us, least {:.2} us, spread {:.2} us",
+                "  {} runs, {} caches: median {:.2} us, least {:.2} us, spread {:.2} us",
                 self.times.runs(),
+                self.cache,
                 self.times.median(),
                 self.times.least(),
                 self.times.spread()
@@ -539,6 +556,7 @@ impl Report<'_> {
             verdict: self.verdict.word(),
             times: (self.times.runs() > 0).then(|| TimesReport {
                 runs: self.times.runs(),
+                cache: self.cache,
                 median_us: self.times.median(),
                 least_us: self.times.least(),
                 spread_us: self.times.spread(),

@@ -17,7 +17,10 @@ fn a_replay_is_right_and_a_null_replay_is_not() {
         let said = stage.run(&format!("run {launch} --repetitions 3"));
         assert_eq!(said.code, Some(0), "{said:?}");
         assert!(said.out.contains("right, bit for bit"), "{said:?}");
-        assert!(said.out.contains("3 runs: median 1.00 us"), "{said:?}");
+        assert!(
+            said.out.contains("3 runs, warm caches: median 1.00 us"),
+            "{said:?}"
+        );
         let null = stage.run(&format!("run {launch} --null"));
         assert_eq!(null.code, Some(1), "{null:?}");
         assert!(null.out.contains("null replay differs in"), "{null:?}");
