@@ -81,6 +81,8 @@ impl FromStr for Region {
 /// How launches are timed and where the table goes.
 pub(crate) struct Durations {
     pub(crate) table: PathBuf,
+    /// Where a line for each launch goes.
+    pub(crate) log: Option<PathBuf>,
 }
 
 /// Which launches of a kernel are recorded.
@@ -210,6 +212,7 @@ fn read() -> Result<Settings, String> {
         }),
         Some("durations") => Mode::Durations(Durations {
             table: path("OUTPUT")?,
+            log: variable("LOG").map(PathBuf::from),
         }),
         Some("replace") => {
             let tuned = variable("TUNED").map(PathBuf::from).map(|path| {

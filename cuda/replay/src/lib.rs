@@ -31,5 +31,5 @@ pub use module::Loaded;
 pub use poison::Poison;
 pub use reaction::Reaction;
 pub use run::{How, RunSession};
-pub use session::{Differences, Mask, Session};
+pub use session::{Differences, Left, Mask, Session};
 pub use timing::Times;

@@ -28,6 +28,18 @@ struct Contents {
     after: Option<Vec<u8>>,
 }
 
+/// A piece of memory as a replay leaves it.
+pub struct Left<'a> {
+    /// Where it lies; of a variable, in the recorded process.
+    pub address: u64,
+    /// The variable's name.
+    pub variable: Option<&'a str>,
+    /// Whether it is not what it was before the launch.
+    pub is_changed: bool,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Device,
@@ -289,10 +301,37 @@ impl Session {
         how: &Comparison,
         mask: &Mask,
     ) -> Result<Verdict, ReplayError> {
+        self.launch_restored(loaded, sizes)?;
+        self.compare(loaded, how, mask)
+    }
+
+    /// Restores everything, and launches once.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn launch_restored(&self, loaded: &Loaded, sizes: &Sizes) -> Result<(), ReplayError> {
         loaded.limits().check(sizes)?;
         self.restore(loaded, true)?;
-        self.launch_once(loaded, sizes)?;
-        self.compare(loaded, how, mask)
+        self.launch_once(loaded, sizes)
+    }
+
+    /// Memory as it is now: regions by address, then variables.
+    pub fn left<'a>(
+        &'a self,
+        loaded: &'a Loaded,
+    ) -> impl Iterator<Item = Result<Left<'a>, ReplayError>> + 'a {
+        self.contents.iter().map(|contents| {
+            let bytes = self.read(loaded, contents)?;
+            Ok(Left {
+                address: contents.address,
+                variable: match contents.kind {
+                    Kind::Variable(index) => Some(&self.launch.variables[index].name),
+                    Kind::Device | Kind::Host => None,
+                },
+                is_changed: bytes != contents.before,
+                bytes,
+            })
+        })
     }
 
     /// Restores everything, launches nothing, and compares: this should not be right.
@@ -318,7 +357,11 @@ impl Session {
         Ok(sum.verdict())
     }
 
-    fn compare(
+    /// Compares memory as it is now with what the recorded launch left; right after [`Session::launch_restored`].
+    ///
+    /// # Errors
+    /// If memory cannot be read.
+    pub fn compare(
         &self,
         loaded: &Loaded,
         how: &Comparison,
@@ -334,7 +377,7 @@ impl Session {
             let got = self.read(loaded, contents)?;
             sum.add(how, contents.address, &got, want, mask);
             // What a replay finds that launches nothing.
-            null.add(how, contents.address, &contents.before, want, mask);
+            null.add_briefly(how, &contents.before, want, mask);
         }
         let verdict = sum.verdict();
         Ok(if verdict.is_right() && null.verdict().is_right() {

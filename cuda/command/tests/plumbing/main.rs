@@ -8,6 +8,7 @@
 mod app;
 mod faults;
 mod graphs;
+mod outputs;
 mod record;
 mod replace;
 mod replay;
