@@ -113,6 +113,9 @@ pub mod node {
     /// Nothing: it only orders others.
     pub const EMPTY: i32 = 5;
 
+    /// It decides which of its graphs run, and how often.
+    pub const CONDITIONAL: i32 = 13;
+
     /// What a node does that is none of the above.
     #[must_use]
     pub const fn name(kind: i32) -> &'static str {
@@ -122,7 +125,7 @@ pub mod node {
             8 | 9 => "uses a semaphore",
             10 | 11 => "allocates or frees memory",
             12 => "waits for or writes a word of memory",
-            13 => "decides what runs",
+            CONDITIONAL => "decides what runs",
             _ => "is of a kind that is not known",
         }
     }

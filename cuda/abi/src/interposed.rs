@@ -47,6 +47,8 @@ pub const INTERPOSED: &[(Purpose, &[&str])] = &[
             "cuGraphInstantiateWithFlags",
             "cuGraphInstantiateWithParams",
             "cuGraphInstantiateWithParams_ptsz",
+            "cuGraphAddNode",
+            "cuGraphAddNode_v2",
             "cuGraphAddKernelNode",
             "cuGraphAddKernelNode_v2",
             "cuGraphExecDestroy",

@@ -6,18 +6,20 @@
 #![deny(unsafe_code)]
 
 pub mod attribute;
+mod compile;
 mod driver;
 mod interposed;
 mod status;
 mod types;
 
+pub use compile::JitOptions;
 pub use driver::{Driver, Missing};
 pub use interposed::{INTERPOSED, Purpose};
 pub use status::Status;
 pub use types::{
     AccessDescriptor, AllocationProperties, Copy3d, DevicePointer, EdgeData, Handle, HostNode,
     IpcHandle, KernelNode, LaunchAttribute, LaunchConfiguration, LaunchParameter, Location,
-    MemsetNode, OldKernelNode,
+    MemsetNode, NodeParameters, OldKernelNode,
 };
 
 /// Pages of device memory that `cuMemCreate` hands out, in bytes.

@@ -160,6 +160,38 @@ pub struct OldKernelNode {
     pub extra: *const *const core::ffi::c_void,
 }
 
+/// `CUgraphNodeParams`: what a node of any kind does. A kernel's words are a [`KernelNode`]. Those of a node that decides what runs
+/// are: its handle, its kind and the number of its graphs, a pointer to their handles, its context.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct NodeParameters {
+    /// The kind of the node.
+    pub kind: i32,
+    reserved: [i32; 3],
+    /// What depends on the kind.
+    pub words: [u64; 30],
+}
+
+impl NodeParameters {
+    /// A node of a kind that decides what runs, of so many graphs.
+    #[must_use]
+    pub const fn deciding(graphs: u32) -> Self {
+        let mut words = [0; 30];
+        words[1] = (graphs as u64) << 32;
+        Self {
+            kind: crate::attribute::node::CONDITIONAL,
+            reserved: [0; 3],
+            words,
+        }
+    }
+
+    /// How many graphs a node has that decides what runs, and where their handles are.
+    #[must_use]
+    pub const fn decided(&self) -> (usize, usize) {
+        ((self.words[1] >> 32) as usize, self.words[2] as usize)
+    }
+}
+
 /// `CUDA_MEMSET_NODE_PARAMS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]

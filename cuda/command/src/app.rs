@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
+use gpureplay_cuda_recording::Tuned;
 
 use crate::failure::{Failure, Outcome, file};
 use crate::report::note;
 use crate::run::read_image;
+use crate::strict::{self, Strict};
 
 /// The program and its arguments.
 #[derive(Args)]
@@ -135,6 +137,8 @@ pub(crate) struct Record {
     /// Another recording on the same file system: chunks of memory that it holds are linked, not written again.
     #[arg(long, value_name = "DIR")]
     share: Option<PathBuf>,
+    #[command(flatten)]
+    strict: Strict,
     /// The folder of the recording; launches are added to those that it holds.
     #[arg(long, short, default_value = "cuda-recording", value_name = "DIR")]
     output: PathBuf,
@@ -226,31 +230,82 @@ impl Record {
                 None => command.env_remove(name),
             };
         }
-        self.app.run(command)
+        command.env_remove("GPUREPLAY_CUDA_CUPTI");
+        let counted = self.strict.prepare(&mut command)?;
+        let code = self.app.run(command)?;
+        strict::conclude(counted.as_ref(), code)
     }
 }
 
-/// Runs a program with kernels of the same name and parameters taken from other images.
+/// Runs a program with kernels of the same name and parameters taken from other images, or with sizes that `tune` found.
 #[derive(Args)]
 pub(crate) struct Replace {
-    /// Cubin, fatbin or PTX files.
-    #[arg(required = true, value_name = "IMAGE")]
+    /// Cubin, fatbin or PTX files, or folders of them. The first that has a kernel of the name counts.
+    #[arg(required_unless_present = "tuned", value_name = "IMAGE|DIR")]
     images: Vec<PathBuf>,
+    /// What `tune --tuned` wrote: launches of a kernel, size and GPU that it names run as it says, others as ever.
+    #[arg(long, value_name = "FILE.toml")]
+    tuned: Option<PathBuf>,
     #[command(flatten)]
     app: App,
+}
+
+/// Files of images in a folder, by name.
+fn images_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut images = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(file(folder))? {
+        let path = entry.map_err(file(folder))?.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if matches!(extension, Some("cubin" | "fatbin" | "ptx")) {
+            images.push(path);
+        }
+    }
+    if images.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{} holds no file *.cubin, *.fatbin or *.ptx",
+            folder.display()
+        )));
+    }
+    images.sort();
+    Ok(images)
 }
 
 impl Replace {
     pub(crate) fn execute(&self) -> Outcome {
         let mut command = self.app.command("replace")?;
+        command
+            .env_remove("GPUREPLAY_CUDA_CUPTI")
+            .env_remove("GPUREPLAY_CUDA_STRICT");
         let mut paths = Vec::new();
         for path in &self.images {
-            read_image(path)?;
-            paths.push(path.canonicalize().map_err(file(path))?);
+            let images = match path.is_dir() {
+                true => images_of(path)?,
+                false => vec![path.clone()],
+            };
+            for path in images {
+                read_image(&path)?;
+                paths.push(path.canonicalize().map_err(file(&path))?);
+            }
         }
-        let paths = std::env::join_paths(paths)
-            .map_err(|error| Failure::Usage(format!("a path of an image: {error}")))?;
-        command.env("GPUREPLAY_CUDA_IMAGES", paths);
+        match paths.is_empty() {
+            true => _ = command.env_remove("GPUREPLAY_CUDA_IMAGES"),
+            false => {
+                let paths = std::env::join_paths(paths)
+                    .map_err(|error| Failure::Usage(format!("a path of an image: {error}")))?;
+                command.env("GPUREPLAY_CUDA_IMAGES", paths);
+            }
+        }
+        match &self.tuned {
+            None => _ = command.env_remove("GPUREPLAY_CUDA_TUNED"),
+            Some(path) => {
+                for winner in Tuned::read(path)?.winners {
+                    let image = winner.change.image.as_ref();
+                    image.map(|image| Tuned::image(path, image)).transpose()?;
+                }
+                let path = path.canonicalize().map_err(file(path))?;
+                command.env("GPUREPLAY_CUDA_TUNED", path);
+            }
+        }
         self.app.run(command)
     }
 }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `durations`: every kernel of a program with its time.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gpureplay_host::csv;
-use serde::Serialize;
+use gpureplay_host::{beneath, csv};
+use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::attempt::private_folder;
-use crate::failure::{Failure, Outcome, file, json};
+use crate::failure::{Failure, Outcome, file, json, write};
 use crate::report::say;
+use crate::strict::{self, Strict};
 
 /// Runs a program and says how long each of its kernels took.
 #[derive(Args)]
@@ -23,11 +26,16 @@ pub(crate) struct Durations {
     #[arg(long)]
     json: bool,
     /// Pairs of events instead of CUPTI: no library is needed, but a short kernel looks some microseconds longer.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["strict", "cupti"])]
     events: bool,
-    /// The file of CUPTI; else it is looked for.
-    #[arg(long, value_name = "FILE", conflicts_with = "events")]
-    cupti: Option<PathBuf>,
+    #[command(flatten)]
+    strict: Strict,
+    /// Where the table goes, beside the program's own output otherwise.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// A line for each launch with its time, in this file; - is standard output.
+    #[arg(long, value_name = "FILE|-")]
+    log: Option<PathBuf>,
     #[command(flatten)]
     app: App,
 }
@@ -42,16 +50,19 @@ struct Row {
 
 /// A kernel with one size, for `--json`: times in microseconds.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct RowReport<'a> {
-    kernel: &'a str,
-    grid: &'a str,
-    block: &'a str,
-    occurrences: u64,
-    total_us: f64,
+    pub(crate) kernel: Cow<'a, str>,
+    pub(crate) grid: Cow<'a, str>,
+    pub(crate) block: Cow<'a, str>,
+    pub(crate) occurrences: u64,
+    pub(crate) total_us: f64,
     least_us: f64,
     most_us: f64,
 }
+
+/// The first line of a log: the library writes the others.
+const LOG_HEADER: &str = "process,kernel,grid,block,us\n";
 
 type Table = BTreeMap<[String; 3], Row>;
 
@@ -65,13 +76,22 @@ impl Durations {
         let mut command = self.app.command("durations")?;
         command
             .env("GPUREPLAY_CUDA_OUTPUT", folder)
+            .env_remove("GPUREPLAY_CUDA_LOG")
             .env_remove("GPUREPLAY_CUDA_CUPTI");
         if !self.events {
-            command.env(
-                "GPUREPLAY_CUDA_CUPTI",
-                self.cupti.clone().unwrap_or_else(find_cupti),
-            );
+            command.env("GPUREPLAY_CUDA_CUPTI", self.strict.cupti());
         }
+        if let Some(log) = &self.log {
+            let path = match log.to_str() {
+                Some("-") => "/dev/stdout".into(),
+                _ => {
+                    write(log, LOG_HEADER)?;
+                    log.canonicalize().map_err(file(log))?
+                }
+            };
+            command.env("GPUREPLAY_CUDA_LOG", path);
+        }
+        let counted = self.strict.prepare(&mut command)?;
         let code = self.app.run(command)?;
         let mut table = Table::new();
         for entry in std::fs::read_dir(folder).map_err(file(folder))? {
@@ -80,39 +100,45 @@ impl Durations {
             text.lines().for_each(|line| add(&mut table, line));
         }
         self.print(&table)?;
-        Ok(code)
+        strict::conclude(counted.as_ref(), code)
     }
 
     fn print(&self, table: &Table) -> Result<(), Failure> {
+        let text = self.text(table)?;
+        if let Some(path) = &self.output {
+            return write(path, &text);
+        }
+        for line in text.lines() {
+            say!("{line}");
+        }
+        Ok(())
+    }
+
+    fn text(&self, table: &Table) -> Result<String, Failure> {
         let mut rows: Vec<_> = table.iter().collect();
         rows.sort_by(|a, b| b.1.total.total_cmp(&a.1.total));
         if self.json {
             let rows = rows.iter().map(|([kernel, grid, block], row)| RowReport {
-                kernel,
-                grid,
-                block,
+                kernel: kernel.into(),
+                grid: grid.into(),
+                block: block.into(),
                 occurrences: row.occurrences,
                 total_us: row.total,
                 least_us: row.least,
                 most_us: row.most,
             });
             let text = serde_json::to_string(&rows.collect::<Vec<_>>());
-            say!("{}", text.map_err(json)?);
-            return Ok(());
+            return Ok(text.map_err(json)? + "\n");
         }
         let mean = |row: &Row| row.total / row.occurrences.max(1) as f64;
-        if self.csv {
-            say!("kernel,grid,block,occurrences,total_us,mean_us,least_us,most_us");
+        let mut text = if self.csv {
+            "kernel,grid,block,occurrences,total_us,mean_us,least_us,most_us\n".to_owned()
         } else {
-            say!(
-                "{:>12} {:>10} {:>8}  {:<18} {:<12} kernel",
-                "total us",
-                "mean us",
-                "times",
-                "grid",
-                "block"
-            );
-        }
+            format!(
+                "{:>12} {:>10} {:>8}  {:<18} {:<12} kernel\n",
+                "total us", "mean us", "times", "grid", "block"
+            )
+        };
         for ([kernel, grid, block], row) in rows {
             let mean = mean(row);
             if self.csv {
@@ -120,16 +146,15 @@ impl Durations {
                 let times = times.map(|time| format!("{time:.3}"));
                 let head = [kernel, grid, block].into_iter().cloned();
                 let head = head.chain([row.occurrences.to_string()]);
-                say!("{}", csv::line(head.chain(times)).trim_end());
+                text += &csv::line(head.chain(times));
             } else {
-                say!(
-                    "{:>12.2} {mean:>10.2} {:>8}  {grid:<18} {block:<12} {kernel}",
-                    row.total,
-                    row.occurrences
+                text += &format!(
+                    "{:>12.2} {mean:>10.2} {:>8}  {grid:<18} {block:<12} {kernel}\n",
+                    row.total, row.occurrences
                 );
             }
         }
-        Ok(())
+        Ok(text)
     }
 }
 
@@ -151,16 +176,16 @@ fn add(table: &mut Table, line: &str) {
     row.most = row.most.max(number(most));
 }
 
-/// CUPTI where CUDA's installer puts it, else by its name alone.
-fn find_cupti() -> PathBuf {
-    let root =
-        std::env::var_os("CUDA_HOME").map_or_else(|| "/usr/local/cuda".into(), PathBuf::from);
-    let folders = ["extras/CUPTI/lib64", "targets/x86_64-linux/lib", "lib64"];
-    folders
-        .iter()
-        .flat_map(|folder| {
-            ["libcupti.so.13", "libcupti.so.12"].map(|name| root.join(folder).join(name))
-        })
-        .find(|path| path.exists())
-        .unwrap_or_else(|| "libcupti.so.13".into())
+/// The largest table, in bytes.
+const MOST: u64 = 1 << 28;
+
+/// What `durations --json -o` wrote.
+pub(crate) fn read(path: &Path) -> Result<Vec<RowReport<'static>>, Failure> {
+    let bytes = File::open(path).and_then(|opened| beneath::contents(opened, MOST));
+    serde_json::from_slice(&bytes.map_err(file(path))?).map_err(|error| {
+        Failure::Usage(format!(
+            "{}: {error}; durations --json -o FILE writes such a table",
+            path.display()
+        ))
+    })
 }

@@ -2,12 +2,14 @@
 //! `list`, `info`, `verify`, `diff`: recordings without a GPU.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use gpureplay_cuda_image::{Allowance, MemberKind};
 use gpureplay_cuda_recording::{Hash, Launch, Recording, RegionKind};
 
+use crate::durations::{self, RowReport};
 use crate::failure::{Failure, Outcome};
 use crate::report::say;
 use crate::report::{bytes, line, sizes};
@@ -21,13 +23,37 @@ pub(crate) struct List {
     /// The recording.
     #[arg(value_name = "DIR")]
     target: Target,
+    /// Say of each launch its file, and how often and how long launches of its kernel and size ran: a table of durations --json -o.
+    #[arg(long, value_name = "FILE.json")]
+    durations: Option<PathBuf>,
+}
+
+/// How often and how long launches of one kernel and size ran, in words.
+fn ran(durations: &[RowReport<'_>], launch: &Launch) -> String {
+    let (grid, block) = (sizes(launch.grid), sizes(launch.block));
+    let is_same = |row: &&RowReport<'_>| {
+        row.kernel == launch.kernel && row.grid == grid && row.block == block
+    };
+    match durations.iter().find(is_same) {
+        Some(row) => format!(
+            "{} launches, mean {:.2} us, total {:.2} us",
+            row.occurrences,
+            row.total_us / row.occurrences.max(1) as f64,
+            row.total_us
+        ),
+        None => "not in the table of durations".to_owned(),
+    }
 }
 
 impl List {
     pub(crate) fn execute(&self) -> Outcome {
         let recording = self.target.recording()?;
+        let durations = self.durations.as_deref().map(durations::read).transpose()?;
         for (number, launch) in self.target.launches(&recording)? {
             say!("{}", line(number, &launch));
+            if let Some(durations) = &durations {
+                say!("       launches/{number}.toml, {}", ran(durations, &launch));
+            }
         }
         if self.target.number.is_none() {
             for number in recording.runs()? {

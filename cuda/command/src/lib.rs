@@ -13,6 +13,7 @@ mod inspect;
 mod report;
 mod run;
 mod sign;
+mod strict;
 mod target;
 mod tune;
 mod whole;
@@ -58,6 +59,10 @@ pub fn schemas(
         (
             "cuda-whole-run",
             generator().into_root_schema_for::<whole::WholeReport>(),
+        ),
+        (
+            "cuda-tune",
+            generator().into_root_schema_for::<tune::TuneReport<'_>>(),
         ),
         (
             "cuda-durations",

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `run`: one launch, replayed, verified and timed; a whole run is handed on.
 
+mod evidence;
+mod report;
+mod save;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,59 +13,20 @@ use std::time::Duration;
 use clap::Args;
 use gpureplay_cuda_image::MAX_IMAGE;
 use gpureplay_cuda_replay::{
-    Comparison, Element, Gpu, JitOptions, Loaded, Mask, Poison, Reaction, ReplayError, Session,
-    Sizes, Times, Verdict,
+    Comparison, Element, Gpu, JitOptions, Mask, ReplayError, Session, Sizes, Times, Verdict,
 };
 use gpureplay_host::beneath;
-use serde::Serialize;
 
 use crate::attempt::{again, differences_elsewhere};
-use crate::failure::{Failure, Outcome, file, json, written};
-use crate::report;
+use crate::failure::{Failure, Outcome, file, written};
 use crate::report::{note, say};
 use crate::sign::Trust;
 use crate::target::{Target, sizes};
 use crate::whole::{Options, Whole};
-
-/// What tells a launch from none where recorded memory does not.
-pub(crate) enum Evidence {
-    /// Results that are changed before the launch.
-    Poison(Poison),
-    /// Inputs that are changed before the launch.
-    Reaction(Reaction),
-}
-
-impl Evidence {
-    /// Launches from changed memory and compares.
-    pub(crate) fn run(
-        &self,
-        session: &Session,
-        loaded: &Loaded,
-        sizes: &Sizes,
-        how: &Comparison,
-        mask: &Mask,
-    ) -> Result<Verdict, ReplayError> {
-        match self {
-            Self::Poison(poison) => session.run_poisoned(loaded, sizes, how, mask, poison),
-            Self::Reaction(reaction) => session.run_reacting(loaded, sizes, how, mask, reaction),
-        }
-    }
-
-    /// Bytes that are changed, and bytes that the recorded kernel was seen to write.
-    fn bytes(&self) -> [u64; 2] {
-        match self {
-            Self::Poison(poison) => [poison.bytes(), poison.written()],
-            Self::Reaction(reaction) => [reaction.bytes(), reaction.written()],
-        }
-    }
-
-    const fn word(&self) -> &'static str {
-        match self {
-            Self::Poison(_) => "results",
-            Self::Reaction(_) => "inputs",
-        }
-    }
-}
+pub(crate) use evidence::Evidence;
+use report::Report;
+#[cfg(feature = "schema")]
+pub(crate) use report::RunReport;
 
 /// How a replay is compared and bounded.
 #[derive(Args)]
@@ -101,8 +66,11 @@ pub(crate) struct Checking {
     /// Leave memory as it was recorded, even if it holds the results already.
     #[arg(long)]
     no_poison: bool,
-    /// Fill the second-level cache with other memory before each timed run.
-    #[arg(long)]
+    /// What the second-level cache holds before each timed run: what the run before and the restoring of memory left (warm), or
+    /// other memory (cold).
+    #[arg(long, value_name = "cold|warm", default_value = "warm", value_parser = ["cold", "warm"])]
+    cache: String,
+    #[arg(long, hide = true, conflicts_with = "cache")]
     cold: bool,
     /// Which GPU, by its ordinal.
     #[arg(long, default_value_t = 0)]
@@ -126,6 +94,15 @@ fn address(text: &str) -> Result<u64, String> {
 }
 
 impl Checking {
+    fn is_cold(&self) -> bool {
+        self.cold || self.cache == "cold"
+    }
+
+    /// `cold` or `warm`.
+    fn cache(&self) -> &'static str {
+        if self.is_cold() { "cold" } else { "warm" }
+    }
+
     /// The option that was given and is only for launches, if any.
     fn for_launches(&self) -> Option<&'static str> {
         [
@@ -134,7 +111,7 @@ impl Checking {
             (self.mask_processes > 0, "--mask-processes"),
             (!self.ignore.is_empty(), "--ignore"),
             (self.no_poison, "--no-poison"),
-            (self.cold, "--cold"),
+            (self.is_cold(), "--cache cold"),
             (self.trust.is_demanded(), "--require-signature"),
         ]
         .into_iter()
@@ -174,7 +151,7 @@ impl Checking {
                 )));
             }
         }
-        if self.cold {
+        if self.is_cold() {
             session.make_cold()?;
         }
         Ok(session)
@@ -262,7 +239,7 @@ pub(crate) struct Run {
     /// Blocks: x, x,y or x,y,z.
     #[arg(long, value_name = "X,Y,Z", value_parser = sizes)]
     grid: Option<[u32; 3]>,
-    /// With --block: as many blocks in x as keep the number of threads.
+    /// With --block: as many blocks in each dimension as keep the number of threads.
     #[arg(long, requires = "block", conflicts_with = "grid")]
     keep_total: bool,
     /// Dynamic shared memory, in bytes.
@@ -289,8 +266,14 @@ pub(crate) struct Run {
     /// Restore everything, launch nothing, and compare: this must not be right.
     #[arg(long, conflicts_with = "runs")]
     null: bool,
+    /// Launch and time, and compare nothing.
+    #[arg(long, conflicts_with_all = ["null", "show"])]
+    no_verify: bool,
+    /// Write memory as the replay leaves it to this new folder, a file for each region and variable, with a table.
+    #[arg(long, value_name = "DIR", conflicts_with = "null")]
+    save_output: Option<PathBuf>,
     /// Print one JSON object.
-    #[arg(long, conflicts_with = "null")]
+    #[arg(long)]
     json: bool,
     #[command(flatten)]
     checking: Checking,
@@ -337,6 +320,8 @@ impl Run {
             (self.max_threads.is_some(), "--max-threads"),
             (self.show > 0, "--show"),
             (self.null, "--null"),
+            (self.no_verify, "--no-verify"),
+            (self.save_output.is_some(), "--save-output"),
         ]
         .into_iter()
         .find_map(|(given, option)| given.then_some(option))
@@ -384,23 +369,40 @@ impl Run {
             );
         }
         let sizes = self.sizes(session.sizes());
+        let mut report = Report {
+            kernel: session.launch().kernel.clone(),
+            sizes,
+            registers: loaded.limits().registers,
+            times: Times::default(),
+            cache: self.checking.cache(),
+            is_null: self.null,
+            verdict: None,
+            evidence: None,
+        };
         if self.null {
             let verdict = session.null(&loaded, &how, &mask)?;
-            say!("{}: null replay {verdict}", session.launch().kernel);
+            report.verdict = Some(verdict);
+            report.say(self.json)?;
             return Ok(ExitCode::from(u8::from(!verdict.is_right())));
         }
-        let times = session.time(&loaded, &sizes, self.runs)?;
-        let mut verdict = session.run(&loaded, &sizes, &how, &mask)?;
-        let registers = loaded.limits().registers;
+        report.times = session.time(&loaded, &sizes, self.runs)?;
+        session.launch_restored(&loaded, &sizes)?;
+        if let Some(folder) = &self.save_output {
+            save::save(folder, &session, &loaded)?;
+        }
+        if self.no_verify {
+            report.say(self.json)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut verdict = session.compare(&loaded, &how, &mask)?;
         let differing = if self.show > 0 {
             session.differing(&loaded, self.show)?
         } else {
             Vec::new()
         };
-        let mut evidence = None;
         if verdict == Verdict::Inconclusive {
             session.unload(&loaded);
-            evidence = match self.checking.evidence(&mut session, &mask) {
+            report.evidence = match self.checking.evidence(&mut session, &mask) {
                 Ok(evidence) => evidence,
                 Err(Failure::Poison(error)) => {
                     note!("with memory changed before the launch: {error}");
@@ -408,24 +410,14 @@ impl Run {
                 }
                 Err(error) => return Err(error),
             };
-            if let Some(evidence) = &evidence {
+            if let Some(evidence) = &report.evidence {
                 let loaded = session.load(image.as_deref(), options)?;
                 verdict = evidence.run(&session, &loaded, &sizes, &how, &mask)?;
             }
         }
-        let report = Report {
-            kernel: &session.launch().kernel,
-            sizes,
-            registers,
-            times,
-            verdict,
-            evidence,
-        };
-        if self.json {
-            let text = serde_json::to_string(&report.json());
-            say!("{}", text.map_err(json)?);
-        } else {
-            report.print()?;
+        report.verdict = Some(verdict);
+        report.say(self.json)?;
+        if !self.json {
             for (address, recorded, found) in differing {
                 say!("  {address:#x}: recorded {recorded:08x}, found {found:08x}");
             }
@@ -436,123 +428,5 @@ impl Run {
             }
         }
         Ok(ExitCode::from(u8::from(!verdict.is_right())))
-    }
-}
-
-/// What a replay showed, for `--json`.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Serialize)]
-pub(crate) struct RunReport<'a> {
-    kernel: &'a str,
-    grid: [u32; 3],
-    block: [u32; 3],
-    /// Registers of a thread.
-    registers: u32,
-    /// `exact`, `within`, `differs` or `inconclusive`.
-    verdict: &'static str,
-    /// Nothing if it was not timed.
-    times: Option<TimesReport>,
-    difference: Option<DifferenceReport>,
-    /// What was changed before the launch: `results` or `inputs`.
-    changed: Option<&'static str>,
-    changed_bytes: Option<u64>,
-    /// Bytes that the recorded kernel was seen to write.
-    written_bytes: Option<u64>,
-}
-
-/// Times in microseconds.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Serialize)]
-struct TimesReport {
-    runs: usize,
-    median_us: f64,
-    least_us: f64,
-    spread_us: f64,
-}
-
-/// Where a replay differs.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Serialize)]
-struct DifferenceReport {
-    /// How many elements differ.
-    elements: u64,
-    /// Address of the first.
-    first: u64,
-}
-
-/// What a replay showed.
-struct Report<'a> {
-    kernel: &'a str,
-    sizes: Sizes,
-    registers: u32,
-    times: Times,
-    verdict: Verdict,
-    evidence: Option<Evidence>,
-}
-
-impl Report<'_> {
-    fn print(&self) -> Result<(), Failure> {
-        say!(
-            "{}: grid {}, block {}, {} registers",
-            self.kernel,
-            report::sizes(self.sizes.grid),
-            report::sizes(self.sizes.block),
-            self.registers
-        );
-        if self.times.runs() > 0 {
-            say!(
-                "  {} runs: median {:.2} us, least {:.2} us, spread {:.2} us",
-                self.times.runs(),
-                self.times.median(),
-                self.times.least(),
-                self.times.spread()
-            );
-        }
-        say!("  {}", self.verdict);
-        match &self.evidence {
-            Some(Evidence::Poison(poison)) => {
-                say!(
-                    "  memory held the results already: {} bytes were changed before the launch, of {} that the recorded kernel was seen to write",
-                    poison.bytes(),
-                    poison.written()
-                );
-            }
-            Some(Evidence::Reaction(reaction)) => {
-                say!(
-                    "  the kernel writes nothing on recorded memory: {} bytes of its inputs were changed before another launch, upon which the recorded kernel writes {}",
-                    reaction.bytes(),
-                    reaction.written()
-                );
-            }
-            None => {}
-        }
-        Ok(())
-    }
-
-    fn json(&self) -> RunReport<'_> {
-        let bytes = self.evidence.as_ref().map(Evidence::bytes);
-        RunReport {
-            kernel: self.kernel,
-            grid: self.sizes.grid,
-            block: self.sizes.block,
-            registers: self.registers,
-            verdict: self.verdict.word(),
-            times: (self.times.runs() > 0).then(|| TimesReport {
-                runs: self.times.runs(),
-                median_us: self.times.median(),
-                least_us: self.times.least(),
-                spread_us: self.times.spread(),
-            }),
-            difference: match self.verdict {
-                Verdict::Differs(difference) => Some(DifferenceReport {
-                    elements: difference.elements,
-                    first: difference.first,
-                }),
-                _ => None,
-            },
-            changed: self.evidence.as_ref().map(Evidence::word),
-            changed_bytes: bytes.map(|[changed, _]| changed),
-            written_bytes: bytes.map(|[_, written]| written),
-        }
     }
 }

@@ -9,14 +9,15 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use gpureplay_cuda_abi::{
     AccessDescriptor, AllocationProperties, Copy3d, EdgeData, Handle, KernelNode,
-    LaunchConfiguration, LaunchParameter, MAX_PARAMETER_BYTES, MemsetNode, Status, attribute,
+    LaunchConfiguration, LaunchParameter, MAX_PARAMETER_BYTES, MemsetNode, NodeParameters, Status,
+    attribute,
 };
 
 use crate::graphs::{Kernel, Node, graphs};
 use crate::kernels::Sizes;
 use crate::memory::memory;
 use crate::modules::modules;
-use crate::{fault, kernels};
+use crate::{fault, kernels, profiler};
 
 /// The error of a kernel, which every later call that waits tells.
 static STICKY: AtomicI32 = AtomicI32::new(0);
@@ -111,6 +112,8 @@ unsafe fn launch(
     {
         return Err(Status::INVALID_VALUE);
     }
+    profiler::ran(&function.name, sizes);
+    fault::trace(|| format!("{:?} of module {}: {sizes}", function.name, function.module));
     let mut packed = vec![0u8; MAX_PARAMETER_BYTES + 12];
     // SAFETY: our caller passes as many parameters as the kernel has, or a list of marks.
     unsafe {
@@ -239,6 +242,11 @@ unsafe fn run(node: Node) -> Answer {
             Node::Copy(words) => copy_row(&words),
             Node::Set(set) => memset(&set),
             Node::Empty | Node::Event => Ok(()),
+            Node::Twice(body) => {
+                let nodes = graphs().in_order(body)?;
+                let twice = nodes.iter().chain(&nodes);
+                twice.cloned().try_for_each(|node| run(node))
+            }
         }
     }
 }
@@ -447,6 +455,23 @@ exports! {
     cuGraphAddEventRecordNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, event: Handle) {
         put(node, graphs().add(graph, &handles(after, count), Node::Event)?)
     }
+    cuGraphAddNode_v2(node: *mut Handle, graph: Handle, after: *const Handle, data: *const EdgeData, count: usize, parameters: *mut NodeParameters) {
+        let after = handles(after, count);
+        let added = match (*parameters).kind {
+            attribute::node::KERNEL => {
+                let kernel = Kernel::new(*(&raw const (*parameters).words).cast::<KernelNode>())?;
+                graphs().add(graph, &after, Node::Kernel(kernel))?
+            }
+            attribute::node::CONDITIONAL => {
+                let body = graphs().create();
+                // As the driver's, it lives as long as the node: for ever.
+                (*parameters).words[2] = std::ptr::from_mut(Box::leak(Box::new(body))) as u64;
+                graphs().add(graph, &after, Node::Twice(body))?
+            }
+            _ => return Err(Status::NOT_SUPPORTED),
+        };
+        put(node, added)
+    }
     cuGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize) { list(&graphs().graph(graph)?.nodes, nodes, count) }
     cuGraphGetEdges_v2(graph: Handle, from: *mut Handle, to: *mut Handle, data: *mut EdgeData, count: *mut usize) {
         let (before, after): (Vec<_>, Vec<_>) = graphs().graph(graph)?.edges.iter().copied().unzip();
@@ -534,6 +559,6 @@ exports! {
     cuEventSynchronize(event: Handle) { sticky() }
     cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {
         sticky()?;
-        put(milliseconds, 0.001)
+        put(milliseconds, kernels::took())
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Failures on purpose.
+//! Failures on purpose, and what is launched.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,4 +28,12 @@ pub(crate) fn check(function: &str) -> Result<(), Status> {
 /// Whether wanted addresses are taken in this process.
 pub(crate) fn collides() -> bool {
     number("GPUREPLAY_CUDA_ATTEMPT") < number("GPUREPLAY_FAKE_COLLIDE")
+}
+
+/// Says what is launched, if that is asked for.
+pub(crate) fn trace(launch: impl FnOnce() -> String) {
+    static TRACE: LazyLock<bool> = LazyLock::new(|| number("GPUREPLAY_FAKE_TRACE") > 0);
+    if *TRACE {
+        eprintln!("[fake] {}", launch());
+    }
 }

@@ -24,6 +24,8 @@ pub(crate) enum Node {
     Set(MemsetNode),
     Empty,
     Event,
+    /// A graph that runs twice.
+    Twice(Handle),
 }
 
 // SAFETY: the pointers are to values that the node owns, or are never followed.
@@ -73,6 +75,7 @@ impl Node {
             Self::Set(_) => attribute::node::MEMSET,
             Self::Empty => attribute::node::EMPTY,
             Self::Event => 7,
+            Self::Twice(_) => attribute::node::CONDITIONAL,
         }
     }
 }

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::c_library::look_up;
 use crate::durations::{Key, ran};
 use crate::say::say;
-use crate::settings::settings;
+use crate::settings::{Mode, settings};
+use crate::tally;
 
 /// `CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL`.
 const KERNEL: u32 = 10;
@@ -44,10 +45,13 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 pub(crate) fn start(path: &Path) {
     match open(path) {
         Ok(()) => ACTIVE.store(true, Ordering::Relaxed),
-        Err(reason) => say(&format!(
-            "{}: {reason}; times are those of events",
-            path.display()
-        )),
+        Err(reason) => {
+            let instead = match settings().mode {
+                Mode::Durations(_) => "; times are those of events",
+                _ => "",
+            };
+            say(&format!("{}: {reason}{instead}", path.display()));
+        }
     }
 }
 
@@ -130,6 +134,7 @@ unsafe extern "C" fn done(
             if !settings().wants(&kernel) {
                 continue;
             }
+            tally::ran(&kernel);
             let nanoseconds = time(END).saturating_sub(time(START));
             let key = Key {
                 kernel,

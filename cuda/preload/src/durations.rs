@@ -2,10 +2,13 @@
 //! How long each kernel took: a table by name and sizes. Without CUPTI, by a pair of events around each launch.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use gpureplay_cuda_abi::{Handle, Status};
+use gpureplay_host::csv;
 
 use crate::asked::{Launch, is_capturing};
 use crate::functions;
@@ -53,6 +56,7 @@ static STATE: Mutex<State> = Mutex::new(State {
 });
 
 fn add(table: &mut BTreeMap<Key, Times>, key: Key, microseconds: f64) {
+    log(&key, microseconds);
     let times = table.entry(key).or_insert(Times {
         occurrences: 0,
         total: 0.0,
@@ -63,6 +67,36 @@ fn add(table: &mut BTreeMap<Key, Times>, key: Key, microseconds: f64) {
     times.total += microseconds;
     times.least = times.least.min(microseconds);
     times.most = times.most.max(microseconds);
+}
+
+/// The log, if one is wanted and can be written.
+static LOG: LazyLock<Option<File>> = LazyLock::new(|| {
+    let Mode::Durations(durations) = &settings().mode else {
+        return None;
+    };
+    let path = durations.log.as_ref()?;
+    let file = OpenOptions::new().append(true).open(path);
+    file.inspect_err(|error| say(&format!("{}: {error}", path.display())))
+        .ok()
+});
+
+/// A line for a launch: whole, since other processes write to the same file.
+fn log(key: &Key, microseconds: f64) {
+    let Some(mut file) = LOG.as_ref() else { return };
+    let (process, sizes) = (std::process::id(), [key.grid, key.block].map(sizes));
+    let line = csv::line([
+        process.to_string(),
+        key.kernel.clone(),
+        sizes[0].clone(),
+        sizes[1].clone(),
+        format!("{microseconds:.3}"),
+    ]);
+    // What cannot be written is missing in the file; the program goes on.
+    let _ = file.write_all(line.as_bytes());
+}
+
+fn sizes([x, y, z]: [u32; 3]) -> String {
+    format!("{x}x{y}x{z}")
 }
 
 /// A kernel ran for so long.
@@ -170,7 +204,6 @@ pub(crate) fn finish() {
     state.read();
     let mut text = String::new();
     for (key, times) in &state.table {
-        let sizes = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
         // Writing to a string does not fail. Names of kernels hold no tabs.
         let _ = writeln!(
             text,

@@ -2,7 +2,7 @@
 //! Kernels by handle: name, image, counts, attributes.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
 
@@ -90,6 +90,19 @@ impl Function {
         }
     }
 
+    /// Gives another kernel the attributes that the program gave this one.
+    pub(crate) fn give_attributes(&self, other: Handle) {
+        let Ok(driver) = driver() else { return };
+        let attributes = self
+            .attributes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (number, value) in &*attributes {
+            // SAFETY: a function that we found. One that it cannot have shows when it is launched.
+            let _ = unsafe { driver.cuFuncSetAttribute(other, *number, *value) };
+        }
+    }
+
     /// Offset and size of each parameter, as the driver says them.
     pub(crate) fn layout(&self, handle: Handle) -> Result<Layout, Status> {
         let driver = driver()?;
@@ -101,6 +114,30 @@ impl Function {
     }
 }
 
+/// The kernel of this name in a module of ours, if it has one. One that takes other parameters is an error.
+pub(crate) fn fitting(
+    module: Handle,
+    name: &str,
+    layout: &Layout,
+) -> Result<Option<Handle>, String> {
+    let failed = |status: Status| status.to_string();
+    let driver = driver().map_err(failed)?;
+    let name = CString::new(name).map_err(|_| "its name has a zero byte")?;
+    let mut other = 0;
+    // SAFETY: a pointer to a local, a module that we loaded, a C string.
+    let status = unsafe { driver.cuModuleGetFunction(&raw mut other, module, name.as_ptr()) };
+    if status != Status::SUCCESS {
+        return Ok(None);
+    }
+    let theirs = function_layout(driver, other).map_err(failed)?;
+    if theirs == *layout {
+        return Ok(Some(other));
+    }
+    Err(format!(
+        "its parameters (offset, size) are {layout:?}, those of the other image {theirs:?}"
+    ))
+}
+
 fn kernel_layout(driver: &Driver, kernel: Handle) -> Result<Layout, Status> {
     collect(|index, offset, size| {
         // SAFETY: the pointers are to locals of `collect`, the program just launched the kernel.
@@ -109,7 +146,7 @@ fn kernel_layout(driver: &Driver, kernel: Handle) -> Result<Layout, Status> {
 }
 
 /// Offset and size of each parameter of a function.
-pub(crate) fn function_layout(driver: &Driver, function: Handle) -> Result<Layout, Status> {
+fn function_layout(driver: &Driver, function: Handle) -> Result<Layout, Status> {
     collect(|index, offset, size| {
         // SAFETY: the pointers are to locals of `collect`, the function is alive.
         unsafe { driver.cuFuncGetParamInfo(function, index, offset, size) }

@@ -16,7 +16,6 @@ use gpureplay_cuda_abi::{
 
 use crate::asked::Launch;
 use crate::functions::{self, Function};
-use crate::gate;
 use crate::launch;
 use crate::nodes::{because, nodes};
 use crate::real::driver;
@@ -24,6 +23,7 @@ use crate::report::{GRAPH_KERNELS, GRAPHS, refuse};
 use crate::say::say;
 use crate::settings::{Mode, settings};
 use crate::state::CAPTURES;
+use crate::{cupti, durations, gate, tally};
 
 /// Graphs in graphs, at most so deep.
 const MAX_DEPTH: u32 = 16;
@@ -45,8 +45,57 @@ struct Plan {
     steps: Result<Vec<Step>, String>,
     /// Kernels that one launch runs.
     kernels: u64,
-    /// Names of those that are wanted, for a refusal.
-    wanted: Vec<Arc<str>>,
+    /// Names of those that are wanted.
+    counted: Vec<Arc<str>>,
+    /// Names of wanted kernels that a node decides upon, which run as often as it says.
+    decided: Vec<Arc<str>>,
+}
+
+/// Kernels' nodes of a graph.
+#[derive(Default)]
+struct Kernels {
+    /// Those that run once.
+    once: Vec<Handle>,
+    /// Those in graphs that a node decides upon.
+    decided: Vec<Handle>,
+    /// There is a node that decides upon graphs that are not known.
+    has_unknown: bool,
+}
+
+/// Graphs that nodes decide upon. The driver keeps them as long as the node; what is asked of one that is gone fails.
+static DECIDED: LazyLock<Mutex<HashMap<Handle, Vec<Handle>>>> = LazyLock::new(Mutex::default);
+
+/// The program added a node that decides whether and how often these graphs run.
+pub(crate) fn decides(node: Handle, bodies: Vec<Handle>) {
+    let mut decided = DECIDED.lock().unwrap_or_else(PoisonError::into_inner);
+    decided.insert(node, bodies);
+}
+
+/// Kernels of the graphs that a node decides upon.
+fn decided(driver: &Driver, node: Handle, depth: u32, kernels: &mut Kernels) {
+    let bodies = DECIDED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(&node)
+        .cloned();
+    let Some(bodies) = bodies.filter(|bodies| !bodies.is_empty()) else {
+        kernels.has_unknown = true;
+        return;
+    };
+    for body in bodies {
+        let mut inner = Kernels::default();
+        // What cannot be run is no matter here, as long as it is known.
+        if steps(driver, body, depth + 1, &mut inner).is_err()
+            && inner.once.is_empty()
+            && inner.decided.is_empty()
+        {
+            kernels.has_unknown = true;
+        }
+        kernels.has_unknown |= inner.has_unknown;
+        kernels
+            .decided
+            .extend(inner.once.into_iter().chain(inner.decided));
+    }
 }
 
 impl Drop for Plan {
@@ -77,7 +126,7 @@ fn steps(
     driver: &Driver,
     graph: Handle,
     depth: u32,
-    kernels: &mut Vec<Handle>,
+    kernels: &mut Kernels,
 ) -> Result<Vec<Step>, String> {
     if depth > MAX_DEPTH {
         return Err(format!("its graph has more than {MAX_DEPTH} levels"));
@@ -92,7 +141,7 @@ fn steps(
             .map_err(because("cuGraphNodeGetType"))?;
         match kind {
             attribute::node::KERNEL => {
-                kernels.push(node);
+                kernels.once.push(node);
                 steps.push(Step::Kernel(node));
             }
             attribute::node::MEMCPY => steps.push(Step::Copy(node)),
@@ -111,6 +160,9 @@ fn steps(
                 }
             }
             other => {
+                if other == attribute::node::CONDITIONAL {
+                    decided(driver, node, depth, kernels);
+                }
                 let what = attribute::node::name(other);
                 impossible = Some(format!("a node of its graph {what}"));
             }
@@ -134,35 +186,53 @@ fn handle(node: &KernelNode) -> Handle {
     }
 }
 
+/// Whether graphs are launched node by node.
+fn goes_node_by_node() -> bool {
+    match settings().mode {
+        Mode::Record(_) => true,
+        Mode::Durations(_) => !cupti::is_active(),
+        Mode::Off | Mode::Replace(_) => false,
+    }
+}
+
 impl Plan {
     fn new(driver: &Driver, graph: Handle) -> Self {
-        let mut kernels = Vec::new();
+        let mut kernels = Kernels::default();
+        let steps = steps(driver, graph, 0, &mut kernels);
         let mut plan = Self {
             copy: 0,
-            steps: steps(driver, graph, 0, &mut kernels),
-            kernels: kernels.len() as u64,
-            wanted: Vec::new(),
+            steps,
+            kernels: kernels.once.len() as u64,
+            counted: Vec::new(),
+            decided: Vec::new(),
         };
-        if !matches!(settings().mode, Mode::Record(_)) {
+        if !goes_node_by_node() && !tally::is_on() {
             return plan;
         }
-        for node in kernels {
-            if let Ok(node) = parameters(driver, node)
-                && let Ok(function) = functions::get(handle(&node))
-                && function.wanted
-            {
-                plan.wanted.push(Arc::clone(&function.name));
-            }
+        plan.counted = wanted(driver, &kernels.once);
+        plan.decided = wanted(driver, &kernels.decided);
+        if kernels.has_unknown {
+            plan.decided.push("a kernel of a graph".into());
         }
-        if plan.steps.is_ok() && !plan.wanted.is_empty() {
+        if goes_node_by_node() && plan.steps.is_ok() && !plan.counted.is_empty() {
             // SAFETY: a pointer to a field; the graph is the program's.
             plan.steps = unsafe { driver.cuGraphClone(&raw mut plan.copy, graph) }
                 .check()
                 .map_err(because("cuGraphClone"))
-                .and_then(|()| steps(driver, plan.copy, 0, &mut Vec::new()));
+                .and_then(|()| self::steps(driver, plan.copy, 0, &mut Kernels::default()));
         }
         plan
     }
+}
+
+/// Names of the nodes' kernels, of those that are wanted.
+fn wanted(driver: &Driver, kernels: &[Handle]) -> Vec<Arc<str>> {
+    let name = |node: &Handle| {
+        let node = parameters(driver, *node).ok()?;
+        let function = functions::get(handle(&node)).ok()?;
+        function.wanted.then(|| Arc::clone(&function.name))
+    };
+    kernels.iter().filter_map(name).collect()
 }
 
 /// The program made an executable graph.
@@ -232,16 +302,31 @@ pub(crate) fn launch(
     if let Some(plan) = &known {
         GRAPH_KERNELS.fetch_add(lock(plan).kernels, Ordering::Relaxed);
     }
+    let status = launched(entry, known.as_ref(), first, stream, call);
+    if let (Some(plan), true, Status::SUCCESS) = (known, tally::is_on(), status) {
+        lock(&plan).counted.iter().for_each(tally::seen);
+    }
+    status
+}
+
+fn launched(
+    entry: &'static str,
+    known: Option<&Arc<Mutex<Plan>>>,
+    is_first: bool,
+    stream: Handle,
+    call: impl FnOnce() -> Status,
+) -> Status {
     let record = match &settings().mode {
         Mode::Record(record) if record.run.is_some() => {
             crate::run::refuse(|| "a graph is launched".into());
             let _pass = gate::enter();
             return call();
         }
-        Mode::Record(record) => record,
-        Mode::Replace(_) if first => {
+        Mode::Record(record) => Some(record),
+        Mode::Durations(_) if goes_node_by_node() => None,
+        Mode::Replace(_) if is_first => {
             say(
-                "kernels inside graphs are replaced only where they are captured, or added by cuGraphAddKernelNode",
+                "kernels inside graphs are replaced only where they are captured, or added as nodes",
             );
             return call();
         }
@@ -252,24 +337,26 @@ pub(crate) fn launch(
         let _pass = gate::enter();
         return call();
     };
-    let plan = lock(&plan);
+    let plan = lock(plan);
     let reason = match &plan.steps {
         Err(reason) => Some(reason.as_str()),
         Ok(_) if CAPTURES.load(Ordering::SeqCst) > 0 => Some("a stream is being captured"),
         Ok(_) => None,
     };
     let steps = match (&plan.steps, reason, driver()) {
-        (Ok(steps), None, Ok(driver)) if !plan.wanted.is_empty() => {
-            let picked = picked(driver, record, steps);
-            picked
-                .iter()
-                .any(Option::is_some)
-                .then_some((driver, steps, picked))
-        }
+        (Ok(steps), None, Ok(driver)) if !plan.counted.is_empty() => match record {
+            None => Some((driver, steps, vec![None; steps.len()])),
+            Some(record) => {
+                let picked = picked(driver, record, steps);
+                let is_picked = picked.iter().any(Option::is_some);
+                is_picked.then_some((driver, steps, picked))
+            }
+        },
         _ => None,
     };
     let Some((driver, steps, picked)) = steps else {
-        for name in plan.wanted.iter().filter(|_| reason.is_some()) {
+        let wanted = plan.counted.iter().chain(&plan.decided);
+        for name in wanted.filter(|_| reason.is_some()) {
             refuse(name, reason.unwrap_or_default());
         }
         let _pass = gate::enter();
@@ -303,7 +390,7 @@ fn picked(
 
 fn run(
     driver: &Driver,
-    record: &crate::settings::Record,
+    record: Option<&crate::settings::Record>,
     entry: &'static str,
     step: Step,
     stream: Handle,
@@ -392,7 +479,7 @@ fn attributes(driver: &Driver, node: Handle) -> Vec<LaunchAttribute> {
 
 fn kernel(
     driver: &Driver,
-    record: &crate::settings::Record,
+    record: Option<&crate::settings::Record>,
     entry: &'static str,
     node: Handle,
     stream: Handle,
@@ -432,6 +519,9 @@ fn kernel(
                 launch.extra,
             )
         }
+    };
+    let Some(record) = record else {
+        return durations::launch(&launch, || call(launch.function));
     };
     let Some((function, occurrence)) = picked else {
         return call(launch.function);

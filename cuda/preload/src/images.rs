@@ -93,7 +93,11 @@ fn linked_size(address: *const c_void) -> Option<usize> {
 }
 
 fn wanted() -> bool {
-    matches!(settings().mode, Mode::Record(_))
+    match &settings().mode {
+        Mode::Record(_) => true,
+        Mode::Replace(replace) => replace.tuned.is_some(),
+        _ => false,
+    }
 }
 
 fn keep(kind: Owner, handle: Handle, bytes: Result<Vec<u8>, String>) {

@@ -12,16 +12,17 @@ use crate::record::Snapshot;
 use crate::report::{CAPTURED, LAUNCHES, RECORDED, refuse};
 use crate::settings::{Mode, Pick, Record, settings};
 use crate::state::CAPTURES;
-use crate::{cupti, durations, gate, record, replace, run};
+use crate::tuned::Shape;
+use crate::{cupti, durations, gate, record, replace, run, tally};
 
 /// Tries of one kernel after which "the first launch" is given up: each costs time, and the reason stays the same.
 const TRIES: u64 = 3;
 
-/// Does what the settings say with a launch; `call` launches a handle as the program asked, and is called once.
+/// Does what the settings say with a launch; `call` launches a handle as the program asked, or with other blocks and threads.
 pub(crate) fn launch(
     launch: impl FnOnce() -> Launch,
     function: Handle,
-    call: impl FnOnce(Handle) -> Status,
+    call: impl Fn(Handle, Option<Shape>) -> Status,
 ) -> Status {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
     let mode = &settings().mode;
@@ -30,34 +31,45 @@ pub(crate) fn launch(
         let launch = launch();
         if is_capturing(&launch) {
             CAPTURED.fetch_add(1, Ordering::Relaxed);
-            let other = match mode {
-                Mode::Replace(images) => replace::replaced(images, function),
-                _ => None,
-            };
             let _pass = gate::pass();
-            return call(other.unwrap_or(function));
+            return match mode {
+                Mode::Replace(replace) => replace::launch(replace, function, || launch, call),
+                _ => call(function, None),
+            };
         }
-        return decided(mode, || launch, function, call);
+        return counted(function, decided(mode, || launch, function, call));
     }
-    decided(mode, launch, function, call)
+    counted(function, decided(mode, launch, function, call))
+}
+
+/// Counts a launch that the driver took, if that is wanted.
+fn counted(function: Handle, status: Status) -> Status {
+    if tally::is_on()
+        && status == Status::SUCCESS
+        && let Ok(function) = functions::get(function)
+        && function.wanted
+    {
+        tally::seen(&function.name);
+    }
+    status
 }
 
 fn decided(
     mode: &Mode,
     launch: impl FnOnce() -> Launch,
     function: Handle,
-    call: impl FnOnce(Handle) -> Status,
+    call: impl Fn(Handle, Option<Shape>) -> Status,
 ) -> Status {
     match mode {
-        Mode::Off => call(function),
-        Mode::Replace(images) => call(replace::replaced(images, function).unwrap_or(function)),
+        Mode::Off => call(function, None),
+        Mode::Replace(replace) => replace::launch(replace, function, launch, call),
         Mode::Durations(_) => {
             if cupti::is_active() {
-                return call(function);
+                return call(function, None);
             }
-            durations::launch(&launch(), || call(function))
+            durations::launch(&launch(), || call(function, None))
         }
-        Mode::Record(_) if run::is_wanted() => run::launch(&launch(), || call(function)),
+        Mode::Record(_) if run::is_wanted() => run::launch(&launch(), || call(function, None)),
         Mode::Record(settings) => {
             // One relaxed load decides for a function that no filter matches.
             let wanted = if functions::is_unwanted(function) {
@@ -67,8 +79,9 @@ fn decided(
             };
             let Some((known, occurrence)) = wanted else {
                 let _pass = gate::enter();
-                return call(function);
+                return call(function, None);
             };
+            let call = |function| call(function, None);
             recorded(settings, &launch(), &known, occurrence, call)
         }
     }

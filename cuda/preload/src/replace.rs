@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels of the same name and parameters out of other images, while the program runs.
+//! Kernels of the same name and parameters out of other images, and other sizes of launches, while the program runs.
 
-use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use gpureplay_cuda_abi::{Driver, Handle, KernelNode, OldKernelNode, Status};
+use gpureplay_cuda_abi::{Handle, JitOptions, KernelNode, OldKernelNode, Status};
 use gpureplay_cuda_image::MAX_IMAGE;
 
-use crate::functions::{self, Function, function_layout};
-use crate::real::driver;
+use crate::asked::Launch;
+use crate::functions::{self, Function};
+use crate::module;
 use crate::say::say;
-use crate::settings::{Mode, settings};
+use crate::settings::{Mode, Replace, settings};
+use crate::tuned::{self, Plan, Shape};
 
 /// Modules of the given images, loaded into the context of the first launch.
 static MODULES: Mutex<Option<Vec<Handle>>> = Mutex::new(None);
@@ -21,24 +22,17 @@ static MODULES: Mutex<Option<Vec<Handle>>> = Mutex::new(None);
 /// The kernel to launch instead of this one, if an image has one that fits.
 fn replacement(function: &Function, handle: Handle, images: &[PathBuf]) -> Option<Handle> {
     *function.replacement.get_or_init(|| {
-        let driver = driver().ok()?;
-        let name = CString::new(&*function.name).ok()?;
-        for module in modules(driver, images) {
-            let mut other = 0;
-            // SAFETY: a pointer to a local, a module that we loaded, a C string.
-            let status = unsafe { driver.cuModuleGetFunction(&raw mut other, module, name.as_ptr()) };
-            if status != Status::SUCCESS {
-                continue;
+        let layout = function.layout(handle).ok()?;
+        for module in modules(images) {
+            match functions::fitting(module, &function.name, &layout) {
+                Ok(None) => {}
+                Ok(Some(other)) => {
+                    function.give_attributes(other);
+                    say(&format!("{} is replaced", function.name));
+                    return Some(other);
+                }
+                Err(reason) => say(&format!("{} is not replaced: {reason}", function.name)),
             }
-            let (theirs, ours) = (function.layout(handle).ok()?, function_layout(driver, other).ok()?);
-            if theirs == ours {
-                say(&format!("{} is replaced", function.name));
-                return Some(other);
-            }
-            say(&format!(
-                "{} is not replaced: its parameters (offset, size) are {theirs:?}, those of the other image {ours:?}",
-                function.name
-            ));
         }
         None
     })
@@ -51,47 +45,100 @@ pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
     } else {
         node.function
     };
-    let function = instead(handle)?;
+    let (function, [grid, block]) = instead(handle, [node.grid, node.block], node.shared)?;
+    // Which of the two a handle is, its owner knows.
+    let (function, kernel) = match function == node.kernel {
+        true => (0, function),
+        false => (function, 0),
+    };
     Some(KernelNode {
         function,
-        kernel: 0,
+        kernel,
+        grid,
+        block,
         ..*node
     })
 }
 
 /// The same for a node as programs of older drivers describe it.
 pub(crate) fn in_old_node(node: &OldKernelNode) -> Option<OldKernelNode> {
-    let function = instead(node.function)?;
-    Some(OldKernelNode { function, ..*node })
+    let (function, [grid, block]) = instead(node.function, [node.grid, node.block], node.shared)?;
+    Some(OldKernelNode {
+        function,
+        grid,
+        block,
+        ..*node
+    })
 }
 
-/// The kernel of another image that is launched instead.
-pub(crate) fn replaced(images: &[PathBuf], function: Handle) -> Option<Handle> {
-    let known = functions::get(function).ok().filter(|known| known.wanted)?;
-    replacement(&known, function, images)
-}
-
-/// The kernel of another image that takes the place of this one, if kernels are replaced.
-fn instead(function: Handle) -> Option<Handle> {
-    match &settings().mode {
-        Mode::Replace(images) => replaced(images, function),
-        _ => None,
+/// The kernel and the shape that take the place of these in a graph, if something is replaced.
+fn instead(handle: Handle, shape: Shape, shared: u32) -> Option<(Handle, Shape)> {
+    let Mode::Replace(replace) = &settings().mode else {
+        return None;
+    };
+    let function = wanted(handle)?;
+    if let Some(plan) = planned(replace, &function, handle, shape, shared) {
+        return Some(plan.instead(handle));
     }
+    replacement(&function, handle, &replace.images).map(|other| (other, shape))
 }
 
-fn modules(driver: &Driver, images: &[PathBuf]) -> Vec<Handle> {
+/// A function that is replaced, perhaps.
+fn wanted(handle: Handle) -> Option<Arc<Function>> {
+    if functions::is_unwanted(handle) {
+        return None;
+    }
+    functions::get(handle).ok().filter(|known| known.wanted)
+}
+
+fn planned(
+    replace: &Replace,
+    function: &Arc<Function>,
+    handle: Handle,
+    shape: Shape,
+    shared: u32,
+) -> Option<Arc<Plan>> {
+    tuned::plan(replace.tuned.as_ref()?, function, handle, shape, shared)
+}
+
+/// Launches what takes the place of a kernel and its shape, or what the program asked for.
+pub(crate) fn launch(
+    replace: &Replace,
+    handle: Handle,
+    describe: impl FnOnce() -> Launch,
+    call: impl Fn(Handle, Option<Shape>) -> Status,
+) -> Status {
+    let Some(function) = wanted(handle) else {
+        return call(handle, None);
+    };
+    if replace.tuned.is_some() {
+        let launch = describe();
+        let shape = [launch.grid, launch.block];
+        if let Some(plan) = planned(replace, &function, handle, shape, launch.shared) {
+            let (other, shape) = plan.instead(handle);
+            let status = call(other, Some(shape));
+            if status == Status::SUCCESS {
+                return status;
+            }
+            plan.refused(&function.name, status);
+            return call(handle, None);
+        }
+    }
+    let other = replacement(&function, handle, &replace.images);
+    call(other.unwrap_or(handle), None)
+}
+
+fn modules(images: &[PathBuf]) -> Vec<Handle> {
     let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+    let load = |path: &PathBuf| {
+        let image = read(path).map_err(|error| error.to_string());
+        image
+            .and_then(|image| module::load(image, JitOptions::default()))
+            .inspect_err(|reason| say(&format!("{}: {reason}", path.display())))
+            .ok()
+    };
     modules
-        .get_or_insert_with(|| {
-            images
-                .iter()
-                .filter_map(|path| {
-                    load(driver, path)
-                        .inspect_err(|reason| say(&format!("{}: {reason}", path.display())))
-                        .ok()
-                })
-                .collect()
-        })
+        .get_or_insert_with(|| images.iter().filter_map(load).collect())
         .clone()
 }
 
@@ -102,24 +149,4 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         .take(MAX_IMAGE as u64 + 1)
         .read_to_end(&mut image)?;
     Ok(image)
-}
-
-fn load(driver: &Driver, path: &Path) -> Result<Handle, String> {
-    let mut image = read(path).map_err(|error| error.to_string())?;
-    gpureplay_cuda_image::check(&image).map_err(|error| error.to_string())?;
-    image.push(0);
-    let mut module = 0;
-    // SAFETY: the image is whole, as its parts were just read, and ends with a zero byte; no options.
-    unsafe {
-        driver.cuModuleLoadDataEx(
-            &raw mut module,
-            image.as_ptr().cast(),
-            0,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-        )
-    }
-    .check()
-    .map_err(|status| status.to_string())?;
-    Ok(module)
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::say::say;
-use crate::settings::settings;
+use crate::settings::{Mode, settings};
 
 /// Launches that came through the hooks, but those of graphs.
 pub(crate) static LAUNCHES: AtomicU64 = AtomicU64::new(0);
@@ -24,9 +24,17 @@ pub(crate) static COPIED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)
 
 static REFUSED: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
 
-/// A launch was wanted and is not recorded. Each reason is said once, and counted.
+/// What is done with launches.
+fn verb() -> &'static str {
+    match settings().mode {
+        Mode::Durations(_) => "timed",
+        _ => "recorded",
+    }
+}
+
+/// A launch was wanted and is not recorded, or not timed. Each reason is said once, and counted.
 pub(crate) fn refuse(kernel: &str, reason: &str) {
-    let line = format!("{kernel} is not recorded: {reason}");
+    let line = format!("{kernel} is not {}: {reason}", verb());
     let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
     let count = refused.entry(line.clone()).or_insert(0);
     *count += 1;
@@ -42,12 +50,13 @@ pub(crate) fn summary() {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     if settings().verbose || not_recorded > 0 {
         say(&format!(
-            "{} launches, {} of them in {} graph launches, {} into a capture, {} recorded, {not_recorded} wanted but not recorded",
+            "{} launches, {} of them in {} graph launches, {} into a capture, {} recorded, {not_recorded} wanted but not {}",
             (count(&LAUNCHES) + count(&GRAPH_KERNELS)).saturating_sub(count(&CAPTURED)),
             count(&GRAPH_KERNELS),
             count(&GRAPHS),
             count(&CAPTURED),
             count(&RECORDED),
+            verb(),
         ));
         let [bytes, nanoseconds] = [&COPIED[0], &COPIED[1]].map(count);
         if bytes > 0 {

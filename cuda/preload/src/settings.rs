@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use gpureplay_cuda_recording::Tuned;
 use regex_lite::Regex;
 
 use crate::say::say;
@@ -18,8 +19,16 @@ pub(crate) enum Mode {
     Record(Record),
     /// Launches are timed.
     Durations(Durations),
-    /// Kernels are taken from other images.
-    Replace(Vec<PathBuf>),
+    /// Kernels are taken from other images, or run with other sizes.
+    Replace(Replace),
+}
+
+/// What takes the place of the program's kernels and sizes.
+pub(crate) struct Replace {
+    /// Images that are tried in turn.
+    pub(crate) images: Vec<PathBuf>,
+    /// A file of winners, and what it says.
+    pub(crate) tuned: Option<(PathBuf, Tuned)>,
 }
 
 /// Where recordings go and what is recorded.
@@ -72,8 +81,8 @@ impl FromStr for Region {
 /// How launches are timed and where the table goes.
 pub(crate) struct Durations {
     pub(crate) table: PathBuf,
-    /// The path of CUPTI; without it, pairs of events.
-    pub(crate) cupti: Option<PathBuf>,
+    /// Where a line for each launch goes.
+    pub(crate) log: Option<PathBuf>,
 }
 
 /// Which launches of a kernel are recorded.
@@ -112,6 +121,10 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     kernel: Option<Regex>,
     pub(crate) rank: Option<u32>,
+    /// The path of CUPTI, if it is wanted.
+    pub(crate) cupti: Option<PathBuf>,
+    /// Where launches are counted for a comparison with CUPTI.
+    pub(crate) strict: Option<PathBuf>,
     /// Say each refusal's details and a sum at the end.
     pub(crate) verbose: bool,
 }
@@ -119,9 +132,18 @@ pub(crate) struct Settings {
 impl Settings {
     /// Whether a kernel of this name is wanted.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        self.kernel
-            .as_ref()
-            .is_none_or(|kernel| kernel.is_match(name))
+        let is_named = match &self.mode {
+            Mode::Replace(Replace {
+                images,
+                tuned: Some((_, tuned)),
+            }) if images.is_empty() => tuned.winners.iter().any(|winner| winner.kernel == name),
+            _ => true,
+        };
+        is_named
+            && self
+                .kernel
+                .as_ref()
+                .is_none_or(|kernel| kernel.is_match(name))
     }
 }
 
@@ -134,6 +156,8 @@ pub(crate) fn settings() -> &'static Settings {
                 mode: Mode::Off,
                 kernel: None,
                 rank: None,
+                cupti: None,
+                strict: None,
                 verbose: false,
             }
         })
@@ -188,10 +212,19 @@ fn read() -> Result<Settings, String> {
         }),
         Some("durations") => Mode::Durations(Durations {
             table: path("OUTPUT")?,
-            cupti: variable("CUPTI").map(PathBuf::from),
+            log: variable("LOG").map(PathBuf::from),
         }),
         Some("replace") => {
-            Mode::Replace(std::env::split_paths(&variable("IMAGES").unwrap_or_default()).collect())
+            let tuned = variable("TUNED").map(PathBuf::from).map(|path| {
+                let tuned = Tuned::read(&path).map_err(|error| error.to_string())?;
+                Ok::<_, String>((path, tuned))
+            });
+            Mode::Replace(Replace {
+                images: variable("IMAGES")
+                    .map(|images| std::env::split_paths(&images).collect())
+                    .unwrap_or_default(),
+                tuned: tuned.transpose()?,
+            })
         }
         Some(other) => return Err(format!("GPUREPLAY_CUDA_MODE is {other:?}")),
     };
@@ -208,6 +241,8 @@ fn read() -> Result<Settings, String> {
         mode,
         kernel,
         rank,
+        cupti: variable("CUPTI").map(PathBuf::from),
+        strict: variable("STRICT").map(PathBuf::from),
         verbose: variable("VERBOSE").is_some(),
     })
 }

@@ -79,7 +79,7 @@ pub struct Device {
 }
 
 /// The image of a kernel.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageReference {
     /// The name of the file in `images`.

@@ -27,6 +27,7 @@ mod hash;
 mod launch;
 mod run;
 mod store;
+mod tuned;
 mod write;
 
 pub use check::{MAX_BYTES, MAX_REGIONS};
@@ -36,6 +37,7 @@ pub use hash::Hash;
 pub use launch::{Device, ImageReference, Launch, Origin, Region, RegionKind, Variable};
 pub use run::{Kernel, Memory, Operation, Port, Run, RunVariable, Stream, StreamKind};
 pub use store::{CHUNK, Checker, Store};
+pub use tuned::{Change, Evidence, Tuned, Winner};
 pub use write::Writer;
 
 use std::io::{self, Read};

@@ -194,6 +194,25 @@ impl Sum {
         want: &[u8],
         mask: &[u32],
     ) {
+        self.compare(how, address, got, want, mask, false);
+    }
+
+    /// Compares a piece only as far as it takes to know that it is not right.
+    pub(crate) fn add_briefly(&mut self, how: &Comparison, got: &[u8], want: &[u8], mask: &[u32]) {
+        if !self.beyond {
+            self.compare(how, 0, got, want, mask, true);
+        }
+    }
+
+    fn compare(
+        &mut self,
+        how: &Comparison,
+        address: u64,
+        got: &[u8],
+        want: &[u8],
+        mask: &[u32],
+        is_brief: bool,
+    ) {
         if mask.is_empty() && got == want {
             return;
         }
@@ -236,6 +255,9 @@ impl Sum {
             };
             self.difference.worst = self.difference.worst.max(error);
             self.beyond |= limit.is_none_or(|limit| error > limit);
+            if is_brief && self.beyond {
+                return;
+            }
         }
     }
 

@@ -21,13 +21,15 @@ mod run;
 mod session;
 mod timing;
 
+pub use gpureplay_cuda_abi::JitOptions;
+
 pub use compare::{Comparison, Differing, Element, Verdict};
 pub use error::ReplayError;
 pub use gpu::{Gpu, GpuInfo};
 pub use limits::{Limits, Refusal, Sizes};
-pub use module::{JitOptions, Loaded};
+pub use module::Loaded;
 pub use poison::Poison;
 pub use reaction::Reaction;
 pub use run::{How, RunSession};
-pub use session::{Differences, Mask, Session};
+pub use session::{Differences, Left, Mask, Session};
 pub use timing::Times;

@@ -15,14 +15,16 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Another block, and as many blocks in x as are needed for at least as many threads in x.
+    /// Another block, and in each dimension as many blocks as are needed for at least as many threads.
     #[must_use]
     pub fn keep_total(self, block: [u32; 3]) -> Self {
-        let threads = u64::from(self.grid[0]) * u64::from(self.block[0]);
-        let blocks = threads.div_ceil(u64::from(block[0].max(1)));
-        let [_, y, z] = self.grid;
+        let blocks = |axis: usize| {
+            let threads = u64::from(self.grid[axis]) * u64::from(self.block[axis]);
+            let blocks = threads.div_ceil(u64::from(block[axis].max(1)));
+            u32::try_from(blocks).unwrap_or(u32::MAX)
+        };
         Self {
-            grid: [u32::try_from(blocks).unwrap_or(u32::MAX), y, z],
+            grid: [blocks(0), blocks(1), blocks(2)],
             block,
             ..self
         }
@@ -217,5 +219,18 @@ mod tests {
         assert_eq!(SIZES.keep_total([128, 1, 1]).grid, [40, 1, 1]);
         assert_eq!(SIZES.keep_total([1000, 1, 1]).grid, [6, 1, 1]);
         assert_eq!(SIZES.keep_total([0, 1, 1]).grid, [5120, 1, 1]);
+        let plane = Sizes {
+            grid: [7, 5, 3],
+            block: [32, 32, 1],
+            shared: 0,
+        };
+        assert_eq!(plane.keep_total([16, 8, 2]).grid, [14, 20, 2]);
+        assert_eq!(plane.keep_total([1024, 1, 1]).grid, [1, 160, 3]);
+        let most = Sizes {
+            grid: [u32::MAX; 3],
+            block: [1024; 3],
+            shared: 0,
+        };
+        assert_eq!(most.keep_total([1; 3]).grid, [u32::MAX; 3]);
     }
 }

@@ -3,25 +3,12 @@
 
 use std::ffi::CString;
 
-use gpureplay_cuda_abi::{DevicePointer, Handle, Status, attribute};
+use gpureplay_cuda_abi::{DevicePointer, Handle, JitOptions, Status, attribute};
 use gpureplay_cuda_image::{MemberKind, parts};
 use gpureplay_cuda_recording::Launch;
 
 use crate::error::driver;
 use crate::{Gpu, Limits, ReplayError};
-
-/// Options of the compiler inside the driver. Any of them makes it compile the image's PTX.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JitOptions {
-    /// Registers of a thread, at most.
-    pub registers: Option<u32>,
-    /// Level of optimisation, 0 to 4.
-    pub optimisation: Option<u32>,
-    /// Threads of a block, at most, whatever launch bounds the PTX has. Needs a driver for CUDA 12.4 or newer.
-    pub max_threads: Option<u32>,
-    /// Blocks that a multiprocessor should hold at least; counts only with `max_threads`, and not with `registers`.
-    pub min_blocks: Option<u32>,
-}
 
 /// An image that the driver has loaded.
 pub struct Loaded {
@@ -50,11 +37,7 @@ impl Loaded {
     ) -> Result<Self, ReplayError> {
         let kernel = gpureplay_cuda_image::kernel(image, &launch.kernel)?
             .ok_or_else(|| ReplayError::NoKernel(launch.kernel.clone()))?;
-        let mut bytes = if options == JitOptions::default() {
-            image.to_vec()
-        } else {
-            ptx(image, &launch.kernel)?
-        };
+        let mut bytes = text(image, &launch.kernel, options)?;
         // The end of a text.
         bytes.push(0);
         let module = load(gpu, &bytes, options)?;
@@ -176,6 +159,19 @@ pub(crate) fn layout(
     }
 }
 
+/// What the driver is given for an image: the image itself, or the PTX in it that options need.
+pub(crate) fn text(
+    image: &[u8],
+    kernel: &str,
+    options: JitOptions,
+) -> Result<Vec<u8>, ReplayError> {
+    if options == JitOptions::default() {
+        Ok(image.to_vec())
+    } else {
+        ptx(image, kernel)
+    }
+}
+
 /// The newest PTX text of the image that has the kernel.
 fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
     let mut texts: Vec<_> = parts(image)?
@@ -204,20 +200,9 @@ pub(crate) fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handl
         attribute::jit::ERROR_LOG_BUFFER_SIZE_BYTES,
     ];
     let mut values = vec![log.as_mut_ptr() as u64, LOG as u64];
-    for (name, value) in [
-        (attribute::jit::MAX_REGISTERS, options.registers),
-        (attribute::jit::OPTIMIZATION_LEVEL, options.optimisation),
-        (attribute::jit::MAX_THREADS_PER_BLOCK, options.max_threads),
-        (attribute::jit::MIN_CTA_PER_SM, options.min_blocks),
-        (
-            attribute::jit::OVERRIDE_DIRECTIVE_VALUES,
-            options.max_threads.map(|_| 1),
-        ),
-    ] {
-        if let Some(value) = value {
-            names.push(name);
-            values.push(u64::from(value));
-        }
+    for (name, value) in options.listed() {
+        names.push(name);
+        values.push(value);
     }
     let count = u32::try_from(names.len()).unwrap_or(0);
     let mut module = 0;

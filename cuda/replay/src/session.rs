@@ -3,20 +3,20 @@
 
 use std::time::Duration;
 
-use gpureplay_cuda_abi::{LaunchAttribute, LaunchConfiguration, LaunchParameter, attribute};
+use gpureplay_cuda_abi::JitOptions;
 use gpureplay_cuda_recording::{Launch, Recording};
 
 use crate::compare::{Differing, Sum, differing};
-use crate::error::driver;
 use crate::poison::Piece;
 use crate::relocate::{Move, Moves, undo};
-use crate::{Comparison, Gpu, JitOptions, Loaded, ReplayError, Sizes, Times, Verdict, place};
+use crate::{Comparison, Gpu, Loaded, ReplayError, Sizes, Verdict, place};
 
 mod events;
 mod evidence;
+mod hold;
 mod noise;
+mod timed;
 
-use events::Events;
 pub use noise::{Differences, Mask};
 
 /// What a piece of memory holds before and after the recorded launch.
@@ -26,6 +26,18 @@ struct Contents {
     kind: Kind,
     before: Vec<u8>,
     after: Option<Vec<u8>>,
+}
+
+/// A piece of memory as a replay leaves it.
+pub struct Left<'a> {
+    /// Where it lies; of a variable, in the recorded process.
+    pub address: u64,
+    /// The variable's name.
+    pub variable: Option<&'a str>,
+    /// Whether it is not what it was before the launch.
+    pub is_changed: bool,
+    /// What it holds.
+    pub bytes: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,7 +59,8 @@ pub struct Session {
     parameters: Vec<u8>,
     contents: Vec<Contents>,
     time_limit: Duration,
-    cold: Option<(u64, usize)>,
+    /// Memory that evicts other memory from the second-level cache.
+    evicting: Option<(u64, usize)>,
     rewritten: Vec<(Rewritten, Rewritten)>,
     rewritten_parameters: Rewritten,
     /// For each piece, whether it is left out of comparisons.
@@ -107,7 +120,7 @@ impl Session {
             image,
             contents,
             time_limit,
-            cold: None,
+            evicting: None,
         })
     }
 
@@ -145,23 +158,6 @@ impl Session {
             }
         }
         found
-    }
-
-    /// From now on, the second-level cache is filled with other memory before each timed run.
-    ///
-    /// # Errors
-    /// If there is no memory for that.
-    pub fn make_cold(&mut self) -> Result<(), ReplayError> {
-        let size =
-            usize::try_from(self.gpu.attribute(attribute::device::L2_CACHE_SIZE)?).unwrap_or(0) * 2;
-        let size = size.max(1 << 20);
-        let mut address = 0;
-        // SAFETY: a pointer to a local.
-        driver("cuMemAlloc_v2", unsafe {
-            self.gpu.driver.cuMemAlloc_v2(&raw mut address, size)
-        })?;
-        self.cold = Some((address, size));
-        Ok(())
     }
 
     /// Loads an image, the recorded one if none is given, and rewrites pointers to its variables. One image at a time:
@@ -202,6 +198,14 @@ impl Session {
             }
         }
         Ok(loaded)
+    }
+
+    /// What [`Session::load`] gives the driver: the image, the recorded one if none is given, or the PTX in it that options need.
+    ///
+    /// # Errors
+    /// If the image cannot be read, or holds no PTX of the kernel.
+    pub fn text(&self, image: Option<&[u8]>, options: JitOptions) -> Result<Vec<u8>, ReplayError> {
+        crate::module::text(image.unwrap_or(&self.image), &self.launch.kernel, options)
     }
 
     /// How many words that point at variables are rewritten for the loaded image.
@@ -297,10 +301,37 @@ impl Session {
         how: &Comparison,
         mask: &Mask,
     ) -> Result<Verdict, ReplayError> {
+        self.launch_restored(loaded, sizes)?;
+        self.compare(loaded, how, mask)
+    }
+
+    /// Restores everything, and launches once.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn launch_restored(&self, loaded: &Loaded, sizes: &Sizes) -> Result<(), ReplayError> {
         loaded.limits().check(sizes)?;
         self.restore(loaded, true)?;
-        self.launch_once(loaded, sizes)?;
-        self.compare(loaded, how, mask)
+        self.launch_once(loaded, sizes)
+    }
+
+    /// Memory as it is now: regions by address, then variables.
+    pub fn left<'a>(
+        &'a self,
+        loaded: &'a Loaded,
+    ) -> impl Iterator<Item = Result<Left<'a>, ReplayError>> + 'a {
+        self.contents.iter().map(|contents| {
+            let bytes = self.read(loaded, contents)?;
+            Ok(Left {
+                address: contents.address,
+                variable: match contents.kind {
+                    Kind::Variable(index) => Some(&self.launch.variables[index].name),
+                    Kind::Device | Kind::Host => None,
+                },
+                is_changed: bytes != contents.before,
+                bytes,
+            })
+        })
     }
 
     /// Restores everything, launches nothing, and compares: this should not be right.
@@ -326,7 +357,11 @@ impl Session {
         Ok(sum.verdict())
     }
 
-    fn compare(
+    /// Compares memory as it is now with what the recorded launch left; right after [`Session::launch_restored`].
+    ///
+    /// # Errors
+    /// If memory cannot be read.
+    pub fn compare(
         &self,
         loaded: &Loaded,
         how: &Comparison,
@@ -342,7 +377,7 @@ impl Session {
             let got = self.read(loaded, contents)?;
             sum.add(how, contents.address, &got, want, mask);
             // What a replay finds that launches nothing.
-            null.add(how, contents.address, &contents.before, want, mask);
+            null.add_briefly(how, &contents.before, want, mask);
         }
         let verdict = sum.verdict();
         Ok(if verdict.is_right() && null.verdict().is_right() {
@@ -400,74 +435,5 @@ impl Session {
         self.launch_once(loaded, sizes)?;
         let read = |contents| self.read(loaded, contents);
         self.contents.iter().map(read).collect()
-    }
-
-    /// Runs so many times and takes the times. What the recorded launch changes is restored before each run.
-    ///
-    /// # Errors
-    /// As [`Session::run`].
-    pub fn time(&self, loaded: &Loaded, sizes: &Sizes, runs: u32) -> Result<Times, ReplayError> {
-        loaded.limits().check(sizes)?;
-        self.restore(loaded, true)?;
-        let mut times = Vec::new();
-        for _ in 0..runs {
-            self.restore(loaded, false)?;
-            if let Some((address, size)) = self.cold {
-                // SAFETY: memory of ours.
-                let status = unsafe { self.gpu.driver.cuMemsetD8_v2(address, 0, size) };
-                driver("cuMemsetD8_v2", status)?;
-                self.gpu.synchronize()?;
-            }
-            times.push(self.launch_once(loaded, sizes)?);
-        }
-        Ok(Times::new(times))
-    }
-
-    /// Launches and waits; the time between two events, in microseconds.
-    fn launch_once(&self, loaded: &Loaded, sizes: &Sizes) -> Result<f64, ReplayError> {
-        loaded.allow_shared(&self.gpu, sizes.shared)?;
-        let events = Events::new(&self.gpu)?;
-        let attributes: Vec<LaunchAttribute> = self
-            .launch
-            .attribute_list()
-            .iter()
-            .filter(|value| attribute::launch::KEPT.contains(&value[0]))
-            .copied()
-            .collect();
-        let configuration = LaunchConfiguration {
-            grid: sizes.grid,
-            block: sizes.block,
-            shared: sizes.shared,
-            stream: 0,
-            attributes: attributes.as_ptr(),
-            attribute_count: u32::try_from(attributes.len()).unwrap_or(0),
-        };
-        let size = self.parameters.len();
-        let extra = [
-            LaunchParameter::BufferPointer as usize as *const _,
-            self.parameters.as_ptr().cast(),
-            LaunchParameter::BufferSize as usize as *const _,
-            (&raw const size).cast(),
-            LaunchParameter::End as usize as *const _,
-        ];
-        let extra = if size == 0 {
-            std::ptr::null()
-        } else {
-            extra.as_ptr()
-        };
-        events.record(events.start)?;
-        // SAFETY: configuration, attributes and parameters live until the call returns; the driver copies them.
-        let status = unsafe {
-            self.gpu.driver.cuLaunchKernelEx(
-                &raw const configuration,
-                loaded.function,
-                std::ptr::null(),
-                extra,
-            )
-        };
-        driver("cuLaunchKernelEx", status)?;
-        events.record(events.end)?;
-        events.wait(self.time_limit)?;
-        events.microseconds()
     }
 }

@@ -5,7 +5,7 @@
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 
-use gpureplay_cuda_abi::{Copy3d, KernelNode, LaunchParameter, MemsetNode, Status};
+use gpureplay_cuda_abi::{Copy3d, KernelNode, LaunchParameter, MemsetNode, NodeParameters, Status};
 
 /// The task of a process that is the program.
 pub(crate) const VARIABLE: &str = "PLUMBING_TASK";
@@ -35,6 +35,15 @@ const PTX: &str = "\
 .visible .entry fail(.param .u64 p) { ret; }
 .visible .entry patient(.param .u64 words) { ret; }
 .visible .entry place(.param .u64 p) { ret; }
+";
+
+/// An image without variables.
+const SHAPES: &str = "\
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry plane(.param .u64 p, .param .u32 width, .param .u32 height) { ret; }
+.visible .entry stride(.param .u64 p, .param .u32 n) { ret; }
 ";
 
 unsafe extern "C" {
@@ -116,14 +125,14 @@ struct Program {
 }
 
 impl Program {
-    fn start() -> Self {
+    fn start(image: &str) -> Self {
         let driver = Driver::open();
         let (mut device, mut context, mut module) = (0i32, 0u64, 0u64);
         call!(driver, cuInit(0 => u32));
         call!(driver, cuDeviceGet(&raw mut device => *mut i32, 0 => i32));
         call!(driver, cuDevicePrimaryCtxRetain(&raw mut context => *mut u64, device => i32));
         call!(driver, cuCtxSetCurrent(context => u64));
-        let image = CString::new(PTX).expect("works");
+        let image = CString::new(image).expect("works");
         call!(driver, cuModuleLoadData(&raw mut module => *mut u64, image.as_ptr().cast() => *const c_void));
         Self { driver, module }
     }
@@ -165,9 +174,19 @@ impl Program {
     }
 
     fn launch(&self, name: &str, block: u32, stream: u64, parameters: &[*const c_void]) {
+        self.launch_sized(name, [[8, 1], [block, 1]], stream, parameters);
+    }
+
+    fn launch_sized(
+        &self,
+        name: &str,
+        [[gx, gy], [bx, by]]: [[u32; 2]; 2],
+        stream: u64,
+        parameters: &[*const c_void],
+    ) {
         let f = self.kernel(name);
         call!(self.driver, cuLaunchKernel(
-            f => u64, 8 => u32, 1 => u32, 1 => u32, block => u32, 1 => u32, 1 => u32, 0 => u32, stream => u64,
+            f => u64, gx => u32, gy => u32, 1 => u32, bx => u32, by => u32, 1 => u32, 0 => u32, stream => u64,
             parameters.as_ptr() => *const *const c_void, std::ptr::null() => *const *const c_void
         ));
     }
@@ -339,6 +358,37 @@ impl Program {
         println!("answer {}", self.read(p, 16)[1]);
     }
 
+    /// A kernel by itself, and twice more in a graph that a node decides upon.
+    fn conditional(&self) {
+        let (p, n, factor) = (self.numbers(16), 16u32, 2f32);
+        let values: [*const c_void; 3] = [
+            (&raw const p).cast(),
+            (&raw const factor).cast(),
+            (&raw const n).cast(),
+        ];
+        let kernel = KernelNode {
+            function: self.kernel("scale"),
+            grid: [1, 1, 1],
+            block: [32, 1, 1],
+            parameters: values.as_ptr(),
+            ..KernelNode::empty()
+        };
+        self.scale(p, 2.0, 16);
+        let none = std::ptr::null::<u64>();
+        let (mut graph, mut node) = (0u64, 0u64);
+        let mut deciding = NodeParameters::deciding(1);
+        call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
+        call!(self.driver, cuGraphAddNode_v2(
+            &raw mut node => *mut u64, graph => u64, none => *const u64, none => *const u64, 0 => usize,
+            &raw mut deciding => *mut NodeParameters
+        ));
+        // SAFETY: the driver wrote where the handle of the one graph is.
+        let body = unsafe { *(deciding.decided().1 as *const u64) };
+        self.kernel_node(body, &[], &kernel);
+        self.launch_graph(self.instantiated(graph));
+        println!("answer {}", self.read(p, 16)[1]);
+    }
+
     /// A kernel out of an image that the driver's linker made, which is gone when the kernel runs.
     fn linked(&self) {
         let (mut link, mut image, mut size, mut module) =
@@ -374,7 +424,7 @@ fn program() {
     let Ok(task) = std::env::var(VARIABLE) else {
         return;
     };
-    let program = Program::start();
+    let program = Program::start(if task == "shapes" { SHAPES } else { PTX });
     match task.as_str() {
         "scale" => {
             let p = program.numbers(1000);
@@ -439,6 +489,7 @@ fn program() {
             program.region(region.trim_start_matches("region").trim());
         }
         "captured" => program.captured(),
+        "conditional" => program.conditional(),
         "refused graphs" => program.refused_graphs(),
         "linked" => program.linked(),
         "heap" => {
@@ -476,6 +527,34 @@ fn program() {
                 ],
             );
             println!("answer {}", program.read(wrong, 1)[0]);
+        }
+        "shapes" => {
+            // A plane of 96 by 40, by blocks of 32 by 8; a line of 5000 by 8 blocks of 128, twice; the same by 4 of 128.
+            let (plane, line) = (program.numbers(96 * 40), program.numbers(5000));
+            let (width, height, n) = (96u32, 40u32, 5000u32);
+            program.launch_sized(
+                "plane",
+                [[3, 5], [32, 8]],
+                0,
+                &[
+                    (&raw const plane).cast(),
+                    (&raw const width).cast(),
+                    (&raw const height).cast(),
+                ],
+            );
+            for blocks in [8, 8, 4] {
+                program.launch_sized(
+                    "stride",
+                    [[blocks, 1], [128, 1]],
+                    0,
+                    &[(&raw const line).cast(), (&raw const n).cast()],
+                );
+            }
+            println!(
+                "answer {} {}",
+                program.read(plane, 96 * 40)[96 * 39 + 95],
+                program.read(line, 5000)[10]
+            );
         }
         "host" => {
             // Memory of the host among that of the device, as drivers place it, and a pair of which a kernel changes one.

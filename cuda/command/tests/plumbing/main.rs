@@ -8,9 +8,13 @@
 mod app;
 mod faults;
 mod graphs;
+mod outputs;
 mod record;
+mod replace;
 mod replay;
 #[path = "../../../../replayer/cli/tests/command/schema_check.rs"]
 mod schema_check;
 mod stage;
+mod strict;
+mod tune;
 mod whole;

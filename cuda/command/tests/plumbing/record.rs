@@ -162,39 +162,3 @@ fn durations_count_every_launch() {
     // The program prints too, before.
     crate::schema_check::assert_fits("cuda-durations", out.lines().last().unwrap());
 }
-
-#[test]
-fn another_image_takes_the_place_of_the_programs() {
-    let stage = Stage::new();
-    let ptx = ".version 7.0\n.target sm_70\n.address_size 64\n.global .u32 hits;\n.entry scale(.param .u64 p, .param .f32 f, .param .u32 n) { ret; }";
-    std::fs::write(stage.path("other.ptx"), ptx).unwrap();
-    let said = stage
-        .with_app("replace other.ptx", "scale", "proc")
-        .output()
-        .unwrap();
-    assert_eq!(said.status.code(), Some(0));
-    assert!(
-        String::from_utf8_lossy(&said.stderr).contains("scale is replaced"),
-        "{said:?}"
-    );
-    std::fs::write(stage.path("wrong.ptx"), ptx.replace(".u32 n", ".u64 n")).unwrap();
-    let said = stage
-        .with_app("replace wrong.ptx", "scale", "proc")
-        .output()
-        .unwrap();
-    assert!(
-        String::from_utf8_lossy(&said.stderr).contains("scale is not replaced: its parameters"),
-        "{said:?}"
-    );
-    assert!(String::from_utf8_lossy(&said.stdout).contains("answer 30"));
-    // A graph that is built by hand has the other kernel in it.
-    let said = stage
-        .with_app("replace other.ptx", "graph", "proc")
-        .output()
-        .unwrap();
-    assert_eq!(said.status.code(), Some(0), "{said:?}");
-    assert!(
-        String::from_utf8_lossy(&said.stderr).contains("scale is replaced"),
-        "{said:?}"
-    );
-}

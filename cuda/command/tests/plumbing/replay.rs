@@ -17,7 +17,10 @@ fn a_replay_is_right_and_a_null_replay_is_not() {
         let said = stage.run(&format!("run {launch} --repetitions 3"));
         assert_eq!(said.code, Some(0), "{said:?}");
         assert!(said.out.contains("right, bit for bit"), "{said:?}");
-        assert!(said.out.contains("3 runs: median 1.00 us"), "{said:?}");
+        assert!(
+            said.out.contains("3 runs, warm caches: median 1.00 us"),
+            "{said:?}"
+        );
         let null = stage.run(&format!("run {launch} --null"));
         assert_eq!(null.code, Some(1), "{null:?}");
         assert!(null.out.contains("null replay differs in"), "{null:?}");
@@ -86,7 +89,7 @@ fn what_differs_from_process_to_process_can_be_left_out() {
     );
     let tuned = stage.run("tune rec --mask-processes 2 --repetitions 1");
     assert_eq!(tuned.code, Some(0), "{tuned:?}");
-    assert_eq!(tuned.out.matches(",exact,").count(), 2, "{tuned:?}");
+    assert_eq!(tuned.out.matches(",exact,").count(), 1, "{tuned:?}");
     // Nothing launched is still told from the kernel, and so is a kernel that is wrong in every process.
     let null = stage.run("run rec --mask-processes 2 --null");
     assert_eq!(null.code, Some(1), "{null:?}");
@@ -240,22 +243,6 @@ fn regions_are_left_out_by_address() {
 }
 
 #[test]
-fn candidates_are_verified_and_those_beyond_limits_refused() {
-    let stage = recorded("scale");
-    let mut command = stage.command("tune rec#0 --repetitions 2 --csv t.csv --registers 0,32");
-    let said = command.arg("--blocks").arg("64 128 1024").output().unwrap();
-    assert_eq!(said.status.code(), Some(0), "{said:?}");
-    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
-    assert_eq!(table.lines().count(), 1 + 1 + 2 * 3, "{table}");
-    assert_eq!(table.matches(",exact,").count(), 5, "{table}");
-    assert_eq!(table.matches(",refused,").count(), 2, "{table}");
-    assert!(
-        String::from_utf8_lossy(&said.stdout).contains("nothing is faster"),
-        "{said:?}"
-    );
-}
-
-#[test]
 fn a_kernel_that_only_checks_is_seen_to_react() {
     let stage = recorded("check");
     let bare = stage.run("run rec#0 --no-poison");
@@ -278,47 +265,6 @@ fn a_kernel_that_only_checks_is_seen_to_react() {
         Some(0),
         "nothing is written"
     );
-}
-
-#[test]
-fn tuning_goes_on_after_kernels_that_fail() {
-    // The first launch writes; one of its candidates fails, those after it do not.
-    let stage = recorded("fragile");
-    let said =
-        stage.run("tune rec#0 --repetitions 1 --registers 0,32 --blocks 16;64;128 --csv t.csv");
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
-    assert_eq!(table.lines().count(), 1 + 1 + 6, "{table}");
-    assert_eq!(table.matches(",exact,").count(), 5, "{table}");
-    assert_eq!(
-        table.matches("CUDA_ERROR_LAUNCH_FAILED").count(),
-        2,
-        "{table}"
-    );
-    assert_eq!(
-        said.out.matches("image,max_registers").count(),
-        1,
-        "{said:?}"
-    );
-    assert_eq!(
-        said.out
-            .lines()
-            .filter(|line| line.starts_with("recorded,"))
-            .count(),
-        7
-    );
-    // The second finds its results in memory, and fails on changed memory: it is not shown to be right, but all is tried.
-    let said = stage.run("tune rec#1 --repetitions 1 --blocks 16;64;128");
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(
-        said.err
-            .contains("going on in another process with --no-poison"),
-        "{said:?}"
-    );
-    assert_eq!(said.out.matches(",inconclusive,").count(), 3, "{said:?}");
-    let run = stage.run("run rec#1");
-    assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.out.contains("inconclusive"), "{run:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use gpureplay_cuda_abi::{Handle, KernelNode, OldKernelNode, Status};
+use gpureplay_cuda_abi::{Handle, KernelNode, NodeParameters, OldKernelNode, Status, attribute};
 
 use super::of_thread;
 use crate::{gate, graphs, replace};
@@ -31,7 +31,55 @@ fn changed(executable: Handle, what: &'static str, call: impl FnOnce() -> Status
     status
 }
 
+/// A node of any kind is added: a kernel may be replaced, and graphs that a node decides upon are known from now on.
+unsafe fn added(
+    node: *const Handle,
+    parameters: *mut NodeParameters,
+    call: impl FnOnce(*mut NodeParameters) -> Status,
+) -> Status {
+    if parameters.is_null() {
+        return call(parameters);
+    }
+    // SAFETY: the program passes parameters, whose kind says what they are.
+    let kind = unsafe { (*parameters).kind };
+    if kind == attribute::node::KERNEL {
+        // SAFETY: a kernel's words are those of a kernel's node, and have room for them.
+        let other = unsafe {
+            let kernel = (&raw mut (*parameters).words).cast::<KernelNode>();
+            replace::in_node(&*kernel).map(|kernel| {
+                let mut other = *parameters;
+                (&raw mut other.words).cast::<KernelNode>().write(kernel);
+                other
+            })
+        };
+        return match other {
+            Some(mut other) => call(&raw mut other),
+            None => call(parameters),
+        };
+    }
+    let status = call(parameters);
+    if kind == attribute::node::CONDITIONAL && status == Status::SUCCESS && !node.is_null() {
+        // SAFETY: the driver wrote the node, and where the handles of its graphs are.
+        let (node, bodies) = unsafe {
+            let (count, first) = (*parameters).decided();
+            let bodies = match first {
+                0 => Vec::new(),
+                first => std::slice::from_raw_parts(first as *const Handle, count).to_vec(),
+            };
+            (*node, bodies)
+        };
+        graphs::decides(node, bodies);
+    }
+    status
+}
+
 hooks! {
+    cuGraphAddNode(node: *mut Handle, g: Handle, after: *const Handle, count: usize, parameters: *mut NodeParameters) {
+        added(node, parameters, |parameters| driver::cuGraphAddNode(node, g, after, count, parameters))
+    }
+    cuGraphAddNode_v2(node: *mut Handle, g: Handle, after: *const Handle, data: *const c_void, count: usize, parameters: *mut NodeParameters) {
+        added(node, parameters, |parameters| driver::cuGraphAddNode_v2(node, g, after, data, count, parameters))
+    }
     cuGraphAddKernelNode(node: *mut Handle, g: Handle, after: *const Handle, count: usize, parameters: *const OldKernelNode) {
         let other = (!parameters.is_null()).then(|| replace::in_old_node(&*parameters)).flatten();
         let parameters = other.as_ref().map_or(parameters, std::ptr::from_ref);

@@ -11,6 +11,7 @@ use crate::asked::Launch;
 use crate::launch::launch;
 use crate::report::LAUNCHES;
 use crate::settings::{Mode, settings};
+use crate::tuned::Shape;
 
 type Parameters = *const *const c_void;
 
@@ -25,7 +26,7 @@ fn plain(
     stream: Handle,
     parameters: Parameters,
     extra: Parameters,
-    call: impl FnOnce(Handle) -> Status,
+    call: impl Fn(Handle, Shape) -> Status,
 ) -> Status {
     let describe = || {
         let mut attributes = Vec::new();
@@ -48,7 +49,9 @@ fn plain(
             attributes,
         }
     };
-    launch(describe, function, call)
+    launch(describe, function, |f, shape| {
+        call(f, shape.unwrap_or([grid, block]))
+    })
 }
 
 unsafe fn extended(
@@ -58,10 +61,10 @@ unsafe fn extended(
     function: Handle,
     parameters: Parameters,
     extra: Parameters,
-    call: impl FnOnce(Handle) -> Status,
+    call: impl Fn(Handle, *const LaunchConfiguration) -> Status,
 ) -> Status {
     if configuration.is_null() {
-        return call(function);
+        return call(function, configuration);
     }
     let describe = || {
         // SAFETY: the program passes a configuration, with as many attributes as it says.
@@ -88,7 +91,18 @@ unsafe fn extended(
             attributes,
         }
     };
-    launch(describe, function, call)
+    launch(describe, function, |f, shape| {
+        let Some([grid, block]) = shape else {
+            return call(f, configuration);
+        };
+        // SAFETY: as above.
+        let other = LaunchConfiguration {
+            grid,
+            block,
+            ..unsafe { *configuration }
+        };
+        call(f, &raw const other)
+    })
 }
 
 fn refused(kernels: &str, call: impl FnOnce() -> Status) -> Status {
@@ -102,32 +116,32 @@ fn refused(kernels: &str, call: impl FnOnce() -> Status) -> Status {
 
 hooks! {
     cuLaunchKernel(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters, extra: Parameters) {
-        plain("cuLaunchKernel", false, false, f, [[gx, gy, gz], [bx, by, bz]], shared, stream, parameters, extra, |f| {
+        plain("cuLaunchKernel", false, false, f, [[gx, gy, gz], [bx, by, bz]], shared, stream, parameters, extra, |f, [[gx, gy, gz], [bx, by, bz]]| {
             driver::cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
         })
     }
     cuLaunchKernel_ptsz(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters, extra: Parameters) {
-        plain("cuLaunchKernel_ptsz", true, false, f, [[gx, gy, gz], [bx, by, bz]], shared, stream, parameters, extra, |f| {
+        plain("cuLaunchKernel_ptsz", true, false, f, [[gx, gy, gz], [bx, by, bz]], shared, stream, parameters, extra, |f, [[gx, gy, gz], [bx, by, bz]]| {
             driver::cuLaunchKernel_ptsz(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
         })
     }
     cuLaunchKernelEx(configuration: *const LaunchConfiguration, f: Handle, parameters: Parameters, extra: Parameters) {
-        extended("cuLaunchKernelEx", false, configuration, f, parameters, extra, |f| {
+        extended("cuLaunchKernelEx", false, configuration, f, parameters, extra, |f, configuration| {
             driver::cuLaunchKernelEx(configuration, f, parameters, extra)
         })
     }
     cuLaunchKernelEx_ptsz(configuration: *const LaunchConfiguration, f: Handle, parameters: Parameters, extra: Parameters) {
-        extended("cuLaunchKernelEx_ptsz", true, configuration, f, parameters, extra, |f| {
+        extended("cuLaunchKernelEx_ptsz", true, configuration, f, parameters, extra, |f, configuration| {
             driver::cuLaunchKernelEx_ptsz(configuration, f, parameters, extra)
         })
     }
     cuLaunchCooperativeKernel(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters) {
-        plain("cuLaunchCooperativeKernel", false, true, f, [[gx, gy, gz], [bx, by, bz]], shared, stream, parameters, std::ptr::null(), |f| {
+        plain("cuLaunchCooperativeKernel", false, true, f, [[gx, gy, gz], [bx, by, bz]], shared, stream, parameters, std::ptr::null(), |f, [[gx, gy, gz], [bx, by, bz]]| {
             driver::cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
         })
     }
     cuLaunchCooperativeKernel_ptsz(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters) {
-        plain("cuLaunchCooperativeKernel_ptsz", true, true, f, [[gx, gy, gz], [bx, by, bz]], shared, stream, parameters, std::ptr::null(), |f| {
+        plain("cuLaunchCooperativeKernel_ptsz", true, true, f, [[gx, gy, gz], [bx, by, bz]], shared, stream, parameters, std::ptr::null(), |f, [[gx, gy, gz], [bx, by, bz]]| {
             driver::cuLaunchCooperativeKernel_ptsz(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
         })
     }

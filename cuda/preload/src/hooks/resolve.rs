@@ -9,7 +9,7 @@ use gpureplay_cuda_abi::Status;
 
 use crate::report::summary;
 use crate::settings::{Mode, settings};
-use crate::{cupti, durations, run};
+use crate::{cupti, durations, run, tally};
 
 /// Puts a hook where `cuGetProcAddress` put the driver's function. Which version or stream semantics was asked for does not
 /// matter: the pointer is one that the driver exports under a name, and the hook has that name.
@@ -31,6 +31,7 @@ unsafe fn substitute(pointer: *mut *mut c_void) {
 extern "C" fn at_exit() {
     cupti::finish();
     durations::finish();
+    tally::finish(cupti::is_active());
     run::at_exit();
     summary();
 }
@@ -38,12 +39,10 @@ extern "C" fn at_exit() {
 fn begin() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        if let Mode::Durations(durations) = &settings().mode
-            && let Some(path) = &durations.cupti
-        {
-            cupti::start(path);
-        }
         if !matches!(settings().mode, Mode::Off) {
+            if let Some(path) = &settings().cupti {
+                cupti::start(path);
+            }
             // SAFETY: a function that lives as long as the process.
             unsafe { libc::atexit(at_exit) };
         }

@@ -53,7 +53,7 @@ pub(super) fn nbody(bench: &Bench) -> Result<String> {
     }
     let nbody = launch(bench, "nbody")?;
     let alone = output(&mut bench.gpureplay(&format!("run {nbody} --repetitions 50")))?;
-    let cold = output(&mut bench.gpureplay(&format!("run {nbody} --repetitions 50 --cold")))?;
+    let cold = output(&mut bench.gpureplay(&format!("run {nbody} --repetitions 50 --cache cold")))?;
     let tuned = output(
         bench
             .gpureplay(&format!(

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What replays and tables leave in files: memory, times of each launch, launches joined with their times.
+
+use serde_json::Value;
+
+use crate::stage::{Said, Stage};
+
+fn recorded(task: &str) -> Stage {
+    let stage = Stage::new();
+    let said = stage.record("--pick all", task);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    stage
+}
+
+#[test]
+fn memory_after_a_replay_is_saved() {
+    let stage = recorded("scale");
+    let said = stage.run("run rec#0 --save-output out");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let table = std::fs::read_to_string(stage.path("out/memory.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .map(|line| line.split(',').collect())
+        .collect();
+    let changed = rows.iter().find(|row| row[2] == "4000").unwrap();
+    assert_eq!(changed[3..], ["yes", ""], "{table}");
+    let numbers = std::fs::read(stage.path("out").join(changed[0])).unwrap();
+    for (index, number) in numbers.as_chunks::<4>().0.iter().enumerate() {
+        assert_eq!(f32::from_le_bytes(*number), index as f32 * 1.5, "{index}");
+    }
+    // The stand-in counts threads in a variable.
+    let hits = rows.iter().find(|row| row[4] == "hits").unwrap();
+    let hits = std::fs::read(stage.path("out").join(hits[0])).unwrap();
+    assert_eq!(u32::from_le_bytes(hits.try_into().unwrap()), 1000);
+    assert_eq!(
+        stage.run("run rec#0 --save-output out").code,
+        Some(6),
+        "it is there"
+    );
+    // Half of the threads: what they left, and not what was recorded.
+    let half = stage.run("run rec#0 --grid 4 --save-output half");
+    assert_eq!(half.code, Some(1), "{half:?}");
+    let numbers = std::fs::read(stage.path("half").join(changed[0])).unwrap();
+    let numbers = numbers.as_chunks::<4>().0;
+    assert_eq!(
+        [numbers[511], numbers[512]].map(f32::from_le_bytes),
+        [511.0 * 1.5, 512.0]
+    );
+}
+
+#[test]
+fn a_replay_need_not_be_verified_and_a_null_replay_has_a_report() {
+    let stage = recorded("scale");
+    let wrong = stage.run("run rec#0 --grid 4 --no-verify --runs 2");
+    assert_eq!(wrong.code, Some(0), "{wrong:?}");
+    assert!(
+        wrong.out.contains("not verified") && wrong.out.contains("2 runs"),
+        "{wrong:?}"
+    );
+    for (words, code, verdict, is_null) in [
+        ("--no-verify", 0, "unverified", false),
+        ("--null", 1, "differs", true),
+        ("", 0, "exact", false),
+    ] {
+        let said = stage.run(&format!("run rec#0 --json {words}"));
+        assert_eq!(said.code, Some(code), "{said:?}");
+        crate::schema_check::assert_fits("cuda-run", &said.out);
+        let report: Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(
+            (&report["verdict"], &report["null"]),
+            (&verdict.into(), &is_null.into())
+        );
+    }
+    assert_eq!(stage.run("run rec#0 --no-verify --null").code, Some(2));
+}
+
+#[test]
+fn launches_are_joined_with_their_times_and_each_is_logged() {
+    let stage = recorded("shapes");
+    let words = "durations --events --json -o table.json --log log.csv";
+    let said: Said = stage
+        .with_app(words, "shapes", "proc")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(
+        (said.code, &said.out),
+        (Some(0), &stage.alone("shapes").out),
+        "{said:?}"
+    );
+    let text = std::fs::read_to_string(stage.path("table.json")).unwrap();
+    crate::schema_check::assert_fits("cuda-durations", &text);
+    let log = std::fs::read_to_string(stage.path("log.csv")).unwrap();
+    let mut lines = log.lines();
+    assert_eq!(lines.next(), Some("process,kernel,grid,block,us"));
+    let rest: Vec<&str> = lines.map(|line| line.split_once(',').unwrap().1).collect();
+    // What the stand-in's events say is the time of the kernel that ran last, when they are read.
+    assert_eq!(rest.len(), 4, "{log}");
+    for (line, start) in rest.iter().zip([
+        "plane,3x5x1,32x8x1,",
+        "stride,8x1x1,128x1x1,",
+        "stride,8x1x1,128x1x1,",
+        "stride,4x1x1,128x1x1,",
+    ]) {
+        assert!(line.starts_with(start), "{log}");
+    }
+    let list = stage.run("list rec --durations table.json");
+    assert_eq!(list.code, Some(0), "{list:?}");
+    assert!(
+        list.out.contains("launches/1.toml, 2 launches, mean "),
+        "{list:?}"
+    );
+    assert!(
+        list.out.contains("launches/3.toml, 1 launches, mean "),
+        "{list:?}"
+    );
+    let console: Said = stage
+        .with_app(
+            "durations --events --csv -o t.csv --log -",
+            "shapes",
+            "proc",
+        )
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(
+        console.out.matches(",stride,8x1x1,128x1x1,").count(),
+        2,
+        "{console:?}"
+    );
+    assert_eq!(stage.run("list rec --durations t.csv").code, Some(2));
+}

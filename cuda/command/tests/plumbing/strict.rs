@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! No launch is missed in silence: graphs that are timed, nodes that decide, counts against those of a profiler.
+
+use crate::stage::{Said, Stage};
+
+fn said(stage: &Stage, words: &str, task: &str) -> Said {
+    let words = words.replace("CUPTI", &stage.path("libcuda.so.1").display().to_string());
+    stage
+        .with_app(&words, task, "proc")
+        .output()
+        .unwrap()
+        .into()
+}
+
+#[test]
+fn events_time_the_kernels_of_graphs_one_by_one() {
+    for (task, row) in [
+        ("graph", "scale,1x1x1,32x1x1,4,4.000,1.000"),
+        ("captured", "scale,8x1x1,32x1x1,4,4.000,1.000"),
+    ] {
+        let stage = Stage::new();
+        let alone = stage.alone(task);
+        let timed = said(&stage, "durations --events --csv", task);
+        assert_eq!(timed.code, Some(0), "{timed:?}");
+        assert!(timed.out.starts_with(&alone.out), "{timed:?}");
+        assert!(timed.out.contains(row), "{timed:?}");
+    }
+    let stage = Stage::new();
+    let refused = said(&stage, "durations --events --csv", "refused graphs");
+    assert!(
+        refused
+            .err
+            .contains("scale is not timed: a node of its graph records an event"),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn kernels_that_a_node_decides_upon_are_refused_by_name() {
+    let stage = Stage::new();
+    let alone = stage.alone("conditional");
+    let reason = "scale is not recorded: a node of its graph decides what runs";
+    let recorded = stage.record("--pick all", "conditional");
+    assert_eq!(
+        (recorded.code, &recorded.out),
+        (Some(0), &alone.out),
+        "{recorded:?}"
+    );
+    assert!(recorded.err.contains(reason), "{recorded:?}");
+    assert!(
+        recorded
+            .err
+            .contains("1 recorded, 1 wanted but not recorded"),
+        "{recorded:?}"
+    );
+    let timed = said(&stage, "durations --events --csv", "conditional");
+    assert!(
+        timed
+            .err
+            .contains("scale is not timed: a node of its graph decides what runs"),
+        "{timed:?}"
+    );
+    // One that is not wanted is no matter.
+    let other = stage.record("--pick all --kernel other", "conditional");
+    assert!(!other.err.contains("is not recorded"), "{other:?}");
+}
+
+#[test]
+fn what_the_hooks_saw_is_what_the_profiler_saw_or_the_command_fails() {
+    let stage = Stage::new();
+    let alone = stage.alone("graph");
+    for words in [
+        "durations --csv --strict --cupti CUPTI",
+        "record --pick all -o rec --strict --cupti CUPTI",
+    ] {
+        let same = said(&stage, words, "graph");
+        assert_eq!(same.code, Some(0), "{same:?}");
+        assert!(same.out.starts_with(&alone.out), "{same:?}");
+        assert!(
+            same.err
+                .contains("4 launches of 1 kernels: the hooks saw what CUPTI saw"),
+            "{same:?}"
+        );
+        let same = said(&stage, words, "others");
+        assert!(same.err.contains("2 launches of 2 kernels"), "{same:?}");
+        let missed = said(&stage, words, "conditional");
+        assert_eq!(missed.code, Some(1), "{missed:?}");
+        assert!(
+            missed
+                .err
+                .contains("scale: the hooks saw 1 launches, CUPTI 3"),
+            "{missed:?}"
+        );
+        let without = said(&stage, &words.replace("CUPTI", "absent.so"), "graph");
+        assert_eq!(without.code, Some(1), "{without:?}");
+        assert!(
+            without.err.contains("CUPTI counts nothing here"),
+            "{without:?}"
+        );
+    }
+    let mut command = stage.command("record --strict -o rec --cupti");
+    let none: Said = command
+        .arg(stage.path("libcuda.so.1"))
+        .args(["--", "true"])
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(none.code, Some(1), "{none:?}");
+    assert!(
+        none.err.contains("no process told of its launches"),
+        "{none:?}"
+    );
+}

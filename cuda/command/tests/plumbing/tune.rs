@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tuning: sizes in every dimension, grids, bounds, samples, budgets, and searches that go on later.
+
+use serde_json::Value;
+
+use crate::stage::{Said, Stage};
+
+fn recorded(task: &str) -> Stage {
+    let stage = Stage::new();
+    let said = stage.record("--pick all", task);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    stage
+}
+
+/// A search; `lists` are options whose values have spaces.
+fn tune(stage: &Stage, words: &str, lists: &[&str]) -> Said {
+    let mut command = stage.command(&format!("tune {words} --runs 2"));
+    command.args(lists).output().unwrap().into()
+}
+
+#[test]
+fn the_grid_follows_the_block_in_each_dimension() {
+    let stage = recorded("shapes");
+    let said = tune(&stage, "rec#0", &["--blocks", "16,16 64,4 8,8 96 7,3"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for (grid, block) in [
+        ("3x5x1", "32x8x1"),
+        ("6x3x1", "16x16x1"),
+        ("2x10x1", "64x4x1"),
+        ("12x5x1", "8x8x1"),
+        ("1x40x1", "96x1x1"),
+        ("14x14x1", "7x3x1"),
+    ] {
+        let row = format!("recorded,0,-1,0,0,{grid},{block},32,exact,1.00,");
+        assert!(said.out.contains(&row), "{row} {said:?}");
+    }
+    // Without the grid, blocks of 16 by 16 do half of each line and fewer of its columns.
+    let kept = tune(
+        &stage,
+        "rec#0 --keep-grid",
+        &["--blocks", "16,16 32,8 64,8"],
+    );
+    assert!(kept.out.contains(",3x5x1,16x16x1,32,differs,"), "{kept:?}");
+    assert!(kept.out.contains(",3x5x1,64x8x1,32,exact,"), "{kept:?}");
+    let run = stage.run("run rec#0 --block 16,4 --keep-total");
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+#[test]
+fn grids_and_blocks_are_searched_together_and_the_fastest_is_named() {
+    let stage = recorded("shapes");
+    let said = tune(
+        &stage,
+        "rec#1",
+        &["--blocks", "32 64 128", "--grids", "4..128 5,2"],
+    );
+    assert_eq!(said.code, Some(0), "{said:?}");
+    // Six grids of the range, one more, three blocks; the recorded one is among them.
+    assert_eq!(said.out.matches(",exact,").count(), 7 * 3, "{said:?}");
+    assert!(
+        said.out.contains(
+            "best: 2.00 us (2.52 times as fast as recorded): recorded, grid 32x1x1, block 64x1x1"
+        ),
+        "{said:?}"
+    );
+    let json = tune(
+        &stage,
+        "rec#1 --json --csv t.csv",
+        &["--blocks", "64", "--grids", "16..48:8"],
+    );
+    crate::schema_check::assert_fits("cuda-tune", &json.out);
+    let report: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(
+        (
+            &report["candidates"],
+            report["tries"].as_array().unwrap().len()
+        ),
+        (&6.into(), 6)
+    );
+    assert_eq!(report["best"]["grid"], serde_json::json!([32, 1, 1]));
+    let near = |value: &Value, right: f64| {
+        let value = value.as_f64();
+        assert!(
+            value.is_some_and(|value| (value - right).abs() < 1e-5),
+            "{report}"
+        );
+    };
+    near(&report["tries"][1]["median_us"], 3.6);
+    near(&report["speedup"], 5.04 / 2.0);
+    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
+    assert_eq!(table.lines().count(), 7, "{table}");
+    assert_eq!(
+        tune(&stage, "rec#1 --keep-grid", &["--grids", "8"]).code,
+        Some(2)
+    );
+}
+
+#[test]
+fn bounds_go_with_registers_where_both_count() {
+    let stage = recorded("shapes");
+    let said = tune(
+        &stage,
+        "rec#1 --registers 0,32",
+        &["--bounds", "0 64 256,2"],
+    );
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let rows: Vec<_> = said
+        .out
+        .lines()
+        .filter(|line| line.starts_with("recorded,"))
+        .collect();
+    assert_eq!(rows.len(), 5, "{said:?}");
+    assert!(
+        rows.iter()
+            .any(|row| row.starts_with("recorded,0,-1,256,2,") && row.contains(",exact,")),
+        "{rows:?}"
+    );
+    let refused = "block [128, 1, 1] has 128 threads; this kernel allows at most 64";
+    assert_eq!(said.out.matches(refused).count(), 2, "{said:?}");
+}
+
+#[test]
+fn a_search_has_a_budget_and_goes_on_later() {
+    let stage = recorded("shapes");
+    let lists = ["--blocks", "32 64 128", "--grids", "1..64"];
+    let first = tune(
+        &stage,
+        "rec#1 --sampler random:7 --budget 5 --resume r.jsonl",
+        &lists,
+    );
+    assert_eq!(first.code, Some(0), "{first:?}");
+    assert!(
+        first
+            .err
+            .contains("the budget is spent: 5 of 21 candidates were tried"),
+        "{first:?}"
+    );
+    let lines = || std::fs::read_to_string(stage.path("r.jsonl")).unwrap();
+    assert_eq!(lines().lines().count(), 1 + 5);
+    // The same sample without a file: the same tries.
+    let same = tune(&stage, "rec#1 --sampler random:7 --budget 5", &lists);
+    assert_eq!(same.out, first.out);
+    let other = tune(&stage, "rec#1 --sampler random:8 --budget 5", &lists);
+    assert_ne!(other.out, first.out);
+    // Another process was killed while it wrote a line.
+    let whole = lines();
+    std::fs::write(stage.path("r.jsonl"), format!("{whole}{{\"image\":\"rec")).unwrap();
+    let rest = tune(
+        &stage,
+        "rec#1 --sampler random:7 --resume r.jsonl --csv t.csv",
+        &lists,
+    );
+    assert_eq!(rest.code, Some(0), "{rest:?}");
+    assert_eq!(rest.out.matches(",exact,").count(), 21 - 5, "{rest:?}");
+    assert!(
+        lines().starts_with(&whole) && lines().lines().count() == 1 + 21,
+        "{}",
+        lines()
+    );
+    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
+    assert_eq!(table.matches(",exact,").count(), 21, "{table}");
+    assert!(rest.out.contains("grid 32x1x1, block 64x1x1"), "{rest:?}");
+    // Tries of another launch are not those of this one.
+    let foreign = tune(&stage, "rec#3 --resume r.jsonl", &lists);
+    assert_eq!(foreign.code, Some(2), "{foreign:?}");
+    assert!(
+        foreign
+            .err
+            .contains("its tries are of another size of launch"),
+        "{foreign:?}"
+    );
+    std::fs::write(stage.path("r.jsonl"), "nonsense\n").unwrap();
+    let damaged = tune(&stage, "rec#1 --resume r.jsonl", &lists);
+    assert_eq!(damaged.code, Some(4), "{damaged:?}");
+    let none = tune(&stage, "rec#1 --budget 0", &lists);
+    assert_eq!(none.code, Some(2), "{none:?}");
+}
+
+#[test]
+fn candidates_are_verified_and_those_beyond_limits_refused() {
+    let stage = recorded("scale");
+    let mut command = stage.command("tune rec#0 --repetitions 2 --csv t.csv --registers 0,32");
+    let said = command.arg("--blocks").arg("64 128 1024").output().unwrap();
+    assert_eq!(said.status.code(), Some(0), "{said:?}");
+    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
+    // The recorded launch is among the candidates, and is tried once.
+    assert_eq!(table.lines().count(), 1 + 2 * 3, "{table}");
+    assert_eq!(table.matches(",exact,").count(), 4, "{table}");
+    assert_eq!(table.matches(",refused,").count(), 2, "{table}");
+    assert!(
+        String::from_utf8_lossy(&said.stdout).contains("nothing is faster"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn tuning_goes_on_after_kernels_that_fail() {
+    // The first launch writes; one of its candidates fails, those after it do not.
+    let stage = recorded("fragile");
+    let said =
+        stage.run("tune rec#0 --repetitions 1 --registers 0,32 --blocks 16;64;128 --csv t.csv");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
+    assert_eq!(table.lines().count(), 1 + 1 + 6, "{table}");
+    assert_eq!(table.matches(",exact,").count(), 5, "{table}");
+    assert_eq!(
+        table.matches("CUDA_ERROR_LAUNCH_FAILED").count(),
+        2,
+        "{table}"
+    );
+    assert_eq!(
+        said.out.matches("image,max_registers").count(),
+        1,
+        "{said:?}"
+    );
+    assert_eq!(
+        said.out
+            .lines()
+            .filter(|line| line.starts_with("recorded,"))
+            .count(),
+        7
+    );
+    // The second finds its results in memory, and fails on changed memory: it is not shown to be right, but all is tried.
+    let said = stage.run("tune rec#1 --repetitions 1 --blocks 16;64;128");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.err
+            .contains("going on in another process with --no-poison"),
+        "{said:?}"
+    );
+    assert_eq!(said.out.matches(",inconclusive,").count(), 3, "{said:?}");
+    let run = stage.run("run rec#1");
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.out.contains("inconclusive"), "{run:?}");
+}

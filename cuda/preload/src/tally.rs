@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Launches of each kernel, as the hooks saw them and as CUPTI did: where they differ, one was missed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::say::say;
+use crate::settings::settings;
+
+/// By name: seen by the hooks, seen by CUPTI.
+static TALLY: Mutex<BTreeMap<Arc<str>, [u64; 2]>> = Mutex::new(BTreeMap::new());
+
+/// Whether launches are counted.
+pub(crate) fn is_on() -> bool {
+    settings().strict.is_some()
+}
+
+fn add(name: &str, column: usize) {
+    let mut tally = TALLY.lock().unwrap_or_else(PoisonError::into_inner);
+    match tally.get_mut(name) {
+        Some(row) => row[column] += 1,
+        None => {
+            let mut row = [0; 2];
+            row[column] = 1;
+            tally.insert(name.into(), row);
+        }
+    }
+}
+
+/// A launch of a kernel came through the hooks.
+pub(crate) fn seen(name: &Arc<str>) {
+    add(name, 0);
+}
+
+/// CUPTI tells of a kernel that ran.
+pub(crate) fn ran(name: &str) {
+    if is_on() {
+        add(name, 1);
+    }
+}
+
+/// Writes what was counted at the end of the process; nothing if CUPTI counts nothing.
+pub(crate) fn finish(has_cupti: bool) {
+    let Some(folder) = &settings().strict else {
+        return;
+    };
+    let mut text = String::new();
+    if has_cupti {
+        for (name, [hooks, cupti]) in &*TALLY.lock().unwrap_or_else(PoisonError::into_inner) {
+            // Writing to a string does not fail. Names of kernels hold no tabs.
+            let _ = writeln!(text, "{}\t{hooks}\t{cupti}", name.replace('\t', " "));
+        }
+    } else {
+        text.push_str("no CUPTI\n");
+    }
+    let path = folder.join(format!("{}.tsv", std::process::id()));
+    if let Err(error) = std::fs::write(&path, text) {
+        say(&format!("{}: {error}", path.display()));
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Launches that a search made faster: those of a kernel, size and GPU of `tuned.toml` run as it says.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+use gpureplay_cuda_abi::{Handle, JitOptions, Status};
+use gpureplay_cuda_image::{ImageError, parts};
+use gpureplay_cuda_recording::{Change, Hash, Tuned, Winner};
+
+use crate::functions::{self, Function};
+use crate::module;
+use crate::real::current_device;
+use crate::record::device;
+use crate::say::say;
+
+/// Blocks and threads of a block.
+pub(crate) type Shape = [[u32; 3]; 2];
+
+/// How launches of one size of a function run.
+pub(crate) struct Plan {
+    /// The GPU that this is for.
+    ordinal: i32,
+    asked: (Shape, u32),
+    shape: Shape,
+    /// The kernel of another image.
+    other: Option<Handle>,
+    /// The driver refused it once.
+    is_refused: AtomicBool,
+}
+
+/// Plans of each function that was launched. What is kept of the function keeps its address from being another's.
+type Plans = HashMap<usize, (Arc<Function>, Vec<Arc<Plan>>)>;
+static PLANS: LazyLock<RwLock<Plans>> = LazyLock::new(RwLock::default);
+
+/// How a launch of this size runs, if it is tuned.
+pub(crate) fn plan(
+    (path, tuned): &(PathBuf, Tuned),
+    function: &Arc<Function>,
+    handle: Handle,
+    shape: Shape,
+    shared: u32,
+) -> Option<Arc<Plan>> {
+    let key = Arc::as_ptr(function) as usize;
+    let find = |plans: &Vec<Arc<Plan>>| {
+        let mut fitting = plans.iter().filter(|plan| plan.asked == (shape, shared));
+        fitting.find(|plan| plan.is_usable()).cloned()
+    };
+    let plans = PLANS.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, plans)) = plans.get(&key) {
+        return find(plans);
+    }
+    drop(plans);
+    let mut plans = PLANS.write().unwrap_or_else(PoisonError::into_inner);
+    let all = || (Arc::clone(function), all(path, tuned, function, handle));
+    find(&plans.entry(key).or_insert_with(all).1)
+}
+
+/// The plans of a function that is launched for the first time. Each winner of its name that does not fit is named.
+fn all(path: &Path, tuned: &Tuned, function: &Function, handle: Handle) -> Vec<Arc<Plan>> {
+    let winners = tuned.winners.iter();
+    winners
+        .filter(|winner| *winner.kernel == *function.name)
+        .filter_map(|winner| {
+            Plan::new(path, function, handle, winner)
+                .inspect_err(|reason| say(&format!("{} is not tuned: {reason}", function.name)))
+                .ok()
+        })
+        .map(Arc::new)
+        .collect()
+}
+
+impl Plan {
+    fn new(
+        path: &Path,
+        function: &Function,
+        handle: Handle,
+        winner: &Winner,
+    ) -> Result<Self, String> {
+        let device = device()?;
+        if device.name != winner.gpu {
+            return Err(format!(
+                "it was tuned on {}, not on {}",
+                winner.gpu, device.name
+            ));
+        }
+        let image = function.image.as_ref();
+        let image = image.ok_or("its image was loaded in a way that is not known")?;
+        if Hash::of(&image.bytes) != winner.image {
+            return Err("its image is not the one that was tuned".into());
+        }
+        let change = &winner.change;
+        let other = match &change.image {
+            None => None,
+            Some(image) => {
+                let image = Tuned::image(path, image).map_err(|error| error.to_string())?;
+                Some(compiled(function, handle, image, change)?)
+            }
+        };
+        let sizes = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
+        say(&format!(
+            "{}: grid {}, block {} runs as grid {}, block {}{}",
+            function.name,
+            sizes(winner.grid),
+            sizes(winner.block),
+            sizes(change.grid),
+            sizes(change.block),
+            if other.is_some() {
+                ", of another image"
+            } else {
+                ""
+            }
+        ));
+        Ok(Self {
+            ordinal: device.ordinal,
+            asked: ([winner.grid, winner.block], winner.shared),
+            shape: [change.grid, change.block],
+            other,
+            is_refused: AtomicBool::new(false),
+        })
+    }
+
+    fn is_usable(&self) -> bool {
+        !self.is_refused.load(Ordering::Relaxed)
+            && current_device().is_ok_and(|ordinal| ordinal == self.ordinal)
+    }
+
+    /// The kernel and the shape to launch.
+    pub(crate) fn instead(&self, function: Handle) -> (Handle, Shape) {
+        (self.other.unwrap_or(function), self.shape)
+    }
+
+    /// The driver did not take it: this launch is made as the program asked, and so are those that follow.
+    pub(crate) fn refused(&self, name: &str, status: Status) {
+        self.is_refused.store(true, Ordering::Relaxed);
+        say(&format!(
+            "{name} is not tuned any more: the launch fails with {status}"
+        ));
+    }
+}
+
+/// A function's kernel of another image, compiled as a change says. An image with variables is refused: they are not those that the
+/// program set.
+fn compiled(
+    function: &Function,
+    handle: Handle,
+    image: Vec<u8>,
+    change: &Change,
+) -> Result<Handle, String> {
+    let wrong = |error: ImageError| error.to_string();
+    for part in parts(&image).map_err(wrong)? {
+        if let Some(variable) = part.contents().map_err(wrong)?.variables.first() {
+            let name = &variable.name;
+            return Err(format!("the other image has variables, such as {name}"));
+        }
+    }
+    let options = JitOptions {
+        registers: change.max_registers,
+        optimisation: change.optimisation,
+        max_threads: change.max_threads,
+        min_blocks: change.min_blocks,
+    };
+    let module = module::load(image, options)?;
+    let layout = function
+        .layout(handle)
+        .map_err(|status| status.to_string())?;
+    let other = functions::fitting(module, &function.name, &layout)?;
+    let other = other.ok_or("the other image has no such kernel")?;
+    function.give_attributes(other);
+    Ok(other)
+}

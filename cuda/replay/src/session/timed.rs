@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Launches, and how long they take.
+
+use gpureplay_cuda_abi::{LaunchAttribute, LaunchConfiguration, LaunchParameter, attribute};
+
+use super::Session;
+use super::events::Events;
+use super::hold::Hold;
+use crate::error::driver;
+use crate::{Loaded, ReplayError, Sizes, Times};
+
+impl Session {
+    /// From now on, the second-level cache holds other memory before each timed run. Otherwise it holds what the run before and the
+    /// restoring of memory left there.
+    ///
+    /// # Errors
+    /// If there is no memory for that.
+    pub fn make_cold(&mut self) -> Result<(), ReplayError> {
+        let cache = self.gpu.attribute(attribute::device::L2_CACHE_SIZE)?;
+        let size = (usize::try_from(cache).unwrap_or(0) * 2).max(1 << 20);
+        let mut address = 0;
+        // SAFETY: a pointer to a local.
+        driver("cuMemAlloc_v2", unsafe {
+            self.gpu.driver.cuMemAlloc_v2(&raw mut address, size)
+        })?;
+        self.evicting = Some((address, size));
+        Ok(())
+    }
+
+    /// Runs so many times and takes the times. What the recorded launch changes is restored before each run, and one run before
+    /// them is not timed: it loads the kernel, and warms caches.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn time(&self, loaded: &Loaded, sizes: &Sizes, runs: u32) -> Result<Times, ReplayError> {
+        loaded.limits().check(sizes)?;
+        self.restore(loaded, true)?;
+        if runs > 0 {
+            self.launch_once(loaded, sizes)?;
+        }
+        let mut times = Vec::new();
+        for _ in 0..runs {
+            self.restore(loaded, false)?;
+            if let Some((address, size)) = self.evicting {
+                // SAFETY: memory of ours.
+                let status = unsafe { self.gpu.driver.cuMemsetD8_v2(address, 0, size) };
+                driver("cuMemsetD8_v2", status)?;
+            }
+            let events = Events::new(&self.gpu)?;
+            // The GPU begins when all is queued, so that no time of the host is between the events.
+            let hold = Hold::new(&self.gpu)?;
+            self.submit(loaded, sizes, &events)?;
+            drop(hold);
+            events.wait(self.time_limit)?;
+            times.push(events.microseconds()?);
+        }
+        Ok(Times::new(times))
+    }
+
+    /// Launches and waits.
+    pub(super) fn launch_once(&self, loaded: &Loaded, sizes: &Sizes) -> Result<(), ReplayError> {
+        let events = Events::new(&self.gpu)?;
+        self.submit(loaded, sizes, &events)?;
+        events.wait(self.time_limit)
+    }
+
+    /// Launches between two events.
+    fn submit(
+        &self,
+        loaded: &Loaded,
+        sizes: &Sizes,
+        events: &Events<'_>,
+    ) -> Result<(), ReplayError> {
+        loaded.allow_shared(&self.gpu, sizes.shared)?;
+        let attributes: Vec<LaunchAttribute> = self
+            .launch
+            .attribute_list()
+            .iter()
+            .filter(|value| attribute::launch::KEPT.contains(&value[0]))
+            .copied()
+            .collect();
+        let configuration = LaunchConfiguration {
+            grid: sizes.grid,
+            block: sizes.block,
+            shared: sizes.shared,
+            stream: 0,
+            attributes: attributes.as_ptr(),
+            attribute_count: u32::try_from(attributes.len()).unwrap_or(0),
+        };
+        let size = self.parameters.len();
+        let extra = [
+            LaunchParameter::BufferPointer as usize as *const _,
+            self.parameters.as_ptr().cast(),
+            LaunchParameter::BufferSize as usize as *const _,
+            (&raw const size).cast(),
+            LaunchParameter::End as usize as *const _,
+        ];
+        let extra = if size == 0 {
+            std::ptr::null()
+        } else {
+            extra.as_ptr()
+        };
+        events.record(events.start)?;
+        // SAFETY: configuration, attributes and parameters live until the call returns; the driver copies them.
+        let status = unsafe {
+            self.gpu.driver.cuLaunchKernelEx(
+                &raw const configuration,
+                loaded.function,
+                std::ptr::null(),
+                extra,
+            )
+        };
+        driver("cuLaunchKernelEx", status)?;
+        events.record(events.end)
+    }
+}
