@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A GPU with page tables and job descriptors that tests make by hand.
 
+#[path = "valhall_job.rs"]
+pub(crate) mod valhall_job;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,8 +15,6 @@ use mali_facts::registers::{
 use mali_facts::{Invocation, JobType};
 use mali_memory::{Bus, Ram};
 use mali_model::{Gpu, Options, Profile};
-
-use crate::valhall;
 
 /// All that there are.
 pub(crate) const GPUS: [&str; 6] = ["g31", "g52", "g57", "g71", "g72", "g76"];
@@ -299,7 +300,7 @@ impl PageMemory {
     pub(crate) fn compute_job(&self, address: u64, count: u32, next: u64) {
         self.job(address, JobType::Compute, next);
         if self.valhall {
-            valhall::compute_job(self, address, count);
+            valhall_job::compute_job(self, address, count);
         } else {
             self.bifrost_job(address, count);
         }
