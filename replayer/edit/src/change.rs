@@ -261,14 +261,20 @@ impl<'r> Subject<'r> {
         Ok(tried)
     }
 
-    /// Runs the job once with a change and the first input, without looking into it: the seconds that the model took for it alone.
-    pub(crate) fn run_once(&self, change: &Change) -> Option<f64> {
+    /// The scene of the first input with a change.
+    fn changed_scene(&self, change: &Change) -> Option<Scene> {
         let (words, addition) = self.parts(change).ok()?;
         let mut scene = self.scenes.first()?.0.clone();
         scene.regions.extend(addition.regions.iter().copied());
         for (address, bytes) in words.iter().chain(&addition.code) {
             scene.memory.write(*address, bytes);
         }
+        Some(scene)
+    }
+
+    /// Runs the job once with a change and the first input, without looking into it: the seconds that the model took for it alone.
+    pub(crate) fn run_once(&self, change: &Change) -> Option<f64> {
+        let scene = self.changed_scene(change)?;
         let watch = std::sync::Arc::new(gpureplay_jobs::measure::Watch::default());
         scene
             .run_observed(watch.clone(), "with the change", None)
@@ -279,12 +285,7 @@ impl<'r> Subject<'r> {
 
     /// Memory lines that warps touch in one run with a change and the first input, once for each access of a warp. Nothing if it fails.
     pub(crate) fn lines(&self, change: &Change) -> Option<u64> {
-        let (words, addition) = self.parts(change).ok()?;
-        let mut scene = self.scenes.first()?.0.clone();
-        scene.regions.extend(addition.regions.iter().copied());
-        for (address, bytes) in words.iter().chain(&addition.code) {
-            scene.memory.write(*address, bytes);
-        }
+        let scene = self.changed_scene(change)?;
         let what = What {
             lines: true,
             ..What::default()

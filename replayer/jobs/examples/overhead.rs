@@ -50,10 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let device = Device::open_observed(&Choice::Model(None), view.gpu_id(), options, observer)?;
         let mut session = Session::on(recording.clone(), device);
-        let files = recording.files();
-        for (name, path) in files.case().into_iter().flat_map(|case| &case.inputs) {
-            session.bind_file(name, files.directory.join(path))?;
-        }
+        session.bind_case()?;
         session.run()?;
         sessions.push((name, session, collector, f64::INFINITY));
     }

@@ -136,11 +136,6 @@ impl Measured {
         [spread(|it| it.cycles), spread(|it| it.timestamp)]
     }
 
-    /// Seconds of a chain in each run.
-    pub fn chain_runs(&self, number: usize) -> &[f64] {
-        self.chains.get(&number).map_or(&[], Vec::as_slice)
-    }
-
     /// Time of a job, where the device sees jobs.
     pub fn job(&self, index: usize) -> Option<Spread> {
         Spread::of(self.jobs.get(&index)?)

@@ -20,15 +20,6 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings")
 }
 
-fn bind(session: &mut Session) -> Result<(), Error> {
-    let recording = session.recording().clone();
-    let files = recording.files();
-    for (name, path) in files.case().into_iter().flat_map(|case| &case.inputs) {
-        session.bind_file(name, files.directory.join(path))?;
-    }
-    Ok(())
-}
-
 fn options(threads: usize) -> ModelOptions {
     ModelOptions {
         threads: Some(threads),
@@ -44,7 +35,7 @@ fn bare(recording: &Recording) -> Vec<JobReport> {
     let device =
         Device::open_observed(&Choice::Model(None), gpu, options(2), Some(observer)).unwrap();
     let mut session = Session::on(recording.clone(), device);
-    bind(&mut session).unwrap();
+    session.bind_case().unwrap();
     session.run().unwrap();
     session.close().unwrap();
     watch.take().into_iter().map(|job| job.report).collect()
@@ -54,7 +45,14 @@ fn analysed(recording: &Recording, what: &str, threads: usize) -> Report {
     let jobs = Jobs::of(recording).unwrap();
     let all: Vec<usize> = (0..jobs.jobs.len()).collect();
     let what: What = what.parse().unwrap();
-    let report = analyse(recording, &jobs, &all, what, options(threads), bind);
+    let report = analyse(
+        recording,
+        &jobs,
+        &all,
+        what,
+        options(threads),
+        Session::bind_case,
+    );
     report.map_err(|error: Error| error.to_string()).unwrap()
 }
 
@@ -185,7 +183,7 @@ fn outputs_are_the_same_bits() {
             let device =
                 Device::open_observed(&Choice::Model(None), view.gpu_id(), options(2), observer);
             let mut session = Session::on(recording.clone(), device.unwrap());
-            bind(&mut session).unwrap();
+            session.bind_case().unwrap();
             session.run().unwrap();
             let outputs = session.outputs();
             session.close().unwrap();

@@ -28,15 +28,6 @@ fn browser() -> Option<&'static str> {
     found
 }
 
-fn bind(session: &mut Session) -> Result<(), Error> {
-    let recording = session.recording().clone();
-    let files = recording.files();
-    for (name, path) in files.case().into_iter().flat_map(|case| &case.inputs) {
-        session.bind_file(name, files.directory.join(path))?;
-    }
-    Ok(())
-}
-
 /// The jobs of LeNet, their report and analyses, with a kernel that has an evil name.
 fn lenet() -> (Jobs, JobReport, Report) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/lenet-g52");
@@ -49,7 +40,7 @@ fn lenet() -> (Jobs, JobReport, Report) {
     let options = ModelOptions::default();
     let device = Device::open_observed(&Choice::Model(None), gpu, options, Some(observer));
     let mut session = Session::on(recording.clone(), device.unwrap());
-    bind(&mut session).unwrap();
+    session.bind_case().unwrap();
     let measured = measure(&mut session, &jobs, Some(&watch), 0, 1).unwrap();
     session.close().unwrap();
     let mut report = JobReport::new(&recording, &jobs, &all, None, Some(&measured));
@@ -57,7 +48,7 @@ fn lenet() -> (Jobs, JobReport, Report) {
     report.jobs[3].name = Some(EVIL.into());
     report.kernels[0].names.push(EVIL.into());
     let what = "all".parse().unwrap();
-    let analysis = analyse(&recording, &jobs, &all, what, options, bind);
+    let analysis = analyse(&recording, &jobs, &all, what, options, Session::bind_case);
     let mut analysis: Report = analysis.map_err(|error: Error| error.to_string()).unwrap();
     for area in analysis.jobs.iter_mut().flat_map(|job| &mut job.heat) {
         area.name += EVIL;

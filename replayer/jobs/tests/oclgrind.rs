@@ -25,15 +25,6 @@ fn source(app: &str) -> String {
     quoted.split('"').skip(1).step_by(2).collect()
 }
 
-fn bind(session: &mut Session) -> Result<(), Error> {
-    let recording = session.recording().clone();
-    let files = recording.files();
-    for (name, path) in files.case().into_iter().flat_map(|case| &case.inputs) {
-        session.bind_file(name, files.directory.join(path))?;
-    }
-    Ok(())
-}
-
 #[test]
 fn saxpy_moves_the_bytes_that_oclgrind_counts() {
     if Command::new("oclgrind-kernel")
@@ -49,7 +40,14 @@ fn saxpy_moves_the_bytes_that_oclgrind_counts() {
     let recording = Recording::open(top.join("recordings/saxpy-g52")).unwrap();
     let jobs = Jobs::of(&recording).unwrap();
     let what = "heat,races".parse().unwrap();
-    let report = analyse(&recording, &jobs, &[0], what, ModelOptions::default(), bind);
+    let report = analyse(
+        &recording,
+        &jobs,
+        &[0],
+        what,
+        ModelOptions::default(),
+        Session::bind_case,
+    );
     let report: Report = report.map_err(|error: Error| error.to_string()).unwrap();
     let (job, [local, ..]) = (&report.jobs[0], report.jobs[0].local.unwrap());
     let global = local * job.groups.unwrap()[0];

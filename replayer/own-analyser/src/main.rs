@@ -92,10 +92,7 @@ fn analyse(path: &str) -> Result<Vec<Strides>, Box<dyn std::error::Error>> {
     let options = ModelOptions::default();
     let device = Device::open_observed(&Choice::Model(None), gpu, options, Some(observer))?;
     let mut session = Session::on(recording.clone(), device);
-    let files = recording.files();
-    for (name, path) in files.case().into_iter().flat_map(|case| &case.inputs) {
-        session.bind_file(name, files.directory.join(path))?;
-    }
+    session.bind_case()?;
     session.run()?;
     session.close()?;
     let mut jobs = watch.jobs.lock().unwrap_or_else(PoisonError::into_inner);

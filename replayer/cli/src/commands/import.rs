@@ -354,10 +354,7 @@ impl Import {
                 register_accesses: accesses,
                 defects: defects.collect(),
             };
-            let text = serde_json::to_string_pretty(&value)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            out.write_all((text + "\n").as_bytes())?;
-            return Ok(());
+            return terminal::json(&mut out, &value);
         }
         if self.check {
             write!(out, "{name}: ")?;

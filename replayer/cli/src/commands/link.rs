@@ -11,6 +11,7 @@ use gpureplay_library::{Recording, manifest, shown};
 use mali_jobs::link::{Linked, MOST_JOBS, join_layers, lengths, link};
 
 use crate::common::destinations::{Destinations, Force};
+use crate::common::edited;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::manifest_text::manifest_text;
 use crate::common::new_directory::NewDirectory;
@@ -111,13 +112,7 @@ impl Link {
             before.len(),
             text::bytes(size)
         )?;
-        if files.signature()?.is_some() {
-            writeln!(
-                out,
-                "the signature of {} is not that of what was written; sign it with `gpureplay sign`",
-                shown(&files.path)
-            )?;
-        }
+        edited::say_unsigned(&mut out, files)?;
         Ok(Outcome::Done)
     }
 

@@ -96,11 +96,7 @@ impl Patch {
         if let Some((other, _)) = self.from.as_ref().and_then(|from| from.split_once(':')) {
             destinations.reads_named(Path::new(other));
         }
-        let new = self
-            .output
-            .as_ref()
-            .map(|folder| Edited::claim(folder, self.force, &destinations));
-        let new = new.transpose()?;
+        let new = Edited::claim_if(self.output.as_deref(), self.force, &destinations)?;
         let jobs = table(&recording)?;
         let index = one(&self.jobs, &jobs)?;
         let inputs = inputs(&recording, self.trials as usize)?;

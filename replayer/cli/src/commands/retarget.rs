@@ -15,6 +15,7 @@ use gpureplay_retarget::{CompareError, Compared, Effort, Options, Retargeted, co
 use serde::Serialize;
 
 use crate::common::destinations::{Destinations, Force};
+use crate::common::edited;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::gpu_argument::{Gpu, gpu};
 use crate::common::model_options::ModelOptions;
@@ -233,13 +234,9 @@ impl Retarget {
     }
 
     fn report(&self, files: &Files, all: &[Made]) -> Result<()> {
-        let signed = files.signature()?.is_some();
         if self.json {
             let list: Vec<_> = all.iter().map(Report::of).collect();
-            let text = serde_json::to_string_pretty(&list)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            terminal::stdout().write_all((text + "\n").as_bytes())?;
-            return Ok(());
+            return terminal::json(&mut terminal::stdout(), &list);
         }
         let mut out = terminal::report(false);
         for made in all {
@@ -269,13 +266,7 @@ impl Retarget {
                 )?;
             }
         }
-        if signed {
-            writeln!(
-                out,
-                "the signature of {} is not that of what was written; sign it with `gpureplay sign`",
-                shown(&files.path)
-            )?;
-        }
+        edited::say_unsigned(&mut out, files)?;
         writeln!(
             out,
             "not seen on silicon: the models of the GPUs were compared"

@@ -106,11 +106,7 @@ impl Tune {
                 "--json and --table - both want standard output".into(),
             ));
         }
-        let new = self
-            .output
-            .as_ref()
-            .map(|folder| Edited::claim(folder, self.force, &destinations));
-        let new = new.transpose()?;
+        let new = Edited::claim_if(self.output.as_deref(), self.force, &destinations)?;
         let jobs = table(&recording)?;
         let index = one(&self.jobs, &jobs)?;
         let inputs = inputs(&recording, self.trials as usize)?;
@@ -121,9 +117,7 @@ impl Tune {
             destinations.write(path, comma_separated(&tuning).as_bytes())?;
         }
         if self.json {
-            let text = serde_json::to_string_pretty(&tuning)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            terminal::stdout().write_all((text + "\n").as_bytes())?;
+            terminal::json(&mut terminal::stdout(), &tuning)?;
         } else {
             let title = jobs
                 .jobs

@@ -195,12 +195,10 @@ impl Verify {
             }
         }
         if self.json {
-            let text = match self.recordings.is_empty() {
-                true => serde_json::to_string_pretty(&rules()),
-                false => serde_json::to_string_pretty(&results),
-            };
-            let text = text.map_err(|error| Failure::Output(error.to_string()))?;
-            out.write_all((text + "\n").as_bytes())?;
+            match self.recordings.is_empty() {
+                true => terminal::json(&mut out, &rules())?,
+                false => terminal::json(&mut out, &results)?,
+            }
         } else if self.rules {
             print_rules(&mut out)?;
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use gpureplay_edit::{Changed, EditError, Pair, ShaderFile, Taken};
 use gpureplay_jobs::Selector;
 use gpureplay_library::files::{FILE_NAME, SIGNATURE_NAME};
-use gpureplay_library::{Bindings, Manifest, Recording, Tensor, Trust, manifest, shown};
+use gpureplay_library::{Bindings, Files, Manifest, Recording, Tensor, Trust, manifest, shown};
 use gpureplay_tensors::encode_npy;
 
 use crate::Result;
@@ -32,6 +32,21 @@ pub(crate) fn open(path: &Path, trust: &Trust, force: Force) -> Result<(Recordin
     destinations.reads(path);
     destinations.reads_recording(recording.files());
     Ok((recording, destinations))
+}
+
+/// Says that what was made of a signed recording is not signed.
+///
+/// # Errors
+/// The signature cannot be read.
+pub(crate) fn say_unsigned(out: &mut impl Write, files: &Files) -> Result<()> {
+    if files.signature()?.is_some() {
+        writeln!(
+            out,
+            "the signature of {} is not that of what was written; sign it with `gpureplay sign`",
+            shown(&files.path)
+        )?;
+    }
+    Ok(())
 }
 
 /// Values for a replay: these files, or the manifest's first case; external weights as well.
@@ -147,6 +162,19 @@ impl Edited {
     ///
     /// # Errors
     /// Something is there that is not to be replaced.
+    pub(crate) fn claim_if(
+        folder: Option<&Path>,
+        force: Force,
+        destinations: &Destinations,
+    ) -> Result<Option<Self>> {
+        let claim = |folder| Self::claim(folder, force, destinations);
+        folder.map(claim).transpose()
+    }
+
+    /// The same for a directory that the user names.
+    ///
+    /// # Errors
+    /// As for [`Edited::claim_if`].
     pub(crate) fn claim(folder: &Path, force: Force, destinations: &Destinations) -> Result<Self> {
         let place = NewDirectory::new(folder.to_path_buf(), force)?;
         let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());

@@ -502,13 +502,6 @@ impl Evaluation<'_> {
         (names.collect(), std::mem::take(&mut self.rows))
     }
 
-    pub(crate) fn print_json(&self, out: &mut impl Write) -> Result<()> {
-        let text = serde_json::to_string_pretty(self)
-            .map_err(|error| Failure::Output(error.to_string()))?;
-        out.write_all((text + "\n").as_bytes())?;
-        Ok(())
-    }
-
     pub(crate) fn print(&self, out: &mut impl Write) -> Result<()> {
         writeln!(out, "{} on {}", escaped(&self.recording), self.device)?;
         for answer in &self.answers {

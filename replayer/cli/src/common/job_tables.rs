@@ -10,8 +10,8 @@ use gpureplay_jobs::Report;
 use gpureplay_jobs::report::{ChainReport, JobReport, KernelReport, Work};
 
 use crate::common::cells::{dash, short};
-use crate::common::failure::Failure;
 use crate::common::job_order::Sum;
+use crate::common::terminal;
 use crate::{Result, text};
 
 /// Characters of the widest cell that a column makes room for. A wider one, such as a list of many jobs, is printed whole and moves what
@@ -23,9 +23,7 @@ const LISTED: usize = 32;
 
 /// The structure as it is.
 pub(crate) fn json(out: &mut impl Write, report: &Report) -> Result<()> {
-    let text =
-        serde_json::to_string_pretty(report).map_err(|error| Failure::Output(error.to_string()))?;
-    out.write_all((text + "\n").as_bytes())?;
+    terminal::json(out, report)?;
     Ok(out.flush()?)
 }
 

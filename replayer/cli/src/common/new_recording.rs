@@ -206,10 +206,7 @@ impl Product {
                 checked: self.checked.as_deref(),
                 tensors: self.compiled.tensors.iter().map(report_tensor).collect(),
             };
-            let text = serde_json::to_string_pretty(&report)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            out.write_all((text + "\n").as_bytes())?;
-            return Ok(());
+            return terminal::json(&mut out, &report);
         }
         writeln!(
             out,

@@ -260,13 +260,6 @@ fn read_series(directory: &Path, session: &Session) -> Result<Vec<Series>> {
 }
 
 impl Repeated {
-    pub(crate) fn print_json(&self, out: &mut impl Write) -> Result<()> {
-        let text = serde_json::to_string_pretty(self)
-            .map_err(|error| Failure::Output(error.to_string()))?;
-        out.write_all((text + "\n").as_bytes())?;
-        Ok(())
-    }
-
     pub(crate) fn print(&self, out: &mut impl Write) -> Result<()> {
         writeln!(out, "{} on {}", escaped(&self.recording), self.device)?;
         for (name, summary) in self.outputs.iter().take(SHOWN) {

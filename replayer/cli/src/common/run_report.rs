@@ -10,7 +10,7 @@ use gpureplay_library::{Bindings, Element, Number, Selection, Tensor, escaped, s
 use serde::{Serialize, Serializer};
 
 use crate::common::classification::Classes;
-use crate::common::failure::{Failure, Outcome};
+use crate::common::failure::Outcome;
 use crate::{Result, text};
 use gpureplay_library::expectation::Comparison;
 use gpureplay_library::json_path;
@@ -120,13 +120,6 @@ impl Report {
             true => Outcome::Mismatch,
             false => Outcome::Done,
         }
-    }
-
-    pub(crate) fn print_json(&self, out: &mut impl Write) -> Result<()> {
-        let text = serde_json::to_string_pretty(self)
-            .map_err(|error| Failure::Output(error.to_string()))?;
-        out.write_all((text + "\n").as_bytes())?;
-        Ok(())
     }
 
     pub(crate) fn print(

@@ -72,11 +72,8 @@ pub(crate) fn bind_or_take_case(inputs: &[TensorFile], session: &mut Session) ->
         let name = given.resolve(tensors, TensorKind::Input, "--input")?;
         session.bind_file(&name, &given.path)?;
     }
-    let recording = session.recording().clone();
-    let files = recording.files();
-    let case = files.case().filter(|_| inputs.is_empty());
-    for (name, path) in case.into_iter().flat_map(|case| &case.inputs) {
-        session.bind_file(name, files.directory.join(path))?;
+    if inputs.is_empty() {
+        session.bind_case()?;
     }
     Ok(())
 }

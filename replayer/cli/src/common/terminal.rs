@@ -8,6 +8,10 @@ use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gpureplay_library::escaped;
+use serde::Serialize;
+
+use crate::Result;
+use crate::common::failure::Failure;
 
 /// `--quiet`: only errors and what was asked for by name are printed.
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -59,6 +63,16 @@ pub(crate) fn stdout() -> Lines {
 /// As [`stdout`] for much text; the caller flushes it, to hear of errors.
 pub(crate) fn buffered_stdout() -> Lines {
     lines(io::BufWriter::new(gpureplay_host::output()))
+}
+
+/// A document of a report, in lines.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn json(out: &mut impl Write, report: &(impl Serialize + ?Sized)) -> Result<()> {
+    let text =
+        serde_json::to_string_pretty(report).map_err(|error| Failure::Output(error.to_string()))?;
+    Ok(out.write_all((text + "\n").as_bytes())?)
 }
 
 /// What a command did: on standard output, on standard error where a result takes standard output, nowhere with `--quiet`.

@@ -110,6 +110,16 @@ pub(super) struct Launched {
 }
 
 impl Launched {
+    /// Name or number of the first argument that is a number, and another one in a launch of the same kernel.
+    pub(super) fn other_number(&self, other: &Self) -> Option<String> {
+        let mut both = self.scalars.iter().zip(&other.scalars);
+        let ((index, name, _), _) = both.find(|(one, other)| one != other)?;
+        Some(match name.as_str() {
+            "" => index.to_string(),
+            name => name.to_owned(),
+        })
+    }
+
     /// The arguments that have bytes of a transfer.
     pub(super) fn having<'a>(&'a self, host: &Host) -> impl Iterator<Item = &'a Given> {
         self.given.iter().filter(move |given| given.has(host))

@@ -179,18 +179,14 @@ fn same_steps(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
                 second: text(b),
             });
         }
-        if let (Some(Event::Launch(a)), Some(Event::Launch(b))) = (a, b) {
-            let differs = a.scalars.iter().zip(&b.scalars).find(|(a, b)| a != b);
-            if let Some(((index, name, _), _)) = differs {
-                return Err(ProposeError::Scalar {
-                    launch: a.id,
-                    kernel: a.kernel.clone(),
-                    argument: match name.as_str() {
-                        "" => index.to_string(),
-                        name => name.to_owned(),
-                    },
-                });
-            }
+        if let (Some(Event::Launch(a)), Some(Event::Launch(b))) = (a, b)
+            && let Some(argument) = a.other_number(b)
+        {
+            return Err(ProposeError::Scalar {
+                launch: a.id,
+                kernel: a.kernel.clone(),
+                argument,
+            });
         }
     }
     Ok(())

@@ -163,15 +163,11 @@ fn same_numbers(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
         let (Event::Launch(a), Event::Launch(b)) = pair else {
             continue;
         };
-        let differs = a.scalars.iter().zip(&b.scalars).find(|(a, b)| a != b);
-        if let Some(((index, name, _), _)) = differs {
+        if let Some(argument) = a.other_number(b) {
             return Err(ProposeError::Step {
                 launch: a.id,
                 kernel: a.kernel.clone(),
-                argument: match name.as_str() {
-                    "" => index.to_string(),
-                    name => name.to_owned(),
-                },
+                argument,
             });
         }
     }

@@ -298,6 +298,19 @@ impl Session {
         self.reload_if_weight(name)
     }
 
+    /// Binds the inputs of the manifest's first case, if there is one.
+    ///
+    /// # Errors
+    /// As for [`Session::bind_file`].
+    pub fn bind_case(&mut self) -> Result<()> {
+        let recording = self.recording.clone();
+        let files = recording.files();
+        for (name, path) in files.case().into_iter().flat_map(|case| &case.inputs) {
+            self.bind_file(name, files.directory.join(path))?;
+        }
+        Ok(())
+    }
+
     /// Gives every weight another value: from a `.safetensors` file, or from a directory with a `NAME.npy` for each.
     ///
     /// # Errors

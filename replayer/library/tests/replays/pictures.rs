@@ -52,6 +52,15 @@ fn write_rgb(path: &Path, pixels: &[u8]) {
     write_png(path, (4, 2), ColorType::Rgb, BitDepth::Eight, pixels);
 }
 
+/// Rows of colour, depth, data, luminance, and the reds if these are others.
+macro_rules! kinds {
+    ($($colour:ident, $depth:ident, $data:expr => $grey:expr $(, $red:expr)?;)*) => {
+        [$(($colour, $depth, $data, $grey, kinds!(@ $grey $(, $red)?))),*]
+    };
+    (@ $grey:expr) => { $grey };
+    (@ $grey:expr, $red:expr) => { $red };
+}
+
 /// 5 x 3 pixels of each kind, brought to 2 x 2: the values are those of another implementation, the crate `image` 0.25.10,
 /// whose weights of red, green and blue differ in the fifth digit.
 #[test]
@@ -62,80 +71,24 @@ fn every_kind_of_picture_gives_the_known_values() {
     let bits = vec![0xa8, 0x50, 0x98];
     let pairs = vec![0x1b, 0x40, 0xe4, 0x80, 0x1b, 0xc0];
     let indices = (0..15).map(|i| i % 4).collect();
-    // Colour, depth, data, luminance, and the reds.
-    type Kind = (ColorType, BitDepth, Vec<u8>, [f64; 4], [f64; 4]);
-    let kinds: [Kind; 10] = [
-        (
-            Grayscale,
-            Eight,
-            bytes(1),
-            [0.314483, 0.347995, 0.593895, 0.427763],
-            [0.314483, 0.347995, 0.593895, 0.427763],
-        ),
-        (
-            GrayscaleAlpha,
-            Eight,
-            bytes(2),
-            [0.355169, 0.479234, 0.486185, 0.410606],
-            [0.355169, 0.479234, 0.486185, 0.410606],
-        ),
-        (
-            Rgb,
-            Eight,
-            bytes(3),
-            [0.379772, 0.457146, 0.541707, 0.450313],
-            [0.367335, 0.553431, 0.435517, 0.42197],
-        ),
-        (
-            Rgba,
-            Eight,
-            bytes(4),
-            [0.413548, 0.528472, 0.493911, 0.440066],
-            [0.385205, 0.422282, 0.590196, 0.427629],
-        ),
-        (
-            Grayscale,
-            Sixteen,
-            bytes(2),
-            [0.355623, 0.478799, 0.485973, 0.411171],
-            [0.355623, 0.478799, 0.485973, 0.411171],
-        ),
-        (
-            Rgb,
-            Sixteen,
-            bytes(6),
-            [0.357802, 0.493605, 0.634762, 0.454031],
-            [0.437556, 0.627573, 0.432316, 0.421801],
-        ),
-        (
-            Rgba,
-            Sixteen,
-            bytes(8),
-            [0.380502, 0.608292, 0.378114, 0.403583],
-            [0.348272, 0.405846, 0.672138, 0.301904],
-        ),
-        (
-            Grayscale,
-            One,
-            bits,
-            [0.511364, 0.511364, 0.397727, 0.625],
-            [0.511364, 0.511364, 0.397727, 0.625],
-        ),
-        (
-            Indexed,
-            Two,
-            pairs,
-            [0.29262, 0.365703, 0.29262, 0.490481],
-            [0.258913, 0.331996, 0.258913, 0.456774],
-        ),
-        (
-            Indexed,
-            Eight,
-            indices,
-            [0.271229, 0.381746, 0.427201, 0.252513],
-            [0.237522, 0.348039, 0.393494, 0.218806],
-        ),
-    ];
+    let kinds = kinds! {
+        Grayscale, Eight, bytes(1) => [0.314483, 0.347995, 0.593895, 0.427763];
+        GrayscaleAlpha, Eight, bytes(2) => [0.355169, 0.479234, 0.486185, 0.410606];
+        Rgb, Eight, bytes(3) => [0.379772, 0.457146, 0.541707, 0.450313],
+            [0.367335, 0.553431, 0.435517, 0.42197];
+        Rgba, Eight, bytes(4) => [0.413548, 0.528472, 0.493911, 0.440066],
+            [0.385205, 0.422282, 0.590196, 0.427629];
+        Grayscale, Sixteen, bytes(2) => [0.355623, 0.478799, 0.485973, 0.411171];
+        Rgb, Sixteen, bytes(6) => [0.357802, 0.493605, 0.634762, 0.454031],
+            [0.437556, 0.627573, 0.432316, 0.421801];
+        Rgba, Sixteen, bytes(8) => [0.380502, 0.608292, 0.378114, 0.403583],
+            [0.348272, 0.405846, 0.672138, 0.301904];
+        Grayscale, One, bits => [0.511364, 0.511364, 0.397727, 0.625];
+        Indexed, Two, pairs => [0.29262, 0.365703, 0.29262, 0.490481],
+            [0.258913, 0.331996, 0.258913, 0.456774];
+        Indexed, Eight, indices => [0.271229, 0.381746, 0.427201, 0.252513],
+            [0.237522, 0.348039, 0.393494, 0.218806];
+    };
     let folder = Folder::new("kinds");
     let grey = ImageFormat {
         channels: Channels::Grey,

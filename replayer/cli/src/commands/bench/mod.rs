@@ -5,7 +5,6 @@ mod compare;
 pub(crate) mod report;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -202,15 +201,14 @@ impl Bench {
             bytes_moved_per_run: per_run(|run| run.bytes),
             per_job,
         };
-        let text = serde_json::to_string_pretty(&report)
-            .map_err(|error| Failure::Output(error.to_string()))?
-            + "\n";
         match self.json {
-            true => terminal::stdout().write_all(text.as_bytes())?,
+            true => terminal::json(&mut terminal::stdout(), &report)?,
             false => report.print(&mut terminal::report(destinations.takes_standard_output()))?,
         }
         if let Some(path) = &self.output {
-            destinations.write(path, text.as_bytes())?;
+            let mut text = Vec::new();
+            terminal::json(&mut text, &report)?;
+            destinations.write(path, &text)?;
         }
         Ok(Outcome::Done)
     }

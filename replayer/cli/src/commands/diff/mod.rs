@@ -197,9 +197,7 @@ impl Diff {
         let report = report(&recording, &found, &bindings, work_limit);
         let mut out = terminal::stdout();
         if self.json {
-            let text = serde_json::to_string_pretty(&report)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            out.write_all((text + "\n").as_bytes())?;
+            terminal::json(&mut out, &report)?;
         } else {
             print(&mut out, &report)?;
         }

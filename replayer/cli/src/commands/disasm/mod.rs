@@ -195,9 +195,7 @@ impl Disasm {
     fn show(&self, report: &Report) -> Result<()> {
         let mut out = terminal::buffered_stdout();
         if self.json {
-            let text = serde_json::to_string_pretty(report)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            out.write_all((text + "\n").as_bytes())?;
+            terminal::json(&mut out, report)?;
         } else {
             print(&mut out, report)?;
         }

@@ -45,7 +45,7 @@ impl Run {
             destinations.write_tensor(&path, &value)?;
         }
         match self.json {
-            true => result.print_json(&mut terminal::stdout())?,
+            true => terminal::json(&mut terminal::stdout(), &result)?,
             false => {
                 let mut out = terminal::report(destinations.takes_standard_output());
                 result.print(&mut out)?;
@@ -109,7 +109,7 @@ impl Run {
             rows::write(&destinations, path, &output, &names, bytes)?;
         }
         match self.json {
-            true => evaluation.print_json(&mut terminal::stdout())?,
+            true => terminal::json(&mut terminal::stdout(), &evaluation)?,
             false => {
                 let mut out = terminal::report(destinations.takes_standard_output());
                 evaluation.print(&mut out)?;

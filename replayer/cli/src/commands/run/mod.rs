@@ -252,7 +252,7 @@ impl Run {
             per_job,
         };
         match self.json {
-            true => report.print_json(&mut terminal::stdout())?,
+            true => terminal::json(&mut terminal::stdout(), &report)?,
             false => {
                 let mut out = terminal::report(destinations.takes_standard_output());
                 report.print(&mut out, session.bindings(), &classes)?;
