@@ -22,6 +22,7 @@ pub mod optee;
 mod own_tables;
 pub mod panfrost;
 mod pin;
+mod structures;
 mod way_in;
 
 pub use board::Board;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Structures of a kernel's interface, with their sizes.
+
+/// Declares what a request takes or gives: the structure, its bytes, its fields.
+macro_rules! structures {
+    ($($(#[$doc:meta])* $name:ident: $bytes:expr, { $($field:ident: $type:ty),* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[repr(C)]
+        pub(crate) struct $name { $(pub(crate) $field: $type),* }
+
+        const _: () = assert!(size_of::<$name>() == $bytes);
+    )*};
+}
+pub(crate) use structures;
