@@ -211,6 +211,15 @@ fn like(name: &str, change: impl FnOnce(&mut Profile)) -> &'static Profile {
     Box::leak(Box::new(profile))
 }
 
+/// The rule, the GPU, whether versions may be mixed; what is refused, and what beside it is taken.
+macro_rules! cases {
+    ($($rule:ident, $gpu:expr, $mix:literal: $refused:expr $(=> $taken:expr)?;)*) => {
+        vec![$(($rule, $refused, cases!(@ $($taken)?), $gpu, $mix)),*]
+    };
+    (@) => { None };
+    (@ $taken:expr) => { Some($taken) };
+}
+
 #[test]
 fn every_rule_refuses_something() {
     use TargetRule::*;
@@ -226,141 +235,41 @@ fn every_rule_refuses_something() {
         storage: Some(size),
         ..plain()
     };
-    // What is refused, what beside it is taken, and for which GPU.
-    let cases: Vec<(TargetRule, Recipe, Option<Recipe>, &'static Profile, bool)> = vec![
-        (
-            Sound,
-            Recipe {
-                pages: Some(1),
-                ..stored(4)
-            },
-            Some(stored(4)),
-            gpu("g76"),
-            false,
-        ),
-        (Version, plain(), None, gpu("g72"), false),
-        (
-            Instructions,
-            with(one("FRCP.f32", port, Fau::Zero)),
-            Some(with(one("FRCP_APPROX.f32", port, Fau::Zero))),
-            gpu("g71"),
-            true,
-        ),
-        (
-            WholeShader,
-            with(one("JUMP", port, Fau::Zero)),
-            Some(plain()),
-            gpu("g31"),
-            false,
-        ),
-        (
-            CoreNumber,
-            reads(Fau::CoreId),
-            Some(reads(Fau::LaneId)),
-            gpu("g31"),
-            false,
-        ),
-        (
-            Warp,
-            reads(Fau::LaneId),
-            Some(reads(Fau::Uniform(0))),
-            gpu("g71"),
-            true,
-        ),
-        (
-            GroupSize,
-            Recipe {
-                size: 512,
-                ..plain()
-            },
-            Some(Recipe {
-                size: 256,
-                ..plain()
-            }),
-            gpu("g31"),
-            false,
-        ),
-        (
-            BarrierSize,
-            Recipe {
-                barrier: true,
-                ..plain()
-            },
-            Some(plain()),
-            like("g31", |gpu| gpu.max_barrier_size = 8),
-            false,
-        ),
-        (
-            JobSlot,
-            plain(),
-            None,
-            like("g31", |gpu| gpu.js_present = 1),
-            false,
-        ),
-        (
-            Format,
-            Recipe {
-                texture: Some(3),
-                ..plain()
-            },
-            Some(Recipe {
-                texture: Some(187),
-                ..plain()
-            }),
-            gpu("g31"),
-            false,
-        ),
-        (
-            AddressBits,
-            Recipe {
-                far: Some(1 << 34),
-                ..plain()
-            },
-            Some(Recipe {
-                far: Some(1 << 32),
-                ..plain()
-            }),
-            gpu("g31"),
-            false,
-        ),
-        (
-            Storage,
-            Recipe {
-                storage_at: 0x1_f000_0000,
-                ..stored(11)
-            },
-            Some(stored(4)),
-            like("g76", |gpu| gpu.mmu_features = 0x2821),
-            false,
-        ),
+    let cases: Vec<(TargetRule, Recipe, Option<Recipe>, &'static Profile, bool)> = cases! {
+        Sound, gpu("g76"), false: Recipe { pages: Some(1), ..stored(4) } => stored(4);
+        Version, gpu("g72"), false: plain();
+        Instructions, gpu("g71"), true:
+            with(one("FRCP.f32", port, Fau::Zero)) =>
+            with(one("FRCP_APPROX.f32", port, Fau::Zero));
+        WholeShader, gpu("g31"), false: with(one("JUMP", port, Fau::Zero)) => plain();
+        CoreNumber, gpu("g31"), false: reads(Fau::CoreId) => reads(Fau::LaneId);
+        Warp, gpu("g71"), true: reads(Fau::LaneId) => reads(Fau::Uniform(0));
+        GroupSize, gpu("g31"), false:
+            Recipe { size: 512, ..plain() } => Recipe { size: 256, ..plain() };
+        BarrierSize, like("g31", |gpu| gpu.max_barrier_size = 8), false:
+            Recipe { barrier: true, ..plain() } => plain();
+        JobSlot, like("g31", |gpu| gpu.js_present = 1), false: plain();
+        Format, gpu("g31"), false:
+            Recipe { texture: Some(3), ..plain() } => Recipe { texture: Some(187), ..plain() };
+        AddressBits, gpu("g31"), false:
+            Recipe { far: Some(1 << 34), ..plain() } =>
+            Recipe { far: Some(1 << 32), ..plain() };
+        Storage, like("g76", |gpu| gpu.mmu_features = 0x2821), false:
+            Recipe { storage_at: 0x1_f000_0000, ..stored(11) } => stored(4);
         // More memory than any recording may have.
-        (Deep, stored(17), Some(stored(4)), gpu("g76"), false),
+        Deep, gpu("g76"), false: stored(17) => stored(4);
         // All threads store what they have at one place; who comes last depends on the order.
-        (
-            Order,
-            with(one_with(60, "STORE.i32", pointer, Fau::Uniform(0))),
-            Some(plain()),
-            gpu("g31"),
-            false,
-        ),
+        Order, gpu("g31"), false:
+            with(one_with(60, "STORE.i32", pointer, Fau::Uniform(0))) => plain();
         // What the thread before has left in thread storage; which thread that was depends on the number of cores.
-        (
-            Equal,
-            Recipe {
-                shader: [
-                    in_storage(0, "LOAD.i32"),
-                    in_storage(60, "STORE.i32"),
-                    one_with(0, "STORE.i32", pointer, Fau::Uniform(0)),
-                    end(),
-                ]
-                .concat(),
-                ..stored(4)
-            },
-            None,
-            gpu("g31"),
-            false,
-        ),
-    ];
+        Equal, gpu("g31"), false:
+            Recipe { shader: [
+                in_storage(0, "LOAD.i32"),
+                in_storage(60, "STORE.i32"),
+                one_with(0, "STORE.i32", pointer, Fau::Uniform(0)),
+                end(),
+            ].concat(), ..stored(4) };
+    };
     let mut seen = BTreeSet::new();
     for (rule, refused, taken, gpu, mix) in &cases {
         seen.insert(*rule);

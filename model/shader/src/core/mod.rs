@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub(crate) use counts::Counts;
 pub(crate) use descriptors::Descriptors;
 pub(crate) use tlb::{OFFSET, Tlb};
-pub(crate) use trouble::Trouble;
+pub(crate) use trouble::{Done, Trouble};
 
 use crate::ir::Clause;
 use crate::probe::Probing;
@@ -134,7 +134,7 @@ impl<'s> Core<'s> {
 
     /// Accounts for so many clauses: one, or as many as [`Core::has`].
     #[inline(always)]
-    pub(crate) fn spend(&mut self, clauses: u64) -> Result<(), Trouble> {
+    pub(crate) fn spend(&mut self, clauses: u64) -> Done {
         if self.budget == 0 {
             self.refill()?;
         }
@@ -156,7 +156,7 @@ impl<'s> Core<'s> {
     }
 
     /// Accounts for what is done besides executing clauses, in clauses that take as long.
-    pub(crate) fn charge(&self, clauses: u64) -> Result<(), Trouble> {
+    pub(crate) fn charge(&self, clauses: u64) -> Done {
         if self.control.charge(clauses) {
             return Ok(());
         }
@@ -212,7 +212,7 @@ impl<'s> Core<'s> {
     }
 
     #[cold]
-    fn refill(&mut self) -> Result<(), Trouble> {
+    fn refill(&mut self) -> Done {
         if self.control.is_aborted() || self.stop.load(Relaxed) {
             return Err(Trouble::new(
                 FaultKind::Aborted,

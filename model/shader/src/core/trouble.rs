@@ -13,6 +13,9 @@ pub(crate) struct Trouble {
     pub(crate) text: String,
 }
 
+/// What a micro-operation gives that only changes rows and memory.
+pub(crate) type Done = Result<(), Trouble>;
+
 impl Trouble {
     pub(crate) fn new(kind: FaultKind, address: u64, text: impl Into<String>) -> Trouble {
         Trouble {

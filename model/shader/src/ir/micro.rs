@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Micro-operations: what an instruction becomes once its operands and modifiers are resolved.
 
-use crate::core::{Core, Trouble};
+use crate::core::{Core, Done};
 use crate::rows::Rows;
 
 /// One step of a clause: a function and the rows that it works on.
@@ -68,7 +68,7 @@ pub(crate) enum Kind {
 pub(crate) type OnRows = fn(&MicroOp, &mut Rows);
 
 /// A function that touches memory, descriptors or clocks.
-pub(crate) type OnMemory = fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Result<(), Trouble>;
+pub(crate) type OnMemory = fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Done;
 
 /// The function of a micro-operation.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 
 use super::addresses::{behind, pattern};
 use super::memory::{LOADED_ALIGN, address, gather_chunk, load_rows};
-use crate::core::{Core, OFFSET, Results, Tlb, Trouble};
+use crate::core::{Core, Done, OFFSET, Results, Tlb};
 use crate::ir::micro::MicroOp;
 use crate::rows::{CHUNK, GROUP, LANES, Row, Rows};
 use crate::rows::{repeat, spread};
@@ -15,7 +15,7 @@ pub(crate) fn ahead<const BYTES: usize>(
     op: &MicroOp,
     rows: &mut Rows,
     core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+) -> Done {
     core.ahead &= !(1 << op.m);
     let (mask, width) = (rows.mask(), rows.lanes());
     let (base, high, offset) = (rows.get(op.a), rows.get(op.b), op.e.into());
@@ -60,7 +60,7 @@ fn like_first(row: &Row, active: &Row, mask: u64) -> Row {
 
 /// Loads a word for each active lane into row `d`: from row `c` if it was loaded ahead, else from `e` bytes behind the address in rows `a` (low)
 /// and `b` (high).
-pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     core.statistics.bytes_read += 4 * rows.active_count();
     if core.ahead >> op.m & 1 == 1 {
         rows.take(op.c, op.d);
@@ -81,7 +81,7 @@ pub(crate) fn words_are_there(op: &MicroOp, rows: &Rows, core: &mut Core<'_>) ->
 /// Loads a word for each active lane, whatever was loaded ahead.
 #[cold]
 #[inline(never)]
-fn load_word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+fn load_word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let (base, high) = (rows.get(op.a), rows.get(op.b));
     let (offset, mask, width) = (u32::from(op.e), rows.mask(), rows.lanes());
     let mut low = Row::ZERO;

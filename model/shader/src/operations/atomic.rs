@@ -7,8 +7,8 @@ use super::image::is_sink;
 use super::memory::address;
 use crate::alu::pack::{Atomic, atomic32, atomic64};
 use crate::core::Core;
+use crate::core::Done;
 use crate::core::OFFSET;
-use crate::core::Trouble;
 use crate::ir::micro::MicroOp;
 use crate::rows::{Rows, lanes};
 
@@ -41,7 +41,7 @@ fn operation(op: &MicroOp) -> Atomic {
 }
 
 /// Combines the word at the address in rows `a`, `b` with row `c`.
-pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let what = operation(op);
     for lane in lanes(rows.mask()) {
         let va = address(rows.get(op.a), rows.get(op.b), lane);
@@ -63,7 +63,7 @@ pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result
 }
 
 /// Combines the 64 bits at the address in rows `a`, `b` with rows `c` (low) and `e` (high).
-pub(crate) fn double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+pub(crate) fn double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let what = operation(op);
     for lane in lanes(rows.mask()) {
         let va = address(rows.get(op.a), rows.get(op.b), lane);
@@ -83,11 +83,7 @@ pub(crate) fn double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Resu
 }
 
 /// Writes staging register `d` where memory holds staging register `d` + 1.
-pub(crate) fn compare_word(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn compare_word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let va = address(rows.get(op.a), rows.get(op.b), lane);
         let (new, expected) = (rows.get(op.d).0[lane], rows.get(op.d + 1).0[lane]);
@@ -107,11 +103,7 @@ pub(crate) fn compare_word(
 }
 
 /// Writes staging registers `d`, `d` + 1 where memory holds staging registers `d` + 2, `d` + 3.
-pub(crate) fn compare_double(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn compare_double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let va = address(rows.get(op.a), rows.get(op.b), lane);
         let new = address(rows.get(op.d), rows.get(op.d + 1), lane);

@@ -8,6 +8,7 @@ use super::image::{
     texture, words,
 };
 use crate::core::Core;
+use crate::core::Done;
 use crate::core::Trouble;
 use crate::image::{self, Coordinates, RegisterFormat, Texel, TexelFormat, Texels};
 use crate::ir::micro::{Kind, MicroOp, Run};
@@ -98,7 +99,7 @@ fn load_first(
     preload: Preload,
     rows: &mut Rows,
     core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+) -> Done {
     let mut op = MicroOp {
         run: Run::Message(varying_texture),
         d: 0,
@@ -195,11 +196,7 @@ impl Attribute {
 }
 
 /// `LD_ATTR`: vertex in row `a`, instance in row `b`, number of the attribute in row `c`.
-pub(crate) fn load_attribute(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn load_attribute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if !matches!(core.stage, Some(Stage::Vertices(_))) {
         return Err(missing("+LD_ATTR", "the attributes of a vertex"));
     }
@@ -233,11 +230,7 @@ fn vertex(op: &MicroOp, rows: &Rows, lane: usize) -> Result<(u32, u32), Trouble>
 }
 
 /// `LEA_ATTR`: address and conversion descriptor of a varying, which a vertex shader writes. Sources as for [`load_attribute`].
-pub(crate) fn varying_address(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn varying_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let Some(Stage::Vertices(vertices)) = core.stage else {
         return Err(missing("+LEA_ATTR", "the attributes of a vertex"));
     };
@@ -252,11 +245,7 @@ pub(crate) fn varying_address(
 }
 
 /// `LD_VAR_FLAT`: number of the varying in row `a`.
-pub(crate) fn flat_varying(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn flat_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+LD_VAR_FLAT", "the varyings of a fragment")?;
     let mut count = 0;
     for lane in lanes(rows.mask()) {
@@ -272,11 +261,7 @@ pub(crate) fn flat_varying(
 }
 
 /// `VAR_TEX`: varying in bits 15:8 of the modifiers, texture and sampler in 7:0, half precision in 16, computed level in 17.
-pub(crate) fn varying_texture(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn varying_texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+VAR_TEX", "the varyings of a fragment")?;
     let lookup = Lookup {
         varying: op.m >> 8 & 0xff,
@@ -288,7 +273,7 @@ pub(crate) fn varying_texture(
 }
 
 /// `LD_VAR`: number of the varying in row `a`.
-pub(crate) fn varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+pub(crate) fn varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+LD_VAR", "the varyings of a fragment")?;
     let number = |rows: &Rows, lane: usize| rows.get(op.a).0[lane];
     interpolate(fragments, number, op, rows, core)
@@ -336,7 +321,7 @@ fn interpolate(
     op: &MicroOp,
     rows: &mut Rows,
     core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+) -> Done {
     let mut known: Option<(u32, Corners)> = None;
     let format = register_format(op.m, image::Kind::Float);
     for lane in lanes(rows.mask()) {
@@ -360,7 +345,7 @@ fn look_up(
     op: &MicroOp,
     rows: &mut Rows,
     core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+) -> Done {
     if rows.mask() == 0 {
         return Ok(());
     }
@@ -392,18 +377,14 @@ fn look_up(
 }
 
 /// `ATEST`: coverage in row `a`. Without tests on alpha, which jobs are refused for, it stays what it is.
-pub(crate) fn alpha_test(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn alpha_test(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     fragments(core, "+ATEST", "the coverage of a fragment")?;
     core.results.0[0].0 = rows.get(op.a).0;
     finish(op, rows, core, 1)
 }
 
 /// `BLEND`: coverage in row `a`, blend descriptor in rows `b` and `c`, colour in staging registers.
-pub(crate) fn blend(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+pub(crate) fn blend(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+BLEND", "the pixels of a tile")?;
     let mut pixels = Vec::with_capacity(LANES);
     for lane in lanes(rows.mask()) {

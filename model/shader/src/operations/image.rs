@@ -4,7 +4,7 @@
 use mali_facts::PixelFormat;
 
 use super::memory::address;
-use crate::core::{Core, Descriptors, Trouble};
+use crate::core::{Core, Descriptors, Done, Trouble};
 use crate::image::{
     self, Dimension, ImageBuffer, Kind, RegisterFormat, Sampler, Texel, TexelFormat, Texels,
     Texture,
@@ -135,11 +135,7 @@ pub(super) fn register_format(m: u32, kind: Kind) -> RegisterFormat {
 
 /// Writes address and conversion descriptor of texels to three staging registers: coordinates in rows `a` (x, y) and
 /// `b` (z or layer), index of the image in row `c`.
-pub(crate) fn texel_address(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn texel_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let (xy, z, index) = (
             rows.get(op.a).0[lane],
@@ -155,11 +151,7 @@ pub(crate) fn texel_address(
 }
 
 /// The same for level 0 of a texture; row `b` is the layer of an array, the slice of a volume.
-pub(crate) fn texture_address(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn texture_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let (xy, z, index) = (
             rows.get(op.a).0[lane],
@@ -214,11 +206,7 @@ pub(super) fn components(m: u32) -> usize {
 }
 
 /// Loads texels of an image: sources as for [`texel_address`].
-pub(crate) fn load_texel(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn load_texel(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mut count = 0;
     for lane in lanes(rows.mask()) {
         let (xy, z, index) = (
@@ -251,12 +239,7 @@ pub(super) fn load_converted(
     Ok(format.load(&bytes[..count]))
 }
 
-pub(super) fn finish(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-    count: usize,
-) -> Result<(), Trouble> {
+pub(super) fn finish(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, count: usize) -> Done {
     for word in 0..count {
         let register = usize::from(op.d) + word;
         if register >= REGISTERS {
@@ -291,11 +274,7 @@ pub(crate) fn conversion(
 }
 
 /// Loads through a conversion descriptor (row `c`) from the address in rows `a`, `b`.
-pub(crate) fn load_conversion(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn load_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mut count = 0;
     for lane in lanes(rows.mask()) {
         let (pixel, format) = conversion(core, rows.get(op.c).0[lane])?;
@@ -316,11 +295,7 @@ pub(crate) fn load_conversion(
 }
 
 /// Stores through a conversion descriptor (row `c`) to the address in rows `a`, `b`.
-pub(crate) fn store_conversion(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn store_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let (pixel, format) = conversion(core, rows.get(op.c).0[lane])?;
         let va = address(rows.get(op.a), rows.get(op.b), lane);
@@ -346,7 +321,7 @@ pub(crate) fn store_conversion(
 }
 
 /// Reads a clock into two staging registers.
-pub(crate) fn clock(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+pub(crate) fn clock(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let now = core.cycles;
     core.results.0[0].0.fill(now as u32);
     core.results.0[1].0.fill((now >> 32) as u32);

@@ -7,6 +7,7 @@
 use mali_memory::{PAGE_SIZE, Page};
 
 use super::addresses::{common, pattern, run};
+use crate::core::Done;
 use crate::core::Trouble;
 use crate::core::{Core, Results};
 use crate::core::{OFFSET, Tlb};
@@ -168,11 +169,7 @@ pub(crate) fn load_of(bytes: u32) -> OnMemory {
 }
 
 /// Loads BYTES bytes for each active lane from the address in rows `a` (low) and `b` (high) into rows `d` on.
-pub(crate) fn load<const BYTES: usize>(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn load<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mask = rows.mask();
     core.statistics.bytes_read += rows.active_count() * BYTES as u64;
     load_rows::<BYTES>(core, rows.get(op.a), rows.get(op.b), mask, rows.lanes())?;
@@ -190,7 +187,7 @@ pub(super) fn load_rows<const BYTES: usize>(
     high: &Row,
     mask: u64,
     width: usize,
-) -> Result<(), Trouble> {
+) -> Done {
     if BYTES == 4
         && let Some((first, count)) = run(low, high, mask)
     {
@@ -208,12 +205,7 @@ pub(super) fn load_rows<const BYTES: usize>(
 
 /// Loads for all lanes: what addresses have in common decides how.
 #[inline(always)]
-fn load_all<const BYTES: usize>(
-    core: &mut Core<'_>,
-    low: &Row,
-    high: &Row,
-    width: usize,
-) -> Result<(), Trouble> {
+fn load_all<const BYTES: usize>(core: &mut Core<'_>, low: &Row, high: &Row, width: usize) -> Done {
     let words = BYTES.div_ceil(4);
     let pattern = pattern(low, high, width, BYTES as u32, align(BYTES));
     if pattern.same {
@@ -277,7 +269,7 @@ fn load_chunk<const BYTES: usize>(
     chunk: usize,
     page: bool,
     results: &mut Results,
-) -> Result<(), Trouble> {
+) -> Done {
     if BYTES != 8 && BYTES != 16 {
         if page {
             let first = chunk * CHUNK;
@@ -356,7 +348,7 @@ fn load_lanes<const BYTES: usize>(
     high: &Row,
     chunk: usize,
     results: &mut Results,
-) -> Result<(), Trouble> {
+) -> Done {
     let words = BYTES.div_ceil(4);
     let lows = &low.0.as_chunks::<CHUNK>().0[chunk];
     let mut to = results
@@ -386,7 +378,7 @@ fn load_groups<const BYTES: usize>(
     high: &Row,
     width: usize,
     mask: u64,
-) -> Result<(), Trouble> {
+) -> Done {
     let words = BYTES.div_ceil(4);
     let common = common(low, high, width, BYTES as u32, align(BYTES));
     for group in 0..width / GROUP {
@@ -441,7 +433,7 @@ pub(crate) fn store<const BYTES: usize>(
     op: &MicroOp,
     rows: &mut Rows,
     core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+) -> Done {
     let words = BYTES.div_ceil(4);
     let mask = rows.mask();
     core.statistics.bytes_written += rows.active_count() * BYTES as u64;

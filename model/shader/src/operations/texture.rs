@@ -3,7 +3,7 @@
 
 use super::image::{finish, sampler, texture};
 use crate::core::Core;
-use crate::core::Trouble;
+use crate::core::Done;
 use crate::image::{self, Coordinates, Dimension, Kind, Level, Lookup, RegisterFormat, Texel};
 use crate::ir::micro::MicroOp;
 use crate::rows::{REGISTERS, Rows, lanes};
@@ -58,11 +58,7 @@ pub(super) fn cube_coordinate(word: u32) -> f32 {
 }
 
 /// `TEXC`: coordinates in rows `a` and `b`, descriptor in row `c`, everything else in staging registers.
-pub(crate) fn texture_operation(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn texture_operation(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mut written = 0;
     for lane in lanes(rows.mask()) {
         let request = Request(rows.get(op.c).0[lane]);
@@ -186,11 +182,7 @@ fn result(format: u32, texel: Texel, kind: Kind) -> ([u32; 4], usize) {
 
 /// `TEXS_2D` and `TEXS_CUBE`: coordinates in rows `a` and `b`, face in the top bits of row `c`. Modifiers: texture in
 /// bits 7:0, sampler in 15:8, half precision in 16, cube in 17.
-pub(crate) fn sample_simple(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(crate) fn sample_simple(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let texture = texture(core, op.m & 0xff)?;
     let sampler = sampler(core, op.m >> 8 & 0xff)?;
     let (half, cube) = (op.m >> 16 & 1 == 1, op.m >> 17 & 1 == 1);

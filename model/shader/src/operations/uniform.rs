@@ -2,6 +2,7 @@
 //! Loads from uniform buffers: an index and an offset instead of an address.
 
 use crate::core::Core;
+use crate::core::Done;
 use crate::core::Trouble;
 use crate::ir::micro::{MicroOp, OnMemory};
 use crate::rows::{Rows, lanes};
@@ -24,11 +25,7 @@ pub(crate) fn load_uniform(bytes: u32) -> OnMemory {
     }
 }
 
-fn uniform<const BYTES: usize>(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+fn uniform<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let words = BYTES.div_ceil(4);
     let mask = rows.mask();
     core.statistics.bytes_read += rows.active_count() * BYTES as u64;

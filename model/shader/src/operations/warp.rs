@@ -4,7 +4,7 @@
 use mali_isa::LaneOp;
 
 use crate::core::Core;
-use crate::core::Trouble;
+use crate::core::Done;
 use crate::ir::micro::MicroOp;
 use crate::rows::{Rows, lanes};
 
@@ -25,7 +25,7 @@ fn group(op: &MicroOp, core: &Core<'_>) -> usize {
 }
 
 /// `CLPER`: the value of row `a` in the lane that row `b` names, or row `c` if that lane is not active.
-pub(crate) fn permute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+pub(crate) fn permute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let (mask, size) = (rows.mask(), group(op, core));
     for lane in lanes(mask) {
         let (first, own) = (lane & !(size - 1), lane & (size - 1));
@@ -55,7 +55,7 @@ pub(crate) fn permute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Res
 
 /// `WMASK`: a bit for each lane of the group whose row `a` is not zero; bit 8 of the modifiers stands for lanes that
 /// are not active.
-pub(crate) fn ballot(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+pub(crate) fn ballot(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let (mask, size) = (rows.mask(), group(op, core));
     let fill = if op.m >> 8 & 1 == 1 { !mask } else { 0 };
     let votes = rows.nonzero(op.a) | fill;

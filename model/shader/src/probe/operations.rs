@@ -2,7 +2,7 @@
 //! What probes do when they are executed: they tell.
 
 use super::{Access, AccessKind, Lanes, Probing, Visit};
-use crate::core::{Core, Trouble};
+use crate::core::{Core, Done};
 use crate::ir::micro::MicroOp;
 use crate::operations::image::{conversion, is_sink};
 use crate::operations::memory::address;
@@ -61,7 +61,7 @@ impl Probing {
 }
 
 /// A clause begins.
-pub(super) fn begin(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+pub(super) fn begin(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if let Some(probing) = &mut core.probing
         && let Some(mut part) = probing.part.take()
     {
@@ -74,7 +74,7 @@ pub(super) fn begin(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Resul
 }
 
 /// A load of `c` bytes.
-pub(super) fn load(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+pub(super) fn load(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if let Some(probing) = &mut core.probing {
         probing.tell(
             op,
@@ -88,7 +88,7 @@ pub(super) fn load(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result
 }
 
 /// A store of `c` bytes.
-pub(super) fn store(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+pub(super) fn store(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if let Some(probing) = &mut core.probing {
         probing.tell(
             op,
@@ -102,11 +102,7 @@ pub(super) fn store(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Resul
 }
 
 /// An atomic operation.
-pub(super) fn atomic<const BYTES: u32>(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(super) fn atomic<const BYTES: u32>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let gone = sinks(op, rows);
     if let Some(probing) = &mut core.probing {
         probing.tell(
@@ -129,11 +125,7 @@ fn sinks(op: &MicroOp, rows: &Rows) -> u64 {
 }
 
 /// A load of `c` bytes from a uniform buffer: offset in row `a`, index in row `b`. What lies outside of a buffer is not read.
-pub(super) fn load_uniform(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(super) fn load_uniform(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let (mut low, mut high, mut inside) = ([0; LANES], [0; LANES], 0);
     for lane in lanes(rows.mask()) {
         let (offset, index) = (rows.get(op.a).0[lane], rows.get(op.b).0[lane]);
@@ -169,30 +161,17 @@ pub(super) fn load_uniform(
 }
 
 /// A load through conversion descriptors, row `c`.
-pub(super) fn texel_load(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(super) fn texel_load(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     texels(op, rows, core, AccessKind::Load)
 }
 
 /// A store through conversion descriptors, row `c`.
-pub(super) fn texel_store(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
+pub(super) fn texel_store(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     texels(op, rows, core, AccessKind::Store)
 }
 
 /// Tells of texels, those of each size together.
-fn texels(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-    kind: AccessKind,
-) -> Result<(), Trouble> {
+fn texels(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, kind: AccessKind) -> Done {
     let gone = sinks(op, rows);
     let mut sizes: [u64; 17] = [0; 17];
     for lane in lanes(rows.mask() & !gone) {
@@ -213,7 +192,7 @@ fn texels(
 }
 
 /// Something that reads or writes memory in a way that is not told of.
-pub(super) fn unseen(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+pub(super) fn unseen(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if let Some(probing) = &mut core.probing
         && let Some(mut part) = probing.part.take()
     {

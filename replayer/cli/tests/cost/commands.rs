@@ -42,6 +42,11 @@ impl Budget {
     pub(crate) const fn of(self, bytes: u64) -> u64 {
         self.fixed.saturating_add(self.each.saturating_mul(bytes))
     }
+
+    /// The same with another fixed part.
+    const fn from(self, fixed: u64) -> Self {
+        Self { fixed, ..self }
+    }
 }
 
 /// A command and what it may take.
@@ -100,18 +105,9 @@ const fn command(given: Given, name: &'static str, words: &'static str, written:
 /// What also keeps the memory that the recording uploads, and decodes its shaders.
 const fn deep(command: Command) -> Command {
     Command {
-        held: Budget {
-            fixed: 128 * MIB,
-            ..command.held
-        },
-        steps: Budget {
-            fixed: 1 << 32,
-            ..command.steps
-        },
-        written: Budget {
-            fixed: 64 * MIB,
-            ..command.written
-        },
+        held: command.held.from(128 * MIB),
+        steps: command.steps.from(1 << 32),
+        written: command.written.from(64 * MIB),
         memory: 1,
         ..command
     }
@@ -120,10 +116,7 @@ const fn deep(command: Command) -> Command {
 /// What also lists its jobs, of which a small file may submit the same ones often.
 const fn lists(command: Command) -> Command {
     Command {
-        calls: Budget {
-            fixed: 4 << 20,
-            ..command.calls
-        },
+        calls: command.calls.from(4 << 20),
         ..command
     }
 }
@@ -132,10 +125,7 @@ const fn lists(command: Command) -> Command {
 const fn runs(command: Command) -> Command {
     Command {
         // A job, a chain and a restored page take some each, in every run of several.
-        calls: Budget {
-            fixed: 4 << 20,
-            ..command.calls
-        },
+        calls: command.calls.from(4 << 20),
         steps: RUNS,
         // The GPU's memory, and outputs of which several lie in the same.
         memory: 1 + Limits::OUTPUT_COPIES,
@@ -146,10 +136,7 @@ const fn runs(command: Command) -> Command {
 /// What also looks at every instruction of every job's shader, for another GPU.
 const fn fits(command: Command) -> Command {
     Command {
-        calls: Budget {
-            fixed: 64 << 20,
-            ..command.calls
-        },
+        calls: command.calls.from(64 << 20),
         ..command
     }
 }
@@ -157,14 +144,8 @@ const fn fits(command: Command) -> Command {
 /// What decodes a picture of as many pixels as one may have.
 const fn pictures(command: Command) -> Command {
     Command {
-        held: Budget {
-            fixed: 512 * MIB,
-            ..command.held
-        },
-        steps: Budget {
-            fixed: 1 << 36,
-            ..command.steps
-        },
+        held: command.held.from(512 * MIB),
+        steps: command.steps.from(1 << 36),
         ..runs(command)
     }
 }
@@ -172,14 +153,8 @@ const fn pictures(command: Command) -> Command {
 /// What keeps a list of the pages that a GPU had mapped.
 const fn pages(command: Command) -> Command {
     Command {
-        held: Budget {
-            fixed: 256 * MIB,
-            ..command.held
-        },
-        steps: Budget {
-            fixed: 1 << 32,
-            ..command.steps
-        },
+        held: command.held.from(256 * MIB),
+        steps: command.steps.from(1 << 32),
         memory: 2,
         ..command
     }
@@ -187,169 +162,53 @@ const fn pages(command: Command) -> Command {
 
 use Given::{Jpeg, Manifest, Npy, Original, Pack, Png, Recording, Safetensors, State, Trace};
 
-pub(crate) const COMMANDS: [Command; 36] = [
-    command(Recording, "verify", "verify @rec", 0),
-    lists(deep(command(
-        Recording,
-        "verify --deep",
-        "verify --deep @rec",
-        4,
-    ))),
-    fits(deep(command(
-        Recording,
-        "verify --for",
-        "verify --deep --for g31 @rec",
-        100,
-    ))),
-    command(Recording, "info", "info @rec", 100),
-    command(Recording, "info --json", "info --json @rec", 200),
-    command(
-        Recording,
-        "info --unverified",
-        "info --unverified @rec",
-        100,
-    ),
-    command(Recording, "dump", "dump @rec", 700),
-    command(
-        Recording,
-        "dump --unverified",
-        "dump --unverified @rec",
-        700,
-    ),
-    lists(deep(command(Recording, "disasm", "disasm @rec", 100))),
-    runs(command(
-        Recording,
-        "run",
-        "run --threads 1 --limit-work 1000000 @rec",
-        100,
-    )),
-    runs(command(
-        Recording,
-        "run --retry",
-        "run --threads 1 --limit-work 1000000 --retry 2 @rec",
-        100,
-    )),
-    lists(deep(command(
-        Recording,
-        "jobs --static",
-        "jobs --static --csv @rec",
-        700,
-    ))),
-    runs(deep(command(
-        Recording,
-        "jobs",
-        "jobs --threads 1 --limit-work 1000000 --csv @rec",
-        700,
-    ))),
-    runs(deep(command(
-        Recording,
-        "analyse",
-        "analyse --threads 1 --limit-work 1000000 --json @rec",
-        700,
-    ))),
-    fits(runs(deep(command(
-        Recording,
-        "retarget",
-        "retarget --gpu g31 --threads 1 --limit-work 1000000 -o @made --force @rec",
-        8,
-    )))),
-    runs(deep(command(
-        Recording,
-        "extract",
-        "extract --job 0 -o @made @rec",
-        8,
-    ))),
-    runs(deep(command(
-        Recording,
-        "patch",
-        "patch --job 0 --local 1x1x1 --inputs 1 @rec",
-        100,
-    ))),
-    command(Recording, "pack", "pack -o @made.pack @rec", 8),
-    command(Recording, "sign", "sign --force --key %key.pem @rec", 8),
-    runs(command(
-        State,
-        "run --state-in",
-        "run --threads 1 --limit-work 1000000 --repeat 3 --state-in @s.safetensors --state-out @made.safetensors @rec",
-        100,
-    )),
-    runs(command(
-        State,
-        "pack with states",
-        "run --threads 1 --limit-work 1000000 --state-in @s.safetensors @x.pack",
-        100,
-    )),
-    command(Pack, "info of a pack", "info @x.pack", 100),
-    lists(deep(command(
-        Pack,
-        "verify of a pack",
-        "verify --deep @x.pack",
-        4,
-    ))),
-    command(Pack, "unpack", "unpack -o @made @x.pack", 8),
-    runs(command(
-        Pack,
-        "run of a pack",
-        "run --threads 1 --limit-work 1000000 --require-signature %key.pub.pem @x.pack",
-        100,
-    )),
-    command(Trace, "dump of a trace", "dump @trace", 700),
-    pages(command(
-        Trace,
-        "compile",
-        "compile @trace --input a=@a.npy --input b=@b.npy --output out=@out.npy -o @made --force",
-        64,
-    )),
-    pages(command(
-        Trace,
-        "compile --suggest",
-        "compile @trace --suggest",
-        100,
-    )),
-    pages(command(
-        Original,
-        "import",
-        "import --plain --force -o @made @orig",
-        64,
-    )),
-    pages(command(
-        Original,
-        "import --check",
-        "import --plain --check @orig",
-        100,
-    )),
-    pictures(command(
-        Png,
-        "PNG picture",
-        "run --threads 1 --input x=@x.png %picture",
-        8,
-    )),
-    pictures(command(
-        Jpeg,
-        "JPEG picture",
-        "run --threads 1 --input x=@x.jpg %picture",
-        8,
-    )),
-    runs(command(
-        Npy,
-        ".npy file",
-        "run --threads 1 --input x=@x.npy %picture",
-        8,
-    )),
-    runs(command(
-        Npy,
-        ".npy of many",
-        "run --threads 1 --inputs @x.npy %picture",
-        100,
-    )),
-    runs(command(
-        Safetensors,
-        ".safetensors file",
-        "run --threads 1 --input x=@x.safetensors#x %picture",
-        8,
-    )),
-    command(Manifest, "manifest", "info @rec", 100),
-];
+/// Commands, a row each: what they also do, outermost first, and what [`command`] takes.
+macro_rules! commands {
+    ($([$($also:ident)*] $given:ident, $name:literal, $words:literal, $written:literal;)*) => {
+        [$(commands!(@ [$($also)*] command($given, $name, $words, $written))),*]
+    };
+    (@ [] $command:expr) => { $command };
+    (@ [$also:ident $($more:ident)*] $command:expr) => { $also(commands!(@ [$($more)*] $command)) };
+}
+
+pub(crate) const COMMANDS: [Command; 36] = commands! {
+    [] Recording, "verify", "verify @rec", 0;
+    [lists deep] Recording, "verify --deep", "verify --deep @rec", 4;
+    [fits deep] Recording, "verify --for", "verify --deep --for g31 @rec", 100;
+    [] Recording, "info", "info @rec", 100;
+    [] Recording, "info --json", "info --json @rec", 200;
+    [] Recording, "info --unverified", "info --unverified @rec", 100;
+    [] Recording, "dump", "dump @rec", 700;
+    [] Recording, "dump --unverified", "dump --unverified @rec", 700;
+    [lists deep] Recording, "disasm", "disasm @rec", 100;
+    [runs] Recording, "run", "run --threads 1 --limit-work 1000000 @rec", 100;
+    [runs] Recording, "run --retry", "run --threads 1 --limit-work 1000000 --retry 2 @rec", 100;
+    [lists deep] Recording, "jobs --static", "jobs --static --csv @rec", 700;
+    [runs deep] Recording, "jobs", "jobs --threads 1 --limit-work 1000000 --csv @rec", 700;
+    [runs deep] Recording, "analyse", "analyse --threads 1 --limit-work 1000000 --json @rec", 700;
+    [fits runs deep] Recording, "retarget", "retarget --gpu g31 --threads 1 --limit-work 1000000 -o @made --force @rec", 8;
+    [runs deep] Recording, "extract", "extract --job 0 -o @made @rec", 8;
+    [runs deep] Recording, "patch", "patch --job 0 --local 1x1x1 --inputs 1 @rec", 100;
+    [] Recording, "pack", "pack -o @made.pack @rec", 8;
+    [] Recording, "sign", "sign --force --key %key.pem @rec", 8;
+    [runs] State, "run --state-in", "run --threads 1 --limit-work 1000000 --repeat 3 --state-in @s.safetensors --state-out @made.safetensors @rec", 100;
+    [runs] State, "pack with states", "run --threads 1 --limit-work 1000000 --state-in @s.safetensors @x.pack", 100;
+    [] Pack, "info of a pack", "info @x.pack", 100;
+    [lists deep] Pack, "verify of a pack", "verify --deep @x.pack", 4;
+    [] Pack, "unpack", "unpack -o @made @x.pack", 8;
+    [runs] Pack, "run of a pack", "run --threads 1 --limit-work 1000000 --require-signature %key.pub.pem @x.pack", 100;
+    [] Trace, "dump of a trace", "dump @trace", 700;
+    [pages] Trace, "compile", "compile @trace --input a=@a.npy --input b=@b.npy --output out=@out.npy -o @made --force", 64;
+    [pages] Trace, "compile --suggest", "compile @trace --suggest", 100;
+    [pages] Original, "import", "import --plain --force -o @made @orig", 64;
+    [pages] Original, "import --check", "import --plain --check @orig", 100;
+    [pictures] Png, "PNG picture", "run --threads 1 --input x=@x.png %picture", 8;
+    [pictures] Jpeg, "JPEG picture", "run --threads 1 --input x=@x.jpg %picture", 8;
+    [runs] Npy, ".npy file", "run --threads 1 --input x=@x.npy %picture", 8;
+    [runs] Npy, ".npy of many", "run --threads 1 --inputs @x.npy %picture", 100;
+    [runs] Safetensors, ".safetensors file", "run --threads 1 --input x=@x.safetensors#x %picture", 8;
+    [] Manifest, "manifest", "info @rec", 100;
+};
 
 impl Command {
     /// What of `cost` is beyond the budget for a case of so many bytes that declares so much GPU memory; `None` if nothing is.

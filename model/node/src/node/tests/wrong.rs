@@ -3,6 +3,15 @@
 
 use super::*;
 
+/// Asks, a row each, and compares with the number of the refusal.
+macro_rules! refused {
+    ($app:ident, $fd:ident; $($request:ident, $argument:expr => $error:expr;)*) => {$(
+        let argument = $argument;
+        let refused = $app.ask($fd, $request, argument).err();
+        assert_eq!(refused, Some($error), "{argument:?}");
+    )*};
+}
+
 /// What the kernel refuses is refused by the same number.
 #[test]
 fn wrong_arguments_are_refused() {
@@ -34,162 +43,20 @@ fn wrong_arguments_are_refused() {
     // All of the address space but what is taken.
     assert_eq!(create(u32::MAX, 1, 0), Some(Errno::NO_MEMORY));
     let missing = 77;
-    assert_eq!(
-        app.ask(
-            fd,
-            GEM_CLOSE,
-            GemClose {
-                handle: missing,
-                pad: 0
-            }
-        )
-        .err(),
-        Some(Errno::INVALID)
-    );
-    assert_eq!(
-        app.ask(
-            fd,
-            MMAP_BO,
-            MmapBo {
-                handle: missing,
-                flags: 0,
-                offset: 0
-            }
-        )
-        .err(),
-        Some(Errno::NO_ENTRY)
-    );
-    assert_eq!(
-        app.ask(
-            fd,
-            MMAP_BO,
-            MmapBo {
-                handle,
-                flags: 1,
-                offset: 0
-            }
-        )
-        .err(),
-        Some(Errno::INVALID)
-    );
-    assert_eq!(
-        app.ask(
-            fd,
-            GET_BO_OFFSET,
-            GetBoOffset {
-                handle: missing,
-                pad: 0,
-                va: 0
-            }
-        )
-        .err(),
-        Some(Errno::NO_ENTRY)
-    );
-    assert_eq!(
-        app.ask(
-            fd,
-            WAIT_BO,
-            WaitBo {
-                handle: missing,
-                pad: 0,
-                timeout_ns: 0
-            }
-        )
-        .err(),
-        Some(Errno::NO_ENTRY)
-    );
-    assert_eq!(
-        app.ask(
-            fd,
-            MADVISE,
-            Madvise {
-                handle: missing,
-                advice: 0,
-                retained: 0
-            }
-        )
-        .err(),
-        Some(Errno::NO_ENTRY)
-    );
-    assert_eq!(
-        app.ask(
-            fd,
-            HANDLE_TO_FD,
-            Prime {
-                handle,
-                flags: 1,
-                fd: 0
-            }
-        )
-        .err(),
-        Some(Errno::INVALID)
-    );
-    assert_eq!(
-        app.ask(
-            fd,
-            HANDLE_TO_FD,
-            Prime {
-                handle: missing,
-                flags: 0,
-                fd: 0
-            }
-        )
-        .err(),
-        Some(Errno::NO_ENTRY)
-    );
-    assert_eq!(
-        app.ask(
-            fd,
-            FD_TO_HANDLE,
-            Prime {
-                handle: 0,
-                flags: 0,
-                fd: -1
-            }
-        )
-        .err(),
-        Some(Errno(libc::EBADF))
-    );
-    assert_eq!(
-        app.ask(
-            fd,
-            FD_TO_HANDLE,
-            Prime {
-                handle: 0,
-                flags: 0,
-                fd: 0
-            }
-        )
-        .err(),
-        Some(Errno::INVALID)
-    );
-    assert_eq!(
-        app.ask(
-            fd,
-            FD_TO_HANDLE,
-            Prime {
-                handle: 0,
-                flags: 0,
-                fd
-            }
-        )
-        .err(),
-        Some(Errno::INVALID)
-    );
-    assert_eq!(
-        app.ask(
-            fd,
-            FD_TO_SYNC,
-            SyncobjFd {
-                handle: 0,
-                flags: 0,
-                fd,
-                pad: 0
-            }
-        )
-        .err(),
-        Some(Errno::INVALID)
-    );
+    refused! { app, fd;
+        GEM_CLOSE, GemClose { handle: missing, pad: 0 } => Errno::INVALID;
+        MMAP_BO, MmapBo { handle: missing, flags: 0, offset: 0 } => Errno::NO_ENTRY;
+        MMAP_BO, MmapBo { handle, flags: 1, offset: 0 } => Errno::INVALID;
+        GET_BO_OFFSET, GetBoOffset { handle: missing, pad: 0, va: 0 } => Errno::NO_ENTRY;
+        WAIT_BO, WaitBo { handle: missing, pad: 0, timeout_ns: 0 } => Errno::NO_ENTRY;
+        MADVISE, Madvise { handle: missing, advice: 0, retained: 0 } => Errno::NO_ENTRY;
+        HANDLE_TO_FD, Prime { handle, flags: 1, fd: 0 } => Errno::INVALID;
+        HANDLE_TO_FD, Prime { handle: missing, flags: 0, fd: 0 } => Errno::NO_ENTRY;
+        FD_TO_HANDLE, Prime { handle: 0, flags: 0, fd: -1 } => Errno(libc::EBADF);
+        FD_TO_HANDLE, Prime { handle: 0, flags: 0, fd: 0 } => Errno::INVALID;
+        FD_TO_HANDLE, Prime { handle: 0, flags: 0, fd } => Errno::INVALID;
+        FD_TO_SYNC, SyncobjFd { handle: 0, flags: 0, fd, pad: 0 } => Errno::INVALID;
+    }
 
     let good = Submit {
         head: va,
@@ -202,68 +69,17 @@ fn wrong_arguments_are_refused() {
     };
     let no_fences = [no_fence; 4];
     let pending = no_fences.as_ptr().expose_provenance() as u64;
-    for (submit, error) in [
-        (Submit { head: 0, ..good }, libc::EINVAL),
-        (
-            Submit {
-                requirements: 4,
-                ..good
-            },
-            libc::EINVAL,
-        ),
-        (
-            Submit {
-                out_sync: missing,
-                ..good
-            },
-            libc::ENODEV,
-        ),
-        (
-            Submit {
-                handle_count: 1,
-                handles: 8,
-                ..good
-            },
-            libc::EFAULT,
-        ),
-        (
-            Submit {
-                handle_count: u32::MAX,
-                handles: u64::MAX - 2,
-                ..good
-            },
-            libc::EFAULT,
-        ),
-        (
-            Submit {
-                in_sync_count: 1,
-                in_syncs: 0,
-                ..good
-            },
-            libc::EFAULT,
-        ),
-        (
-            Submit {
-                in_sync_count: 4,
-                in_syncs: pending,
-                ..good
-            },
-            libc::EINVAL,
-        ),
-        (
-            Submit {
-                handle_count: 1,
-                handles: [missing].as_ptr().expose_provenance() as u64,
-                ..good
-            },
-            libc::ENOENT,
-        ),
-    ] {
-        assert_eq!(
-            app.ask(fd, SUBMIT, submit).err(),
-            Some(Errno(error)),
-            "{submit:?}"
-        );
+    let missing_handle = [missing];
+    let unknown = missing_handle.as_ptr().expose_provenance() as u64;
+    refused! { app, fd;
+        SUBMIT, Submit { head: 0, ..good } => Errno(libc::EINVAL);
+        SUBMIT, Submit { requirements: 4, ..good } => Errno(libc::EINVAL);
+        SUBMIT, Submit { out_sync: missing, ..good } => Errno(libc::ENODEV);
+        SUBMIT, Submit { handle_count: 1, handles: 8, ..good } => Errno(libc::EFAULT);
+        SUBMIT, Submit { handle_count: u32::MAX, handles: u64::MAX - 2, ..good } => Errno(libc::EFAULT);
+        SUBMIT, Submit { in_sync_count: 1, in_syncs: 0, ..good } => Errno(libc::EFAULT);
+        SUBMIT, Submit { in_sync_count: 4, in_syncs: pending, ..good } => Errno(libc::EINVAL);
+        SUBMIT, Submit { handle_count: 1, handles: unknown, ..good } => Errno(libc::ENOENT);
     }
     app.close(fd);
 }

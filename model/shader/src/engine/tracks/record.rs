@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::pages::Reached;
 use super::private::Private;
 use super::track::{Step, Track};
-use crate::core::{Core, Counts, Trouble};
+use crate::core::{Core, Counts, Done, Trouble};
 use crate::engine::batch::{Batch, Execute};
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::ir::{Clause, Condition, Program, State, special};
@@ -279,12 +279,7 @@ impl Recorder {
     }
 
     /// Executes a micro-operation and records it.
-    fn record(
-        &mut self,
-        op: &MicroOp,
-        rows: &mut Rows,
-        core: &mut Core<'_>,
-    ) -> Result<(), Trouble> {
+    fn record(&mut self, op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
         let run = match op.run {
             Run::Rows(run) => {
                 if !self.refused {
