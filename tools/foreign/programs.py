@@ -8,6 +8,8 @@ import subprocess
 
 import numpy
 
+import leela
+
 F, U8 = numpy.float32, numpy.uint8
 HERE = pathlib.Path(__file__).parent
 SIDE = 32
@@ -124,3 +126,8 @@ def add(case):
         return ("ffmpeg -loglevel error -y -nostdin -init_hw_device opencl=gpu:0.0 -filter_hw_device gpu "
                 f"-f rawvideo -pix_fmt gray -s {4 * SIDE}x{SIDE} -i {source} "
                 "-vf format=gray,hwupload,avgblur_opencl=sizeX=1,hwdownload,format=gray -f rawvideo out.bin").split()
+
+    @case("leela-zero", None, leela.answer, given=lambda x: {None: leela.planes(x)}, outputs=("merge.out", "merge.out-2"),
+          missing=program(leela.PROGRAM), near=1e-5)
+    def leela_zero(_, source):
+        return leela.prepared(source)
