@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Libraries and programs that others wrote, as cases of cases.py; each is Debian's, unchanged, with NumPy's answer to its input."""
+"""Libraries and programs that others wrote, as cases of cases.py; each is unchanged, with NumPy's answer to its input. They are Debian's, but for
+modules of Python that CI puts into target/foreign/python."""
 
 import importlib.util
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import numpy
 
@@ -13,6 +15,7 @@ import leela
 F, U8 = numpy.float32, numpy.uint8
 HERE = pathlib.Path(__file__).parent
 SIDE = 32
+sys.path.append(str(HERE.parent.parent / "target/foreign/python"))
 
 
 def module(name):
