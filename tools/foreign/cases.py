@@ -480,6 +480,16 @@ def clfft(gpu, x):
     return result.get()
 
 
+@case("vkfft", "", spectrum, missing=programs.module("pyvkfft"), near=1e-5)
+def vkfft(gpu, x):
+    import pyopencl.array
+    from pyvkfft.opencl import VkFFTApp
+    values = pyopencl.array.to_device(gpu.queue, x.view(numpy.complex64).reshape(16, 32))
+    result = pyopencl.array.empty_like(values)
+    VkFFTApp(values.shape, values.dtype, queue=gpu.queue, ndim=2, inplace=False).fft(values, result)
+    return result.get()
+
+
 # Images and copies.
 
 SAMPLED = ("kernel void look(read_only image2d_t from, SAMPLER global float *y) { %s int2 at = (int2)(get_global_id(0), get_global_id(1));\n"

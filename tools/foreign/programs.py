@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Libraries and programs that others wrote, as cases of cases.py; each is Debian's, unchanged, with NumPy's answer to its input."""
+"""Libraries and programs that others wrote, as cases of cases.py; each is unchanged, with NumPy's answer to its input. They are Debian's, but for
+modules of Python that CI puts into target/foreign/python."""
 
 import importlib.util
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import numpy
+
+import leela
 
 F, U8 = numpy.float32, numpy.uint8
 HERE = pathlib.Path(__file__).parent
 SIDE = 32
+sys.path.append(str(HERE.parent.parent / "target/foreign/python"))
 
 
 def module(name):
@@ -124,3 +129,8 @@ def add(case):
         return ("ffmpeg -loglevel error -y -nostdin -init_hw_device opencl=gpu:0.0 -filter_hw_device gpu "
                 f"-f rawvideo -pix_fmt gray -s {4 * SIDE}x{SIDE} -i {source} "
                 "-vf format=gray,hwupload,avgblur_opencl=sizeX=1,hwdownload,format=gray -f rawvideo out.bin").split()
+
+    @case("leela-zero", None, leela.answer, given=lambda x: {None: leela.planes(x)}, outputs=("merge.out", "merge.out-2"),
+          missing=program(leela.PROGRAM), near=1e-5)
+    def leela_zero(_, source):
+        return leela.prepared(source)

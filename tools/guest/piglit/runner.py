@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs piglit's OpenCL tests inside the guest, many in one boot, and prints one line of JSON for each.
+"""Runs piglit's OpenCL tests inside the guest, many in one boot, or on the model's node, and prints one line of JSON for each.
 
 A line: {"name", "result": pass|warn|fail|skip|crash|timeout, "seconds", "detail": what the test says is wrong, or why
 it was skipped, "faults": lines of the kernel log that report a GPU fault during the test, "again": true if the test
@@ -25,6 +25,7 @@ import xml.etree.ElementTree as xml
 import zlib
 
 FAULT = re.compile(r"js fault|gpu sched timeout|Unhandled Page fault|GPU Fault|reset timed out|AS_ACTIVE bit stuck")
+NODE_FAULT = re.compile(r"gpureplay node: the chain at .*")
 DETAIL_CHARACTERS = 400
 # Kinds that take minutes where others take seconds: their kernels are large, and the compiler is emulated.
 LONG = re.compile(r"builtin-shuffle|-private$|builtin-.*-(clamp|min|max|mad_hi|mul_hi|mad_sat|mix|smoothstep)-|"
@@ -58,6 +59,14 @@ def known_results(path):
                 except (ValueError, KeyError):
                     continue
     return known
+
+
+class NodeLog:
+    """In place of the kernel's log on the model's node, which says in a test's own output that a chain failed."""
+    lines = []
+
+    def mark(self):
+        return 0
 
 
 class KernelLog:
@@ -118,18 +127,19 @@ def interesting(output):
 
 
 class Runner:
-    def __init__(self, root, timeout, results):
+    def __init__(self, root, timeout, results, prefix=()):
         self.root = root  # Some tests name files below it.
+        self.prefix = list(prefix)
         self.timeout = timeout
         self.results = results
-        self.log = KernelLog()
+        self.log = NodeLog() if prefix else KernelLog()
         self.environment = dict(os.environ, LD_LIBRARY_PATH=os.path.join(root, "lib"), PIGLIT_SOURCE_DIR=root,
                                 PIGLIT_PLATFORM="surfaceless_egl")
         self.print_lock = threading.Lock()
 
     def run(self, name, command):
         start, mark = time.monotonic(), self.log.mark()
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        child = subprocess.Popen(self.prefix + command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                  env=self.environment, cwd=self.root, start_new_session=True)
         try:
             output, _ = child.communicate(timeout=self.timeout)
@@ -139,10 +149,10 @@ class Runner:
                 detail += interesting(output)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
+            output = child.communicate()[0].decode(errors="replace")
             result, detail = "timeout", f"no end after {self.timeout} s"
         self.log.mark()
-        faults = self.log.lines[mark:]
+        faults = self.log.lines[mark:] or NODE_FAULT.findall(output)
         if faults and result in ("pass", "warn"):
             result, detail = "fail", "the GPU faulted although the test passed"
         return {"name": name, "result": result, "seconds": round(time.monotonic() - start, 1), "detail": detail,
@@ -166,6 +176,7 @@ def main():
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one test")
     parser.add_argument("--until", type=float, default=1e9, help="seconds after which no further test begins")
     parser.add_argument("--results", help="file with results of an earlier run, to which this one adds")
+    parser.add_argument("--prefix", default="", help="words in front of a test's command, without a guest: gpureplay node --")
     options = parser.parse_args()
     tests = [test for test in all_tests(options.root) if re.search(options.filter, test[0])]
     if options.names:
@@ -176,7 +187,7 @@ def main():
     again = [test for test in tests if known.get(test[0], {}).get("again")]
     queue = [test for test in reversed(tests) if test[0] not in known]
 
-    runner = Runner(options.root, options.timeout, options.results)
+    runner = Runner(options.root, options.timeout, options.results, options.prefix.split())
     runner.say({"tests": len(tests)})
     for name, _ in tests:
         if name in known:

@@ -120,13 +120,22 @@ impl Foreign {
         let mut record = command();
         record.args(["record", "--recorder", "model", "-o", "recorded"]);
         record.args(options("a"));
-        // A case whose input is a file that is named has one run: the file says what is input.
-        let named = options("a") != options("b");
-        if !named {
+        // Programs find their settings here. The cache with Mesa stays where it is.
+        record
+            .env("HOME", here)
+            .env("XDG_CACHE_HOME", crate::mesa::caches());
+        let app = self.app(here, case, "a")?;
+        let stdin = fs::File::open(here.join("a.stdin"));
+        // One run where the input is a file that is named, which says what is input, or comes by standard input, which runs would share.
+        let once = options("a") != options("b") || stdin.is_ok();
+        if let Ok(stdin) = stdin {
+            record.stdin(stdin);
+        }
+        if !once {
             record.arg("--twice");
         }
-        record.arg("--").args(self.app(here, case, "a")?);
-        if !named {
+        record.arg("--").args(app);
+        if !once {
             record.arg("--").args(self.app(here, case, "b")?);
         }
         let recorded = output(&mut record);

@@ -142,9 +142,14 @@ pub(crate) fn link() -> PathBuf {
 
 /// The project's folder of things that are built once.
 fn cache() -> PathBuf {
+    caches().join("gpureplay")
+}
+
+/// The user's folder of caches.
+pub(crate) fn caches() -> PathBuf {
     let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
     let cache = env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty());
-    cache.map_or_else(home, PathBuf::from).join("gpureplay")
+    cache.map_or_else(home, PathBuf::from)
 }
 
 /// FNV-1a, which is the same in every release of the compiler.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import ctypes
+import operator
 import os
 import pathlib
 from dataclasses import dataclass
@@ -126,6 +127,31 @@ def _array(tensor: Tensor, value: Any) -> np.ndarray:
         raise TypeError(f"{expected}: {error}") from None
 
 
+def _ended(what: str, data: bytes) -> bytes:
+    """Bytes that C sees whole: it ends a text at its first NUL."""
+    if b"\0" in data:
+        raise ValueError(f"{what} holds a NUL: {data!r}")
+    return data
+
+
+def _text(what: str, value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text for {what}, got {type(value).__name__}")
+    return _ended(what, value.encode())
+
+
+def _path(value: Any) -> bytes:
+    return _ended("the path", os.fsencode(value))
+
+
+def _count(what: str, value: Any, bits: int) -> int:
+    """A number that C has room for: others would lose their high bits."""
+    number = operator.index(value)
+    if not 0 <= number < 1 << bits:
+        raise ValueError(f"{what} must be from 0 to {(1 << bits) - 1}, got {number}")
+    return number
+
+
 def version() -> str:
     """Version of the library."""
     text: bytes = _library.gpureplay_version()
@@ -173,7 +199,7 @@ class Session:
         """Gives a tensor a value for all runs that follow: an array of its type and shape, lists of numbers, or the path of a file."""
         tensor = self._tensor(name)
         if isinstance(value, (str, builtins.bytes, os.PathLike)):
-            _call("bind_file", self._open(), name.encode(), os.fsencode(value))
+            _call("bind_file", self._open(), name.encode(), _path(value))
             return
         if not isinstance(value, np.ndarray):
             value = _array(tensor, value)
@@ -188,11 +214,11 @@ class Session:
 
     def bind_weights(self, path: Path) -> None:
         """Gives every weight another value: from a .safetensors file, or a directory with a NAME.npy for each."""
-        _call("bind_weights", self._open(), os.fsencode(path))
+        _call("bind_weights", self._open(), _path(path))
 
     def unbind(self, name: str) -> None:
         """Takes a value away: a weight and a state have the recording's again, an intermediate what its layer computes."""
-        _call("unbind", self._open(), name.encode())
+        _call("unbind", self._open(), _text("a tensor", name))
 
     def reset_states(self) -> None:
         """Gives every state the value again that it has when the recording is opened."""
@@ -200,11 +226,16 @@ class Session:
 
     def keep(self, name: str) -> None:
         """Keeps the value that an intermediate has when its layer ends, for `read`."""
-        _call("keep", self._open(), name.encode())
+        _call("keep", self._open(), _text("a tensor", name))
 
     def layer(self, name: Union[str, int]) -> int:
         """The index of a layer of a name."""
-        return name if isinstance(name, int) else self.layers.index(name)
+        if isinstance(name, str):
+            return self.layers.index(name)
+        index = operator.index(name)
+        if not 0 <= index < len(self.layers):
+            raise ValueError(f"no layer {index}; there are {len(self.layers)}, counted from 0")
+        return index
 
     def run(
         self,
@@ -212,6 +243,8 @@ class Session:
         layers: Optional[tuple[Union[str, int], Union[str, int]]] = None,
     ) -> dict[str, np.ndarray]:
         """Binds inputs, runs all layers or those from the first up to and with the last, and gives the outputs that were computed."""
+        if inputs is not None and not isinstance(inputs, Mapping):
+            raise TypeError(f"expected inputs by name, got {type(inputs).__name__}")
         for name, value in (inputs or {}).items():
             self.bind(name, value)
         if layers is None:
@@ -276,18 +309,19 @@ def open(  # noqa: A001, as in gzip and tarfile
 
     With `key` only what its owner has signed is used.
     """
+    named = None if device is None else _text("device", device)
+    options = _Options(named, _count("threads", threads, 32), 0, _count("retries", retries, 32), bool(any_gpu))
     handle = ctypes.c_void_p()
     if isinstance(recording, builtins.bytes):
         if key is not None:
             raise ValueError("a signature is checked for paths only")
         _call("open_bytes", recording, ctypes.c_size_t(len(recording)), ctypes.byref(handle))
     elif key is None:
-        _call("open", os.fsencode(recording), ctypes.byref(handle))
+        _call("open", _path(recording), ctypes.byref(handle))
     else:
-        counter = ctypes.c_uint64(minimum_counter)
-        _call("open_signed", os.fsencode(recording), key.encode(), counter, ctypes.byref(handle))
+        counter = ctypes.c_uint64(_count("minimum_counter", minimum_counter, 64))
+        _call("open_signed", _path(recording), _text("key", key), counter, ctypes.byref(handle))
     try:
-        options = _Options(device and device.encode(), threads, 0, retries, any_gpu)
         return Session(handle, options)
     finally:
         _library.gpureplay_close(handle)

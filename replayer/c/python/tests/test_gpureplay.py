@@ -193,6 +193,56 @@ def test_a_closed_session_refuses(net):
         net.run({"input": image(3)})
 
 
+WRONG = [None, 1, 1.5, b"x", [], {}, (), object(), np.zeros(3), np.zeros((8, 8), object), 3 + 4j, bytearray(b"x")]
+
+
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__)
+def test_wrong_types_are_named(net, value):
+    for call in (net.unbind, net.keep, lambda it: net.read(it), lambda it: net.bind(it, image(3))):
+        with pytest.raises((TypeError, KeyError)):
+            call(value)
+    with pytest.raises(TypeError):
+        net.layer(value if not isinstance(value, int) else 1.0)
+    if value is not None and not isinstance(value, dict):
+        with pytest.raises(TypeError):
+            net.run(value)
+    if value is not None:
+        with pytest.raises(TypeError):
+            gpureplay.open(DIGITS, device=value)
+        with pytest.raises(TypeError):
+            gpureplay.open(DIGITS, key=value)
+    if not isinstance(value, int):
+        for name in ("threads", "retries"):
+            with pytest.raises(TypeError):
+                gpureplay.open(DIGITS, **{name: value})
+
+
+def test_a_text_is_not_cut_at_a_nul(net):
+    for call in (
+        lambda: gpureplay.open(f"{DIGITS}\0other"),
+        lambda: gpureplay.open(DIGITS, device="model\0other"),
+        lambda: net.keep("input\0"),
+        lambda: net.bind("input", f"{DIGITS}/inputs/3.npy\0"),
+        lambda: net.bind_weights(f"{DIGITS}\0"),
+    ):
+        with pytest.raises(ValueError, match="holds a NUL"):
+            call()
+
+
+def test_numbers_that_c_has_no_room_for_are_refused(net):
+    for name in ("threads", "retries"):
+        for number in (-1, 1 << 32, 1 << 70):
+            with pytest.raises(ValueError, match=f"{name} must be from 0 to 4294967295"):
+                gpureplay.open(DIGITS, **{name: number})
+    with pytest.raises(ValueError, match="minimum_counter"):
+        gpureplay.open(DIGITS, key="x", minimum_counter=1 << 64)
+    net.bind("input", image(3))
+    for layers in ((0, 1 << 64), (-1, 0), (0, -2), (1 << 64, 1 << 64), (0, len(net.layers))):
+        with pytest.raises(ValueError, match="no layer"):
+            net.run(layers=layers)
+    assert net.run()["probabilities"].argmax() == 3
+
+
 @pytest.fixture
 def package():
     try:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask node`: OpenCL programs on Mesa through the model's render node, without guest; their answers are compared, and one is recorded.
 
+mod piglit;
 mod twins;
 
 use std::{
@@ -84,6 +85,10 @@ impl Node {
         counts.add(
             "kernels of equal code keep their names, which change nothing else",
             here.end("twins", twins::all(&here, gpu)?),
+        );
+        counts.add(
+            "a sample of piglit's OpenCL tests passes",
+            piglit::sample(&here, gpu),
         );
         if one.is_none_or(|gpu| gpu == "g52") {
             here.compile("saxpy")?;

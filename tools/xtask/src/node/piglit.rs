@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A sample of piglit's OpenCL tests on the model's node: Debian's package, of which only these tests are unpacked.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use gpureplay_task::{checks::End, output};
+use serde::Deserialize;
+
+use super::Here;
+use crate::{
+    error::{Error, Result},
+    repository::root,
+};
+
+/// Unpacks the tests into its first argument; the package is in its current directory.
+const UNPACK: &str = r#"set -e -o pipefail
+apt-get -qq -o APT::Sandbox::User=root download piglit
+dpkg-deb --fsys-tarfile piglit_*.deb | tar -x -C "$1" --strip-components=5 --wildcards '*/piglit/bin/cl-*' '*/piglit/lib/libpiglitutil*' \
+	'*/piglit/tests/cl/*' '*/piglit/tests/cl.xml.gz' '*/piglit/generated_tests/cl/*'
+"#;
+
+/// A line of the runner about a test.
+#[derive(Deserialize)]
+struct Ended {
+    name: String,
+    result: String,
+    detail: String,
+}
+
+/// Runs the sample that is the guest's, too.
+pub(super) fn sample(here: &Here, gpu: &str) -> Result<End> {
+    let Ok(tests) = unpacked() else {
+        return Ok(End::Skipped("Debian's piglit cannot be had here".into()));
+    };
+    let recipe = root().join("tools/guest/piglit");
+    let prefix = format!("{} node --gpu {gpu} --", here.command.display());
+    let mut runner = Command::new("/usr/bin/python3");
+    runner
+        .arg(recipe.join("runner.py"))
+        .arg("--root")
+        .arg(tests);
+    runner.arg("--names").arg(recipe.join("ci.txt"));
+    runner.args(["--jobs", "2", "--timeout", "300", "--prefix", &prefix]);
+    let printed = output(&mut runner)?;
+    let ended = printed
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Ended>(line).ok());
+    // Of two results of a test the later one counts.
+    let last: std::collections::BTreeMap<String, Ended> =
+        ended.map(|test| (test.name.clone(), test)).collect();
+    let count = |word: &str| last.values().filter(|test| test.result == word).count();
+    let (passed, skipped) = (count("pass"), count("skip"));
+    let wrong = last
+        .values()
+        .filter(|test| !["pass", "skip"].contains(&test.result.as_str()));
+    let wrong: Vec<String> = wrong
+        .map(|test| format!("{} ({}): {}", test.name, test.result, test.detail))
+        .collect();
+    let names = fs::read_to_string(recipe.join("ci.txt")).unwrap_or_default();
+    match wrong.is_empty() && passed * 20 > names.lines().count() * 19 {
+        true => Ok(End::Passed(format!(
+            "{passed} passed, {skipped} need what this GPU lacks"
+        ))),
+        false => Err(Error::FellShort {
+            what: format!("{passed} of piglit's tests passed, which"),
+            remedy: wrong.join("; "),
+        }),
+    }
+}
+
+/// Where the tests lie; they are unpacked once.
+fn unpacked() -> Result<PathBuf> {
+    let installed = Path::new("/usr/lib")
+        .join(format!("{}-linux-gnu", env::consts::ARCH))
+        .join("piglit");
+    let own = root().join("target/piglit");
+    let whole = |folder: &Path| folder.join("tests/cl.xml.gz").exists();
+    if let Some(there) = [installed, own.clone()].into_iter().find(|it| whole(it)) {
+        return Ok(there);
+    }
+    let above = root().join("target");
+    let work = tempfile::tempdir_in(&above).map_err(Error::io("create", &above))?;
+    let tests = work.path().join("tests");
+    fs::create_dir(&tests).map_err(Error::io("create", &tests))?;
+    let mut unpack = Command::new("bash");
+    unpack.current_dir(work.path());
+    output(unpack.args(["-c", UNPACK, "bash"]).arg(&tests))?;
+    fs::rename(&tests, &own).map_err(Error::io("create", &own))?;
+    Ok(own)
+}
