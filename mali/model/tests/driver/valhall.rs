@@ -1,60 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compute jobs of Valhall made by hand: payload, environment, program, storage.
 
-use mali_facts::job;
 use mali_facts::registers::{JobStatus, job_slot};
-use mali_facts::valhall::{ComputePayload, LocalStorage, ShaderEnvironment, ShaderProgram};
+use mali_facts::valhall::LocalStorage;
 use mali_model::Options;
-use mali_valhall::assemble;
 
-use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, PageMemory};
-
-/// Bytes from a job to its environment.
-const ENVIRONMENT: u64 = job::PAYLOAD + ComputePayload::SIZE as u64;
-
-/// Adds the floats at u0 and u2 and stores the sums at u4, one per thread.
-const ADD: [&str; 10] = [
-    "LSHIFT_OR.i32 r0, r60, 0x3020100.b22, 0x0",
-    "IADD.u32 r2, u0, r0",
-    "MOV.i32 r3, u1",
-    "IADD.u32 r4, u2, r0",
-    "MOV.i32 r5, u3",
-    "IADD.u32 r6, u4, r0",
-    "MOV.i32 r7, u5",
-    "LOAD.i32.unsigned.slot0 @r0, r2, offset:0",
-    "LOAD.i32.unsigned.slot1.wait01 @r1, r4, offset:0",
-    "FADD.f32 r0, r0, r1",
-];
-
-fn write_code(memory: &PageMemory, texts: &[&str]) {
-    for (at, text) in (CODE..).step_by(8).zip(texts) {
-        memory.write64(at, assemble(text).unwrap());
-    }
-}
-
-/// What [`PageMemory::compute_job`] writes for Valhall, behind the header.
-pub(crate) fn compute_job(memory: &PageMemory, address: u64, count: u32) {
-    write_code(memory, &ADD);
-    let store = "STORE.i32.slot2.end @r0, r6, offset:0";
-    memory.write64(CODE + 8 * ADD.len() as u64, assemble(store).unwrap());
-    let payload = ComputePayload { words: [0; 8] }
-        .with("Work group size X", 15)
-        .with("Work group count X", u64::from(count / 16))
-        .with("Work group count Y", 1)
-        .with("Work group count Z", 1);
-    memory.write(address + job::PAYLOAD, &payload.to_bytes());
-    let environment = ShaderEnvironment { words: [0; 16] }
-        .with("FAU count", 3)
-        .with("Shader", address + 0x100)
-        .with("FAU", address + 0x180);
-    memory.write(address + ENVIRONMENT, &environment.to_bytes());
-    let program = ShaderProgram { words: [0; 8] }
-        .with("Type", 8)
-        .with("Stage", 1)
-        .with("Preload", 1 << 12)
-        .with("Binary", CODE);
-    memory.write(address + 0x100, &program.to_bytes());
-}
+use crate::machine::{CODE, CONFIG, DATA, ENVIRONMENT, Format, JOBS, Machine};
 
 /// Runs the job and gives its status.
 fn run(machine: &mut Machine) -> JobStatus {
@@ -89,25 +40,22 @@ fn threads_and_groups_have_storage_of_their_own() {
         .memory
         .write64(JOBS + ENVIRONMENT + 48, JOBS + 0x140);
     // Each thread keeps its number, group and thread apart, and its group's sum; then stores what it finds behind a barrier.
-    write_code(
-        &machine.memory,
-        &[
-            "MOV.i32 r2, thread_local_pointer.w0",
-            "MOV.i32 r3, thread_local_pointer.w1",
-            "STORE.i32.slot0 @r60, r2, offset:4",
-            "MOV.i32 r4, workgroup_local_pointer.w0",
-            "MOV.i32 r5, workgroup_local_pointer.w1",
-            "ATOM.i32.slot0.aadd.wait0 @r60, r4, offset:0x0",
-            "BARRIER.slot7.wait",
-            "LOAD.i32.unsigned.slot0 @r0, r2, offset:4",
-            "LOAD.i32.unsigned.slot1.wait01 @r1, r4, offset:0",
-            "LSHIFT_OR.i32 r8, r1, 0x3020100.b33, r0",
-            "LSHIFT_OR.i32 r9, r60, 0x3020100.b22, 0x0",
-            "IADD.u32 r6, u4, r9",
-            "MOV.i32 r7, u5",
-            "STORE.i32.slot2.end @r8, r6, offset:0",
-        ],
-    );
+    machine.memory.write_code(&[
+        "MOV.i32 r2, thread_local_pointer.w0",
+        "MOV.i32 r3, thread_local_pointer.w1",
+        "STORE.i32.slot0 @r60, r2, offset:4",
+        "MOV.i32 r4, workgroup_local_pointer.w0",
+        "MOV.i32 r5, workgroup_local_pointer.w1",
+        "ATOM.i32.slot0.aadd.wait0 @r60, r4, offset:0x0",
+        "BARRIER.slot7.wait",
+        "LOAD.i32.unsigned.slot0 @r0, r2, offset:4",
+        "LOAD.i32.unsigned.slot1.wait01 @r1, r4, offset:0",
+        "LSHIFT_OR.i32 r8, r1, 0x3020100.b33, r0",
+        "LSHIFT_OR.i32 r9, r60, 0x3020100.b22, 0x0",
+        "IADD.u32 r6, u4, r9",
+        "MOV.i32 r7, u5",
+        "STORE.i32.slot2.end @r8, r6, offset:0",
+    ]);
     let status = run(&mut machine);
     assert_eq!(status, JobStatus::DONE, "{status}");
     for thread in 0..64u32 {
