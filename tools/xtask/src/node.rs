@@ -306,7 +306,8 @@ impl Here {
         }
         let mut replay = Command::new(&self.command);
         replay.current_dir(&self.work);
-        replay.args(["run", &folder, "--output", "replayed.npy"]);
+        let replayed = format!("replayed-{gpu}.npy");
+        replay.args(["run", &folder, "--output", &replayed]);
         for name in ["x", "y"] {
             let file = input(&format!("{name}2.npy"));
             replay
@@ -319,12 +320,8 @@ impl Here {
             let words = bytes[start..].as_chunks().0.iter();
             words.map(|word| f32::from_le_bytes(*word)).collect()
         };
-        let [x, y, found] = [
-            input("x2.npy"),
-            input("y2.npy"),
-            self.work.join("replayed.npy"),
-        ]
-        .map(|path| read(path).map(numbers));
+        let [x, y, found] = [input("x2.npy"), input("y2.npy"), self.work.join(&replayed)]
+            .map(|path| read(path).map(numbers));
         let (x, y, found) = (x?, y?, found?);
         let right = x.iter().zip(&y).map(|(x, y)| 2.5f32.mul_add(*x, *y));
         match found.len() == ELEMENTS && right.eq(found.iter().copied()) {
