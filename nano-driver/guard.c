@@ -38,6 +38,7 @@ static const struct nano_rule nano_slot_rules[] = {
 /* Products: bit 28 of GPU_ID (0: version 6, 1: version 7) and the low two bits of the product. */
 #define G71	BIT(0)
 #define G72	BIT(1)
+#define G57	BIT(2)
 #define G51	BIT(4)
 #define G76	BIT(5)
 #define G52	BIT(6)
@@ -59,11 +60,12 @@ static const struct {
 	u32 mask;
 } nano_settings[] = {
 	{ JM_CONFIG, G71, 0xc },			/* forced coherency features */
-	{ JM_CONFIG, G76 | G52, GENMASK(21, 16) },	/* IDVS group size */
+	{ JM_CONFIG, G76 | G52 | G57, GENMASK(21, 16) },	/* IDVS group size */
 	{ SHADER_CONFIG, G76 | G52 | G31, BIT(17) },	/* hashing of thread storage */
+	{ SHADER_CONFIG, G57, BIT(29) },		/* varyings */
 	{ TILER_CONFIG, G71, 0x1 },			/* clock gate override */
 	{ L2_MMU_CONFIG, G71 | G72 | G51, SNOOP_DISPARITY | LIMITS },
-	{ L2_MMU_CONFIG, G76 | G52, SNOOP_DISPARITY | WIDE_LIMITS },
+	{ L2_MMU_CONFIG, G76 | G52 | G57, SNOOP_DISPARITY | WIDE_LIMITS },
 	{ L2_MMU_CONFIG, G31, SNOOP_DISPARITY | LIMITS | WIDE_LIMITS },
 };
 
@@ -107,6 +109,8 @@ static bool nano_setting_allowed(u32 gpu_id, u32 offset, u32 value)
 
 	if ((gpu_id & 0xe00c0000) == 0x60000000)	/* version 6 or 7, product 0 to 3 */
 		product = BIT((gpu_id >> 16 & 3) | (gpu_id >> 26 & 4));
+	else if ((gpu_id & 0xf00f0000) == 0x90030000)	/* version 9, product 3 */
+		product = G57;
 	for (i = 0; i < ARRAY_SIZE(nano_settings); i++)
 		if (nano_settings[i].offset == offset && nano_settings[i].products & product)
 			return !(value & ~nano_settings[i].mask);

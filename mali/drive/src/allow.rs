@@ -12,6 +12,7 @@ use mali_facts::registers::gpu::{JM_CONFIG, L2_MMU_CONFIG, SHADER_CONFIG, TABLE,
 /// Products as bits: bit 28 of GPU_ID (0: version 6, 1: version 7) and the low two bits of the product choose one.
 const G71: u8 = 1 << 0;
 const G72: u8 = 1 << 1;
+const G57: u8 = 1 << 2;
 const G51: u8 = 1 << 4;
 const G76: u8 = 1 << 5;
 const G52: u8 = 1 << 6;
@@ -43,18 +44,24 @@ const fn setting(register: u32, products: u8, bits: u32) -> Setting {
 /// (mali_kbase_pm_driver.c, mali_base_hwconfig_features.h; r15p0 for the limits of L2_MMU_CONFIG, r37p0 for the rest).
 /// Left out on purpose: the other bits of JM_CONFIG (clocks and throttling of Midgard), PWR_OVERRIDE1 (power of core stacks by
 /// hand, which would be the engine's), and what only a vendor's device tree sets.
-static SETTINGS: [Setting; 7] = [
+static SETTINGS: [Setting; 8] = [
     // JM_FORCE_COHERENCY_FEATURES: the G71 misreports what it can do.
     setting(JM_CONFIG, G71, 0xc),
     // IDVS_GROUP_SIZE, six bits: HW_FEATURE_IDVS_GROUP_SIZE.
-    setting(JM_CONFIG, G76 | G52, 0x3f << 16),
+    setting(JM_CONFIG, G76 | G52 | G57, 0x3f << 16),
     // SC_TLS_HASH_ENABLE: HW_FEATURE_TLS_HASHING; G52 by kbase only, G31 by panfrost only.
     setting(SHADER_CONFIG, G76 | G52 | G31, 1 << 17),
+    // SC_VAR_ALGORITHM: HW_ISSUE_TTRX_2968_TTRX_3162.
+    setting(SHADER_CONFIG, G57, 1 << 29),
     // TC_CLOCK_GATE_OVERRIDE: HW_ISSUE_T76X_3953 of the G71 r0p0 05dev0.
     setting(TILER_CONFIG, G71, 1),
     setting(L2_MMU_CONFIG, G71 | G72 | G51, SNOOP_DISPARITY | LIMITS),
     // HW_FEATURE_3BIT_EXT_RW_L2_MMU_CONFIG: of the G31 panfrost says that it has it, kbase that it has not.
-    setting(L2_MMU_CONFIG, G76 | G52, SNOOP_DISPARITY | WIDE_LIMITS),
+    setting(
+        L2_MMU_CONFIG,
+        G76 | G52 | G57,
+        SNOOP_DISPARITY | WIDE_LIMITS,
+    ),
     setting(L2_MMU_CONFIG, G31, SNOOP_DISPARITY | LIMITS | WIDE_LIMITS),
 ];
 
@@ -94,9 +101,11 @@ pub(super) fn identity(register: u32) -> bool {
 
 /// Whether a recording for this GPU may write this value. On a GPU that is not known, settings may be zero only.
 pub fn writable(gpu_id: u32, register: u32, value: u32) -> bool {
-    // Version 6 or 7, product 0 to 3.
+    // Version 6 or 7, product 0 to 3; or version 9, product 3.
     let product = if gpu_id & 0xe00c_0000 == 0x6000_0000 {
         1u8 << (gpu_id >> 16 & 3 | gpu_id >> 26 & 4)
+    } else if gpu_id & 0xf00f_0000 == 0x9003_0000 {
+        G57
     } else {
         0
     };
@@ -149,7 +158,8 @@ mod tests {
             (0x7001, [0x3f_0000, 0x2_0000, 0, 0x0083_f000]),
             (0x7002, [0x3f_0000, 0x2_0000, 0, 0x0083_f000]),
             (0x7003, [0, 0x2_0000, 0, 0x0f83_f000]),
-            // No such Bifrost product, Valhall, Midgard: nothing.
+            (0x9003, [0x3f_0000, 0x2000_0000, 0, 0x0083_f000]),
+            // No such product, other Valhall, Midgard: nothing.
             (0x7004, [0, 0, 0, 0]),
             (0x6009, [0, 0, 0, 0]),
             (0x9001, [0, 0, 0, 0]),

@@ -82,3 +82,69 @@ fn valhall<M: Memory + ?Sized>(memory: &M, job: &Job) -> Option<Launch> {
         uniform_bytes: environment.uniform_bytes(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec;
+
+    use super::*;
+    use crate::JobHeader;
+
+    #[test]
+    fn valhall_says_what_it_launches() {
+        let mut memory = vec![0u8; 0x400];
+        let mut put = |at: usize, bytes: &[u8]| memory[at..at + bytes.len()].copy_from_slice(bytes);
+        let header = JobHeader { words: [0; 8] }.with("Type", 4);
+        put(0x80, &header.to_bytes());
+        let payload = ComputePayload { words: [0; 8] }
+            .with("Work group size X", 7)
+            .with("Work group size Y", 3)
+            .with("Work group count X", 5)
+            .with("Work group count Y", 2)
+            .with("Work group count Z", 9);
+        put(0xa0, &payload.to_bytes());
+        let environment = ShaderEnvironment { words: [0; 16] }
+            .with("FAU count", 3)
+            .with("Shader", 0x200)
+            .with("Thread storage", 0x240);
+        put(0xc0, &environment.to_bytes());
+        let program = ShaderProgram { words: [0; 8] }.with("Binary", 0x1234_5680);
+        put(0x200, &program.to_bytes());
+        let storage = ValhallStorage { words: [0; 8] }
+            .with("TLS size", 2)
+            .with("TLS base pointer", 0x70)
+            .with("TLS address mode", 1)
+            .with("WLS instances", 1)
+            .with("WLS size scale", 9)
+            .with("WLS base pointer", 0x9000);
+        put(0x240, &storage.to_bytes());
+        let read = |at: u64, to: &mut [u8]| {
+            let at = at as usize;
+            let from = memory.get(at..at.saturating_add(to.len()));
+            from.map(|from| to.copy_from_slice(from)).is_some()
+        };
+        let job = Job {
+            address: 0x80,
+            header,
+        };
+        let launch = Launch::read(&read, &job, Architecture::V9).unwrap();
+        assert_eq!((launch.shader, launch.uniform_bytes), (0x1234_5680, 24));
+        assert_eq!((launch.size, launch.count), ([8, 4, 1], [5, 2, 9]));
+        assert_eq!(launch.items(), [40, 8, 9]);
+        assert_eq!(
+            (launch.storage, launch.storage_bytes),
+            ([0x7000, 0x9000], [64, 256])
+        );
+        // Of other jobs, and behind the end of memory, nothing is said.
+        let other = Job {
+            address: 0x80,
+            header: header.with("Type", 2),
+        };
+        assert_eq!(Launch::read(&read, &other, Architecture::V9), None);
+        let far = Job {
+            address: u64::MAX - 63,
+            header,
+        };
+        assert_eq!(Launch::read(&read, &far, Architecture::V9), None);
+    }
+}

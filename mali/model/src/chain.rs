@@ -211,8 +211,9 @@ impl<B: Bus> Runner<'_, B> {
         report: &mut Option<ComputeReport>,
     ) -> Result<(), JobFault> {
         let config = |text: String| JobFault::new(JobStatus::JOB_CONFIG_FAULT, address, text);
-        let always_64 = self.environment.profile.architecture.has_resource_tables();
-        if header.is_64_bit() == 0 && !always_64 {
+        // Of Valhall all are.
+        let valhall = self.environment.profile.architecture.has_resource_tables();
+        if header.is_64_bit() == 0 && !valhall {
             return Err(config(
                 "32-bit job descriptors do not exist on Bifrost".into(),
             ));
@@ -247,7 +248,7 @@ impl<B: Bus> Runner<'_, B> {
                 (*report, result) = compute::run(self.environment, &self.memory, address, cores);
                 result
             }
-            JobType::IndexedVertex | JobType::Fragment => {
+            JobType::IndexedVertex | JobType::Fragment if !valhall => {
                 self.cores(address)?;
                 let job = Job {
                     environment: self.environment,

@@ -94,7 +94,7 @@ mod tests {
         let mut memory = Memory::default();
         let now = Moment::before(0);
         let items =
-            |memory: &Memory, job| Some(launch(memory, now, job, Architecture::V7)?.items());
+            |memory: &Memory, job: &Job| Some(launch(memory, now, job, Architecture::V7)?.items());
         memory.set(now, 0x1000, Some(&page));
         let mut jobs = walk(&memory, now, 0x1000).unwrap();
         assert_eq!(items(&memory, &jobs[0]), Some([40, 12, 2]));

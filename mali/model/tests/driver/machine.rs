@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A GPU with page tables and job descriptors that tests make by hand.
 
-#[path = "valhall_job.rs"]
-pub(crate) mod valhall_job;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,9 +9,11 @@ use mali_facts::registers::{
     AddressSpaceCommand, JobCommand, TranslationConfig, TranslationTable, address_space, gpu, job,
     job_slot, mmu,
 };
-use mali_facts::{Invocation, JobType};
+use mali_facts::valhall::{ComputePayload, ShaderEnvironment, ShaderProgram};
+use mali_facts::{Invocation, JobType, job as job_header};
 use mali_memory::{Bus, Ram};
 use mali_model::{Gpu, Options, Profile};
+use mali_valhall::assemble;
 
 /// All that there are.
 pub(crate) const GPUS: [&str; 6] = ["g31", "g52", "g57", "g71", "g72", "g76"];
@@ -58,6 +57,24 @@ pub(crate) const ADD: [u8; 0x110] = [
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 ];
+
+/// Adds the floats at u0 and u2 and stores the sums at u4, one per thread: the same for Valhall.
+const ADD_WORDS: [&str; 11] = [
+    "LSHIFT_OR.i32 r0, r60, 0x3020100.b22, 0x0",
+    "IADD.u32 r2, u0, r0",
+    "MOV.i32 r3, u1",
+    "IADD.u32 r4, u2, r0",
+    "MOV.i32 r5, u3",
+    "IADD.u32 r6, u4, r0",
+    "MOV.i32 r7, u5",
+    "LOAD.i32.unsigned.slot0 @r0, r2, offset:0",
+    "LOAD.i32.unsigned.slot1.wait01 @r1, r4, offset:0",
+    "FADD.f32 r0, r0, r1",
+    "STORE.i32.slot2.end @r0, r6, offset:0",
+];
+
+/// Bytes from a job of Valhall to its environment.
+pub(crate) const ENVIRONMENT: u64 = job_header::PAYLOAD + ComputePayload::SIZE as u64;
 
 /// Where the pieces of [`Machine::compute_job`] lie.
 pub(crate) const JOBS: u64 = 0x200_0000;
@@ -300,7 +317,7 @@ impl PageMemory {
     pub(crate) fn compute_job(&self, address: u64, count: u32, next: u64) {
         self.job(address, JobType::Compute, next);
         if self.valhall {
-            valhall_job::compute_job(self, address, count);
+            self.valhall_job(address, count);
         } else {
             self.bifrost_job(address, count);
         }
@@ -332,6 +349,34 @@ impl PageMemory {
         // 32 registers, global invocation X, three uniform slots.
         self.write32(address + 0x110, 2 << 12);
         self.write32(address + 0x130, 1 << 12 | 3 << 15);
+    }
+
+    /// Writes Valhall's words.
+    pub(crate) fn write_code(&self, texts: &[&str]) {
+        for (at, text) in (CODE..).step_by(8).zip(texts) {
+            self.write64(at, assemble(text).unwrap());
+        }
+    }
+
+    fn valhall_job(&self, address: u64, count: u32) {
+        self.write_code(&ADD_WORDS);
+        let payload = ComputePayload { words: [0; 8] }
+            .with("Work group size X", 15)
+            .with("Work group count X", u64::from(count / 16))
+            .with("Work group count Y", 1)
+            .with("Work group count Z", 1);
+        self.write(address + job_header::PAYLOAD, &payload.to_bytes());
+        let environment = ShaderEnvironment { words: [0; 16] }
+            .with("FAU count", 3)
+            .with("Shader", address + 0x100)
+            .with("FAU", address + 0x180);
+        self.write(address + ENVIRONMENT, &environment.to_bytes());
+        let program = ShaderProgram { words: [0; 8] }
+            .with("Type", 8)
+            .with("Stage", 1)
+            .with("Preload", 1 << 12)
+            .with("Binary", CODE);
+        self.write(address + 0x100, &program.to_bytes());
     }
 
     /// Asserts that [`PageMemory::compute_job`] has done its work.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compute jobs of Valhall: what they store, their storage, and descriptors that are faults.
+//! Compute jobs of Valhall made by hand: payload, environment, program, storage.
 
 use mali_facts::registers::{JobStatus, job_slot};
 use mali_facts::valhall::LocalStorage;
 use mali_model::Options;
 
-use crate::machine::valhall_job::{ENVIRONMENT, write_code};
-use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine};
+use crate::machine::{CODE, CONFIG, DATA, ENVIRONMENT, Format, JOBS, Machine};
 
 /// Runs the job and gives its status.
 fn run(machine: &mut Machine) -> JobStatus {
@@ -41,25 +40,22 @@ fn threads_and_groups_have_storage_of_their_own() {
         .memory
         .write64(JOBS + ENVIRONMENT + 48, JOBS + 0x140);
     // Each thread keeps its number, group and thread apart, and its group's sum; then stores what it finds behind a barrier.
-    write_code(
-        &machine.memory,
-        &[
-            "MOV.i32 r2, thread_local_pointer.w0",
-            "MOV.i32 r3, thread_local_pointer.w1",
-            "STORE.i32.slot0 @r60, r2, offset:4",
-            "MOV.i32 r4, workgroup_local_pointer.w0",
-            "MOV.i32 r5, workgroup_local_pointer.w1",
-            "ATOM.i32.slot0.aadd.wait0 @r60, r4, offset:0x0",
-            "BARRIER.slot7.wait",
-            "LOAD.i32.unsigned.slot0 @r0, r2, offset:4",
-            "LOAD.i32.unsigned.slot1.wait01 @r1, r4, offset:0",
-            "LSHIFT_OR.i32 r8, r1, 0x3020100.b33, r0",
-            "LSHIFT_OR.i32 r9, r60, 0x3020100.b22, 0x0",
-            "IADD.u32 r6, u4, r9",
-            "MOV.i32 r7, u5",
-            "STORE.i32.slot2.end @r8, r6, offset:0",
-        ],
-    );
+    machine.memory.write_code(&[
+        "MOV.i32 r2, thread_local_pointer.w0",
+        "MOV.i32 r3, thread_local_pointer.w1",
+        "STORE.i32.slot0 @r60, r2, offset:4",
+        "MOV.i32 r4, workgroup_local_pointer.w0",
+        "MOV.i32 r5, workgroup_local_pointer.w1",
+        "ATOM.i32.slot0.aadd.wait0 @r60, r4, offset:0x0",
+        "BARRIER.slot7.wait",
+        "LOAD.i32.unsigned.slot0 @r0, r2, offset:4",
+        "LOAD.i32.unsigned.slot1.wait01 @r1, r4, offset:0",
+        "LSHIFT_OR.i32 r8, r1, 0x3020100.b33, r0",
+        "LSHIFT_OR.i32 r9, r60, 0x3020100.b22, 0x0",
+        "IADD.u32 r6, u4, r9",
+        "MOV.i32 r7, u5",
+        "STORE.i32.slot2.end @r8, r6, offset:0",
+    ]);
     let status = run(&mut machine);
     assert_eq!(status, JobStatus::DONE, "{status}");
     for thread in 0..64u32 {

@@ -22,7 +22,7 @@ const OTHERS: [(&str, &str); 7] = [
     ),
     (
         "arm,mali-valhall-jm",
-        "a Mali of the Valhall family (G57): other instructions, not supported",
+        "a Mali of the Valhall family (G57): those that are recorded on one; none are retargeted",
     ),
     (
         "arm,mali-t",

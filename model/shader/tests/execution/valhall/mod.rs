@@ -6,7 +6,7 @@ mod tables;
 mod vectors;
 mod wide;
 
-use mali_shader::{Architecture, Control, Dispatch, ShaderFault, Threads};
+use mali_shader::{Architecture, Control, Dispatch, ShaderFault, Subnormals, Threads};
 use mali_valhall::assemble;
 
 use crate::support::{Flat, Random};
@@ -264,6 +264,42 @@ fn atomic_operations_count_every_lane_once() {
         assert_eq!(words[0], last, "{text}");
         let expected: Vec<u32> = (0..16).map(old).collect();
         assert_eq!(words[1..], expected, "{text}");
+    }
+}
+
+#[test]
+fn subnormal_numbers_are_kept_or_flushed() {
+    use Subnormals::{Flushed, Kept, SinglesFlushed};
+    // The least numbers, and the result of adding nothing.
+    let cases = [
+        ("FADD.f32 r0, r2, 0x0", Kept, 1),
+        ("FADD.f32 r0, r2, 0x0", SinglesFlushed, 0),
+        ("FADD.f32 r0, r2.neg, 0x0.neg", SinglesFlushed, 0x8000_0000),
+        ("FMA.f32 r0, r4, r5, 0x0.neg", Kept, 0x0020_0000),
+        ("FMA.f32 r0, r4, r5, 0x0.neg", Flushed, 0),
+        ("FADD.v2f16 r0, r3, 0x0", SinglesFlushed, 0x8001_0001),
+        ("FADD.v2f16 r0, r3, r3", Flushed, 0x8000_0000),
+    ];
+    for (text, subnormals, expected) in cases {
+        let space = Flat::new(64);
+        let to = put(&space, &[0]);
+        let [low, high] = halves(to);
+        let code = code(&[
+            "MOV.i32 r6, u0",
+            "MOV.i32 r7, u1",
+            "IADD_IMM.i32 r2, 0x0, #0x1",
+            "IADD_IMM.i32 r3, 0x0, #0x80010001",
+            "IADD_IMM.i32 r4, 0x0, #0x800000",
+            "IADD_IMM.i32 r5, 0x0, #0x3E800000",
+            text,
+            "STORE.i32.slot0.end @r0, r6, offset:0",
+        ]);
+        let more = Dispatch {
+            subnormals,
+            ..Dispatch::default()
+        };
+        run_with(&space, &code, &[low, high], 1, more).unwrap();
+        assert_eq!(space.words(to, 1), [expected], "{text}, {subnormals:?}");
     }
 }
 
