@@ -12,12 +12,14 @@ use crate::relocate::{Move, Moves, undo};
 use crate::sum::{PieceSum, Sum};
 use crate::{Comparison, Gpu, Loaded, ReplayError, Sizes, Verdict, place};
 
+mod backups;
 mod events;
 mod evidence;
 mod hold;
 mod noise;
 mod timed;
 
+use backups::Backups;
 pub use noise::{Differences, Mask};
 
 /// Bytes that are read and compared at a time: a whole number of elements of any type.
@@ -65,6 +67,8 @@ pub struct Session {
     time_limit: Duration,
     /// Memory that evicts other memory from the second-level cache.
     evicting: Option<(u64, usize)>,
+    /// What the launch changes, as it was before it.
+    backups: Backups,
     rewritten: Vec<(Rewritten, Rewritten)>,
     rewritten_parameters: Rewritten,
     /// For each piece, whether it is left out of comparisons.
@@ -122,6 +126,7 @@ impl Session {
             contents,
             time_limit,
             evicting: None,
+            backups: Backups::default(),
         })
     }
 
@@ -177,6 +182,7 @@ impl Session {
             image.unwrap_or(&self.image),
             options,
         )?;
+        self.backups.are_old();
         let moves = self.launch.variables.iter().zip(&loaded.variables);
         let moves = Moves::new(
             moves
@@ -218,6 +224,7 @@ impl Session {
 
     /// Unloads an image and takes rewritten pointers back.
     pub fn unload(&mut self, loaded: &Loaded) {
+        self.backups.are_old();
         undo(
             &mut self.parameters,
             &std::mem::take(&mut self.rewritten_parameters),
@@ -239,13 +246,9 @@ impl Session {
         }
     }
 
-    /// Memory as it was before the recorded launch: all of it, or only what the recorded launch changed.
-    fn restore(&self, loaded: &Loaded, all: bool) -> Result<(), ReplayError> {
-        for contents in self
-            .contents
-            .iter()
-            .filter(|contents| all || contents.after.is_some())
-        {
+    /// Memory as it was before the recorded launch: all of it.
+    fn restore(&self, loaded: &Loaded) -> Result<(), ReplayError> {
+        for contents in &self.contents {
             self.put(loaded, contents, &contents.before)?;
         }
         self.gpu.synchronize()
@@ -322,7 +325,7 @@ impl Session {
     /// As [`Session::run`].
     pub fn launch_restored(&self, loaded: &Loaded, sizes: &Sizes) -> Result<(), ReplayError> {
         loaded.limits().check(sizes)?;
-        self.restore(loaded, true)?;
+        self.restore(loaded)?;
         self.launch_once(loaded, sizes)
     }
 
@@ -355,7 +358,7 @@ impl Session {
         how: &Comparison,
         mask: &Mask,
     ) -> Result<Verdict, ReplayError> {
-        self.restore(loaded, true)?;
+        self.restore(loaded)?;
         Ok(self.found(loaded, how, mask)?.verdict())
     }
 
