@@ -149,6 +149,14 @@ pub(crate) unsafe fn run(
                 }
                 *(word(parameters, 8) as *mut f32).add(index as usize) = 1.0;
             }
+            // once(u32 *word): word = 1, and fails if it is 1 already.
+            "once" => {
+                let at = word(parameters, 0) as *mut u32;
+                if *at == 1 {
+                    return Err(Status::LAUNCH_FAILED);
+                }
+                *at = 1;
+            }
             // check(float *a, float *b, u32 *wrong): counts pairs that differ by more than a half.
             "check" => {
                 let (a, b) = (

@@ -506,3 +506,41 @@ fn nothing_is_written_outside_however_folders_change_meanwhile() {
     assert_eq!([written, added], [200; 2]);
     assert_eq!(files(&at("outside")), 0);
 }
+
+#[test]
+fn chunks_that_another_piece_has_are_not_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = Writer::create(folder.path()).unwrap();
+    let store = writer.store();
+    let before: Vec<u8> = (0..3 * CHUNK + 100).map(|at| (at % 251) as u8).collect();
+    let mut after = before.clone();
+    after[CHUNK + 7] ^= 1;
+    let (old, new) = (store.put(&before).unwrap(), store.put(&after).unwrap());
+    let size = after.len() as u64;
+    assert_eq!(store.get_changed(new, size, old, &before).unwrap(), after);
+    // The files of shared chunks are gone: only they are taken from the other piece.
+    for chunk in [
+        &before[..CHUNK],
+        &before[2 * CHUNK..3 * CHUNK],
+        &before[3 * CHUNK..],
+    ] {
+        let name = Hash::of(chunk).to_string();
+        fs::remove_file(folder.path().join("objects").join(&name[..2]).join(&name)).unwrap();
+    }
+    assert!(store.get(new, size).is_err());
+    assert_eq!(store.get_changed(new, size, old, &before).unwrap(), after);
+    // A piece of another size shares what lies at the same place and is as long.
+    let short = &after[..2 * CHUNK + 5];
+    let other = store.put(short).unwrap();
+    assert_eq!(
+        store
+            .get_changed(other, short.len() as u64, old, &before)
+            .unwrap(),
+        short
+    );
+    assert!(
+        store
+            .get_changed(new, size, Hash::of(b"absent"), &before)
+            .is_err()
+    );
+}

@@ -19,6 +19,7 @@ mod reaction;
 mod relocate;
 mod run;
 mod session;
+mod sum;
 mod timing;
 
 pub use gpureplay_cuda_abi::JitOptions;

@@ -6,18 +6,24 @@ use std::time::Duration;
 use gpureplay_cuda_abi::JitOptions;
 use gpureplay_cuda_recording::{Launch, Recording};
 
-use crate::compare::{Differing, Sum, differing};
+use crate::compare::{Differing, differing};
 use crate::poison::Piece;
 use crate::relocate::{Move, Moves, undo};
+use crate::sum::{PieceSum, Sum};
 use crate::{Comparison, Gpu, Loaded, ReplayError, Sizes, Verdict, place};
 
+mod backups;
 mod events;
 mod evidence;
 mod hold;
 mod noise;
 mod timed;
 
+use backups::Backups;
 pub use noise::{Differences, Mask};
+
+/// Bytes that are read and compared at a time: a whole number of elements of any type.
+const PART: usize = 64 << 20;
 
 /// What a piece of memory holds before and after the recorded launch.
 struct Contents {
@@ -61,6 +67,8 @@ pub struct Session {
     time_limit: Duration,
     /// Memory that evicts other memory from the second-level cache.
     evicting: Option<(u64, usize)>,
+    /// What the launch changes, as it was before it.
+    backups: Backups,
     rewritten: Vec<(Rewritten, Rewritten)>,
     rewritten_parameters: Rewritten,
     /// For each piece, whether it is left out of comparisons.
@@ -84,28 +92,25 @@ impl Session {
         let store = recording.store();
         let image = store.image(launch.image.hash, launch.image.size)?;
         let mut contents = Vec::new();
+        let held = |address, kind, size, before, after: Option<_>| {
+            let bytes = store.get(before, size)?;
+            let after = after.map(|after| store.get_changed(after, size, before, &bytes));
+            Ok::<_, ReplayError>(Contents {
+                address,
+                kind,
+                after: after.transpose()?,
+                before: bytes,
+            })
+        };
         for (region, on_device) in launch.regions.iter().zip(place::on_device(&spans)) {
             let kind = if on_device { Kind::Device } else { Kind::Host };
-            contents.push(Contents {
-                address: region.address,
-                kind,
-                before: store.get(region.before, region.size)?,
-                after: region
-                    .after
-                    .map(|after| store.get(after, region.size))
-                    .transpose()?,
-            });
+            let (size, before, after) = (region.size, region.before, region.after);
+            contents.push(held(region.address, kind, size, before, after)?);
         }
         for (index, variable) in launch.variables.iter().enumerate() {
-            contents.push(Contents {
-                address: variable.address,
-                kind: Kind::Variable(index),
-                before: store.get(variable.before, variable.size)?,
-                after: variable
-                    .after
-                    .map(|after| store.get(after, variable.size))
-                    .transpose()?,
-            });
+            let kind = Kind::Variable(index);
+            let (size, before, after) = (variable.size, variable.before, variable.after);
+            contents.push(held(variable.address, kind, size, before, after)?);
         }
         gpu.enter()?;
         gpu.limit(&launch.limits)?;
@@ -121,6 +126,7 @@ impl Session {
             contents,
             time_limit,
             evicting: None,
+            backups: Backups::default(),
         })
     }
 
@@ -176,6 +182,7 @@ impl Session {
             image.unwrap_or(&self.image),
             options,
         )?;
+        self.backups.are_old();
         let moves = self.launch.variables.iter().zip(&loaded.variables);
         let moves = Moves::new(
             moves
@@ -217,6 +224,7 @@ impl Session {
 
     /// Unloads an image and takes rewritten pointers back.
     pub fn unload(&mut self, loaded: &Loaded) {
+        self.backups.are_old();
         undo(
             &mut self.parameters,
             &std::mem::take(&mut self.rewritten_parameters),
@@ -238,13 +246,9 @@ impl Session {
         }
     }
 
-    /// Memory as it was before the recorded launch: all of it, or only what the recorded launch changed.
-    fn restore(&self, loaded: &Loaded, all: bool) -> Result<(), ReplayError> {
-        for contents in self
-            .contents
-            .iter()
-            .filter(|contents| all || contents.after.is_some())
-        {
+    /// Memory as it was before the recorded launch: all of it.
+    fn restore(&self, loaded: &Loaded) -> Result<(), ReplayError> {
+        for contents in &self.contents {
             self.put(loaded, contents, &contents.before)?;
         }
         self.gpu.synchronize()
@@ -274,20 +278,30 @@ impl Session {
 
     fn read(&self, loaded: &Loaded, contents: &Contents) -> Result<Vec<u8>, ReplayError> {
         let mut bytes = vec![0; contents.before.len()];
-        let address = self.address(loaded, contents);
-        if contents.kind == Kind::Host {
-            // SAFETY: as in `restore`.
-            unsafe {
-                std::ptr::copy_nonoverlapping(
-                    address as *const u8,
-                    bytes.as_mut_ptr(),
-                    bytes.len(),
-                );
-            }
-        } else {
-            self.gpu.download(address, &mut bytes)?;
-        }
+        self.read_part(loaded, contents, 0, &mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Bytes of a piece of memory from a place in it, which it has.
+    fn read_part(
+        &self,
+        loaded: &Loaded,
+        contents: &Contents,
+        start: usize,
+        bytes: &mut [u8],
+    ) -> Result<(), ReplayError> {
+        let room = contents.before.len().saturating_sub(start);
+        let length = bytes.len().min(room);
+        let bytes = &mut bytes[..length];
+        let address = self.address(loaded, contents) + start as u64;
+        if contents.kind != Kind::Host {
+            return self.gpu.download(address, bytes);
+        }
+        // SAFETY: as in `restore`; the piece has so many bytes from there.
+        unsafe {
+            std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len());
+        }
+        Ok(())
     }
 
     /// Restores everything, launches once, and compares.
@@ -311,7 +325,7 @@ impl Session {
     /// As [`Session::run`].
     pub fn launch_restored(&self, loaded: &Loaded, sizes: &Sizes) -> Result<(), ReplayError> {
         loaded.limits().check(sizes)?;
-        self.restore(loaded, true)?;
+        self.restore(loaded)?;
         self.launch_once(loaded, sizes)
     }
 
@@ -344,17 +358,8 @@ impl Session {
         how: &Comparison,
         mask: &Mask,
     ) -> Result<Verdict, ReplayError> {
-        self.restore(loaded, true)?;
-        let mut sum = Sum::default();
-        for (index, contents) in self.contents.iter().enumerate() {
-            if self.ignored[index] {
-                continue;
-            }
-            let got = self.read(loaded, contents)?;
-            let want = contents.after.as_ref().unwrap_or(&contents.before);
-            sum.add(how, contents.address, &got, want, mask.piece(index));
-        }
-        Ok(sum.verdict())
+        self.restore(loaded)?;
+        Ok(self.found(loaded, how, mask)?.verdict())
     }
 
     /// Compares memory as it is now with what the recorded launch left; right after [`Session::launch_restored`].
@@ -367,24 +372,42 @@ impl Session {
         how: &Comparison,
         mask: &Mask,
     ) -> Result<Verdict, ReplayError> {
-        let (mut sum, mut null) = (Sum::default(), Sum::default());
-        for (index, contents) in self.contents.iter().enumerate() {
-            if self.ignored[index] {
-                continue;
-            }
-            let mask = mask.piece(index);
-            let want = contents.after.as_ref().unwrap_or(&contents.before);
-            let got = self.read(loaded, contents)?;
-            sum.add(how, contents.address, &got, want, mask);
-            // What a replay finds that launches nothing.
-            null.add_briefly(how, &contents.before, want, mask);
+        let verdict = self.found(loaded, how, mask)?.verdict();
+        if !verdict.is_right() {
+            return Ok(verdict);
         }
-        let verdict = sum.verdict();
-        Ok(if verdict.is_right() && null.verdict().is_right() {
+        // What a replay finds that launches nothing.
+        let mut null = Sum::default();
+        for (index, contents) in self.contents.iter().enumerate() {
+            if let (Some(after), false) = (&contents.after, self.ignored[index]) {
+                null.add_briefly(how, &contents.before, after, mask.piece(index));
+            }
+        }
+        Ok(if null.verdict().is_right() {
             Verdict::Inconclusive
         } else {
             verdict
         })
+    }
+
+    /// Memory as it is now against what the recorded launch left: read in parts, each compared on all cores.
+    fn found(&self, loaded: &Loaded, how: &Comparison, mask: &Mask) -> Result<Sum, ReplayError> {
+        let mut sum = Sum::default();
+        let most = self.contents.iter().map(|contents| contents.before.len());
+        let mut room = vec![0; most.max().unwrap_or(0).min(PART)];
+        for (index, contents) in self.contents.iter().enumerate() {
+            if self.ignored[index] {
+                continue;
+            }
+            let want = contents.after.as_ref().unwrap_or(&contents.before);
+            let piece = PieceSum::new(how, contents.address, want, mask.piece(index));
+            for start in (0..want.len()).step_by(PART) {
+                let got = &mut room[..PART.min(want.len() - start)];
+                self.read_part(loaded, contents, start, got)?;
+                sum.join(&piece.compare(start, got));
+            }
+        }
+        Ok(sum)
     }
 
     /// Words of memory that are other than the recorded launch left them, the first `most` of them; right after [`Session::run`].

@@ -32,6 +32,7 @@ const PTX: &str = "\
 .visible .entry heap(.param .u64 p) { ret; }
 .visible .entry fragile(.param .u64 index, .param .u64 p) { ret; }
 .visible .entry check(.param .u64 a, .param .u64 b, .param .u64 wrong) { ret; }
+.visible .entry once(.param .u64 word) { ret; }
 .visible .entry fail(.param .u64 p) { ret; }
 .visible .entry patient(.param .u64 words) { ret; }
 .visible .entry place(.param .u64 p) { ret; }
@@ -478,6 +479,11 @@ fn program() {
             }
             program.one("accumulate", p);
             println!("answer {}", program.read(p, 200)[10]);
+        }
+        "once" => {
+            let p = program.memory(&[0; 4]);
+            program.one("once", p);
+            println!("answer {}", program.read(p, 1)[0].to_bits());
         }
         "fail" => {
             let p = program.numbers(4);

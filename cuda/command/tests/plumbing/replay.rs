@@ -37,6 +37,20 @@ fn a_replay_is_right_and_a_null_replay_is_not() {
 }
 
 #[test]
+fn memory_is_restored_before_each_timed_run() {
+    let stage = recorded("once");
+    for cache in ["warm", "cold"] {
+        let said = stage.run(&format!("run rec --runs 4 --cache {cache}"));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let times = format!("4 runs, {cache} caches: median 1.00 us");
+        assert!(said.out.contains(&times), "{said:?}");
+    }
+    // With an image that is loaded again, and from changed memory.
+    let tuned = stage.run("tune rec --runs 3 --registers 0,32 --blocks 16;64");
+    assert_eq!(tuned.out.matches(",exact,").count(), 5, "{tuned:?}");
+}
+
+#[test]
 fn pointers_are_followed_and_variables_that_moved_are_found() {
     assert_eq!(recorded("chase").run("run rec").code, Some(0));
     let stage = recorded("bump");

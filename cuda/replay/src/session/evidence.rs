@@ -2,9 +2,9 @@
 //! Launches from changed memory, where recorded memory does not tell a launch from none.
 
 use super::{Mask, Session};
-use crate::compare::Sum;
 use crate::poison::{Poison, search};
 use crate::reaction::{self, Reaction, WINDOW};
+use crate::sum::Sum;
 use crate::{Comparison, Loaded, ReplayError, Sizes, Verdict};
 
 impl Session {

@@ -79,7 +79,7 @@ impl Session {
         let mut first: Vec<Vec<u8>> = Vec::new();
         let mut mask = Mask(vec![Vec::new(); self.contents.len()]);
         for run in 0..=runs {
-            self.restore(loaded, true)?;
+            self.restore(loaded)?;
             self.launch_once(loaded, &sizes)?;
             for (index, contents) in self.contents.iter().enumerate() {
                 let bytes = self.read(loaded, contents)?;
@@ -100,7 +100,7 @@ impl Session {
     pub fn differences(&self, loaded: &Loaded) -> Result<Differences, ReplayError> {
         let sizes = self.sizes();
         loaded.limits().check(&sizes)?;
-        self.restore(loaded, true)?;
+        self.restore(loaded)?;
         self.launch_once(loaded, &sizes)?;
         let mut found = Vec::new();
         let too_many = || ReplayError::Impossible("more words differ than a mask may hold");

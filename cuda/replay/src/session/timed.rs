@@ -34,13 +34,13 @@ impl Session {
     /// As [`Session::run`].
     pub fn time(&self, loaded: &Loaded, sizes: &Sizes, runs: u32) -> Result<Times, ReplayError> {
         loaded.limits().check(sizes)?;
-        self.restore(loaded, true)?;
+        self.restore(loaded)?;
         if runs > 0 {
             self.launch_once(loaded, sizes)?;
         }
         let mut times = Vec::new();
         for _ in 0..runs {
-            self.restore(loaded, false)?;
+            self.restore_changed(loaded)?;
             if let Some((address, size)) = self.evicting {
                 // SAFETY: memory of ours.
                 let status = unsafe { self.gpu.driver.cuMemsetD8_v2(address, 0, size) };

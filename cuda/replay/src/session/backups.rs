@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Copies on the GPU of what a launch changes: from there memory is restored faster than from the host.
+
+use std::cell::{Cell, RefCell};
+
+use gpureplay_cuda_abi::Status;
+
+use super::{Kind, Session};
+use crate::error::driver;
+use crate::{Loaded, ReplayError};
+
+/// The copy of each piece, by its number: its address, or 0 if the GPU has no room for it.
+#[derive(Default)]
+pub(super) struct Backups {
+    addresses: RefCell<Vec<u64>>,
+    are_whole: Cell<bool>,
+}
+
+impl Backups {
+    /// What is in memory before a launch has changed.
+    pub(super) fn are_old(&self) {
+        self.are_whole.set(false);
+    }
+}
+
+impl Session {
+    /// What the recorded launch changed, as it was before it.
+    ///
+    /// # Errors
+    /// If the driver refuses.
+    pub(super) fn restore_changed(&self, loaded: &Loaded) -> Result<(), ReplayError> {
+        let mut addresses = self.backups.addresses.borrow_mut();
+        addresses.resize(self.contents.len(), 0);
+        let is_whole = self.backups.are_whole.replace(true);
+        let changed = self.contents.iter().zip(addresses.iter_mut());
+        for (contents, backup) in changed.filter(|(contents, _)| contents.after.is_some()) {
+            let size = contents.before.len();
+            if contents.kind != Kind::Host && !is_whole {
+                if *backup == 0 {
+                    // SAFETY: a pointer to a place of ours.
+                    let status = unsafe { self.gpu.driver.cuMemAlloc_v2(backup, size) };
+                    match status {
+                        Status::OUT_OF_MEMORY => *backup = 0,
+                        status => driver("cuMemAlloc_v2", status)?,
+                    }
+                }
+                if *backup != 0 {
+                    self.gpu.upload(*backup, &contents.before)?;
+                }
+            }
+            if *backup == 0 {
+                self.put(loaded, contents, &contents.before)?;
+                continue;
+            }
+            let to = self.address(loaded, contents);
+            // SAFETY: both have so many bytes.
+            let status = unsafe { self.gpu.driver.cuMemcpyDtoDAsync_v2(to, *backup, size, 0) };
+            driver("cuMemcpyDtoDAsync_v2", status)?;
+        }
+        self.gpu.synchronize()
+    }
+}
