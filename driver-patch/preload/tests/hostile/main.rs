@@ -117,8 +117,10 @@ fn same(part: &str, expected: &[&str]) {
     assert_eq!(recorded, plain);
     assert!(plain.lines().count() > 2, "{plain}");
     let (mut found, jobs) = errors(&folder.path().join("trace"));
-    // A job that is submitted without its list: whether an audit sees what it writes depends on the time.
-    found.retain(|error| !error.starts_with("Unseen"));
+    // Jobs of that part are submitted without their lists: whether an audit sees what they write depends on the time.
+    if part == "sizes" {
+        found.retain(|error| !error.starts_with("Unseen"));
+    }
     assert_eq!(found, expected);
     let made = fs::read_to_string(folder.path().join("seen.jobs")).unwrap();
     assert_eq!(made, jobs.to_string(), "jobs in the trace");
