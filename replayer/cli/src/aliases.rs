@@ -56,8 +56,8 @@ const SIGNED: [&str; 11] = [
     "cuda verify r",
 ];
 
-/// What is hidden and no other name of something: it is run in `tests/command/old_names.rs`, or is for our own use.
-const RUN: [&str; 11] = [
+/// What is hidden and no other name of something: it is run in `tests/command/old_names.rs` or the tests of CUDA, or is for our own use.
+const RUN: [&str; 13] = [
     "keygen name",
     "jobs html",
     "analyse html",
@@ -67,7 +67,9 @@ const RUN: [&str; 11] = [
     "completions",
     "manual",
     "generate",
+    "cuda run cold",
     "cuda run differences",
+    "cuda tune cold",
     "cuda tune differences",
 ];
 

@@ -45,6 +45,9 @@ fn memory_is_restored_before_each_timed_run() {
         let times = format!("4 runs, {cache} caches: median 1.00 us");
         assert!(said.out.contains(&times), "{said:?}");
     }
+    // As it was called before.
+    let cold = stage.run("run rec --runs 1 --cold");
+    assert!(cold.out.contains("1 runs, cold caches"), "{cold:?}");
     // With an image that is loaded again, and from changed memory.
     let tuned = stage.run("tune rec --runs 3 --registers 0,32 --blocks 16;64");
     assert_eq!(tuned.out.matches(",exact,").count(), 5, "{tuned:?}");
