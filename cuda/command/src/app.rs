@@ -129,6 +129,10 @@ pub(crate) struct Record {
     /// With --run: another name for an input or output than the one by its order, such as in0=image. May be given again.
     #[arg(long, value_name = "OLD=NEW", requires = "run", value_parser = renamed)]
     name: Vec<String>,
+    /// With --run: after a second turn of the same work, which is compared with the first, keep inputs and outputs of so many; the
+    /// recording must reproduce them.
+    #[arg(long, value_name = "N", requires = "run", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
+    verify_inputs: u64,
     /// Seconds that a snapshot waits for the GPU; a kernel that takes longer is not recorded, since it may wait for the host.
     #[arg(long, alias = "time-limit", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
@@ -213,6 +217,10 @@ impl Record {
             ),
             ("GPUREPLAY_CUDA_RUN", self.run.clone()),
             (
+                "GPUREPLAY_CUDA_LATER_TURNS",
+                Some(self.verify_inputs.to_string()),
+            ),
+            (
                 "GPUREPLAY_CUDA_NAMES",
                 (!self.name.is_empty()).then(|| self.name.join(",")),
             ),
@@ -226,7 +234,11 @@ impl Record {
                 None => command.env_remove(name),
             };
         }
-        self.app.run(command)
+        let ended = self.app.run(command)?;
+        if self.run.is_some() {
+            crate::check::after_recording(&self.output);
+        }
+        Ok(ended)
     }
 }
 

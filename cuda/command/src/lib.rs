@@ -6,6 +6,7 @@
 
 mod app;
 mod attempt;
+mod check;
 mod doctor;
 mod durations;
 mod failure;
@@ -40,6 +41,7 @@ enum Command {
     Sign(sign::Sign),
     Doctor(doctor::Doctor),
     Run(run::Run),
+    Check(check::Check),
     Tune(tune::Tune),
 }
 
@@ -85,6 +87,7 @@ impl Cuda {
             Command::Sign(command) => command.execute(),
             Command::Doctor(command) => command.execute(),
             Command::Run(command) => command.execute(),
+            Command::Check(command) => command.execute(),
             Command::Tune(command) => command.execute(),
         };
         outcome.unwrap_or_else(|failure| {

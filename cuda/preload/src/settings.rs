@@ -37,6 +37,8 @@ pub(crate) struct Record {
     pub(crate) time_limit: Duration,
     /// A region is recorded as a whole, and no single launch.
     pub(crate) run: Option<Region>,
+    /// Turns after the second of which inputs and outputs are kept.
+    pub(crate) later_turns: u64,
     /// Other names of inputs and outputs than those by order.
     pub(crate) names: Vec<(String, String)>,
 }
@@ -179,6 +181,7 @@ fn read() -> Result<Settings, String> {
                 .map(|region| region.parse())
                 .transpose()
                 .map_err(|reason| format!("GPUREPLAY_CUDA_RUN {reason}"))?,
+            later_turns: number("LATER_TURNS", 2)?,
             names: variable("NAMES")
                 .unwrap_or_default()
                 .split(',')

@@ -13,4 +13,5 @@ mod replay;
 #[path = "../../../../replayer/cli/tests/command/schema_check.rs"]
 mod schema_check;
 mod stage;
+mod turns;
 mod whole;

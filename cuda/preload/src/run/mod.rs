@@ -7,6 +7,7 @@
 mod finish;
 mod launches;
 mod log;
+mod turns;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -55,7 +56,7 @@ pub(crate) fn profiler(starts: bool) {
 fn begin(settings: &'static Record) {
     let _closed = gate::close();
     BEGUN.store(true, Ordering::SeqCst);
-    if ACTIVE.load(Ordering::SeqCst) {
+    if ACTIVE.load(Ordering::SeqCst) || turns::is_complete(settings) {
         return;
     }
     if CAPTURES.load(Ordering::SeqCst) > 0 {
@@ -78,7 +79,7 @@ fn end(settings: &Record) {
     let Some(log) = lock().take() else { return };
     let read = log.outputs_read(settings);
     drop(closed);
-    match read.and_then(|log| log.write(settings)) {
+    match read.and_then(|log| turns::keep(log, settings)) {
         Ok(said) => say(&said),
         Err(reason) => say(&format!("the run is not recorded: {reason}")),
     }

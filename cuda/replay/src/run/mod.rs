@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recorded run, back in memory, ready to run with the recorded inputs or others.
 
+mod crossing;
 mod images;
 mod issue;
 mod ports;
@@ -9,11 +10,12 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use gpureplay_cuda_abi::{Handle, Status, attribute};
-use gpureplay_cuda_recording::{Memory, Recording, Run};
+use gpureplay_cuda_recording::{Memory, Operation, Recording, Run};
 
 use crate::error::driver;
 use crate::relocate::Moves;
 use crate::{Gpu, ReplayError, Times, place};
+pub use crossing::{Crossing, Held, cross};
 use images::Images;
 use issue::{Issuer, Pool, What};
 use ports::Ports;
@@ -147,6 +149,31 @@ impl RunSession {
         self.ports.set_input(number, bytes)
     }
 
+    /// Puts a value in the place of a number that the host computed: [`Run::numbers`].
+    pub fn set_number(&mut self, number: usize, value: u32) {
+        self.run.set_number(number, value);
+        self.forget_graph();
+    }
+
+    /// Other operations of the same structure take the place of the run's, which are given back.
+    fn swap_operations(&mut self, operations: Vec<Operation>) -> Vec<Operation> {
+        self.forget_graph();
+        std::mem::replace(&mut self.run.operations, operations)
+    }
+
+    fn forget_graph(&mut self) {
+        if let Some(graph) = self.graph.take() {
+            // SAFETY: our graph, of which no run is under way. One that stays behind costs memory only.
+            let _ = unsafe { self.gpu.driver.cuGraphExecDestroy(graph) };
+        }
+    }
+
+    /// Whether all outputs are as recorded.
+    #[must_use]
+    pub fn is_as_recorded(&self) -> bool {
+        (0..self.run.outputs.len()).all(|port| self.output(port) == self.recorded_output(port))
+    }
+
     /// What the last run left in an output.
     #[must_use]
     pub fn output(&self, number: usize) -> &[u8] {
@@ -179,10 +206,7 @@ impl RunSession {
         self.ports.clear_outputs();
         self.issuer()?.issue(What::NoLaunches)?;
         self.wait()?;
-        let outputs = 0..self.run.outputs.len();
-        let right = outputs
-            .into_iter()
-            .all(|number| self.output(number) == self.recorded_output(number));
+        let right = self.is_as_recorded();
         self.restore()?;
         Ok(right)
     }
