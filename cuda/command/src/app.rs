@@ -121,8 +121,9 @@ pub(crate) struct Record {
     /// process that replays.
     #[arg(long, default_value = "native", value_parser = ["native", "arena"])]
     alloc: String,
-    /// Record a whole run instead of launches: profiler (from cudaProfilerStart to cudaProfilerStop), or launches=FIRST..END (by
-    /// number, with what comes before the first and after the last).
+    /// Record a whole run instead of launches: profiler (from cudaProfilerStart to cudaProfilerStop), turn (of a loop that is found by
+    /// itself: from work after a result to the next result), or launches=FIRST..END (by number, with what comes before the first and
+    /// after the last).
     #[arg(long, value_name = "REGION", num_args = 0..=1, default_missing_value = "profiler", require_equals = true, value_parser = region,
         conflicts_with_all = ["pick", "max_per_kernel", "alloc", "kernel"])]
     run: Option<String>,
@@ -163,10 +164,10 @@ fn region(text: &str) -> Result<String, String> {
         let (first, end) = range.split_once("..")?;
         Some((first.parse::<u64>().ok()?, end.parse::<u64>().ok()?))
     });
-    if text == "profiler" || numbers.is_some_and(|(first, end)| first < end) {
+    if matches!(text, "profiler" | "turn") || numbers.is_some_and(|(first, end)| first < end) {
         Ok(text.to_owned())
     } else {
-        Err("is neither profiler nor launches=FIRST..END".to_owned())
+        Err("is neither profiler, turn, nor launches=FIRST..END".to_owned())
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Record {
 pub(crate) enum Region {
     /// `cuProfilerStart` and `cuProfilerStop`.
     Profiler,
+    /// A turn of a loop that is found by itself.
+    Turn,
     /// From behind the launch before the first of these numbers to before the launch of the second, or to the first work after the
     /// launch before that of which the host may know a result.
     Launches(u64, u64),
@@ -57,9 +59,11 @@ impl FromStr for Region {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = "is neither profiler nor launches=FIRST..END";
-        if text == "profiler" {
-            return Ok(Self::Profiler);
+        let wrong = "is neither profiler, turn, nor launches=FIRST..END";
+        match text {
+            "profiler" => return Ok(Self::Profiler),
+            "turn" => return Ok(Self::Turn),
+            _ => {}
         }
         let range = text.strip_prefix("launches=").ok_or(wrong)?;
         let (first, end) = range.split_once("..").ok_or(wrong)?;
@@ -245,6 +249,7 @@ mod tests {
     #[test]
     fn regions_are_read_and_nonsense_is_not() {
         assert_eq!("profiler".parse(), Ok(Region::Profiler));
+        assert_eq!("turn".parse(), Ok(Region::Turn));
         assert_eq!("launches=3..9".parse(), Ok(Region::Launches(3, 9)));
         for nonsense in [
             "",

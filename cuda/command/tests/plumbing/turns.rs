@@ -28,6 +28,23 @@ fn recorded(what: &str, words: &str) -> (Stage, Said) {
     (stage, said)
 }
 
+#[test]
+fn turns_of_a_loop_are_found_without_the_profiler() {
+    let stage = Stage::new();
+    let said = stage.record("--run=turn", "turns plain unprofiled");
+    // What prepares the program belongs to the first turn, so the fourth is the run, after two of the same work.
+    let holds = "cross-checked: 1 later turns are reproduced, 1 of other inputs";
+    assert!(said.err.contains(holds), "{said:?}");
+    let said = stage.run("run rec");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("1 of 1 later turns"), "{said:?}");
+    let said = stage.record("--run=turn", "scale");
+    assert!(
+        said.err.contains("no work was done three times"),
+        "{said:?}"
+    );
+}
+
 fn line<'a>(text: &'a str, begin: &str) -> &'a str {
     let mut lines = text.lines();
     lines.find(|line| line.contains(begin)).unwrap_or_default()

@@ -161,6 +161,7 @@ impl Log {
             format: FORMAT,
             region_of: match settings.run {
                 Some(Region::Launches(first, end)) => format!("launches {first} to before {end}"),
+                Some(Region::Turn) => "a turn that was found".into(),
                 _ => "cuProfilerStart to cuProfilerStop".into(),
             },
             process: std::process::id(),
