@@ -127,12 +127,15 @@ pub(crate) struct Record {
     #[arg(long, value_name = "REGION", num_args = 0..=1, default_missing_value = "profiler", require_equals = true, value_parser = region,
         conflicts_with_all = ["pick", "max_per_kernel", "alloc", "kernel"])]
     run: Option<String>,
+    /// As --run=REGION
+    #[arg(long, value_name = "REGION", value_parser = region, conflicts_with_all = ["run", "pick", "max_per_kernel", "alloc", "kernel"])]
+    region: Option<String>,
     /// With --run: another name for an input or output than the one by its order, such as in0=image. May be given again.
-    #[arg(long, value_name = "OLD=NEW", requires = "run", value_parser = renamed)]
+    #[arg(long, value_name = "OLD=NEW", value_parser = renamed)]
     name: Vec<String>,
     /// With --run: after a second turn of the same work, which is compared with the first, keep inputs and outputs of so many; the
     /// recording must reproduce them.
-    #[arg(long, value_name = "N", requires = "run", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
     verify_inputs: u64,
     /// Seconds that a snapshot waits for the GPU; a kernel that takes longer is not recorded, since it may wait for the host.
     #[arg(long, alias = "time-limit", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
@@ -183,7 +186,17 @@ fn renamed(text: &str) -> Result<String, String> {
 }
 
 impl Record {
+    /// The region that is recorded as a whole, if one is.
+    fn whole(&self) -> Result<Option<&String>, Failure> {
+        let region = self.run.as_ref().or(self.region.as_ref());
+        if region.is_none() && !self.name.is_empty() {
+            return Err(Failure::Usage("--name is for a whole run: --run".into()));
+        }
+        Ok(region)
+    }
+
     pub(crate) fn execute(&self) -> Outcome {
+        let whole = self.whole()?;
         let mut command = self.app.command("record")?;
         gpureplay_cuda_recording::Writer::create(&self.output)?;
         let output = self.output.canonicalize().map_err(file(&self.output))?;
@@ -193,7 +206,7 @@ impl Record {
             .env("GPUREPLAY_CUDA_TIME_LIMIT", self.timeout.to_string())
             .env(
                 "GPUREPLAY_CUDA_ALLOC",
-                if self.run.is_some() {
+                if whole.is_some() {
                     "arena"
                 } else {
                     &self.alloc
@@ -216,7 +229,7 @@ impl Record {
                 "GPUREPLAY_CUDA_MAX_BYTES",
                 self.max_bytes.map(|n| n.to_string()),
             ),
-            ("GPUREPLAY_CUDA_RUN", self.run.clone()),
+            ("GPUREPLAY_CUDA_RUN", whole.cloned()),
             (
                 "GPUREPLAY_CUDA_LATER_TURNS",
                 Some(self.verify_inputs.to_string()),
@@ -236,7 +249,7 @@ impl Record {
             };
         }
         let ended = self.app.run(command)?;
-        if self.run.is_some() {
+        if whole.is_some() {
             crate::check::after_recording(&self.output);
         }
         Ok(ended)

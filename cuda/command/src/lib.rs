@@ -11,6 +11,7 @@ mod doctor;
 mod durations;
 mod failure;
 mod inspect;
+mod jobs;
 mod report;
 mod run;
 mod sign;
@@ -42,6 +43,8 @@ enum Command {
     Doctor(doctor::Doctor),
     Run(run::Run),
     Check(check::Check),
+    Jobs(jobs::Jobs),
+    Bench(jobs::Bench),
     Tune(tune::Tune),
 }
 
@@ -88,6 +91,8 @@ impl Cuda {
             Command::Doctor(command) => command.execute(),
             Command::Run(command) => command.execute(),
             Command::Check(command) => command.execute(),
+            Command::Jobs(command) => command.execute(),
+            Command::Bench(command) => command.execute(),
             Command::Tune(command) => command.execute(),
         };
         outcome.unwrap_or_else(|failure| {

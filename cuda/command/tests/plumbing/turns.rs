@@ -226,3 +226,25 @@ fn whole_runs_are_signed() {
     let said = stage.run("run rec --require-signature k.pub.pem");
     assert_eq!(said.code, Some(3), "{said:?}");
 }
+
+#[test]
+fn operations_are_listed_in_order_and_timed() {
+    let (stage, _) = recorded("swap", "--name in0=x");
+    let said = stage.run("jobs rec");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let parts = [
+        "input x, 1.0 kB",
+        "the host waits for the stream",
+        "copy 1.0 kB",
+        "launch 8x1x1 of 128x1x1: scale",
+        "output out0, 1.0 kB",
+    ];
+    let lines: Vec<&str> = said.out.lines().collect();
+    for (line, part) in lines.iter().zip(parts) {
+        assert!(line.ends_with(part), "{part}: {said:?}");
+    }
+    let said = stage.run("bench rec --runs 3");
+    assert!(said.out.contains("of 3 runs"), "{said:?}");
+    assert_eq!(stage.record("", "scale").code, Some(0));
+    assert_eq!(stage.run("jobs rec#0").code, Some(2), "a launch is no run");
+}
