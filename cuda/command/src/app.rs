@@ -137,6 +137,9 @@ pub(crate) struct Record {
     /// recording must reproduce them.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
     verify_inputs: u64,
+    /// With --run: a file of weights. Its tensors are found in memory by their bytes; the recording names them and does not hold them.
+    #[arg(long, value_name = "FILE.safetensors")]
+    weights: Option<PathBuf>,
     /// Seconds that a snapshot waits for the GPU; a kernel that takes longer is not recorded, since it may wait for the host.
     #[arg(long, alias = "time-limit", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
@@ -189,8 +192,15 @@ impl Record {
     /// The region that is recorded as a whole, if one is.
     fn whole(&self) -> Result<Option<&String>, Failure> {
         let region = self.run.as_ref().or(self.region.as_ref());
-        if region.is_none() && !self.name.is_empty() {
-            return Err(Failure::Usage("--name is for a whole run: --run".into()));
+        for (given, option) in [
+            (!self.name.is_empty(), "--name"),
+            (self.weights.is_some(), "--weights"),
+        ] {
+            if given && region.is_none() {
+                return Err(Failure::Usage(format!(
+                    "{option} is for a whole run: --run"
+                )));
+            }
         }
         Ok(region)
     }
@@ -251,6 +261,9 @@ impl Record {
         let ended = self.app.run(command)?;
         if whole.is_some() {
             crate::check::after_recording(&self.output);
+            if let Some(weights) = &self.weights {
+                crate::weights::refer(&self.output, weights)?;
+            }
         }
         Ok(ended)
     }

@@ -82,7 +82,7 @@ impl Check {
         let gpu = Gpu::open(self.gpu)?;
         let time_limit = Duration::from_secs(self.timeout);
         let mut session =
-            RunSession::open(gpu, &beside, second.clone(), time_limit).map_err(again)?;
+            RunSession::open(gpu, &beside, second.clone(), None, time_limit).map_err(again)?;
         let crossing = cross(&mut session, &run.operations)?;
         let mut checked = Checked {
             words: 0,

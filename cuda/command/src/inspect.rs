@@ -185,7 +185,7 @@ impl Verify {
         let mut total = 0u64;
         let mut memory = recording.store().checker();
         for run in &runs {
-            for (size, contents) in whole::pieces(run) {
+            for (size, contents) in run.pieces() {
                 memory.check(contents, size)?;
                 total = total.saturating_add(size);
             }

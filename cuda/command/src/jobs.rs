@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `jobs` and `bench`: what a whole run gives the GPU, one thing after the other, and how long all of it takes.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use crate::attempt::again;
 use crate::failure::{Failure, Outcome};
 use crate::report::{bytes, say, sizes};
 use crate::target::Target;
+use crate::weights::Given;
 
 /// Lists what a whole run gives the GPU, in order: launches, copies, memsets, events and waits.
 #[derive(Args)]
@@ -36,6 +38,9 @@ pub(crate) struct Bench {
     /// Which GPU.
     #[arg(long, value_name = "N", default_value_t = 0)]
     gpu: i32,
+    /// The file of weights, if it does not lie beside the recording.
+    #[arg(long, value_name = "FILE.safetensors")]
+    weights: Option<PathBuf>,
 }
 
 fn whole(target: &Target) -> Result<(gpureplay_cuda_recording::Recording, u32, Run), Failure> {
@@ -120,7 +125,10 @@ impl Bench {
         let (recording, number, run) = whole(&self.target)?;
         let gpu = Gpu::open(self.gpu)?;
         let time_limit = Duration::from_secs(self.timeout);
-        let mut session = RunSession::open(gpu, &recording, run, time_limit).map_err(again)?;
+        let weights = Given::of(&recording, &run, self.weights.as_deref())?;
+        let weights = weights.map(Given::bytes);
+        let mut session =
+            RunSession::open(gpu, &recording, run, weights, time_limit).map_err(again)?;
         session.execute(How::Graph)?;
         let first = began.elapsed();
         say!(

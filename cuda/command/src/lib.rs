@@ -17,6 +17,7 @@ mod run;
 mod sign;
 mod target;
 mod tune;
+mod weights;
 mod whole;
 
 use std::process::ExitCode;

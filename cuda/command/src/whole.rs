@@ -17,6 +17,7 @@ use crate::attempt::again;
 use crate::check;
 use crate::failure::{Failure, Outcome, file, json, written};
 use crate::report::{bytes, note, say};
+use crate::weights;
 
 /// Inputs and outputs of a whole run.
 #[derive(Args)]
@@ -31,6 +32,10 @@ pub(crate) struct Whole {
     /// given again.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<Setting>,
+    /// The file of weights of a whole run that was recorded with --weights, if it does not lie beside the recording; or another one
+    /// of the same tensors.
+    #[arg(long, value_name = "FILE.safetensors")]
+    weights: Option<PathBuf>,
     /// Run a whole run with other inputs although it is known not to hold for them.
     #[arg(long)]
     unchecked: bool,
@@ -133,6 +138,7 @@ impl Whole {
             (self.no_graph, "--no-graph"),
             (!self.set.is_empty(), "--set"),
             (self.unchecked, "--unchecked"),
+            (self.weights.is_some(), "--weights"),
         ]
         .into_iter()
         .find_map(|(given, option)| given.then_some(option))
@@ -203,11 +209,18 @@ impl Whole {
             );
         }
         let time_limit = Duration::from_secs(options.time_limit);
-        let mut session = RunSession::open(gpu, recording, run, time_limit).map_err(again)?;
+        let weights = weights::Given::of(recording, &run, self.weights.as_deref())?;
+        let others = weights.as_ref().map_or(0, weights::Given::others);
+        if others > 0 {
+            note!("{others} tensors of the weights are others than recorded");
+        }
+        let weights = weights.map(weights::Given::bytes);
+        let mut session =
+            RunSession::open(gpu, recording, run, weights, time_limit).map_err(again)?;
         if session.rewritten() > 0 {
             note!("{} pointers to variables rewritten", session.rewritten());
         }
-        let recorded = inputs.is_empty() && words.is_empty();
+        let recorded = inputs.is_empty() && words.is_empty() && others == 0;
         let held = recorded && session.is_right_without_launches()?;
         for (port, bytes) in &inputs {
             session.set_input(*port, bytes)?;
@@ -299,7 +312,9 @@ impl WholeReport {
         }
         let outputs = session.run().outputs.len();
         match self.verdict {
-            None => say!("  other inputs than recorded: {outputs} outputs, not compared"),
+            None => {
+                say!("  other inputs or weights than recorded: {outputs} outputs, not compared")
+            }
             Some("exact") => say!("  {outputs} outputs as recorded, bit for bit"),
             Some("differs") if self.differing.is_empty() => {
                 say!("  a later turn is not as recorded");
@@ -360,6 +375,19 @@ pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
         run.variables.len()
     );
     say!("turns       {}", check::state(run));
+    if let Some(file) = &run.weights {
+        let found = run
+            .tensors
+            .iter()
+            .filter(|tensor| !tensor.places.is_empty());
+        let size = found.clone().map(|tensor| tensor.size);
+        say!(
+            "weights     {} of {} tensors of {file}, {}",
+            found.count(),
+            run.tensors.len(),
+            bytes(size.fold(0, u64::saturating_add))
+        );
+    }
     for (what, ports) in [("input ", &run.inputs), ("output", &run.outputs)] {
         for port in ports {
             say!("{what}      {}, {} bytes", port.name, port.size);
@@ -396,22 +424,4 @@ pub(crate) fn line(number: u32, run: &Run) -> String {
         run.outputs.len(),
         bytes(run.bytes())
     )
-}
-
-/// Bytes and name of each piece of memory that a run needs.
-pub(crate) fn pieces(run: &Run) -> impl Iterator<Item = (u64, Hash)> {
-    let memory = run.memory.iter();
-    let memory = memory.filter_map(|memory| Some((memory.size, memory.contents?)));
-    let variables = run.variables.iter();
-    let variables = variables.map(|variable| (variable.size, variable.contents));
-    let ports = || run.inputs.iter().chain(&run.outputs);
-    let turns = run.turns.iter().flat_map(move |turn| {
-        let hashes = turn.inputs.iter().chain(&turn.outputs);
-        ports().zip(hashes).map(|(port, hash)| (port.size, *hash))
-    });
-    let ports = run.inputs.iter().chain(&run.outputs);
-    memory
-        .chain(variables)
-        .chain(ports.map(|port| (port.size, port.contents)))
-        .chain(turns)
 }

@@ -38,7 +38,7 @@ pub use hash::Hash;
 pub use launch::{Device, ImageReference, Launch, Origin, Region, RegionKind, Variable};
 pub use run::{
     Checked, Kernel, Memory, Number, Operation, Port, Run, RunVariable, Stream, StreamKind, Turn,
-    differing, put_word, structure, word_at,
+    WeightTensor, differing, put_word, structure, word_at,
 };
 pub use store::{CHUNK, Checker, Store};
 pub use write::Writer;
@@ -196,6 +196,38 @@ impl Recording {
         // The folder of all of them goes with the last one.
         let _ = std::fs::remove_dir(self.folder.join("turns"));
         Ok(())
+    }
+
+    /// Removes images and chunks that no launch and no run names. Nobody else may write to the folder meanwhile.
+    ///
+    /// # Errors
+    /// If a manifest cannot be read, or a file cannot be removed.
+    pub fn sweep(&self) -> Result<(), RecordingError> {
+        let mut named = std::collections::HashSet::new();
+        let mut lists = Vec::new();
+        for number in self.numbers()? {
+            let launch = self.launch(number)?;
+            named.insert(launch.image.hash);
+            let regions = launch.regions.iter().map(|r| (r.size, r.before, r.after));
+            let variables = launch.variables.iter().map(|v| (v.size, v.before, v.after));
+            for (size, before, after) in regions.chain(variables) {
+                lists.extend(
+                    std::iter::once(before)
+                        .chain(after)
+                        .map(|hash| (size, hash)),
+                );
+            }
+        }
+        for number in self.runs()? {
+            let run = self.run(number)?;
+            named.extend(run.images.iter().map(|image| image.hash));
+            lists.extend(run.pieces());
+        }
+        for (size, hash) in lists {
+            named.insert(hash);
+            named.extend(self.store.list(hash, size)?);
+        }
+        self.store.keep_only(&|hash| named.contains(&hash))
     }
 
     /// Where the signature of a launch or of a run lies, if it has one.

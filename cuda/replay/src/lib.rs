@@ -28,6 +28,6 @@ pub use limits::{Limits, Refusal, Sizes};
 pub use module::{JitOptions, Loaded};
 pub use poison::Poison;
 pub use reaction::Reaction;
-pub use run::{Crossing, Held, How, RunSession, cross};
+pub use run::{Crossing, Held, How, RunSession, Weights, cross};
 pub use session::{Differences, Mask, Session};
 pub use timing::Times;

@@ -14,4 +14,5 @@ mod replay;
 mod schema_check;
 mod stage;
 mod turns;
+mod weights;
 mod whole;

@@ -166,6 +166,7 @@ impl Log {
             },
             process: std::process::id(),
             rank: record::rank(),
+            weights: None,
             device: self.device,
             limits: limits(),
             checked: None,
@@ -178,6 +179,7 @@ impl Log {
             outputs,
             numbers: Vec::new(),
             turns: Vec::new(),
+            tensors: Vec::new(),
             operations: self.operations,
         })
     }

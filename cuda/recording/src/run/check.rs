@@ -86,7 +86,45 @@ impl Run {
             });
         }
         self.check_turns()?;
+        self.check_tensors()?;
         self.check_operations(&self.ranges()?)
+    }
+
+    /// Tensors lie in memory that has contents, and none lies over another.
+    fn check_tensors(&self) -> Result<(), RecordingError> {
+        if self.weights.is_some() == self.tensors.is_empty() {
+            return Err(field(
+                "weights",
+                "are named without tensors, or the other way round",
+            ));
+        }
+        let held = self
+            .memory
+            .iter()
+            .filter(|memory| memory.contents.is_some());
+        let held = Ranges(
+            held.map(|memory| (memory.address, memory.address + memory.size))
+                .collect(),
+        );
+        let mut places = Vec::new();
+        for tensor in &self.tensors {
+            for address in &tensor.places {
+                held.hold("a tensor", *address, tensor.size)?;
+                places.push((*address, tensor.size));
+            }
+        }
+        places.sort_unstable();
+        match places
+            .windows(2)
+            .find(|pair| pair[0].0 + pair[0].1 > pair[1].0)
+        {
+            Some(pair) => Err(RecordingError::Region {
+                address: pair[1].0,
+                size: pair[1].1,
+                reason: "lies over another one",
+            }),
+            None => Ok(()),
+        }
     }
 
     /// Later turns have the run's inputs and outputs; numbers and words lie in its parameters.
@@ -129,6 +167,7 @@ impl Run {
             ("operation", self.operations.len(), MAX_OPERATIONS),
             ("number", self.numbers.len(), MAX_TABLE),
             ("turn", self.turns.len(), MAX_TURNS),
+            ("tensor", self.tensors.len(), MAX_TABLE),
         ] {
             if count > most {
                 return Err(field(what, format!("is there {count} times, not {most}")));
@@ -148,7 +187,13 @@ impl Run {
         let variables = self.variables.iter();
         let variables = variables.map(|variable| ("variable", &variable.name));
         let others = [("device", &self.device.name), ("region", &self.region_of)];
-        let mut names = kernels.chain(variables).chain(others);
+        let tensors = self.tensors.iter().map(|tensor| ("tensor", &tensor.name));
+        let weights = self.weights.iter().map(|name| ("weights", name));
+        let mut names = kernels
+            .chain(variables)
+            .chain(others)
+            .chain(tensors)
+            .chain(weights);
         if let Some((what, _)) = names.find(|(_, name)| !is_name(name)) {
             return Err(field(what, "has no name"));
         }

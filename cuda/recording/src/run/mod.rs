@@ -25,6 +25,9 @@ pub struct Run {
     pub process: u32,
     /// Its rank, where a launcher gave one.
     pub rank: Option<u32>,
+    /// The name of the file that weights lie in; absent if the recording has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
     /// On which GPU.
     pub device: Device,
     /// Limits of the context that the program set: number, value.
@@ -60,9 +63,28 @@ pub struct Run {
     /// Later turns that the run reproduces, one after the other, from where the one before left memory.
     #[serde(default, rename = "turn", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
+    /// Tensors of a file of weights, whose bytes are not in the recording.
+    #[serde(default, rename = "tensor", skip_serializing_if = "Vec::is_empty")]
+    pub tensors: Vec<WeightTensor>,
     /// What was asked of the GPU, in the order of the program.
     #[serde(default, rename = "operation")]
     pub operations: Vec<Operation>,
+}
+
+/// A tensor of a file of weights.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WeightTensor {
+    /// Its name in the file.
+    pub name: String,
+    /// Its element type and shape, such as `F16[768,3072]`.
+    pub form: String,
+    /// Bytes.
+    pub size: u64,
+    /// The SHA-256 of its bytes when the run was recorded.
+    pub hash: Hash,
+    /// Where memory has it; the recording has zeros there. None if it was not found: then the recording has its bytes, if it needs them.
+    pub places: Vec<u64>,
 }
 
 /// How a stream stands to the default stream.
@@ -161,6 +183,8 @@ struct Part {
     numbers: Vec<Number>,
     #[serde(default, rename = "turn")]
     turns: Vec<Turn>,
+    #[serde(default, rename = "tensor")]
+    tensors: Vec<WeightTensor>,
     #[serde(default, rename = "operation")]
     operations: Vec<Operation>,
 }
@@ -184,6 +208,7 @@ impl Run {
             run.outputs.extend(part.outputs);
             run.numbers.extend(part.numbers);
             run.turns.extend(part.turns);
+            run.tensors.extend(part.tensors);
             run.operations.extend(part.operations);
         }
         run.check()?;
@@ -202,6 +227,21 @@ impl Run {
             .chain(variables)
             .fold(0, u64::saturating_add)
             .saturating_add(ports.saturating_mul(turns.saturating_add(1)))
+    }
+
+    /// Bytes and name of each piece of memory that the run needs.
+    pub fn pieces(&self) -> impl Iterator<Item = (u64, Hash)> {
+        let memory = self.memory.iter();
+        let memory = memory.filter_map(|memory| Some((memory.size, memory.contents?)));
+        let variables = self.variables.iter();
+        let variables = variables.map(|variable| (variable.size, variable.contents));
+        let ports = || self.inputs.iter().chain(&self.outputs);
+        let turns = self.turns.iter().flat_map(move |turn| {
+            let hashes = turn.inputs.iter().chain(&turn.outputs);
+            ports().zip(hashes).map(|(port, hash)| (port.size, *hash))
+        });
+        let ports = ports().map(|port| (port.size, port.contents));
+        memory.chain(variables).chain(ports).chain(turns)
     }
 
     /// How many kernels are launched.

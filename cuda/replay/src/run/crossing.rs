@@ -192,6 +192,7 @@ pub fn cross(
     first: &[Operation],
 ) -> Result<Option<Crossing>, ReplayError> {
     let [words, addresses] = differences(first, &session.run);
+    session.hold()?;
     let own = session.run.operations.clone();
     let mut bench = Bench {
         session,

@@ -18,6 +18,12 @@ pub(crate) fn input(turn: usize) -> Vec<u8> {
     numbers.flat_map(f32::to_le_bytes).collect()
 }
 
+/// Weights of the program.
+pub(crate) fn weights(number: usize) -> Vec<u8> {
+    let numbers = (0..COUNT).map(|index| (index * 37 % 101 + number * 13) as f32 / 7.0);
+    numbers.flat_map(f32::to_le_bytes).collect()
+}
+
 impl Program {
     fn scaled(&self, stream: u64, p: u64, factor: f32) {
         let n = COUNT as u32;
@@ -49,6 +55,9 @@ impl Program {
         let input_memory = self.numbers(COUNT);
         let cache = self.memory(&vec![0; size * TURNS]);
         let state = self.numbers(COUNT);
+        // Two tensors in one allocation, and others around them.
+        let held = [vec![0x5a; 512], weights(0), vec![0; 256], weights(1)].concat();
+        let held = self.memory(&held);
         for turn in 0..TURNS {
             if what == "outside" {
                 self.write(state, &input(turn * turn));
@@ -91,6 +100,16 @@ impl Program {
                     self.scaled(0, state, 2.0);
                     self.scaled(0, input_memory, 3.0);
                     self.received(state, size)
+                }
+                // Weights are copied and scaled: the second result is three times the second ones.
+                "weights" => {
+                    self.copied(cache, held + 512 + size as u64 + 256);
+                    self.scaled(0, cache, 3.0);
+                    self.copied(cache + size as u64, held + 512);
+                    self.scaled(0, input_memory, 2.0);
+                    let first = self.received(input_memory, size);
+                    self.received(cache, size);
+                    first
                 }
                 _ => {
                     self.scaled(0, input_memory, 2.0);
