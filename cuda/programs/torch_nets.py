@@ -18,7 +18,7 @@ net, folder = sys.argv[1:3]
 count = int(sys.argv[3]) if len(sys.argv) > 3 and sys.argv[3].isdigit() else 9
 timed = "--time" in sys.argv
 profiled = bool(os.environ.get("PROFILED"))
-torch.manual_seed(0)
+torch.manual_seed(int(os.environ.get("SEED", "0")))
 
 
 class Block(nn.Module):
@@ -193,6 +193,9 @@ with torch.enable_grad() if learns else torch.no_grad():
     if timed:
         times = []
         for _ in range(100):
+            if net == "gpt":
+                model.position.zero_()
+                torch.cuda.synchronize()
             began = time.perf_counter()
             turn(inputs[0])
             times.append((time.perf_counter() - began) * 1e6)
@@ -208,6 +211,9 @@ with torch.enable_grad() if learns else torch.no_grad():
                 out = model(static)
             times = []
             for _ in range(200):
+                if net == "gpt":
+                    model.position.zero_()
+                    torch.cuda.synchronize()
                 began = time.perf_counter()
                 if sample:
                     static.copy_(inputs[0])
