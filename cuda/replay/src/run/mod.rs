@@ -63,11 +63,18 @@ impl RunSession {
         place::reserve(&gpu, &spans)?;
         let store = recording.store();
         let capability = gpu.info().capability;
-        let images = images::read(capability, store, &run)?;
         let recorded = ports::Recorded::read(store, &run)?;
-        gpu.enter()?;
-        gpu.limit(&run.limits)?;
-        place::map(&gpu, &spans)?;
+        // Images decompress while the driver makes a context.
+        let images = std::thread::scope(|scope| {
+            let images = scope.spawn(|| images::read(capability, store, &run));
+            let entered = gpu
+                .enter()
+                .and_then(|()| gpu.limit(&run.limits))
+                .and_then(|()| place::map(&gpu, &spans));
+            let images = images.join();
+            let images = images.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            entered.and(images)
+        })?;
         let images = Images::load(&gpu, &run, images)?;
         let source = Source::new(store, weights);
         let ports = Ports::new(&gpu, recorded)?;
@@ -194,13 +201,12 @@ impl RunSession {
         self.wait()
     }
 
-    /// Restores memory and does everything but the launches: whether the outputs are as recorded all the same, since memory held
-    /// the results. A replay then proves nothing. Memory is restored again.
+    /// Does everything but the launches, from memory as it is: whether the outputs are as recorded all the same, since memory held the
+    /// results. A replay then proves nothing. Memory is restored afterwards.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
     pub fn is_right_without_launches(&mut self) -> Result<bool, ReplayError> {
-        self.restore()?;
         self.ports.clear_outputs();
         self.issuer()?.issue(What::NoLaunches)?;
         self.wait()?;
