@@ -18,9 +18,13 @@ pub(crate) fn input(turn: usize) -> Vec<u8> {
     numbers.flat_map(f32::to_le_bytes).collect()
 }
 
-/// Weights of the program.
+/// Weights of the program; they do not compress, so a file that holds them has their bytes.
 pub(crate) fn weights(number: usize) -> Vec<u8> {
-    let numbers = (0..COUNT).map(|index| (index * 37 % 101 + number * 13) as f32 / 7.0);
+    let mut state = number as u32 + 1;
+    let numbers = (0..COUNT).map(|_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / 1000.0
+    });
     numbers.flat_map(f32::to_le_bytes).collect()
 }
 
