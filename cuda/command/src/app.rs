@@ -123,14 +123,25 @@ pub(crate) struct Record {
     /// process that replays.
     #[arg(long, default_value = "native", value_parser = ["native", "arena"])]
     alloc: String,
-    /// Record a whole run instead of launches: profiler (from cudaProfilerStart to cudaProfilerStop), or launches=FIRST..END (by
-    /// number, with what comes before the first and after the last).
+    /// Record a whole run instead of launches: profiler (from cudaProfilerStart to cudaProfilerStop), turn (of a loop that is found by
+    /// itself: from work after a result to the next result), or launches=FIRST..END (by number, with what comes before the first and
+    /// after the last).
     #[arg(long, value_name = "REGION", num_args = 0..=1, default_missing_value = "profiler", require_equals = true, value_parser = region,
         conflicts_with_all = ["pick", "max_per_kernel", "alloc", "kernel"])]
     run: Option<String>,
+    /// As --run=REGION
+    #[arg(long, value_name = "REGION", value_parser = region, conflicts_with_all = ["run", "pick", "max_per_kernel", "alloc", "kernel"])]
+    region: Option<String>,
     /// With --run: another name for an input or output than the one by its order, such as in0=image. May be given again.
-    #[arg(long, value_name = "OLD=NEW", requires = "run", value_parser = renamed)]
+    #[arg(long, value_name = "OLD=NEW", value_parser = renamed)]
     name: Vec<String>,
+    /// With --run: after a second turn of the same work, which is compared with the first, keep inputs and outputs of so many; the
+    /// recording must reproduce them.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
+    verify_inputs: u64,
+    /// With --run: a file of weights. Its tensors are found in memory by their bytes; the recording names them and does not hold them.
+    #[arg(long, value_name = "FILE.safetensors")]
+    weights: Option<PathBuf>,
     /// Seconds that a snapshot waits for the GPU; a kernel that takes longer is not recorded, since it may wait for the host.
     #[arg(long, alias = "time-limit", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
@@ -163,10 +174,10 @@ fn region(text: &str) -> Result<String, String> {
         let (first, end) = range.split_once("..")?;
         Some((first.parse::<u64>().ok()?, end.parse::<u64>().ok()?))
     });
-    if text == "profiler" || numbers.is_some_and(|(first, end)| first < end) {
+    if matches!(text, "profiler" | "turn") || numbers.is_some_and(|(first, end)| first < end) {
         Ok(text.to_owned())
     } else {
-        Err("is neither profiler nor launches=FIRST..END".to_owned())
+        Err("is neither profiler, turn, nor launches=FIRST..END".to_owned())
     }
 }
 
@@ -182,7 +193,24 @@ fn renamed(text: &str) -> Result<String, String> {
 }
 
 impl Record {
+    /// The region that is recorded as a whole, if one is.
+    fn whole(&self) -> Result<Option<&String>, Failure> {
+        let region = self.run.as_ref().or(self.region.as_ref());
+        for (given, option) in [
+            (!self.name.is_empty(), "--name"),
+            (self.weights.is_some(), "--weights"),
+        ] {
+            if given && region.is_none() {
+                return Err(Failure::Usage(format!(
+                    "{option} is for a whole run: --run"
+                )));
+            }
+        }
+        Ok(region)
+    }
+
     pub(crate) fn execute(&self) -> Outcome {
+        let whole = self.whole()?;
         let mut command = self.app.command("record")?;
         gpureplay_cuda_recording::Writer::create(&self.output)?;
         let output = self.output.canonicalize().map_err(file(&self.output))?;
@@ -192,7 +220,7 @@ impl Record {
             .env("GPUREPLAY_CUDA_TIME_LIMIT", self.timeout.to_string())
             .env(
                 "GPUREPLAY_CUDA_ALLOC",
-                if self.run.is_some() {
+                if whole.is_some() {
                     "arena"
                 } else {
                     &self.alloc
@@ -215,7 +243,11 @@ impl Record {
                 "GPUREPLAY_CUDA_MAX_BYTES",
                 self.max_bytes.map(|n| n.to_string()),
             ),
-            ("GPUREPLAY_CUDA_RUN", self.run.clone()),
+            ("GPUREPLAY_CUDA_RUN", whole.cloned()),
+            (
+                "GPUREPLAY_CUDA_LATER_TURNS",
+                Some(self.verify_inputs.to_string()),
+            ),
             (
                 "GPUREPLAY_CUDA_NAMES",
                 (!self.name.is_empty()).then(|| self.name.join(",")),
@@ -233,7 +265,14 @@ impl Record {
         command.env_remove("GPUREPLAY_CUDA_CUPTI");
         let counted = self.strict.prepare(&mut command)?;
         let code = self.app.run(command)?;
-        strict::conclude(counted.as_ref(), code)
+        let ended = strict::conclude(counted.as_ref(), code)?;
+        if whole.is_some() {
+            crate::check::after_recording(&self.output);
+            if let Some(weights) = &self.weights {
+                crate::weights::refer(&self.output, weights)?;
+            }
+        }
+        Ok(ended)
     }
 }
 

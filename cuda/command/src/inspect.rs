@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use gpureplay_cuda_image::{Allowance, MemberKind};
-use gpureplay_cuda_recording::{Hash, Launch, Recording, RegionKind};
+use gpureplay_cuda_recording::{Hash, Launch, Part, Recording, RegionKind};
 
 use crate::durations::{self, RowReport};
 use crate::failure::{Failure, Outcome};
@@ -193,27 +193,25 @@ pub(crate) struct Verify {
 impl Verify {
     pub(crate) fn execute(&self) -> Outcome {
         let recording = self.target.recording()?;
-        let numbers = self.target.numbers(&recording)?;
-        if numbers.is_empty() && self.trust.is_demanded() {
+        let parts = self.target.parts(&recording)?;
+        if parts.is_empty() && self.trust.is_demanded() {
             return Err(Failure::Untrusted {
                 path: self.target.folder.clone(),
                 reason: "holds no launches, so nothing in it is signed".into(),
             });
         }
-        let launches = numbers
-            .into_iter()
-            .map(|number| Ok((number, self.trust.launch(&recording, number)?)))
-            .collect::<Result<Vec<_>, Failure>>()?;
+        let (mut launches, mut runs) = (Vec::new(), Vec::new());
+        for (part, number) in parts {
+            match part {
+                Part::Launch => launches.push((number, self.trust.launch(&recording, number)?)),
+                Part::Run => runs.push(self.trust.run(&recording, number)?),
+            }
+        }
         self.images(&recording, &launches)?;
         let mut total = 0u64;
         let mut memory = recording.store().checker();
-        let runs = match self.target.number {
-            None => recording.runs()?,
-            Some(_) => Vec::new(),
-        };
-        for number in &runs {
-            let run = recording.run(*number)?;
-            for (size, contents) in whole::pieces(&run) {
+        for run in &runs {
+            for (size, contents) in run.pieces() {
                 memory.check(contents, size)?;
                 total = total.saturating_add(size);
             }

@@ -6,16 +6,19 @@
 
 mod app;
 mod attempt;
+mod check;
 mod doctor;
 mod durations;
 mod failure;
 mod inspect;
+mod jobs;
 mod report;
 mod run;
 mod sign;
 mod strict;
 mod target;
 mod tune;
+mod weights;
 mod whole;
 
 use std::process::ExitCode;
@@ -41,6 +44,9 @@ enum Command {
     Sign(sign::Sign),
     Doctor(doctor::Doctor),
     Run(run::Run),
+    Check(check::Check),
+    Jobs(jobs::Jobs),
+    Bench(jobs::Bench),
     Tune(tune::Tune),
 }
 
@@ -90,6 +96,9 @@ impl Cuda {
             Command::Sign(command) => command.execute(),
             Command::Doctor(command) => command.execute(),
             Command::Run(command) => command.execute(),
+            Command::Check(command) => command.execute(),
+            Command::Jobs(command) => command.execute(),
+            Command::Bench(command) => command.execute(),
             Command::Tune(command) => command.execute(),
         };
         outcome.unwrap_or_else(|failure| {

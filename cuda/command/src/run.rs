@@ -112,7 +112,6 @@ impl Checking {
             (!self.ignore.is_empty(), "--ignore"),
             (self.no_poison, "--no-poison"),
             (self.is_cold(), "--cache cold"),
-            (self.trust.is_demanded(), "--require-signature"),
         ]
         .into_iter()
         .find_map(|(given, option)| given.then_some(option))
@@ -342,7 +341,8 @@ impl Run {
                 repetitions: self.runs,
                 json: self.json,
             };
-            return self.whole.execute(&recording, number, &options);
+            let run = self.checking.trust.run(&recording, number)?;
+            return self.whole.execute(&recording, (number, run), &options);
         }
         if let Some(option) = self.whole.given() {
             return Err(Failure::Usage(format!(

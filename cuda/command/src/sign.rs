@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `sign`, and `--require-signature`: whose launches are replayed.
 //!
-//! The manifest of a launch names its image and each piece of memory by SHA-256, so a signature over the manifest covers all of
-//! them. It is a detached signature as recordings of Mali GPUs have it, in `launches/K.sig`.
+//! The manifest of a launch or of a whole run names its images and each piece of memory by SHA-256, so a signature over the manifest
+//! covers all of them. It is a detached signature as recordings of Mali GPUs have it, in `launches/K.sig` or `runs/K.sig`.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use gpureplay_cuda_recording::{Launch, Recording};
+use gpureplay_cuda_recording::{Launch, Part, Recording, Run};
 use gpureplay_host::{Existing, beneath};
 use gpureplay_sign::{PublicKey, SecretKey, Signature, SignatureError, WriteError, sign};
 
@@ -22,18 +22,18 @@ const EXAMPLES: &str = "\
 Examples:
   gpureplay keygen mine
   gpureplay cuda sign --key mine.pem rec
-      signs all launches of rec
+      signs all launches and whole runs of rec
   gpureplay cuda run rec#0 --require-signature mine.pub.pem
       refuses whatever was changed since";
 
 /// The largest key file and signature, in bytes.
 const MAX_FILE: u64 = 1 << 16;
 
-/// Signs launches: the manifest, and with it the image and all memory that it names.
+/// Signs launches and whole runs: the manifest, and with it the images and all memory that it names.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sign {
-    /// The recording, or one launch of it.
+    /// The recording, or one launch or whole run of it.
     #[arg(value_name = "DIR")]
     target: Target,
     /// The secret key: a PEM file of `gpureplay keygen` or OpenSSL.
@@ -50,8 +50,8 @@ pub(crate) struct Sign {
 /// Whose recordings are accepted.
 #[derive(Args)]
 pub(crate) struct Trust {
-    /// Refuse a launch that is not signed with this key: a PEM file, or 64 hexadecimal digits. Each launch is signed by itself: who can
-    /// write the recording can leave out signed launches or exchange their numbers.
+    /// Refuse a launch or whole run that is not signed with this key: a PEM file, or 64 hexadecimal digits. Each is signed by itself:
+    /// who can write the recording can leave out signed ones or exchange their numbers.
     #[arg(long, value_name = "KEY")]
     require_signature: Option<String>,
     /// Refuse a signature with a smaller counter.
@@ -85,16 +85,19 @@ impl Sign {
         let key = SecretKey::from_pem(&String::from_utf8_lossy(&text))
             .map_err(|error| wrong_key(&self.key.display().to_string(), &error))?;
         let recording = self.target.recording()?;
-        let launches = self.target.launches(&recording)?;
+        let parts = self.target.parts(&recording)?;
         let existing = if self.force {
             Existing::Replace
         } else {
             Existing::Keep
         };
-        for (number, _) in &launches {
-            let manifest = recording.manifest(*number)?;
-            // A launch that breaks a rule is not signed.
-            Launch::parse(&manifest)?;
+        for (part, number) in &parts {
+            let manifest = recording.manifest(*part, *number)?;
+            // What breaks a rule is not signed.
+            match part {
+                Part::Launch => drop(Launch::parse(&manifest)?),
+                Part::Run => drop(Run::parse(&manifest)?),
+            }
             let signature = sign(
                 &key,
                 self.counter,
@@ -102,8 +105,8 @@ impl Sign {
                 &std::collections::BTreeMap::new(),
             )
             .map_err(|error| wrong_key("the key", &error))?;
-            let path = recording.signature_path(*number);
-            let written = recording.write_signature(*number, &signature, existing);
+            let path = recording.signature_path(*part, *number);
+            let written = recording.write_signature(*part, *number, &signature, existing);
             written.map_err(|source| {
                 if source.kind() == ErrorKind::AlreadyExists {
                     Failure::Usage(format!("{}: exists; --force replaces it", path.display()))
@@ -115,11 +118,13 @@ impl Sign {
                 }
             })?;
         }
-        say!(
-            "{} launches signed, counter {}",
-            launches.len(),
-            self.counter
-        );
+        let runs = parts.iter().filter(|(part, _)| *part == Part::Run).count();
+        let launches = parts.len() - runs;
+        let signed = match runs {
+            0 => format!("{launches} launches"),
+            _ => format!("{runs} whole runs, {launches} launches"),
+        };
+        say!("{signed} signed, counter {}", self.counter);
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -142,32 +147,53 @@ impl Trust {
         self.require_signature.is_some()
     }
 
-    /// A launch that is trusted: what is checked is what is used, whatever becomes of the file meanwhile.
+    /// A launch that is trusted.
     pub(crate) fn launch(&self, recording: &Recording, number: u32) -> Result<Launch, Failure> {
+        match self.manifest(recording, Part::Launch, number)? {
+            Some(manifest) => Ok(Launch::parse(&manifest)?),
+            None => Ok(recording.launch(number)?),
+        }
+    }
+
+    /// A whole run that is trusted.
+    pub(crate) fn run(&self, recording: &Recording, number: u32) -> Result<Run, Failure> {
+        match self.manifest(recording, Part::Run, number)? {
+            Some(manifest) => Ok(Run::parse(&manifest)?),
+            None => Ok(recording.run(number)?),
+        }
+    }
+
+    /// The text of a manifest, if a signature is demanded and there is a right one: what is checked is what is used, whatever becomes of
+    /// the file meanwhile.
+    fn manifest(
+        &self,
+        recording: &Recording,
+        part: Part,
+        number: u32,
+    ) -> Result<Option<String>, Failure> {
         let Some(given) = &self.require_signature else {
-            return Ok(recording.launch(number)?);
+            return Ok(None);
         };
         let key = Self::key(given)?;
-        let manifest = recording.manifest(number)?;
-        let path = recording.signature_path(number);
+        let manifest = recording.manifest(part, number)?;
+        let path = recording.signature_path(part, number);
         let untrusted = |reason: String| Failure::Untrusted {
             path: path.clone(),
             reason,
         };
-        let bytes =
-            recording
-                .signature(number, MAX_FILE)
-                .map_err(|source| match source.kind() {
-                    ErrorKind::NotFound => {
-                        untrusted("there is none; `gpureplay cuda sign` makes it".into())
-                    }
-                    _ => file(&path)(source),
-                })?;
+        let bytes = recording
+            .signature(part, number, MAX_FILE)
+            .map_err(|source| match source.kind() {
+                ErrorKind::NotFound => {
+                    untrusted("there is none; `gpureplay cuda sign` makes it".into())
+                }
+                _ => file(&path)(source),
+            })?;
         let signature = Signature::parse(&bytes).map_err(|error| untrusted(reason(error)))?;
         signature
             .verify(manifest.as_bytes(), &key, self.min_counter)
             .map_err(|error| untrusted(reason(error)))?;
-        Ok(Launch::parse(&manifest)?)
+        Ok(Some(manifest))
     }
 }
 
@@ -177,7 +203,7 @@ fn reason(error: SignatureError) -> String {
         SignatureError::Version(version) => format!("is of version {version}"),
         SignatureError::Shape | SignatureError::Name(_) => "is damaged".into(),
         SignatureError::RecordingLength(_) | SignatureError::Forged => {
-            "does not fit the launch: one of them was changed after signing".into()
+            "does not fit what it signs: one of them was changed after signing".into()
         }
         SignatureError::Key => "was made with another key than the required one".into(),
         SignatureError::WeakKey => "the required key is no usable Ed25519 key".into(),

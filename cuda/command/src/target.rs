@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use gpureplay_cuda_recording::{Launch, Recording};
+use gpureplay_cuda_recording::{Launch, Part, Recording};
 
 use crate::failure::Failure;
 
@@ -68,6 +68,20 @@ impl Target {
                 self.folder.display()
             ))),
         }
+    }
+
+    /// What is meant: one launch or whole run, or all of both.
+    pub(crate) fn parts(&self, recording: &Recording) -> Result<Vec<(Part, u32)>, Failure> {
+        if let Some(number) = self.number {
+            let part = if self.is_run { Part::Run } else { Part::Launch };
+            return Ok(vec![(part, number)]);
+        }
+        let launches = recording.numbers()?.into_iter();
+        let runs = recording.runs()?.into_iter();
+        Ok(launches
+            .map(|number| (Part::Launch, number))
+            .chain(runs.map(|number| (Part::Run, number)))
+            .collect())
     }
 
     /// That no whole run is meant.

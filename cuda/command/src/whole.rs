@@ -8,14 +8,16 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use gpureplay_cuda_recording::{Hash, Operation, Port, Recording, Run};
+use gpureplay_cuda_recording::{Checked, Hash, Operation, Port, Recording, Run};
 use gpureplay_cuda_replay::{Gpu, How, RunSession, Times};
 use gpureplay_host::beneath;
 use serde::Serialize;
 
 use crate::attempt::again;
+use crate::check;
 use crate::failure::{Failure, Outcome, file, json, written};
 use crate::report::{bytes, note, say};
+use crate::weights;
 
 /// Inputs and outputs of a whole run.
 #[derive(Args)]
@@ -26,6 +28,17 @@ pub(crate) struct Whole {
     /// Where to write an output of a whole run; FILE alone where it has one output. May be given again.
     #[arg(long, value_name = "NAME=FILE")]
     output: Vec<Given>,
+    /// A number that the program's host computed, for a whole run: an integer, or a number with a point for 32-bit floats. May be
+    /// given again.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<Setting>,
+    /// The file of weights of a whole run that was recorded with --weights, if it does not lie beside the recording; or another one
+    /// of the same tensors.
+    #[arg(long, value_name = "FILE.safetensors")]
+    weights: Option<PathBuf>,
+    /// Run a whole run with other inputs although it is known not to hold for them.
+    #[arg(long)]
+    unchecked: bool,
     /// Give the GPU the operations of a whole run one by one; otherwise as one graph.
     #[arg(long)]
     no_graph: bool,
@@ -63,6 +76,28 @@ impl Given {
     }
 }
 
+/// `NAME=VALUE`: the word that it stands for.
+#[derive(Clone, Debug)]
+struct Setting(String, u32);
+
+impl FromStr for Setting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, value) = text.split_once('=').ok_or("is not NAME=VALUE")?;
+        let word = if let Ok(value) = value.parse::<u32>() {
+            value
+        } else if let Ok(value) = value.parse::<i32>() {
+            value.cast_unsigned()
+        } else if let Ok(value) = value.parse::<f32>() {
+            value.to_bits()
+        } else {
+            return Err(format!("{value:?} is no number of 32 bits"));
+        };
+        Ok(Self(name.to_owned(), word))
+    }
+}
+
 /// How a whole run is replayed, from options that launches have, too.
 pub(crate) struct Options {
     pub(crate) gpu: i32,
@@ -82,6 +117,10 @@ pub(crate) struct WholeReport {
     verdict: Option<&'static str>,
     /// Names of outputs that are not as recorded.
     differing: Vec<String>,
+    /// Later turns that were kept, and how many of them this replay reproduced; nothing with other inputs.
+    turns: Option<[usize; 2]>,
+    /// Whether the run is known to hold for other inputs, or why not.
+    checked: String,
     /// Of so many runs; nothing if none was timed.
     runs: Option<usize>,
     /// The run in the middle, in microseconds, copies of inputs and outputs included.
@@ -97,13 +136,56 @@ impl Whole {
             (!self.input.is_empty(), "--input"),
             (!self.output.is_empty(), "--output"),
             (self.no_graph, "--no-graph"),
+            (!self.set.is_empty(), "--set"),
+            (self.unchecked, "--unchecked"),
+            (self.weights.is_some(), "--weights"),
         ]
         .into_iter()
         .find_map(|(given, option)| given.then_some(option))
     }
 
-    pub(crate) fn execute(&self, recording: &Recording, number: u32, options: &Options) -> Outcome {
-        let run = recording.run(number)?;
+    /// The words that are set, by the numbers of the run's numbers. Who gives other inputs gives all of them.
+    fn words(&self, run: &Run) -> Result<Vec<(usize, u32)>, Failure> {
+        let mut words = Vec::new();
+        for Setting(name, word) in &self.set {
+            let number = run.numbers.iter().position(|number| number.name == *name);
+            words.push((
+                number.ok_or_else(|| {
+                    Failure::Usage(format!("--set {name}: the run has no such number"))
+                })?,
+                *word,
+            ));
+        }
+        if (self.input.is_empty() && self.set.is_empty()) || self.unchecked {
+            return Ok(words);
+        }
+        if let Some(Checked {
+            fault: Some(fault), ..
+        }) = &run.checked
+        {
+            return Err(Failure::Usage(format!(
+                "the run does not hold for other inputs: {fault}; --unchecked runs it all the same"
+            )));
+        }
+        for (at, number) in run.numbers.iter().enumerate() {
+            if words.iter().all(|(given, _)| *given != at) {
+                return Err(Failure::Usage(format!(
+                    "{} is a number that the program computes, {} when it was recorded: say --set {}=VALUE, or --unchecked to keep it",
+                    number.name,
+                    check::shown(run.number(number, None)),
+                    number.name
+                )));
+            }
+        }
+        Ok(words)
+    }
+
+    pub(crate) fn execute(
+        &self,
+        recording: &Recording,
+        (number, run): (u32, Run),
+        options: &Options,
+    ) -> Outcome {
         let mut inputs = Vec::new();
         for given in &self.input {
             let (port, path) = given.of("--input", &run.inputs)?;
@@ -112,6 +194,7 @@ impl Whole {
         let outputs = self.output.iter();
         let outputs = outputs.map(|given| given.of("--output", &run.outputs));
         let outputs: Vec<_> = outputs.collect::<Result<_, _>>()?;
+        let words = self.words(&run)?;
         let how = if self.no_graph {
             How::Launches
         } else {
@@ -126,14 +209,24 @@ impl Whole {
             );
         }
         let time_limit = Duration::from_secs(options.time_limit);
-        let mut session = RunSession::open(gpu, recording, run, time_limit).map_err(again)?;
+        let weights = weights::Given::of(recording, &run, self.weights.as_deref())?;
+        let others = weights.as_ref().map_or(0, weights::Given::others);
+        if others > 0 {
+            note!("{others} tensors of the weights are others than recorded");
+        }
+        let weights = weights.map(weights::Given::bytes);
+        let mut session =
+            RunSession::open(gpu, recording, run, weights, time_limit).map_err(again)?;
         if session.rewritten() > 0 {
             note!("{} pointers to variables rewritten", session.rewritten());
         }
-        let recorded = inputs.is_empty();
+        let recorded = inputs.is_empty() && words.is_empty() && others == 0;
         let held = recorded && session.is_right_without_launches()?;
         for (port, bytes) in &inputs {
             session.set_input(*port, bytes)?;
+        }
+        for (number, word) in &words {
+            session.set_number(*number, *word);
         }
         session.execute(how)?;
         let ports = session.run().outputs.iter().enumerate();
@@ -144,14 +237,27 @@ impl Whole {
         for (port, path) in &outputs {
             gpureplay_host::write_atomic(path, session.output(*port)).map_err(written(path))?;
         }
+        // Before turns change inputs and memory.
         let times = match options.repetitions {
             0 => Times::default(),
             runs => session.time(how, runs)?,
         };
+        let mut turns = None;
+        if recorded && !session.run().turns.is_empty() {
+            let kept = session.run().turns.clone();
+            if options.repetitions > 0 {
+                session.restore()?;
+                session.execute(how)?;
+            }
+            let right = session.reproduces(recording.store(), &kept, how)?;
+            turns = Some([kept.len(), right]);
+        }
         let verdict = match (recorded, differing.is_empty()) {
             (false, _) => None,
             (true, false) => Some("differs"),
-            (true, true) if held => Some("inconclusive"),
+            (true, true) if turns.is_some_and(|[kept, right]| right < kept) => Some("differs"),
+            // A later turn of other inputs has outputs that memory did not hold.
+            (true, true) if held && !proven(session.run(), turns) => Some("inconclusive"),
             (true, true) => Some("exact"),
         };
         let timed = times.runs() > 0;
@@ -161,6 +267,8 @@ impl Whole {
             graph: how == How::Graph,
             verdict,
             differing,
+            turns,
+            checked: check::state(session.run()),
             runs: timed.then(|| times.runs()),
             median_us: timed.then(|| times.median()),
             least_us: timed.then(|| times.least()),
@@ -175,6 +283,14 @@ impl Whole {
             Some("differs" | "inconclusive")
         ))))
     }
+}
+
+/// Whether a turn was reproduced whose outputs are others than the recorded ones.
+fn proven(run: &Run, turns: Option<[usize; 2]>) -> bool {
+    let right = turns.map_or(0, |[_, right]| right);
+    let recorded: Vec<Hash> = run.outputs.iter().map(|port| port.contents).collect();
+    let mut right = run.turns.iter().take(right);
+    right.any(|turn| turn.outputs != recorded)
 }
 
 impl WholeReport {
@@ -196,12 +312,23 @@ impl WholeReport {
         }
         let outputs = session.run().outputs.len();
         match self.verdict {
-            None => say!("  other inputs than recorded: {outputs} outputs, not compared"),
+            None => {
+                say!("  other inputs or weights than recorded: {outputs} outputs, not compared")
+            }
             Some("exact") => say!("  {outputs} outputs as recorded, bit for bit"),
+            Some("differs") if self.differing.is_empty() => {
+                say!("  a later turn is not as recorded");
+            }
             Some("inconclusive") => say!(
                 "  {outputs} outputs as recorded, but memory held them already: this proves nothing; record a turn after one with another input"
             ),
             Some(_) => say!("  not as recorded: {}", self.differing.join(", ")),
+        }
+        if let Some([kept, right]) = self.turns {
+            say!("  {right} of {kept} later turns as the program's");
+        }
+        if self.turns.is_none() {
+            say!("  {}", self.checked);
         }
         Ok(())
     }
@@ -247,10 +374,32 @@ pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
         run.memory.len(),
         run.variables.len()
     );
+    say!("turns       {}", check::state(run));
+    if let Some(file) = &run.weights {
+        let found = run
+            .tensors
+            .iter()
+            .filter(|tensor| !tensor.places.is_empty());
+        let size = found.clone().map(|tensor| tensor.size);
+        say!(
+            "weights     {} of {} tensors of {file}, {}",
+            found.count(),
+            run.tensors.len(),
+            bytes(size.fold(0, u64::saturating_add))
+        );
+    }
     for (what, ports) in [("input ", &run.inputs), ("output", &run.outputs)] {
         for port in ports {
             say!("{what}      {}, {} bytes", port.name, port.size);
         }
+    }
+    for number in &run.numbers {
+        say!(
+            "number      {}, {} when recorded, in {} places",
+            number.name,
+            check::shown(run.number(number, None)),
+            number.places.len()
+        );
     }
     let mut counts = vec![0u64; run.kernels.len()];
     for operation in &run.operations {
@@ -275,16 +424,4 @@ pub(crate) fn line(number: u32, run: &Run) -> String {
         run.outputs.len(),
         bytes(run.bytes())
     )
-}
-
-/// Bytes and name of each piece of memory that a run needs.
-pub(crate) fn pieces(run: &Run) -> impl Iterator<Item = (u64, Hash)> {
-    let memory = run.memory.iter();
-    let memory = memory.filter_map(|memory| Some((memory.size, memory.contents?)));
-    let variables = run.variables.iter();
-    let variables = variables.map(|variable| (variable.size, variable.contents));
-    let ports = run.inputs.iter().chain(&run.outputs);
-    memory
-        .chain(variables)
-        .chain(ports.map(|port| (port.size, port.contents)))
 }

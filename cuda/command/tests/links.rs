@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use gpureplay_cuda_recording::{Launch, Recording, Writer};
+use gpureplay_cuda_recording::{Launch, Part, Recording, Writer};
 use gpureplay_host::Existing;
 
 const IMAGE: &[u8] = include_bytes!("../../image/tests/golden/sm_90.cubin");
@@ -252,7 +252,7 @@ fn a_signature_is_written_in_the_recording() {
     symlink("../moved", tree.at("rec/launches")).unwrap();
     assert!(
         recording
-            .write_signature(1, b"mine", Existing::Replace)
+            .write_signature(Part::Launch, 1, b"mine", Existing::Replace)
             .is_err()
     );
     assert!(!tree.at("moved/1.sig").exists());

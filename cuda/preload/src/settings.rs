@@ -46,6 +46,8 @@ pub(crate) struct Record {
     pub(crate) time_limit: Duration,
     /// A region is recorded as a whole, and no single launch.
     pub(crate) run: Option<Region>,
+    /// Turns after the second of which inputs and outputs are kept.
+    pub(crate) later_turns: u64,
     /// Other names of inputs and outputs than those by order.
     pub(crate) names: Vec<(String, String)>,
 }
@@ -55,6 +57,8 @@ pub(crate) struct Record {
 pub(crate) enum Region {
     /// `cuProfilerStart` and `cuProfilerStop`.
     Profiler,
+    /// A turn of a loop that is found by itself.
+    Turn,
     /// From behind the launch before the first of these numbers to before the launch of the second, or to the first work after the
     /// launch before that of which the host may know a result.
     Launches(u64, u64),
@@ -64,9 +68,11 @@ impl FromStr for Region {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = "is neither profiler nor launches=FIRST..END";
-        if text == "profiler" {
-            return Ok(Self::Profiler);
+        let wrong = "is neither profiler, turn, nor launches=FIRST..END";
+        match text {
+            "profiler" => return Ok(Self::Profiler),
+            "turn" => return Ok(Self::Turn),
+            _ => {}
         }
         let range = text.strip_prefix("launches=").ok_or(wrong)?;
         let (first, end) = range.split_once("..").ok_or(wrong)?;
@@ -203,6 +209,7 @@ fn read() -> Result<Settings, String> {
                 .map(|region| region.parse())
                 .transpose()
                 .map_err(|reason| format!("GPUREPLAY_CUDA_RUN {reason}"))?,
+            later_turns: number("LATER_TURNS", 2)?,
             names: variable("NAMES")
                 .unwrap_or_default()
                 .split(',')
@@ -277,6 +284,7 @@ mod tests {
     #[test]
     fn regions_are_read_and_nonsense_is_not() {
         assert_eq!("profiler".parse(), Ok(Region::Profiler));
+        assert_eq!("turn".parse(), Ok(Region::Turn));
         assert_eq!("launches=3..9".parse(), Ok(Region::Launches(3, 9)));
         for nonsense in [
             "",

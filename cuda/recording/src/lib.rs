@@ -8,6 +8,8 @@
 //! | `launches/K.toml` | one [`Launch`]: kernel, sizes, parameters, regions of memory before and after |
 //! | `launches/K.sig` | a signature over it, if it is signed |
 //! | `runs/K.toml` | one [`Run`]: what a program asked of the GPU in a region of its time, in order |
+//! | `runs/K.sig` | a signature over it |
+//! | `turns/K/` | a recording of the second turn of run K, until it was compared with the run |
 //! | `images/HASH` | a kernel image as the program gave it to the driver |
 //! | `objects/HH/HASH` | a chunk of memory, or a list of the hashes of chunks |
 //!
@@ -35,7 +37,10 @@ pub use error::RecordingError;
 pub use format::FORMAT;
 pub use hash::Hash;
 pub use launch::{Device, ImageReference, Launch, Origin, Region, RegionKind, Variable};
-pub use run::{Kernel, Memory, Operation, Port, Run, RunVariable, Stream, StreamKind};
+pub use run::{
+    Checked, Kernel, Memory, Number, Operation, Port, Run, RunVariable, Stream, StreamKind, Turn,
+    WeightTensor, differing, put_word, structure, word_at,
+};
 pub use store::{CHUNK, Checker, Store};
 pub use tuned::{Change, Evidence, Tuned, Winner};
 pub use write::Writer;
@@ -62,8 +67,31 @@ fn run_name(number: u32) -> PathBuf {
     Path::new(RUNS).join(format!("{number}.toml"))
 }
 
-fn signature_name(number: u32) -> PathBuf {
-    Path::new(LAUNCHES).join(format!("{number}.sig"))
+/// What a number is the number of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A launch.
+    Launch,
+    /// A whole run.
+    Run,
+}
+
+impl Part {
+    fn manifest(self, number: u32) -> PathBuf {
+        match self {
+            Self::Launch => manifest_name(number),
+            Self::Run => run_name(number),
+        }
+    }
+
+    fn signature(self, number: u32) -> PathBuf {
+        self.manifest(number).with_extension("sig")
+    }
+}
+
+/// Where the second turn of a run lies, until it was compared with the run.
+fn turn_folder(folder: &Path, number: u32) -> PathBuf {
+    folder.join("turns").join(number.to_string())
 }
 
 /// A folder of recorded launches.
@@ -138,36 +166,108 @@ impl Recording {
         Ok(numbers)
     }
 
-    /// Where the signature of a launch lies, if it has one.
-    #[must_use]
-    pub fn signature_path(&self, number: u32) -> PathBuf {
-        self.folder.join(signature_name(number))
+    /// The recording of the second turn of a run, if it was not compared with the run yet.
+    ///
+    /// # Errors
+    /// If its folder, or the one that it lies in, is a link.
+    pub fn second(&self, number: u32) -> Result<Option<Self>, RecordingError> {
+        let folder = turn_folder(&self.folder, number);
+        for path in [&self.folder.join("turns"), &folder] {
+            match path.symlink_metadata() {
+                Ok(found) if found.is_dir() => {}
+                Ok(_) => {
+                    let error = io::Error::new(io::ErrorKind::InvalidInput, "is no folder");
+                    return Err(RecordingError::file(path, error));
+                }
+                Err(_) => return Ok(None),
+            }
+        }
+        Self::open(&folder).map(Some)
     }
 
-    /// The signature of a launch, of at most `limit` bytes.
+    /// Removes the second turn of a run, if there is one.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn remove_second(&self, number: u32) -> Result<(), RecordingError> {
+        let Some(second) = self.second(number)? else {
+            return Ok(());
+        };
+        std::fs::remove_dir_all(&second.folder)
+            .map_err(|error| RecordingError::file(&second.folder, error))?;
+        // The folder of all of them goes with the last one.
+        let _ = std::fs::remove_dir(self.folder.join("turns"));
+        Ok(())
+    }
+
+    /// Removes images and chunks that no launch and no run names. Nobody else may write to the folder meanwhile.
+    ///
+    /// # Errors
+    /// If a manifest cannot be read, or a file cannot be removed.
+    pub fn sweep(&self) -> Result<(), RecordingError> {
+        let mut named = std::collections::HashSet::new();
+        let mut lists = Vec::new();
+        for number in self.numbers()? {
+            let launch = self.launch(number)?;
+            named.insert(launch.image.hash);
+            let regions = launch.regions.iter().map(|r| (r.size, r.before, r.after));
+            let variables = launch.variables.iter().map(|v| (v.size, v.before, v.after));
+            for (size, before, after) in regions.chain(variables) {
+                lists.extend(
+                    std::iter::once(before)
+                        .chain(after)
+                        .map(|hash| (size, hash)),
+                );
+            }
+        }
+        for number in self.runs()? {
+            let run = self.run(number)?;
+            named.extend(run.images.iter().map(|image| image.hash));
+            lists.extend(run.pieces());
+        }
+        for (size, hash) in lists {
+            named.insert(hash);
+            named.extend(self.store.list(hash, size)?);
+        }
+        self.store.keep_only(&|hash| named.contains(&hash))
+    }
+
+    /// Where the signature of a launch or of a run lies, if it has one.
+    #[must_use]
+    pub fn signature_path(&self, part: Part, number: u32) -> PathBuf {
+        self.folder.join(part.signature(number))
+    }
+
+    /// The signature of a launch or of a run, of at most `limit` bytes.
     ///
     /// # Errors
     /// What the system says; of the kind [`io::ErrorKind::NotFound`] if there is none, of the kind
     /// [`io::ErrorKind::InvalidInput`] if it is a link, no file or longer.
-    pub fn signature(&self, number: u32, limit: u64) -> io::Result<Vec<u8>> {
-        beneath::read(&self.folder, &signature_name(number), limit)
+    pub fn signature(&self, part: Part, number: u32, limit: u64) -> io::Result<Vec<u8>> {
+        beneath::read(&self.folder, &part.signature(number), limit)
     }
 
-    /// Writes the signature of a launch. A link in its place is replaced, and what it leads to stays as it is.
+    /// Writes the signature of a launch or of a run. A link in its place is replaced, and what it leads to stays as it is.
     ///
     /// # Errors
     /// What the system says; of the kind [`io::ErrorKind::AlreadyExists`] if there is one that is to be kept, of the kind
     /// [`io::ErrorKind::InvalidInput`] if the folder is a link.
-    pub fn write_signature(&self, number: u32, bytes: &[u8], existing: Existing) -> io::Result<()> {
-        beneath::write(&self.folder, &signature_name(number), bytes, existing)
+    pub fn write_signature(
+        &self,
+        part: Part,
+        number: u32,
+        bytes: &[u8],
+        existing: Existing,
+    ) -> io::Result<()> {
+        beneath::write(&self.folder, &part.signature(number), bytes, existing)
     }
 
-    /// The text of a launch's manifest, not checked.
+    /// The text of the manifest of a launch or of a run, not checked.
     ///
     /// # Errors
     /// If there is none of that number, or it is too long.
-    pub fn manifest(&self, number: u32) -> Result<String, RecordingError> {
-        self.text(&manifest_name(number))
+    pub fn manifest(&self, part: Part, number: u32) -> Result<String, RecordingError> {
+        self.text(&part.manifest(number))
     }
 
     fn text(&self, name: &Path) -> Result<String, RecordingError> {

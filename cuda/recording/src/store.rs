@@ -24,6 +24,7 @@ const MOST_OF_A_BYTE: usize = 255;
 const HASH: usize = 32;
 
 /// The objects of a recording.
+#[derive(Clone)]
 pub struct Store {
     folder: PathBuf,
     /// Another recording, whose files are linked instead of written again.
@@ -174,7 +175,7 @@ impl Store {
     }
 
     /// The hashes of the chunks of a piece of memory.
-    fn list(&self, name: Hash, size: u64) -> Result<Vec<Hash>, RecordingError> {
+    pub(crate) fn list(&self, name: Hash, size: u64) -> Result<Vec<Hash>, RecordingError> {
         let wrong_size = || RecordingError::Size { hash: name, size };
         let bytes = usize::try_from(size.div_ceil(CHUNK as u64))
             .ok()
@@ -189,6 +190,29 @@ impl Store {
         let mut list = vec![0; bytes];
         unpack(name, &file, &mut list)?;
         Ok(list.as_chunks().0.iter().copied().map(Hash).collect())
+    }
+
+    /// Removes objects and images that are not wanted.
+    pub(crate) fn keep_only(&self, wanted: &dyn Fn(Hash) -> bool) -> Result<(), RecordingError> {
+        let mut folders = vec![PathBuf::from("images")];
+        let listed = beneath::names(&self.folder, Path::new("objects"), |name| {
+            folders.push(Path::new("objects").join(name));
+        });
+        listed.map_err(|error| RecordingError::file(&self.folder.join("objects"), error))?;
+        for folder in folders {
+            let mut names = Vec::new();
+            let listed = beneath::names(&self.folder, &folder, |name| names.push(name.to_owned()));
+            listed.map_err(|error| RecordingError::file(&self.folder.join(&folder), error))?;
+            for name in names {
+                let hash = name.to_str().and_then(|name| name.parse().ok());
+                if hash.is_some_and(|hash| !wanted(hash)) {
+                    let path = self.folder.join(&folder).join(name);
+                    std::fs::remove_file(&path)
+                        .map_err(|error| RecordingError::file(&path, error))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn put_object(&self, hash: Hash, bytes: &[u8]) -> Result<(), RecordingError> {

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use gpureplay_host::{Existing, beneath};
 use serde::Serialize;
 
-use crate::{LAUNCHES, Launch, RUNS, RecordingError, Run, Store, check, manifest_name, run_name};
+use crate::{
+    LAUNCHES, Launch, RUNS, RecordingError, Run, Store, check, manifest_name, run_name, turn_folder,
+};
 
 /// Writes launches.
 pub struct Writer {
@@ -70,6 +72,38 @@ impl Writer {
         self.numbered(run, &AtomicU32::new(0), RUNS, run_name)
     }
 
+    /// Writes a run in the place of the one of that number.
+    ///
+    /// # Errors
+    /// If the run breaks a rule, or cannot be written.
+    pub fn replace_run(&self, number: u32, run: &Run) -> Result<(), RecordingError> {
+        run.check()?;
+        let (name, text) = (run_name(number), self.text(run, RUNS)?);
+        beneath::write(&self.folder, &name, text.as_bytes(), Existing::Replace)
+            .map_err(|error| RecordingError::file(&self.folder.join(name), error))
+    }
+
+    /// What writes the second turn of a run, which is compared with it later. What both hold takes no room twice.
+    ///
+    /// # Errors
+    /// If its folder cannot be made.
+    pub fn second(&self, number: u32) -> Result<Self, RecordingError> {
+        let name = Path::new("turns").join(number.to_string()).join("any");
+        beneath::make_folder(&self.folder, &name)
+            .map_err(|error| RecordingError::file(&self.folder.join(&name), error))?;
+        Self::sharing(
+            &turn_folder(&self.folder, number),
+            Some(self.folder.clone()),
+        )
+    }
+
+    fn text<T: Serialize>(&self, manifest: &T, part: &str) -> Result<String, RecordingError> {
+        toml::to_string(manifest).map_err(|error| RecordingError::Manifest {
+            path: self.folder.join(part),
+            reason: error.to_string(),
+        })
+    }
+
     fn numbered<T: Serialize>(
         &self,
         manifest: &T,
@@ -77,10 +111,7 @@ impl Writer {
         part: &str,
         name_of: fn(u32) -> PathBuf,
     ) -> Result<u32, RecordingError> {
-        let text = toml::to_string(manifest).map_err(|error| RecordingError::Manifest {
-            path: self.folder.join(part),
-            reason: error.to_string(),
-        })?;
+        let text = self.text(manifest, part)?;
         for number in next.load(Relaxed)..=u32::MAX {
             let name = name_of(number);
             let path = self.folder.join(&name);

@@ -223,3 +223,73 @@ fn a_damaged_run_is_refused_or_keeps_the_rules() {
         "{accepted} accepted, {refused} refused"
     );
 }
+
+#[test]
+fn what_later_turns_numbers_and_tensors_cannot_be_is_refused() {
+    let with = |part: &str| {
+        let text = GOLDEN.replacen("[[operation]]", &format!("{part}\n[[operation]]"), 1);
+        Run::parse(&text)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    };
+    let weights = |part: &str| {
+        let text = GOLDEN.replacen("process = 600", "process = 600\nweights = \"w\"", 1);
+        let text = text.replacen("[[operation]]", &format!("{part}\n[[operation]]"), 1);
+        Run::parse(&text)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    };
+    let hash = "0".repeat(64);
+    let hashes = |count: usize| vec![format!("\"{hash}\""); count].join(",");
+    let turn = |inputs, words: &str| {
+        format!(
+            "[[turn]]\ninputs = [{}]\noutputs = [{}]\nwords = {words}",
+            hashes(inputs),
+            hashes(4)
+        )
+    };
+    let number =
+        |name: &str, places: &str| format!("[[number]]\nname = \"{name}\"\nplaces = {places}");
+    let tensor = |places: &str| {
+        format!(
+            "[[tensor]]\nname = \"t\"\nform = \"F32[4]\"\nsize = 16\nhash = \"{hash}\"\nplaces = {places}"
+        )
+    };
+    // Operation 2 is the first launch, with 24 bytes of parameters; memory begins at 2^44.
+    let first = 1u64 << 44;
+    assert_eq!(with(&turn(2, "[[2, 20, 7]]")), Ok(()));
+    assert_eq!(with(&number("host0", "[[2, 4]]")), Ok(()));
+    assert_eq!(weights(&tensor(&format!("[{first}]"))), Ok(()));
+    for (found, reason) in [
+        (with(&turn(1, "[]")), "turn has other inputs or outputs"),
+        (
+            with(&turn(2, "[[2, 24, 7]]")),
+            "has a place that is no parameter",
+        ),
+        (
+            with(&turn(2, "[[2, 2, 7]]")),
+            "has a place that is no parameter",
+        ),
+        (
+            with(&turn(2, "[[9999, 0, 7]]")),
+            "has a place that is no parameter",
+        ),
+        (with(&number("host0", "[]")), "number has no places"),
+        (with(&number("in0", "[[2, 4]]")), "in0 is there twice"),
+        (
+            with(&tensor("[]")),
+            "weights are named without tensors, or the other way round",
+        ),
+        (
+            weights(&tensor("[4096]")),
+            "a tensor uses 16 bytes at 0x1000",
+        ),
+        (
+            weights(&tensor(&format!("[{first}, {}]", first + 8))),
+            "lies over another one",
+        ),
+    ] {
+        let said = found.unwrap_err();
+        assert!(said.contains(reason), "{reason}: {said}");
+    }
+}

@@ -86,6 +86,14 @@ pub enum ReplayError {
         /// Bytes that it has.
         size: u64,
     },
+    /// Weights that the run needs are not there, or are not those that it was recorded with.
+    #[error("the tensor {name} of the weights: {reason}")]
+    Weights {
+        /// Which tensor.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// The kernel runs for too long.
     #[error("the kernel did not end within {seconds} s")]
     TimeLimit {

@@ -31,6 +31,6 @@ pub use limits::{Limits, Refusal, Sizes};
 pub use module::Loaded;
 pub use poison::Poison;
 pub use reaction::Reaction;
-pub use run::{How, RunSession};
+pub use run::{Crossing, Held, How, RunSession, Weights, cross};
 pub use session::{Differences, Left, Mask, Session};
 pub use timing::Times;

@@ -1,16 +1,39 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words about a recording of CUDA, which is a folder, are handed on to `gpureplay cuda`.
+//! Words about a recording of CUDA, which is a folder, are handed on to `gpureplay cuda`; so is `record` where the GPU is NVIDIA's.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Commands that `gpureplay cuda` has, too.
-const SHARED: [&str; 3] = ["run", "info", "verify"];
+const SHARED: [&str; 7] = ["run", "info", "verify", "sign", "jobs", "bench", "diff"];
 /// Folders that every recording of CUDA has.
 const PARTS: [&str; 3] = ["launches", "runs", "objects"];
+/// Options that only `record` of other GPUs has: who gives one means it.
+const OTHERS: [&str; 13] = [
+    "--reads",
+    "--writes",
+    "--weight",
+    "--raw",
+    "--keep",
+    "--twice",
+    "--layer",
+    "--no-layer",
+    "--recorder",
+    "--gpu",
+    "--device",
+    "--make-input",
+    "--json",
+];
+/// What NVIDIA's driver makes.
+const NVIDIA: &str = "/dev/nvidiactl";
 
-/// The words, with `cuda` before the command if they name a recording of CUDA.
-pub(crate) fn to_cuda(mut words: Vec<OsString>) -> Vec<OsString> {
+/// The words, with `cuda` before the command if they name a recording of CUDA, or record where there is an NVIDIA GPU.
+pub(crate) fn to_cuda(words: Vec<OsString>) -> Vec<OsString> {
+    to_cuda_on(words, Path::new(NVIDIA).exists())
+}
+
+/// As [`to_cuda`], on a machine with NVIDIA's driver or without.
+pub(crate) fn to_cuda_on(mut words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     let is_recording = |word: &OsString| {
         let text = word.to_string_lossy();
         let folder = text.rsplit_once('#').map_or(&*text, |(folder, _)| folder);
@@ -20,28 +43,85 @@ pub(crate) fn to_cuda(mut words: Vec<OsString>) -> Vec<OsString> {
                 .all(|part| Path::new(folder).join(part).is_dir())
     };
     let command = words.get(1).and_then(|word| word.to_str());
-    if command.is_some_and(|command| SHARED.contains(&command))
-        && words.iter().skip(2).any(is_recording)
-    {
-        words.insert(1, "cuda".into());
+    match command {
+        Some("record") => recorded(words, has_nvidia),
+        Some(command) if SHARED.contains(&command) && words.iter().skip(2).any(is_recording) => {
+            words.insert(1, "cuda".into());
+            words
+        }
+        _ => words,
     }
-    words
+}
+
+/// `record`: of a whole run, into a folder that has the app's name.
+fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
+    let Some(end) = words.iter().position(|word| word == "--") else {
+        return words;
+    };
+    let (options, app) = words[2..].split_at(end - 2);
+    let asked = options
+        .windows(2)
+        .position(|pair| pair == ["--recorder", "cuda"]);
+    let joined = options.iter().position(|word| word == "--recorder=cuda");
+    let is_other = |word: &OsString| {
+        let text = word.to_string_lossy();
+        let name = text.split_once('=').map_or(&*text, |(name, _)| name);
+        OTHERS.contains(&name)
+    };
+    let (first, count) = match (asked, joined) {
+        (Some(at), _) => (at, 2),
+        (None, Some(at)) => (at, 1),
+        (None, None) if has_nvidia && !options.iter().any(is_other) => (0, 0),
+        (None, None) => return words,
+    };
+    let mut handed: Vec<OsString> = [&words[0], OsStr::new("cuda"), &words[1]]
+        .map(OsString::from)
+        .into();
+    let rest = options.iter().enumerate();
+    let rest = rest.filter(|(at, _)| !(first..first + count).contains(at));
+    let mut rest: Vec<OsString> = rest.map(|(_, word)| word.clone()).collect();
+    // Single launches are picked; all else is a run.
+    let single = ["--pick", "--kernel", "--run", "--region"];
+    let gives = |rest: &[OsString], options: &[&str]| {
+        let is_one = |word: &OsString| {
+            let word = word.to_string_lossy();
+            options.iter().any(|option| word.starts_with(option))
+        };
+        rest.iter().any(is_one)
+    };
+    if !gives(&rest, &single) {
+        rest.insert(0, "--run".into());
+    }
+    if !gives(&rest, &["-o", "--output"]) {
+        let program = app.get(1).map(Path::new);
+        let mut name = program
+            .and_then(Path::file_stem)
+            .unwrap_or_default()
+            .to_owned();
+        name.push("-recording");
+        rest.extend(["-o".into(), name]);
+    }
+    handed.extend(rest);
+    handed.extend_from_slice(app);
+    handed
 }
 
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
 
-    use super::{PARTS, to_cuda};
+    use super::{PARTS, to_cuda_on};
+
+    fn words(words: &str) -> Vec<OsString> {
+        words.split_whitespace().map(OsString::from).collect()
+    }
 
     #[test]
     fn only_words_about_a_recording_of_cuda_are_handed_on() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().display().to_string();
-        let words = |words: &str| -> Vec<OsString> {
-            let words = words.replace('@', &path);
-            words.split_whitespace().map(OsString::from).collect()
-        };
+        let words = |text: &str| words(&text.replace('@', &path));
+        let to_cuda = |words| to_cuda_on(words, false);
         let before = words("gpureplay run @#run0 --no-graph");
         assert_eq!(
             to_cuda(before.clone()),
@@ -55,17 +135,45 @@ mod tests {
             to_cuda(before),
             words("gpureplay cuda run @#run0 --no-graph")
         );
-        assert_eq!(
-            to_cuda(words("gpureplay info @")),
-            words("gpureplay cuda info @")
-        );
+        for command in ["info", "sign -k k.pem", "jobs", "bench", "verify"] {
+            assert_eq!(
+                to_cuda(words(&format!("gpureplay {command} @"))),
+                words(&format!("gpureplay cuda {command} @"))
+            );
+        }
         for others in [
-            "gpureplay diff @ @",
+            "gpureplay compile @ @",
             "gpureplay run other.gpureplay",
             "gpureplay cuda run @",
             "gpureplay",
         ] {
             assert_eq!(to_cuda(words(others)), words(others));
+        }
+    }
+
+    #[test]
+    fn record_takes_what_the_machine_has_or_what_is_asked_for() {
+        let cuda = words("gpureplay cuda record --run -o python3-recording -- python3 app.py");
+        let plain = words("gpureplay record -- python3 app.py");
+        assert_eq!(to_cuda_on(plain.clone(), true), cuda);
+        assert_eq!(to_cuda_on(plain.clone(), false), plain);
+        for asked in ["--recorder cuda", "--recorder=cuda"] {
+            let asked = words(&format!("gpureplay record {asked} -- python3 app.py"));
+            assert_eq!(to_cuda_on(asked, false), cuda);
+        }
+        assert_eq!(
+            to_cuda_on(
+                words("gpureplay record --region turn -o r -- ./a -o x"),
+                true
+            ),
+            words("gpureplay cuda record --region turn -o r -- ./a -o x")
+        );
+        for others in [
+            "gpureplay record --recorder model -- ./app",
+            "gpureplay record --reads=a=a.npy -- ./app --recorder cuda",
+            "gpureplay record -h",
+        ] {
+            assert_eq!(to_cuda_on(words(others), true), words(others), "{others}");
         }
     }
 }

@@ -110,7 +110,7 @@ where
 /// # Errors
 /// What is wrong with it, as the command says it.
 pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(), String> {
-    match parsed(words) {
+    match parsed(hand_on::to_cuda(words.into_iter().collect())) {
         Ok(_) => Ok(()),
         Err(error) => Err(error.to_string()),
     }

@@ -85,7 +85,9 @@ fn refusal(words: &[String], part: bool) -> Option<String> {
         || words
             .iter()
             .any(|word| word.contains('…') || word.contains("..."));
-    let error = crate::command().try_get_matches_from(words).err()?;
+    let handed = words.iter().map(std::ffi::OsString::from).collect();
+    let handed = crate::hand_on::to_cuda_on(handed, false);
+    let error = crate::command().try_get_matches_from(handed).err()?;
     let wrong = match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion

@@ -119,6 +119,7 @@ macro_rules! call {
 }
 
 pub(crate) mod region;
+pub(crate) mod turns;
 
 struct Program {
     driver: Driver,
@@ -491,6 +492,9 @@ fn program() {
             program.synchronize();
         }
         "graph" => program.graph(),
+        turns if turns.starts_with("turns") => {
+            program.turns(turns.trim_start_matches("turns").trim());
+        }
         region if region.starts_with("region") => {
             program.region(region.trim_start_matches("region").trim());
         }

@@ -17,4 +17,6 @@ mod schema_check;
 mod stage;
 mod strict;
 mod tune;
+mod turns;
+mod weights;
 mod whole;

@@ -401,7 +401,7 @@ fn only_what_the_owner_of_a_key_signed_is_replayed() {
     // A launch that another one's signature does not cover, and one that was changed.
     let launches = stage.path("rec/launches");
     std::fs::copy(launches.join("1.sig"), launches.join("0.sig")).unwrap();
-    refused(run, "0.sig: does not fit the launch");
+    refused(run, "0.sig: does not fit what it signs");
     assert_eq!(stage.run("sign --key mine.pem --force rec#0").code, Some(0));
     assert_eq!(stage.run(run).code, Some(0));
     let manifest = std::fs::read_to_string(launches.join("0.toml")).unwrap();
@@ -410,7 +410,7 @@ fn only_what_the_owner_of_a_key_signed_is_replayed() {
         manifest.replace("occurrence = 0", "occurrence = 1"),
     )
     .unwrap();
-    refused(run, "0.sig: does not fit the launch");
+    refused(run, "0.sig: does not fit what it signs");
     std::fs::write(launches.join("0.sig"), "nonsense").unwrap();
     refused(run, "0.sig: is no signature");
 }

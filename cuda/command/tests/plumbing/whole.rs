@@ -195,11 +195,6 @@ fn names_are_given_and_sizes_and_names_are_checked() {
             "say NAME=FILE with a name of the run: out0, scores",
         ),
         ("run rec --block 4", 2, "--block is for launches"),
-        (
-            "run rec --require-signature x",
-            2,
-            "--require-signature is for launches",
-        ),
         ("run rec#run7", 3, "7.toml"),
         ("run rec#0 --input short", 2, "--input is for a whole run"),
     ] {

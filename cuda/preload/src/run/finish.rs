@@ -3,7 +3,6 @@
 
 use gpureplay_cuda_recording::{
     self as recording, FORMAT, ImageReference, Memory, Operation, Port, Run, RunVariable, Store,
-    Writer,
 };
 
 use super::log::{Log, Outcome, Result, idle};
@@ -34,21 +33,11 @@ impl Log {
         }
     }
 
-    /// Device memory that the region can reach: address, size.
-    fn reached(&self, settings: &Record) -> Result<Vec<(u64, u64)>> {
+    /// Device memory that the region can reach, or other operations: address, size.
+    fn reached(&self, settings: &Record, others: &[Operation]) -> Result<Vec<(u64, u64)>> {
         let mut reach = self.memory.snapshot();
-        for operation in &self.operations {
-            match operation {
-                Operation::Launch { parameters, .. } => reach.scan(parameters),
-                Operation::Set { address, .. }
-                | Operation::In { address, .. }
-                | Operation::Out { address, .. } => reach.scan(&address.to_le_bytes()),
-                Operation::Copy { to, from, .. } => {
-                    reach.scan(&to.to_le_bytes());
-                    reach.scan(&from.to_le_bytes());
-                }
-                _ => {}
-            }
+        for operation in self.operations.iter().chain(others) {
+            reach.scan(&operation.host_bytes());
         }
         for input in &self.inputs {
             reach.scan(input);
@@ -96,14 +85,19 @@ impl Log {
     }
 
     /// Memory as the manifest has it; what was allocated since the beginning has no contents.
-    fn stored(&self, store: &Store, settings: &Record) -> Result<Vec<Memory>> {
+    fn stored(
+        &self,
+        store: &Store,
+        settings: &Record,
+        others: &[Operation],
+    ) -> Result<Vec<Memory>> {
         let mut memory = Vec::new();
         let fresh = |address, end| Memory {
             address,
             size: end - address,
             contents: None,
         };
-        for (address, size) in self.reached(settings)? {
+        for (address, size) in self.reached(settings, others)? {
             let (mut at, end) = (address, address + size);
             for (start, bytes) in self.held(address, size) {
                 if start > at {
@@ -124,12 +118,10 @@ impl Log {
         Ok(memory)
     }
 
-    /// Writes the run and says what it is.
-    pub(super) fn write(self, settings: &Record) -> Result<String> {
+    /// The run, its bytes in a store, with the memory that other operations can reach as well.
+    pub(super) fn run(self, store: &Store, settings: &Record, others: &[Operation]) -> Result<Run> {
         let told = |error: recording::RecordingError| error.to_string();
-        let writer = Writer::sharing(&settings.folder, settings.share.clone()).map_err(told)?;
-        let store = writer.store();
-        let memory = self.stored(store, settings)?;
+        let memory = self.stored(store, settings, others)?;
         let mut images = Vec::new();
         for image in &self.images {
             images.push(ImageReference {
@@ -165,16 +157,19 @@ impl Log {
                 outputs.push(port(format!("out{number}"), bytes)?);
             }
         }
-        let run = Run {
+        Ok(Run {
             format: FORMAT,
             region_of: match settings.run {
                 Some(Region::Launches(first, end)) => format!("launches {first} to before {end}"),
+                Some(Region::Turn) => "a turn that was found".into(),
                 _ => "cuProfilerStart to cuProfilerStop".into(),
             },
             process: std::process::id(),
             rank: record::rank(),
+            weights: None,
             device: self.device,
             limits: limits(),
+            checked: None,
             streams: self.streams,
             images,
             kernels: self.kernels,
@@ -182,14 +177,10 @@ impl Log {
             variables,
             inputs,
             outputs,
+            numbers: Vec::new(),
+            turns: Vec::new(),
+            tensors: Vec::new(),
             operations: self.operations,
-        };
-        let number = writer.add_run(&run).map_err(told)?;
-        Ok(format!(
-            "run {number} is recorded: {} launches, {} inputs, {} outputs",
-            run.launches(),
-            run.inputs.len(),
-            run.outputs.len()
-        ))
+        })
     }
 }

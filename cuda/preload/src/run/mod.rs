@@ -7,20 +7,24 @@
 mod finish;
 mod launches;
 mod log;
+mod turns;
+mod watch;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use gpureplay_cuda_abi::{Handle, MemsetNode, Status};
 use gpureplay_cuda_recording::Operation;
 
 use crate::asked::Launch;
 use crate::gate;
+use crate::memory::Kind;
 use crate::say::say;
 use crate::settings::{Mode, Record, Region, settings};
 use crate::state::{CAPTURES, memory};
 use log::{Log, Result};
+use watch::Watch;
 
 /// Whether a region is being recorded.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
@@ -30,6 +34,38 @@ static BEGUN: AtomicBool = AtomicBool::new(false);
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 static LOG: Mutex<Option<Log>> = Mutex::new(None);
+
+/// What the program does, where turns are to be found.
+static WATCH: LazyLock<Mutex<Watch>> = LazyLock::new(Mutex::default);
+
+/// What the program does, if turns are to be found.
+fn watch() -> Option<MutexGuard<'static, Watch>> {
+    matches!(wanted(), Some((_, Region::Turn)))
+        .then(|| WATCH.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Work that may begin another turn: a region ends before it, or begins.
+fn watched(words: &[u64], is_launch: bool) {
+    let border = watch().and_then(|mut watch| watch.work(words, is_launch));
+    let (Some(border), Some((record, _))) = (border, wanted()) else {
+        return;
+    };
+    if border.expected {
+        end(record);
+    } else {
+        abandon();
+    }
+    if border.begins {
+        begin(record);
+    }
+}
+
+/// What is being recorded is not what was expected.
+fn abandon() {
+    let _closed = gate::close();
+    ACTIVE.store(false, Ordering::SeqCst);
+    lock().take();
+}
 
 fn lock() -> MutexGuard<'static, Option<Log>> {
     LOG.lock().unwrap_or_else(PoisonError::into_inner)
@@ -55,7 +91,7 @@ pub(crate) fn profiler(starts: bool) {
 fn begin(settings: &'static Record) {
     let _closed = gate::close();
     BEGUN.store(true, Ordering::SeqCst);
-    if ACTIVE.load(Ordering::SeqCst) {
+    if ACTIVE.load(Ordering::SeqCst) || turns::is_complete(settings) {
         return;
     }
     if CAPTURES.load(Ordering::SeqCst) > 0 {
@@ -78,7 +114,7 @@ fn end(settings: &Record) {
     let Some(log) = lock().take() else { return };
     let read = log.outputs_read(settings);
     drop(closed);
-    match read.and_then(|log| log.write(settings)) {
+    match read.and_then(|log| turns::keep(log, settings)) {
         Ok(said) => say(&said),
         Err(reason) => say(&format!("the run is not recorded: {reason}")),
     }
@@ -88,6 +124,10 @@ fn end(settings: &Record) {
 pub(crate) fn at_exit() {
     match wanted() {
         Some((record, Region::Launches(..))) => end(record),
+        Some((record, Region::Turn)) if watch().is_some_and(|watch| watch.is_whole()) => {
+            end(record)
+        }
+        Some((_, Region::Turn)) => abandon(),
         Some(_) if ACTIVE.load(Ordering::SeqCst) => {
             say("the run is not recorded: cuProfilerStop was not called");
         }
@@ -97,6 +137,11 @@ pub(crate) fn at_exit() {
         match wanted() {
             Some((_, Region::Profiler)) => {
                 say("no run is recorded: cuProfilerStart was not called")
+            }
+            Some((_, Region::Turn)) => {
+                say(
+                    "no run is recorded: no work was done three times in the same way, each time with a result for the host",
+                );
             }
             Some((_, Region::Launches(first, _))) => {
                 let number = NUMBER.load(Ordering::SeqCst);
@@ -119,7 +164,12 @@ pub(crate) fn refuse(reason: impl FnOnce() -> String) {
 }
 
 /// A region of launches ends before what changes memory once its last launch was made and the host may have read a result.
-fn work(call: impl FnOnce() -> Status, keep: impl FnOnce(&mut Log) -> Result<()>) -> Status {
+fn work(
+    words: &[u64],
+    call: impl FnOnce() -> Status,
+    keep: impl FnOnce(&mut Log) -> Result<()>,
+) -> Status {
+    watched(words, false);
     if ACTIVE.load(Ordering::Relaxed)
         && let Some((record, Region::Launches(_, stop))) = wanted()
         && NUMBER.load(Ordering::SeqCst) >= stop
@@ -150,6 +200,14 @@ fn kept(call: impl FnOnce() -> Status, keep: impl FnOnce(&mut Log) -> Result<()>
 pub(crate) fn launch(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
     let number = NUMBER.fetch_add(1, Ordering::SeqCst);
     let region = wanted();
+    if let Some((_, Region::Turn)) = region {
+        let sizes = launch.grid.into_iter().chain(launch.block).map(u64::from);
+        let words: Vec<u64> = [0, launch.function, u64::from(launch.shared)]
+            .into_iter()
+            .chain(sizes)
+            .collect();
+        watched(&words, true);
+    }
     if let Some((record, Region::Launches(_, stop))) = region
         && number == stop
     {
@@ -197,7 +255,9 @@ pub(crate) fn to_device(
     waits: bool,
     call: impl FnOnce() -> Status,
 ) -> Status {
-    work(call, |log| log.input(to, from, size, stream, waits))
+    work(&[1, size as u64], call, |log| {
+        log.input(to, from, size, stream, waits)
+    })
 }
 
 /// The host copies from the device.
@@ -209,7 +269,11 @@ pub(crate) fn to_host(
     waits: bool,
     call: impl FnOnce() -> Status,
 ) -> Status {
-    kept(call, |log| log.output(to, from, size, stream, waits))
+    let status = kept(call, |log| log.output(to, from, size, stream, waits));
+    if let Some(mut watch) = watch() {
+        watch.output(waits || memory().at(to).is_none());
+    }
+    status
 }
 
 /// The device copies.
@@ -221,7 +285,9 @@ pub(crate) fn on_device(
     _waits: bool,
     call: impl FnOnce() -> Status,
 ) -> Status {
-    work(call, |log| log.copy(to, from, size, stream))
+    work(&[2, size as u64], call, |log| {
+        log.copy(to, from, size, stream)
+    })
 }
 
 /// A copy of which the addresses say where it goes.
@@ -233,17 +299,32 @@ pub(crate) fn either(
     waits: bool,
     call: impl FnOnce() -> Status,
 ) -> Status {
-    work(call, |log| match (log.is_device(to), log.is_device(from)) {
-        (true, false) => log.input(to, from, size, stream, waits),
-        (false, true) => log.output(to, from, size, stream, waits),
-        (true, true) => log.copy(to, from, size, stream),
-        (false, false) => Err("it copies from host to host".into()),
+    let is_host = |address| {
+        let piece = memory().at(address);
+        piece.is_none_or(|piece| piece.kind == Kind::Host)
+    };
+    if watch().is_some() && is_host(to) && !is_host(from) {
+        return to_host(to, from, size, stream, waits, call);
+    }
+    work(&[1, size as u64], call, |log| {
+        match (log.is_device(to), log.is_device(from)) {
+            (true, false) => log.input(to, from, size, stream, waits),
+            (false, true) => log.output(to, from, size, stream, waits),
+            (true, true) => log.copy(to, from, size, stream),
+            (false, false) => Err("it copies from host to host".into()),
+        }
     })
 }
 
 /// Memory is set.
 pub(crate) fn set(set: MemsetNode, stream: Handle, call: impl FnOnce() -> Status) -> Status {
-    work(call, |log| log.set(&set, stream))
+    let words = [
+        3,
+        u64::from(set.element),
+        set.width as u64,
+        set.height as u64,
+    ];
+    work(&words, call, |log| log.set(&set, stream))
 }
 
 /// An event is recorded.
@@ -271,6 +352,11 @@ pub(crate) enum HostWait {
 pub(crate) fn host(wait: HostWait, call: impl FnOnce() -> Status) -> Status {
     // Neither the gate nor the log is held: what the host waits for may need another thread.
     let status = call();
+    if status == Status::SUCCESS
+        && let Some(mut watch) = watch()
+    {
+        watch.host();
+    }
     if status == Status::SUCCESS
         && ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use gpureplay_cuda_abi::{MAX_PARAMETER_BYTES, attribute};
 
-use super::{Operation, Run};
+use super::{Checked, Operation, Run};
 use crate::check::{ADDRESS_END, ADDRESS_START, MAX_IMAGE, is_name, limits};
 use crate::format::FORMAT;
 use crate::{MAX_BYTES, MAX_REGIONS, RecordingError};
@@ -14,6 +14,8 @@ use crate::{MAX_BYTES, MAX_REGIONS, RecordingError};
 const MAX_STREAMS: usize = 1 << 10;
 /// Images of a run, and likewise kernels, inputs and outputs.
 const MAX_TABLE: usize = 1 << 16;
+/// Later turns of a run.
+const MAX_TURNS: usize = 1 << 10;
 /// Operations of a run, and events.
 const MAX_OPERATIONS: usize = 1 << 20;
 
@@ -83,7 +85,74 @@ impl Run {
                 limit: MAX_BYTES,
             });
         }
+        self.check_turns()?;
+        self.check_tensors()?;
         self.check_operations(&self.ranges()?)
+    }
+
+    /// Tensors lie in memory that has contents, and none lies over another.
+    fn check_tensors(&self) -> Result<(), RecordingError> {
+        if self.weights.is_some() == self.tensors.is_empty() {
+            return Err(field(
+                "weights",
+                "are named without tensors, or the other way round",
+            ));
+        }
+        let held = self
+            .memory
+            .iter()
+            .filter(|memory| memory.contents.is_some());
+        let held = Ranges(
+            held.map(|memory| (memory.address, memory.address + memory.size))
+                .collect(),
+        );
+        let mut places = Vec::new();
+        for tensor in &self.tensors {
+            for address in &tensor.places {
+                held.hold("a tensor", *address, tensor.size)?;
+                places.push((*address, tensor.size));
+            }
+        }
+        places.sort_unstable();
+        match places
+            .windows(2)
+            .find(|pair| pair[0].0 + pair[0].1 > pair[1].0)
+        {
+            Some(pair) => Err(RecordingError::Region {
+                address: pair[1].0,
+                size: pair[1].1,
+                reason: "lies over another one",
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Later turns have the run's inputs and outputs; numbers and words lie in its parameters.
+    fn check_turns(&self) -> Result<(), RecordingError> {
+        for turn in &self.turns {
+            if (turn.inputs.len(), turn.outputs.len()) != (self.inputs.len(), self.outputs.len()) {
+                return Err(field("turn", "has other inputs or outputs than the run"));
+            }
+            if turn.words.len() > MAX_OPERATIONS {
+                return Err(field("turn", "has more words than operations may have"));
+            }
+        }
+        for number in &self.numbers {
+            if number.places.is_empty() || number.places.len() > MAX_OPERATIONS {
+                return Err(field("number", "has no places, or too many"));
+            }
+        }
+        let places = self.numbers.iter().flat_map(|number| &number.places);
+        let words = self.turns.iter().flat_map(|turn| &turn.words);
+        let words = words.map(|[operation, offset, _]| [*operation, *offset]);
+        for place in places.copied().chain(words) {
+            let operation = self.operations.get(place[0] as usize);
+            let size = operation.map_or(0, Operation::host_size);
+            if place[1] % 4 != 0 || place[1] as usize >= size {
+                return Err(field("number or turn", "has a place that is no parameter"));
+            }
+        }
+        Ok(())
     }
 
     fn check_counts(&self) -> Result<(), RecordingError> {
@@ -96,6 +165,9 @@ impl Run {
             ("input", self.inputs.len(), MAX_TABLE),
             ("output", self.outputs.len(), MAX_TABLE),
             ("operation", self.operations.len(), MAX_OPERATIONS),
+            ("number", self.numbers.len(), MAX_TABLE),
+            ("turn", self.turns.len(), MAX_TURNS),
+            ("tensor", self.tensors.len(), MAX_TABLE),
         ] {
             if count > most {
                 return Err(field(what, format!("is there {count} times, not {most}")));
@@ -115,23 +187,35 @@ impl Run {
         let variables = self.variables.iter();
         let variables = variables.map(|variable| ("variable", &variable.name));
         let others = [("device", &self.device.name), ("region", &self.region_of)];
-        let mut names = kernels.chain(variables).chain(others);
+        let tensors = self.tensors.iter().map(|tensor| ("tensor", &tensor.name));
+        let weights = self.weights.iter().map(|name| ("weights", name));
+        let mut names = kernels
+            .chain(variables)
+            .chain(others)
+            .chain(tensors)
+            .chain(weights);
         if let Some((what, _)) = names.find(|(_, name)| !is_name(name)) {
             return Err(field(what, "has no name"));
         }
+        if let Some(Checked {
+            fault: Some(fault), ..
+        }) = &self.checked
+            && !is_name(fault)
+        {
+            return Err(field("checked", "has a fault that is no name"));
+        }
         let mut seen = HashSet::new();
-        for port in self.inputs.iter().chain(&self.outputs) {
-            if !is_port(&port.name) {
+        let ports = self.inputs.iter().chain(&self.outputs);
+        let ports = ports.map(|port| &port.name);
+        for name in ports.chain(self.numbers.iter().map(|number| &number.name)) {
+            if !is_port(name) {
                 return Err(field(
                     "input or output",
                     "has a name that is not of letters, digits, '_', '-' and '.'",
                 ));
             }
-            if !seen.insert(&port.name) {
-                return Err(field(
-                    "input or output",
-                    format!("{} is there twice", port.name),
-                ));
+            if !seen.insert(name) {
+                return Err(field("input or output", format!("{name} is there twice")));
             }
         }
         Ok(())

@@ -3,10 +3,12 @@
 
 mod check;
 mod operation;
+mod turns;
 
 use serde::{Deserialize, Serialize};
 
 pub use operation::Operation;
+pub use turns::{Checked, Number, Turn, differing, put_word, structure, word_at};
 
 use crate::launch::{parsed, tables};
 use crate::{Device, Hash, ImageReference, RecordingError};
@@ -23,11 +25,17 @@ pub struct Run {
     pub process: u32,
     /// Its rank, where a launcher gave one.
     pub rank: Option<u32>,
+    /// The name of the file that weights lie in; absent if the recording has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
     /// On which GPU.
     pub device: Device,
     /// Limits of the context that the program set: number, value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<[u64; 2]>,
+    /// What a comparison with later turns showed; absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
     /// Streams, by the numbers that operations use.
     #[serde(default, rename = "stream")]
     pub streams: Vec<Stream>,
@@ -49,9 +57,34 @@ pub struct Run {
     /// What the host copies out.
     #[serde(default, rename = "output")]
     pub outputs: Vec<Port>,
+    /// Numbers that the host computed, and that results depend on.
+    #[serde(default, rename = "number", skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<Number>,
+    /// Later turns that the run reproduces, one after the other, from where the one before left memory.
+    #[serde(default, rename = "turn", skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Turn>,
+    /// Tensors of a file of weights, whose bytes are not in the recording.
+    #[serde(default, rename = "tensor", skip_serializing_if = "Vec::is_empty")]
+    pub tensors: Vec<WeightTensor>,
     /// What was asked of the GPU, in the order of the program.
     #[serde(default, rename = "operation")]
     pub operations: Vec<Operation>,
+}
+
+/// A tensor of a file of weights.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WeightTensor {
+    /// Its name in the file.
+    pub name: String,
+    /// Its element type and shape, such as `F16[768,3072]`.
+    pub form: String,
+    /// Bytes.
+    pub size: u64,
+    /// The SHA-256 of its bytes when the run was recorded.
+    pub hash: Hash,
+    /// Where memory has it; the recording has zeros there. None if it was not found: then the recording has its bytes, if it needs them.
+    pub places: Vec<u64>,
 }
 
 /// How a stream stands to the default stream.
@@ -146,6 +179,12 @@ struct Part {
     inputs: Vec<Port>,
     #[serde(default, rename = "output")]
     outputs: Vec<Port>,
+    #[serde(default, rename = "number")]
+    numbers: Vec<Number>,
+    #[serde(default, rename = "turn")]
+    turns: Vec<Turn>,
+    #[serde(default, rename = "tensor")]
+    tensors: Vec<WeightTensor>,
     #[serde(default, rename = "operation")]
     operations: Vec<Operation>,
 }
@@ -167,22 +206,42 @@ impl Run {
             run.variables.extend(part.variables);
             run.inputs.extend(part.inputs);
             run.outputs.extend(part.outputs);
+            run.numbers.extend(part.numbers);
+            run.turns.extend(part.turns);
+            run.tensors.extend(part.tensors);
             run.operations.extend(part.operations);
         }
         run.check()?;
         Ok(run)
     }
 
-    /// Bytes of memory, variables, inputs and outputs together.
+    /// Bytes of memory, variables, inputs and outputs together, those of later turns included.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let memory = self.memory.iter().map(|memory| memory.size);
         let variables = self.variables.iter().map(|variable| variable.size);
         let ports = self.inputs.iter().chain(&self.outputs);
+        let ports = ports.fold(0, |sum: u64, port| sum.saturating_add(port.size));
+        let turns = self.turns.len() as u64;
         memory
             .chain(variables)
-            .chain(ports.map(|port| port.size))
             .fold(0, u64::saturating_add)
+            .saturating_add(ports.saturating_mul(turns.saturating_add(1)))
+    }
+
+    /// Bytes and name of each piece of memory that the run needs.
+    pub fn pieces(&self) -> impl Iterator<Item = (u64, Hash)> {
+        let memory = self.memory.iter();
+        let memory = memory.filter_map(|memory| Some((memory.size, memory.contents?)));
+        let variables = self.variables.iter();
+        let variables = variables.map(|variable| (variable.size, variable.contents));
+        let ports = || self.inputs.iter().chain(&self.outputs);
+        let turns = self.turns.iter().flat_map(move |turn| {
+            let hashes = turn.inputs.iter().chain(&turn.outputs);
+            ports().zip(hashes).map(|(port, hash)| (port.size, *hash))
+        });
+        let ports = ports().map(|port| (port.size, port.contents));
+        memory.chain(variables).chain(ports).chain(turns)
     }
 
     /// How many kernels are launched.
@@ -192,5 +251,38 @@ impl Run {
         launches
             .filter(|operation| matches!(operation, Operation::Launch { .. }))
             .count()
+    }
+}
+
+impl Run {
+    /// The word of the run at an operation and an offset of its [`Operation::host_bytes`], if it has one.
+    #[must_use]
+    pub fn word(&self, [operation, offset]: [u32; 2]) -> Option<u32> {
+        let operation = self.operations.get(operation as usize)?;
+        let offset = offset as usize;
+        (offset < operation.host_size()).then(|| word_at(&operation.host_bytes(), offset))
+    }
+
+    /// What a number was in a later turn, or in the run itself.
+    #[must_use]
+    pub fn number(&self, number: &Number, turn: Option<&Turn>) -> u32 {
+        let place = number.places.first().copied().unwrap_or_default();
+        let mut words = turn.into_iter().flat_map(|turn| &turn.words);
+        let other = words.find(|[operation, offset, _]| [*operation, *offset] == place);
+        other.map_or_else(|| self.word(place).unwrap_or(0), |[_, _, value]| *value)
+    }
+
+    /// Puts a value in all places of a number.
+    pub fn set_number(&mut self, number: usize, value: u32) {
+        let Some(number) = self.numbers.get(number) else {
+            return;
+        };
+        for [operation, offset] in &number.places {
+            if let Some(operation) = self.operations.get_mut(*operation as usize) {
+                let mut bytes = operation.host_bytes();
+                put_word(&mut bytes, *offset as usize, value);
+                operation.set_host_bytes(&bytes);
+            }
+        }
     }
 }

@@ -4,9 +4,8 @@
 use gpureplay_cuda_abi::{DevicePointer, Handle};
 use gpureplay_cuda_recording::{ImageReference, Run, Store};
 
-use super::Moves;
 use crate::module::{self, load, set_attributes, variable_address};
-use crate::relocate::Move;
+use crate::relocate::{Move, Moves};
 use crate::{Gpu, JitOptions, ReplayError};
 
 /// What is read of images and variables, before anything is loaded.

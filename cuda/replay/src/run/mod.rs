@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recorded run, back in memory, ready to run with the recorded inputs or others.
 
+mod crossing;
 mod images;
 mod issue;
 mod ports;
+mod source;
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use gpureplay_cuda_abi::{Handle, Status, attribute};
-use gpureplay_cuda_recording::{Memory, Recording, Run};
+use gpureplay_cuda_recording::{Operation, Recording, Run};
 
 use crate::error::driver;
-use crate::relocate::Moves;
 use crate::{Gpu, ReplayError, Times, place};
+pub use crossing::{Crossing, Held, cross};
 use images::Images;
 use issue::{Issuer, Pool, What};
 use ports::Ports;
+use source::Source;
+pub use source::Weights;
 
 /// How a run is given to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +38,7 @@ pub struct RunSession {
     time_limit: Duration,
     images: Images,
     ports: Ports,
-    /// What memory holds at the beginning, pointers to variables rewritten.
-    contents: Vec<Vec<u8>>,
+    source: Source,
     graph: Option<Handle>,
     main: Handle,
     pool: RefCell<Pool>,
@@ -43,7 +46,8 @@ pub struct RunSession {
 }
 
 impl RunSession {
-    /// Has a run's addresses, fills them, and loads its kernels. Every byte is checked against its hash before.
+    /// Has a run's addresses, fills them, and loads its kernels. Every byte is checked against its hash before anything runs; those of
+    /// weights that the recording does not have are what `weights` says.
     ///
     /// # Errors
     /// If the recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
@@ -51,38 +55,28 @@ impl RunSession {
         gpu: Gpu,
         recording: &Recording,
         run: Run,
+        weights: Option<Weights>,
         time_limit: Duration,
     ) -> Result<Self, ReplayError> {
         // Before the context: it takes addresses of its own.
         let spans = place::of_run(&run);
         place::reserve(&gpu, &spans)?;
         let store = recording.store();
-        let get = |memory: &Memory| match memory.contents {
-            Some(contents) => store.get(contents, memory.size),
-            None => Ok(Vec::new()),
-        };
         let capability = gpu.info().capability;
-        // Images decompress on few cores, memory is hashed on all: at the same time both take little longer than one.
-        let (contents, images) = std::thread::scope(|scope| {
+        let recorded = ports::Recorded::read(store, &run)?;
+        // Images decompress while the driver makes a context.
+        let images = std::thread::scope(|scope| {
             let images = scope.spawn(|| images::read(capability, store, &run));
-            let contents = run.memory.iter().map(get).collect::<Result<Vec<_>, _>>();
+            let entered = gpu
+                .enter()
+                .and_then(|()| gpu.limit(&run.limits))
+                .and_then(|()| place::map(&gpu, &spans));
             let images = images.join();
             let images = images.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            (contents, images)
-        });
-        let (mut contents, images) = (contents?, images?);
-        let recorded = ports::Recorded::read(store, &run)?;
-        gpu.enter()?;
-        gpu.limit(&run.limits)?;
-        place::map(&gpu, &spans)?;
+            entered.and(images)
+        })?;
         let images = Images::load(&gpu, &run, images)?;
-        let moves = images.moves();
-        let mut rewritten = 0;
-        if !moves.is_empty() {
-            for bytes in &mut contents {
-                rewritten += moves.apply(bytes).len();
-            }
-        }
+        let source = Source::new(store, weights);
         let ports = Ports::new(&gpu, recorded)?;
         let mut main = 0;
         // SAFETY: a pointer to a local.
@@ -91,19 +85,19 @@ impl RunSession {
                 .cuStreamCreate(&raw mut main, attribute::stream::NON_BLOCKING)
         };
         driver("cuStreamCreate", status)?;
-        let session = Self {
+        let mut session = Self {
             gpu,
             run,
             time_limit,
             images,
             ports,
-            contents,
+            source,
             graph: None,
             main,
             pool: RefCell::default(),
-            rewritten,
+            rewritten: 0,
         };
-        session.restore()?;
+        session.rewritten = session.filled()?;
         Ok(session)
     }
 
@@ -130,13 +124,26 @@ impl RunSession {
     /// # Errors
     /// If the driver refuses.
     pub fn restore(&self) -> Result<(), ReplayError> {
-        for (memory, bytes) in self.run.memory.iter().zip(&self.contents) {
-            if !bytes.is_empty() {
-                self.gpu.upload(memory.address, bytes)?;
-            }
-        }
+        self.filled().map(drop)
+    }
+
+    /// As [`RunSession::restore`]; says how many words were rewritten.
+    fn filled(&self) -> Result<usize, ReplayError> {
+        let moves = self.images.moves();
+        let rewritten = self.source.each(&self.run, moves, |number, bytes| {
+            self.gpu.upload(self.run.memory[number].address, bytes)
+        })?;
         self.images.restore(&self.gpu)?;
-        self.gpu.synchronize()
+        self.gpu.synchronize()?;
+        Ok(rewritten)
+    }
+
+    /// Holds memory as it was at the beginning in memory of the host, so that it is restored faster.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn hold(&mut self) -> Result<(), ReplayError> {
+        self.source.hold(&self.run, self.images.moves())
     }
 
     /// Puts other bytes in the place of an input; as many as it has.
@@ -145,6 +152,31 @@ impl RunSession {
     /// If the size is another one.
     pub fn set_input(&mut self, number: usize, bytes: &[u8]) -> Result<(), ReplayError> {
         self.ports.set_input(number, bytes)
+    }
+
+    /// Puts a value in the place of a number that the host computed: [`Run::numbers`].
+    pub fn set_number(&mut self, number: usize, value: u32) {
+        self.run.set_number(number, value);
+        self.forget_graph();
+    }
+
+    /// Other operations of the same structure take the place of the run's, which are given back.
+    fn swap_operations(&mut self, operations: Vec<Operation>) -> Vec<Operation> {
+        self.forget_graph();
+        std::mem::replace(&mut self.run.operations, operations)
+    }
+
+    fn forget_graph(&mut self) {
+        if let Some(graph) = self.graph.take() {
+            // SAFETY: our graph, of which no run is under way. One that stays behind costs memory only.
+            let _ = unsafe { self.gpu.driver.cuGraphExecDestroy(graph) };
+        }
+    }
+
+    /// Whether all outputs are as recorded.
+    #[must_use]
+    pub fn is_as_recorded(&self) -> bool {
+        (0..self.run.outputs.len()).all(|port| self.output(port) == self.recorded_output(port))
     }
 
     /// What the last run left in an output.
@@ -169,20 +201,16 @@ impl RunSession {
         self.wait()
     }
 
-    /// Restores memory and does everything but the launches: whether the outputs are as recorded all the same, since memory held
-    /// the results. A replay then proves nothing. Memory is restored again.
+    /// Does everything but the launches, from memory as it is: whether the outputs are as recorded all the same, since memory held the
+    /// results. A replay then proves nothing. Memory is restored afterwards.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
     pub fn is_right_without_launches(&mut self) -> Result<bool, ReplayError> {
-        self.restore()?;
         self.ports.clear_outputs();
         self.issuer()?.issue(What::NoLaunches)?;
         self.wait()?;
-        let outputs = 0..self.run.outputs.len();
-        let right = outputs
-            .into_iter()
-            .all(|number| self.output(number) == self.recorded_output(number));
+        let right = self.is_as_recorded();
         self.restore()?;
         Ok(right)
     }

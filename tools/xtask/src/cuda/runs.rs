@@ -21,8 +21,8 @@ const OTHERS: u32 = 5;
 const RESULTS: [&str; 4] = ["out0", "out1", "out2", "out3"];
 /// Launches of a network that are left out, one at a time.
 const LEFT_OUT: usize = 8;
-/// Networks of torch_region.py.
-const NETWORKS: [&str; 2] = ["resnet50", "vit"];
+/// Networks of torch_nets.py.
+const NETWORKS: [&str; 3] = ["resnet50", "vit", "unet"];
 /// What region.cu does in its region that cannot be recorded, and what is said of it.
 const REFUSED: [(&str, &str); 5] = [
     (
@@ -232,20 +232,22 @@ fn network(bench: &Bench, net: &str) -> Result<Row> {
         ..Row::default()
     };
     let path = folder(bench, net)?;
-    let script = bench.programs.join("torch_region.py").display().to_string();
+    let script = bench.programs.join("torch_nets.py").display().to_string();
     let program = ["python3", &script, net];
     // A process of its own says how long a turn takes without the recorder.
     let mut alone = std::process::Command::new(program[0]);
     alone
         .current_dir(bench.work.path())
         .args(&program[1..])
-        .arg(&path);
+        .arg(&path)
+        .arg("--time");
     let alone = output(&mut alone)?;
-    row.turn[0] = number(&alone, "turn ");
+    row.turn[0] = number(&alone, "eager ");
     let recording = format!("{net}-run");
-    let mut record = bench.gpureplay(&format!("record --run -o {recording} --"));
+    let mut record = bench.gpureplay(&format!("record --run=turn -o {recording} --"));
     let (ran, said) = start(record.args(program).arg(&path))?;
-    if !ran || !said.contains("run 0 is recorded") {
+    // Later turns had other inputs, and are reproduced.
+    if !ran || !said.contains("run 0: cross-checked") {
         eprintln!("{said}");
         return Ok(row);
     }

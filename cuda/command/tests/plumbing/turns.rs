@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run is compared with later turns of the same work: what the host computes is named, and a run that does not hold is refused.
+
+use std::fs;
+
+use crate::app::turns::{TURNS, input};
+use crate::stage::{Said, Stage};
+
+/// A recording of turns, what was said, and the program's answers in the folder `answers`.
+fn recorded(what: &str, words: &str) -> (Stage, Said) {
+    let stage = Stage::new();
+    let answers = stage.path("answers");
+    fs::create_dir(&answers).unwrap();
+    let words = format!("record -v --run {words} -o {}", stage.path("rec").display());
+    let mut command = stage.with_app(&words, &format!("turns {what}"), "proc");
+    let said: Said = command
+        .env("PLUMBING_ANSWERS", &answers)
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains(&format!("answer {TURNS}")), "{said:?}");
+    assert!(
+        !said.out.contains("cross-checked"),
+        "only the program's output: {said:?}"
+    );
+    assert!(!stage.path("rec/turns").exists(), "{said:?}");
+    (stage, said)
+}
+
+#[test]
+fn turns_of_a_loop_are_found_without_the_profiler() {
+    let stage = Stage::new();
+    let said = stage.record("--run=turn", "turns plain unprofiled");
+    // What prepares the program belongs to the first turn, so the fourth is the run, after two of the same work.
+    let holds = "cross-checked: 1 later turns are reproduced, 1 of other inputs";
+    assert!(said.err.contains(holds), "{said:?}");
+    let said = stage.run("run rec");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("1 of 1 later turns"), "{said:?}");
+    let said = stage.record("--run=turn", "scale");
+    assert!(
+        said.err.contains("no work was done three times"),
+        "{said:?}"
+    );
+}
+
+fn line<'a>(text: &'a str, begin: &str) -> &'a str {
+    let mut lines = text.lines();
+    lines.find(|line| line.contains(begin)).unwrap_or_default()
+}
+
+#[test]
+fn a_run_that_holds_is_cross_checked_and_replays_later_turns() {
+    for (what, words, addresses) in [
+        ("padding", 1, 0),
+        ("swap", 0, 3),
+        ("plain", 0, 0),
+        ("state", 0, 0),
+    ] {
+        let (stage, said) = recorded(what, "");
+        let differs = format!("differs in {words} words and {addresses} addresses");
+        assert!(said.err.contains(&differs), "{what}: {said:?}");
+        let holds = "cross-checked: 3 later turns are reproduced, 3 of other inputs";
+        assert!(said.err.contains(holds), "{what}: {said:?}");
+        assert!(stage.run("info rec").out.contains(holds), "{what}");
+        for how in ["", "--no-graph", "--repetitions 3"] {
+            let said = stage.run(&format!("run rec {how}"));
+            assert_eq!(said.code, Some(0), "{what}: {said:?}");
+            assert!(
+                said.out.contains("3 of 3 later turns as the program's"),
+                "{said:?}"
+            );
+        }
+        assert_eq!(stage.run("verify rec").code, Some(0), "{what}");
+        let said = stage.run("run rec --json");
+        crate::schema_check::assert_fits("cuda-whole-run", &said.out);
+    }
+}
+
+#[test]
+fn as_many_turns_are_kept_as_asked_for() {
+    for (words, kept) in [
+        ("--verify-inputs 0", 1),
+        ("--verify-inputs 1", 2),
+        ("--verify-inputs 9", 4),
+    ] {
+        let (stage, _) = recorded("plain", words);
+        let said = stage.run("run rec");
+        let expected = format!("{kept} of {kept} later turns");
+        assert!(said.out.contains(&expected), "{words}: {said:?}");
+    }
+}
+
+#[test]
+fn numbers_of_the_host_are_named_and_given() {
+    let (stage, said) = recorded("number", "");
+    let named = line(&said.err, "host0");
+    assert!(
+        named.contains("scale, byte 8 of its parameters: 2.0, then 3.0, then 4.0, then 5.0"),
+        "{said:?}"
+    );
+    assert!(
+        !said.err.contains("host1"),
+        "two places of one number: {said:?}"
+    );
+    let info = stage.run("info rec").out;
+    assert!(
+        info.contains("host0, 2.0 when recorded, in 2 places"),
+        "{info}"
+    );
+    // With the recorded inputs nothing need be said, and later turns have their own numbers.
+    let said = stage.run("run rec");
+    assert!(said.out.contains("3 of 3 later turns"), "{said:?}");
+    fs::write(stage.path("x"), input(4)).unwrap();
+    let said = stage.run("run rec --input x --output y");
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(
+        said.err
+            .contains("host0 is a number that the program computes"),
+        "{said:?}"
+    );
+    for how in ["", "--no-graph"] {
+        let said = stage.run(&format!(
+            "run rec --input x --output y --set host0=6.0 {how}"
+        ));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let answer = fs::read(stage.path("answers/4")).unwrap();
+        assert_eq!(fs::read(stage.path("y")).unwrap(), answer, "{how}");
+    }
+    let said = stage.run("run rec --input x --output y --unchecked");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let answer = fs::read(stage.path("answers/4")).unwrap();
+    assert_ne!(
+        fs::read(stage.path("y")).unwrap(),
+        answer,
+        "the number matters"
+    );
+    assert_eq!(stage.run("run rec --set host7=1").code, Some(2));
+    assert_eq!(stage.run("run rec --set host0=much").code, Some(2));
+}
+
+#[test]
+fn a_run_that_does_not_hold_says_why_and_is_refused() {
+    for (what, reason) in [
+        (
+            "slot",
+            "outputs depend on an address that the program chooses: operation 2, a copy or memset: 0x",
+        ),
+        ("outside", "turn 3 is not reproduced"),
+    ] {
+        let (stage, said) = recorded(what, "");
+        assert!(said.err.contains(reason), "{what}: {said:?}");
+        assert!(stage.run("info rec").out.contains(reason), "{what}");
+        fs::write(stage.path("x"), input(4)).unwrap();
+        let said = stage.run("run rec --input x");
+        assert_eq!(said.code, Some(2), "{what}: {said:?}");
+        assert!(said.err.contains(reason), "{what}: {said:?}");
+        assert_eq!(stage.run("run rec --input x --unchecked").code, Some(0));
+        let said = stage.run("run rec");
+        assert_eq!(
+            said.code,
+            Some(0),
+            "the recorded turn itself is right: {said:?}"
+        );
+    }
+}
+
+#[test]
+fn what_was_not_compared_says_so() {
+    let (stage, _) = recorded("same", "");
+    let reason = "not cross-checked: 3 later turns are reproduced, all of the recorded inputs";
+    assert!(stage.run("info rec").out.contains(reason));
+    let alone = Stage::new();
+    alone.record("--run", "region");
+    let reason = "not cross-checked: no second turn was recorded";
+    assert!(alone.run("info rec").out.contains(reason));
+    let said = alone.run("run rec");
+    assert!(said.out.contains(reason), "{said:?}");
+    let said = alone.run("check rec");
+    assert_eq!(said.code, Some(2), "{said:?}");
+}
+
+#[test]
+fn a_kept_turn_that_is_not_reproduced_fails_the_replay() {
+    let (stage, _) = recorded("plain", "");
+    let path = stage.path("rec/runs/0.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let turns: Vec<&str> = text.split("[[turn]]").collect();
+    assert_eq!(turns.len(), 4);
+    // The inputs of one turn with the outputs of another.
+    let inputs = line(turns[1], "inputs");
+    let wrong = text.replace(line(turns[2], "inputs"), inputs);
+    assert_ne!(text, wrong);
+    fs::write(&path, wrong).unwrap();
+    let said = stage.run("run rec");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.contains("1 of 3 later turns"), "{said:?}");
+}
+
+#[test]
+fn whole_runs_are_signed() {
+    let (stage, _) = recorded("plain", "");
+    let key = gpureplay_sign::SecretKey::from_seed([7; 32]).unwrap();
+    fs::write(stage.path("k.pem"), key.to_pem()).unwrap();
+    fs::write(stage.path("k.pub.pem"), key.public().to_pem()).unwrap();
+    assert!(
+        stage
+            .run("sign --key k.pem rec")
+            .out
+            .contains("1 whole runs, 0 launches signed, counter 1")
+    );
+    for command in ["run", "verify"] {
+        let said = stage.run(&format!("{command} rec --require-signature k.pub.pem"));
+        assert_eq!(said.code, Some(0), "{said:?}");
+    }
+    let path = stage.path("rec/runs/0.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("process = ", "process = 1", 1)).unwrap();
+    for command in ["run", "verify"] {
+        let said = stage.run(&format!("{command} rec --require-signature k.pub.pem"));
+        assert_eq!(said.code, Some(3), "{said:?}");
+        assert!(said.err.contains("does not fit what it signs"), "{said:?}");
+    }
+    fs::remove_file(stage.path("rec/runs/0.sig")).unwrap();
+    let said = stage.run("run rec --require-signature k.pub.pem");
+    assert_eq!(said.code, Some(3), "{said:?}");
+}
+
+#[test]
+fn operations_are_listed_in_order_and_timed() {
+    let (stage, _) = recorded("swap", "--name in0=x");
+    let said = stage.run("jobs rec");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let parts = [
+        "input x, 1.0 kB",
+        "the host waits for the stream",
+        "copy 1.0 kB",
+        "launch 8x1x1 of 128x1x1: scale",
+        "output out0, 1.0 kB",
+    ];
+    let lines: Vec<&str> = said.out.lines().collect();
+    for (line, part) in lines.iter().zip(parts) {
+        assert!(line.ends_with(part), "{part}: {said:?}");
+    }
+    let said = stage.run("bench rec --runs 3");
+    assert!(said.out.contains("of 3 runs"), "{said:?}");
+    assert_eq!(stage.record("", "scale").code, Some(0));
+    assert_eq!(stage.run("jobs rec#0").code, Some(2), "a launch is no run");
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Weights of a whole run lie in a file of their own, and may be others.
+
+use std::fs;
+
+use crate::app::turns::{input, weights};
+use crate::stage::Stage;
+
+/// A `.safetensors` file of tensors of 32-bit floats, written without the library that reads it.
+fn file(tensors: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut at = 0;
+    let entries = tensors.iter().map(|(name, bytes)| {
+        let (begin, count) = (at, bytes.len() / 4);
+        at += bytes.len();
+        format!(r#""{name}":{{"dtype":"F32","shape":[{count}],"data_offsets":[{begin},{at}]}}"#)
+    });
+    let header = format!("{{{}}}", entries.collect::<Vec<_>>().join(","));
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header.bytes());
+    tensors.iter().for_each(|(_, bytes)| file.extend(bytes));
+    file
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    let words = bytes.as_chunks::<4>().0.iter();
+    words.map(|word| f32::from_le_bytes(*word)).collect()
+}
+
+/// The program with weights, recorded, and a file of them; `ones` are not told from other ones.
+fn recorded() -> Stage {
+    let stage = Stage::new();
+    let ones = [1f32; 64].map(f32::to_le_bytes).concat();
+    let held = [
+        ("first", weights(0)),
+        ("ones", ones.clone()),
+        ("second", weights(1)),
+    ];
+    fs::write(stage.path("w.safetensors"), file(&held)).unwrap();
+    let said = stage.record("--run --weights w.safetensors", "turns weights");
+    let found = "run 0: 2 of 3 tensors are in w.safetensors, 2.0 kB";
+    assert!(said.err.contains(found), "{said:?}");
+    assert!(
+        said.err.contains("cross-checked: 3 later turns"),
+        "{said:?}"
+    );
+    stage
+}
+
+#[test]
+fn weights_are_named_and_not_kept() {
+    let stage = recorded();
+    let needle = weights(1);
+    let mut objects = 0;
+    for folder in fs::read_dir(stage.path("rec/objects")).unwrap() {
+        for object in fs::read_dir(folder.unwrap().path()).unwrap() {
+            let bytes = fs::read(object.unwrap().path()).unwrap();
+            let held = bytes.windows(64).any(|window| window == &needle[256..320]);
+            assert!(!held, "the recording does not hold the weights");
+            objects += 1;
+        }
+    }
+    assert!(objects > 2);
+    let info = stage.run("info rec").out;
+    assert!(info.contains("2 of 3 tensors of w.safetensors"), "{info}");
+    assert_eq!(stage.run("verify rec").code, Some(0));
+    for how in ["", "--no-graph", "--weights w.safetensors"] {
+        let said = stage.run(&format!("run rec {how}"));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.out.contains("3 of 3 later turns"), "{said:?}");
+    }
+    assert_eq!(stage.run("bench rec --runs 2").code, Some(0));
+}
+
+#[test]
+fn other_weights_give_other_answers() {
+    let stage = recorded();
+    let other: Vec<f32> = floats(&weights(1)).iter().map(|x| x * 0.5 + 7.0).collect();
+    let bytes: Vec<u8> = other.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let ones = [1f32; 64].map(f32::to_le_bytes).concat();
+    let held = [
+        ("first", weights(0)),
+        ("ones", ones),
+        ("second", bytes.clone()),
+    ];
+    fs::write(stage.path("other.safetensors"), file(&held)).unwrap();
+    fs::write(stage.path("x"), input(3)).unwrap();
+    let said = stage.run("run rec --weights other.safetensors --input x --output out1=y");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.err.contains("1 tensors of the weights are others"),
+        "{said:?}"
+    );
+    // The program scales the second weights by three.
+    let expected: Vec<f32> = other.iter().map(|x| x * 3.0).collect();
+    assert_eq!(floats(&fs::read(stage.path("y")).unwrap()), expected);
+    let said = stage.run("run rec --output out1=y");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_ne!(floats(&fs::read(stage.path("y")).unwrap()), expected);
+}
+
+#[test]
+fn weights_that_do_not_fit_are_refused() {
+    let stage = recorded();
+    let ones = [1f32; 64].map(f32::to_le_bytes).concat();
+    let twos = [2f32; 64].map(f32::to_le_bytes).concat();
+    let all = |ones: &Vec<u8>, second: Vec<u8>| {
+        file(&[
+            ("first", weights(0)),
+            ("ones", ones.clone()),
+            ("second", second),
+        ])
+    };
+    let mut lies = all(&ones, weights(1));
+    lies[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+    for (bytes, reason) in [
+        (
+            all(&twos, weights(1)),
+            "ones is not as recorded, and was not found",
+        ),
+        (
+            all(&ones, weights(1)[..512].to_vec()),
+            "second is F32[128], not F32[256]",
+        ),
+        (file(&[("first", weights(0))]), "ones is missing"),
+        (lies, "a header of 18446744073709551615 bytes"),
+        (b"short".to_vec(), "shorter than the length of its header"),
+        (
+            vec![2, 0, 0, 0, 0, 0, 0, 0, b'{', b'}', 0],
+            "not that of the tensors",
+        ),
+    ] {
+        fs::write(stage.path("bad.safetensors"), bytes).unwrap();
+        let said = stage.run("run rec --weights bad.safetensors");
+        assert!(matches!(said.code, Some(2 | 4)), "{said:?}");
+        assert!(said.err.contains(reason), "{reason}: {said:?}");
+    }
+    fs::write(stage.path("w.safetensors"), all(&ones, weights(2))).unwrap();
+    let said = stage.run("run rec");
+    assert!(
+        said.err
+            .contains("second of the weights: is not as recorded"),
+        "{said:?}"
+    );
+    fs::remove_file(stage.path("w.safetensors")).unwrap();
+    let said = stage.run("run rec");
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(
+        said.err.contains("does not lie beside the recording"),
+        "{said:?}"
+    );
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which turn of the same work a region is: the first is the run, the second is kept beside it, and of later ones inputs and outputs.
+
+use std::sync::{Mutex, PoisonError};
+
+use gpureplay_cuda_recording::{
+    self as recording, Hash, Operation, Run, Turn, Writer, differing, structure,
+};
+
+use super::log::{Log, Outcome, Result};
+use crate::settings::Record;
+
+/// Work that was recorded.
+struct Known {
+    structure: Hash,
+    /// The number of the run.
+    number: u32,
+    operations: Vec<Operation>,
+    /// The second turn, with later ones.
+    second: Option<Run>,
+}
+
+impl Known {
+    fn is_complete(&self, settings: &Record) -> bool {
+        let second = self.second.as_ref();
+        second.is_some_and(|second| second.turns.len() as u64 >= settings.later_turns)
+    }
+}
+
+static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+
+/// Whether no further turn is needed.
+pub(super) fn is_complete(settings: &Record) -> bool {
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    !known.is_empty() && known.iter().all(|known| known.is_complete(settings))
+}
+
+/// Keeps a region that has ended, and says what it is.
+pub(super) fn keep(log: Log, settings: &Record) -> Result<String> {
+    let told = |error: recording::RecordingError| error.to_string();
+    let writer = Writer::sharing(&settings.folder, settings.share.clone()).map_err(told)?;
+    let structure = structure(&log.kernels, &log.operations);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(known) = known.iter_mut().find(|known| known.structure == structure) else {
+        let run = log.run(writer.store(), settings, &[])?;
+        let number = writer.add_run(&run).map_err(told)?;
+        let said = format!(
+            "run {number} is recorded: {} launches, {} inputs, {} outputs",
+            run.launches(),
+            run.inputs.len(),
+            run.outputs.len()
+        );
+        known.push(Known {
+            structure,
+            number,
+            operations: run.operations,
+            second: None,
+        });
+        return Ok(said);
+    };
+    let number = known.number;
+    if known.is_complete(settings) {
+        return Ok(format!("run {number} has all the turns that it needs"));
+    }
+    let beside = writer.second(number).map_err(told)?;
+    let Some(second) = &mut known.second else {
+        let run = log.run(beside.store(), settings, &known.operations)?;
+        beside.add_run(&run).map_err(told)?;
+        known.second = Some(run);
+        return Ok(format!("run {number}: a second turn is recorded"));
+    };
+    let put = |bytes: &[u8]| beside.store().put(bytes).map_err(told);
+    let inputs = log.inputs.iter().map(|bytes| put(bytes));
+    let outputs = log.outputs.iter().filter_map(|output| match output {
+        Outcome::Bytes(bytes) => Some(put(bytes)),
+        Outcome::Coming(..) => None,
+    });
+    let turn = Turn {
+        inputs: inputs.collect::<Result<_>>()?,
+        outputs: outputs.collect::<Result<_>>()?,
+        // From the second turn, beside which they lie.
+        words: differing(&second.operations, &log.operations),
+    };
+    second.turns.push(turn);
+    beside.replace_run(0, second).map_err(told)?;
+    let turns = second.turns.len() + 2;
+    Ok(format!(
+        "run {number}: inputs and outputs of turn {turns} are kept"
+    ))
+}

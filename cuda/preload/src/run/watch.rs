@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Finds turns of a loop by itself (`--region turn`). A turn ends with the first work after the host may have read a result, as
+//! every region must; the turn that is recorded is the one with the most launches that came before.
+
+use std::collections::HashMap;
+
+/// A kind of turn.
+#[derive(Default)]
+struct Kind {
+    times: u64,
+    launches: u64,
+    /// What came after it the last time.
+    next: Option<u64>,
+}
+
+/// What becomes of a region where a turn ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Border {
+    /// The turn that ended is the one that was expected.
+    pub(super) expected: bool,
+    /// The next one is worth recording.
+    pub(super) begins: bool,
+}
+
+/// What the program did since the last border, and turns before.
+pub(super) struct Watch {
+    hash: u64,
+    launches: u64,
+    pending: bool,
+    seen: bool,
+    before: Option<u64>,
+    expected: Option<u64>,
+    kinds: HashMap<u64, Kind>,
+}
+
+/// Kinds of turns that are remembered: a program whose turns are all different has none to record.
+const MOST_KINDS: usize = 1 << 16;
+/// Offset and prime of the hash of Fowler, Noll and Vo for 64 bits.
+const FNV: [u64; 2] = [0xcbf2_9ce4_8422_2325, 0x0100_0000_01b3];
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self {
+            hash: FNV[0],
+            launches: 0,
+            pending: false,
+            seen: false,
+            before: None,
+            expected: None,
+            kinds: HashMap::new(),
+        }
+    }
+}
+
+impl Watch {
+    /// Something that changes memory is about to be done, in words that are the same for the same work; says whether a turn ends
+    /// before it.
+    pub(super) fn work(&mut self, words: &[u64], is_launch: bool) -> Option<Border> {
+        let border = self.seen.then(|| self.border());
+        for word in words {
+            for byte in word.to_le_bytes() {
+                self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(FNV[1]);
+            }
+        }
+        self.launches += u64::from(is_launch);
+        border
+    }
+
+    /// A result is copied to the host, which has it now or after its next wait.
+    pub(super) fn output(&mut self, now: bool) {
+        self.pending = true;
+        self.seen |= now;
+    }
+
+    /// The host has waited.
+    pub(super) fn host(&mut self) {
+        self.seen |= self.pending;
+    }
+
+    /// Whether the turn is the expected one so far as it went, and the host may have read its result.
+    pub(super) fn is_whole(&self) -> bool {
+        self.seen && self.expected == Some(self.hash)
+    }
+
+    fn border(&mut self) -> Border {
+        let (ended, launches) = (self.hash, self.launches);
+        (self.hash, self.launches) = (FNV[0], 0);
+        (self.pending, self.seen) = (false, false);
+        if self.kinds.len() >= MOST_KINDS {
+            self.kinds.clear();
+        }
+        if let Some(before) = self.before.replace(ended) {
+            self.kinds.entry(before).or_default().next = Some(ended);
+        }
+        let kind = self.kinds.entry(ended).or_default();
+        kind.times += 1;
+        kind.launches = launches;
+        let next = kind.next;
+        let expected = self.expected.take() == Some(ended);
+        let again = self.kinds.values().filter(|kind| kind.times >= 2);
+        let most = again.map(|kind| kind.launches).max().unwrap_or(0);
+        let worth = |next: &u64| {
+            let kind = self.kinds.get(next);
+            kind.is_some_and(|kind| kind.times >= 2 && kind.launches == most && most > 0)
+        };
+        self.expected = next.filter(worth);
+        Border {
+            expected,
+            begins: self.expected.is_some(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Border, Watch};
+
+    /// A turn: an input, launches of one kernel, a result. Says what its first work found.
+    fn turn(watch: &mut Watch, kernel: u64, launches: usize) -> Option<Border> {
+        let border = watch.work(&[1, 64], false);
+        for _ in 0..launches {
+            assert_eq!(watch.work(&[7, kernel], true), None);
+        }
+        watch.output(false);
+        watch.output(false);
+        watch.host();
+        border
+    }
+
+    const NOTHING: Border = Border {
+        expected: false,
+        begins: false,
+    };
+    const BEGINS: Border = Border {
+        expected: false,
+        begins: true,
+    };
+    const AGAIN: Border = Border {
+        expected: true,
+        begins: true,
+    };
+
+    #[test]
+    fn the_third_of_equal_turns_is_recorded_and_each_after_it() {
+        let mut watch = Watch::default();
+        assert_eq!(turn(&mut watch, 9, 50), None, "what comes before the loop");
+        let found: Vec<_> = (0..5).map(|_| turn(&mut watch, 1, 3).unwrap()).collect();
+        assert_eq!(found, [NOTHING, NOTHING, BEGINS, AGAIN, AGAIN]);
+        assert!(watch.is_whole());
+        // Another kind of turn was not expected.
+        turn(&mut watch, 2, 3);
+        assert_eq!(turn(&mut watch, 1, 3), Some(NOTHING));
+    }
+
+    #[test]
+    fn of_turns_that_alternate_the_larger_is_recorded() {
+        let mut watch = Watch::default();
+        let mut found = Vec::new();
+        for _ in 0..4 {
+            found.extend(turn(&mut watch, 1, 2));
+            found.extend(turn(&mut watch, 2, 20));
+        }
+        // After the second large turn it is known; it is expected after each small one.
+        let large = [NOTHING, NOTHING, BEGINS, BEGINS];
+        let small = [
+            NOTHING,
+            NOTHING,
+            Border {
+                expected: true,
+                begins: false,
+            },
+        ];
+        assert!(found.iter().step_by(2).eq(&large), "{found:?}");
+        assert!(found.iter().skip(1).step_by(2).eq(&small), "{found:?}");
+    }
+
+    #[test]
+    fn a_copy_that_waits_for_nothing_ends_no_turn() {
+        let mut watch = Watch::default();
+        watch.work(&[1], true);
+        watch.output(false);
+        assert_eq!(watch.work(&[1], true), None);
+        watch.output(true);
+        assert_eq!(watch.work(&[1], true), Some(NOTHING));
+    }
+}

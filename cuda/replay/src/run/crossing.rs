@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether a run holds for other turns than the one that was recorded: a second turn is replayed with the first one's parameters.
+//!
+//! Two turns of equal work differ in words of their parameters that no kernel reads: padding, and what lay in it. So a difference
+//! says nothing; a replay of the second turn with words of the first does. Where outputs or memory become others, the words are
+//! halved until those are left that matter.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gpureplay_cuda_recording::{Number, Operation, Run, Store, Turn, differing, put_word, word_at};
+
+use super::{How, RunSession};
+use crate::ReplayError;
+
+/// What memory is compared by, in bytes.
+const PAGE: usize = 64 << 10;
+/// Replays of a search, at most: words that are not told apart by then are taken for words that matter.
+const MOST_TRIALS: usize = 600;
+
+/// Words that held one value in the first turn and another in the second, wherever they are: they are one number, or one address.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// Operation and offset of each, in bytes.
+    pub places: Vec<[u32; 2]>,
+    /// The value in the first turn, in the second, and in later ones.
+    pub values: Vec<u64>,
+}
+
+/// What a comparison of two turns showed.
+#[derive(Clone, Debug, Default)]
+pub struct Crossing {
+    /// Words that differ and are no addresses.
+    pub words: usize,
+    /// Of these, numbers that results depend on.
+    pub numbers: Vec<Held>,
+    /// Addresses that differ.
+    pub addresses: usize,
+    /// Of these, those without which outputs are others.
+    pub slots: Vec<Held>,
+    /// Replays.
+    pub trials: usize,
+    /// Pages of memory that differ from replay to replay, and were not compared.
+    pub noisy: usize,
+}
+
+/// Pages of memory by number of the piece and of the page.
+type Pages = BTreeSet<(usize, usize)>;
+
+/// Whether a word is an address of the run's memory.
+fn is_address(run: &Run, word: u64) -> bool {
+    let after = run.memory.partition_point(|memory| memory.address <= word);
+    let memory = after.checked_sub(1).and_then(|at| run.memory.get(at));
+    memory.is_some_and(|memory| word < memory.address + memory.size)
+        || run
+            .variables
+            .iter()
+            .any(|variable| (variable.address..variable.address + variable.size).contains(&word))
+}
+
+/// Where two turns differ: words, and addresses, each by the values that it had in all turns.
+fn differences(first: &[Operation], run: &Run) -> [Vec<Held>; 2] {
+    let later: Vec<BTreeMap<[u32; 2], u32>> = run
+        .turns
+        .iter()
+        .map(|turn: &Turn| {
+            let words = turn.words.iter();
+            words
+                .map(|[number, at, value]| ([*number, *at], *value))
+                .collect()
+        })
+        .collect();
+    let mut kinds: [BTreeMap<Vec<u64>, Vec<[u32; 2]>>; 2] = Default::default();
+    for [number, at, second] in differing(first, &run.operations) {
+        let one = first[number as usize].host_bytes();
+        let other = run.operations[number as usize].host_bytes();
+        let whole = at & !7;
+        let long = |bytes: &[u8]| {
+            let [low, high] = [0, 4].map(|half| word_at(bytes, whole as usize + half));
+            u64::from(high) << 32 | u64::from(low)
+        };
+        if is_address(run, long(&one)) || is_address(run, long(&other)) {
+            let places = kinds[1].entry(vec![long(&one), long(&other)]).or_default();
+            if !places.contains(&[number, whole]) {
+                places.push([number, whole]);
+            }
+            continue;
+        }
+        let later = later
+            .iter()
+            .map(|words| *words.get(&[number, at]).unwrap_or(&second));
+        let values = [word_at(&one, at as usize), second];
+        let values = values.into_iter().chain(later).map(u64::from).collect();
+        kinds[0].entry(values).or_default().push([number, at]);
+    }
+    kinds.map(|kind| {
+        let all = kind.into_iter();
+        all.map(|(values, places)| Held { places, values })
+            .collect()
+    })
+}
+
+/// The second turn in memory.
+struct Bench<'a> {
+    session: &'a mut RunSession,
+    /// The second turn's own operations.
+    own: Vec<Operation>,
+    /// Memory after the second turn, replayed with its own words.
+    after: Vec<Vec<u8>>,
+    noisy: Pages,
+    trials: usize,
+}
+
+impl Bench<'_> {
+    fn memory(&self) -> Result<Vec<Vec<u8>>, ReplayError> {
+        let mut all = Vec::new();
+        for memory in &self.session.run.memory {
+            let size = usize::try_from(memory.size)
+                .map_err(|_| ReplayError::Impossible("memory is larger than memory"))?;
+            let mut bytes = vec![0; size];
+            self.session.gpu.download(memory.address, &mut bytes)?;
+            all.push(bytes);
+        }
+        Ok(all)
+    }
+
+    /// Pages that are not as after the second turn.
+    fn changed(&self) -> Result<Pages, ReplayError> {
+        let mut pages = Pages::new();
+        for (piece, (now, after)) in self.memory()?.iter().zip(&self.after).enumerate() {
+            let both = now.chunks(PAGE).zip(after.chunks(PAGE)).enumerate();
+            let others = both.filter(|(_, (now, after))| now != after);
+            pages.extend(others.map(|(page, _)| (piece, page)));
+        }
+        Ok(pages)
+    }
+
+    /// The second turn with words of the first.
+    fn with(&self, first: &[Operation], held: &[&Held], size: u32) -> Vec<Operation> {
+        let mut operations = self.own.clone();
+        for [number, at] in held.iter().flat_map(|held| &held.places) {
+            let from = first[*number as usize].host_bytes();
+            let mut bytes = operations[*number as usize].host_bytes();
+            for at in (*at..*at + size).step_by(4) {
+                put_word(&mut bytes, at as usize, word_at(&from, at as usize));
+            }
+            operations[*number as usize].set_host_bytes(&bytes);
+        }
+        operations
+    }
+
+    /// Runs operations from the beginning of the second turn.
+    fn run(&mut self, operations: Vec<Operation>) -> Result<(), ReplayError> {
+        self.trials += 1;
+        self.session.swap_operations(operations);
+        self.session.restore()?;
+        self.session.execute(How::Launches)
+    }
+
+    /// Those of some words that matter: halves are tried until single ones are left.
+    fn search<'h>(
+        &mut self,
+        held: &[&'h Held],
+        matters: &mut impl FnMut(&mut Self, &[&Held]) -> Result<bool, ReplayError>,
+        found: &mut Vec<&'h Held>,
+    ) -> Result<(), ReplayError> {
+        if held.is_empty() || !matters(self, held)? {
+            return Ok(());
+        }
+        if held.len() == 1 || self.trials >= MOST_TRIALS {
+            found.extend(held);
+            return Ok(());
+        }
+        let before = found.len();
+        let (one, other) = held.split_at(held.len() / 2);
+        self.search(one, matters, found)?;
+        self.search(other, matters, found)?;
+        if found.len() == before {
+            // Only together do they matter.
+            found.extend(held);
+        }
+        Ok(())
+    }
+}
+
+/// Compares the second turn, which a session holds, with the first one's operations. Nothing if the session does not reproduce the
+/// second turn as it is, twice: then no comparison says anything. The session keeps the second turn's operations.
+///
+/// # Errors
+/// If the driver refuses, or an operation fails.
+pub fn cross(
+    session: &mut RunSession,
+    first: &[Operation],
+) -> Result<Option<Crossing>, ReplayError> {
+    let [words, addresses] = differences(first, &session.run);
+    session.hold()?;
+    let own = session.run.operations.clone();
+    let mut bench = Bench {
+        session,
+        own,
+        after: Vec::new(),
+        noisy: Pages::new(),
+        trials: 0,
+    };
+    for turn in 0..2 {
+        bench.run(bench.own.clone())?;
+        if !bench.session.is_as_recorded() {
+            return Ok(None);
+        }
+        if turn == 0 {
+            bench.after = bench.memory()?;
+        } else {
+            bench.noisy = bench.changed()?;
+        }
+    }
+    let count = |held: &[Held]| held.iter().map(|held| held.places.len()).sum();
+    let mut crossing = Crossing {
+        words: count(&words),
+        addresses: count(&addresses),
+        noisy: bench.noisy.len(),
+        ..Crossing::default()
+    };
+    let all: Vec<&Held> = words.iter().collect();
+    let mut numbers = Vec::new();
+    bench.search(
+        &all,
+        &mut |bench, held| {
+            bench.run(bench.with(first, held, 4))?;
+            Ok(!bench.session.is_as_recorded()
+                || bench
+                    .changed()?
+                    .iter()
+                    .any(|page| !bench.noisy.contains(page)))
+        },
+        &mut numbers,
+    )?;
+    // Results lie elsewhere with other addresses, so memory cannot be compared: outputs are.
+    let all: Vec<&Held> = addresses.iter().collect();
+    let mut slots = Vec::new();
+    bench.search(
+        &all,
+        &mut |bench, held| {
+            bench.run(bench.with(first, held, 8))?;
+            Ok(!bench.session.is_as_recorded())
+        },
+        &mut slots,
+    )?;
+    crossing.numbers = numbers.into_iter().cloned().collect();
+    crossing.slots = slots.into_iter().cloned().collect();
+    crossing.trials = bench.trials;
+    let own = std::mem::take(&mut bench.own);
+    session.swap_operations(own);
+    Ok(Some(crossing))
+}
+
+impl RunSession {
+    /// Other operations of the same structure, and numbers in them, take the place of the run's. Memory is as it was in the beginning.
+    ///
+    /// # Errors
+    /// If the driver refuses.
+    pub fn adopt(
+        &mut self,
+        operations: Vec<Operation>,
+        numbers: Vec<Number>,
+    ) -> Result<(), ReplayError> {
+        self.swap_operations(operations);
+        self.run.numbers = numbers;
+        self.restore()
+    }
+
+    /// How many of some later turns the run gives the outputs of, for their inputs and numbers, until one is wrong. Each begins with
+    /// memory as the one before left it, the first with memory as it is. Inputs and numbers stay those of the last.
+    ///
+    /// # Errors
+    /// If a turn's bytes are damaged, the driver refuses, or an operation fails.
+    pub fn reproduces(
+        &mut self,
+        store: &Store,
+        turns: &[Turn],
+        how: How,
+    ) -> Result<usize, ReplayError> {
+        for (done, turn) in turns.iter().enumerate() {
+            for number in 0..self.run.numbers.len() {
+                let value = self.run.number(&self.run.numbers[number], Some(turn));
+                self.set_number(number, value);
+            }
+            let mut sizes = self.run.inputs.iter().map(|port| port.size);
+            let bytes = turn.inputs.iter().zip(&mut sizes);
+            let bytes = bytes.map(|(hash, size)| store.get(*hash, size));
+            for (port, bytes) in bytes.collect::<Result<Vec<_>, _>>()?.iter().enumerate() {
+                self.set_input(port, bytes)?;
+            }
+            self.execute(how)?;
+            let sizes = self.run.outputs.iter().map(|port| port.size);
+            for (port, (hash, size)) in turn.outputs.iter().zip(sizes).enumerate() {
+                if store.get(*hash, size)? != self.output(port) {
+                    return Ok(done);
+                }
+            }
+        }
+        Ok(turns.len())
+    }
+}
