@@ -36,7 +36,9 @@ def case(name, source, expected, refused="", given=whole, outputs=(None,), optio
     inputs by name, the names of outputs, options of record; {s} among them stands for the set of inputs."""
     def add(function):
         CASES[name] = (function, source, expected, refused, given, outputs, options)
-        MISSING[name], NEAR[name], BUILD[name] = missing, near, build
+        # All but programs run in this script.
+        MISSING[name] = missing or source is not None and programs.module("pyopencl") or ""
+        NEAR[name], BUILD[name] = near, build
         return function
     return add
 

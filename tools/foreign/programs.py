@@ -112,7 +112,7 @@ def add(case):
         return cv2.matchTemplate(cv2.UMat(grey(x)), cv2.UMat(TEMPLATE), cv2.TM_CCORR).get()
 
     @case("viennacl-product", None, lambda x: MATRIX @ x[:SIDE], given=lambda x: {None: x[:SIDE]}, options=("--fixed-weights",),
-          missing=header("viennacl/vector.hpp"), near=1e-6, build=compiled("product", HERE / "product.cpp"))
+          missing=header("viennacl/vector.hpp") or program("c++"), near=1e-6, build=compiled("product", HERE / "product.cpp"))
     def viennacl_product(x, source):
         x[:SIDE].tofile(f"vector-{source}")
         return "./product", f"vector-{source}", "out.bin"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask foreign`: cases of PyOpenCL are recorded on the model's render node with two inputs, and replayed with a third.
+//! `cargo xtask foreign`: cases of PyOpenCL and programs of others are recorded on the model's render node, and replayed with another input.
 
 use std::{
     env, fs,
@@ -21,14 +21,16 @@ use crate::{
 /// The cases, and what NumPy makes of them.
 const SCRIPT: &str = "tools/foreign/cases.py";
 
-/// Records cases of PyOpenCL on the model and replays them, without guest; NumPy says what is right
+/// Records cases of PyOpenCL and programs of others on the model and replays them, without guest; NumPy says what is right
 ///
-/// Each case runs live with two inputs in `record --twice`, and its recording runs with a third. What depends on values must be refused, with the
-/// reason. Skipped where PyOpenCL, NumPy or Mesa with panfrost is missing.
+/// Each case runs live with two inputs in `record --twice`, or with one where the input is a file that is named, and its recording runs with a
+/// third. What depends on values must be refused, with the reason. A case is skipped where its program is missing, all of them without NumPy or
+/// Mesa with panfrost.
 #[derive(Args)]
 #[command(
-    after_help = "Needs python3 with pyopencl and numpy (apt-get install python3-pyopencl; python3-gpyfft for clFFT), and what\n\
-                        cargo xtask mesa makes.\n\
+    after_help = "Needs python3 with numpy, what cargo xtask mesa makes, and the programs: python3-pyopencl python3-gpyfft\n\
+                        python3-silx python3-opencv libviennacl-dev libclblast-dev ffmpeg leela-zero, and for VkFFT\n\
+                        pip install --target target/foreign/python --no-deps pyvkfft.\n\
                         Examples:\n  cargo xtask foreign\n  cargo xtask foreign half typedef three-turns"
 )]
 pub(crate) struct Foreign {
@@ -47,7 +49,7 @@ impl Foreign {
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let mut counts = Counts::default();
         if let Some(reason) = crate::node::missing().or_else(|| self.missing()) {
-            counts.add("cases of PyOpenCL", Ok(End::Skipped(reason)));
+            counts.add("programs of others", Ok(End::Skipped(reason)));
             return Ok(counts.finish());
         }
         let listed = output(self.script().arg("list"))?;
@@ -86,9 +88,9 @@ impl Foreign {
 
     fn missing(&self) -> Option<String> {
         let mut python = Command::new(&self.python);
-        let modules = output(python.args(["-c", "import numpy, pyopencl"]));
-        let text = "no PyOpenCL (apt-get install python3-pyopencl)";
-        modules.is_err().then(|| text.to_owned())
+        let found = output(python.args(["-c", "import numpy"]));
+        let text = "no NumPy (apt-get install python3-numpy)";
+        found.is_err().then(|| text.to_owned())
     }
 
     /// The words of a run of a case, for `record`.
