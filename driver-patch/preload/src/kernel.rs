@@ -7,6 +7,7 @@ use std::os::fd::RawFd;
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use crate::driver::{Driver, Mapped};
 use crate::memory::View;
@@ -177,11 +178,12 @@ pub(crate) fn create_sync(fd: RawFd) -> Option<u32> {
     Some(made.handle)
 }
 
-/// Waits, as long as it takes, until all of the sync objects are signalled; the driver ends a job that hangs. `Err` is `errno`.
-pub(crate) fn wait(fd: RawFd, syncs: &mut [u32]) -> Result<(), i32> {
+/// Waits until all of the sync objects are signalled, or for that long. `Err` is `errno`: `ETIME` if they were not.
+pub(crate) fn wait(fd: RawFd, syncs: &mut [u32], longest: Duration) -> Result<(), i32> {
+    let longest = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
     let mut wait = uapi::SyncobjWait {
         handles: pointer(syncs.as_mut_ptr()),
-        timeout_ns: i64::MAX,
+        timeout_ns: i64::try_from(Kernel.now().saturating_add(longest)).unwrap_or(i64::MAX),
         count: u32::try_from(syncs.len()).unwrap_or(u32::MAX),
         flags: uapi::WAIT_ALL,
         first: 0,

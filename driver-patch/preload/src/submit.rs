@@ -4,6 +4,7 @@
 use std::ffi::{c_int, c_ulong, c_void};
 use std::mem::offset_of;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use mali_facts::panfrost::request::{self as uapi, Request};
 
@@ -12,6 +13,12 @@ use crate::guard::hold;
 use crate::kernel::{self, Kernel};
 use crate::next::{self, keep_errno};
 use crate::recorder::Recorder;
+
+/// Longest wait for the fences that a job waits for. Work of a GPU ends sooner; a fence that the app signals itself may be this thread's to
+/// signal, after the call.
+const FENCES: Duration = Duration::from_secs(5);
+/// Longest wait for a job. The driver ends one that hangs, but it may wait for a shared buffer's fence, which is nobody's to end.
+const JOB: Duration = Duration::from_secs(60);
 
 /// Submits a job, whose argument begins with `job`, and waits for its end. The caller holds the lock of jobs.
 ///
@@ -26,18 +33,22 @@ pub(crate) unsafe fn submit(
     let handles = list(job.handles, job.handle_count);
     let in_syncs = list(job.in_syncs, job.in_sync_count);
     let mine = whole(request, place, size_of::<uapi::Submit>());
-    let (Some(handles), Some(mut in_syncs), Some(mut mine)) = (handles, in_syncs, mine) else {
+    let unseen = || {
         // SAFETY: passed on as it came.
         let result = unsafe { next::ioctl(fd, c_ulong::from(request.0), argument) };
         if result == 0 {
             keep_errno(|| hold(recorder).lost_job(job));
         }
-        return result;
+        result
+    };
+    let (Some(handles), Some(mut in_syncs), Some(mut mine)) = (handles, in_syncs, mine) else {
+        return unseen();
     };
     let before = next::errno();
-    if !in_syncs.is_empty() {
-        // What the driver refuses it refuses again below.
-        let _ = kernel::wait(fd, &mut in_syncs);
+    // Whatever else the driver refuses here it refuses again below.
+    if !in_syncs.is_empty() && kernel::wait(fd, &mut in_syncs, FENCES) == Err(libc::ETIME) {
+        next::set_errno(before);
+        return unseen();
     }
     let wrong = hold(recorder).before_job(fd, &handles);
     let sync = match job.out_sync {
@@ -57,7 +68,7 @@ pub(crate) unsafe fn submit(
     }
     keep_errno(|| {
         hold(recorder).started(fd, job, time, &wrong);
-        let ended = sync.map(|sync| (sync, kernel::wait(fd, &mut [sync])));
+        let ended = sync.map(|sync| (sync, kernel::wait(fd, &mut [sync], JOB)));
         match ended {
             Some((sync, Ok(()))) => {
                 let well = kernel::went_well(fd, sync);

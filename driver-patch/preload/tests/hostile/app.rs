@@ -32,6 +32,14 @@ fn ask<T: IntoBytes>(fd: c_int, request: Request, argument: &mut T) -> (c_int, c
     ioctl(fd, request.0, address(argument))
 }
 
+/// Makes requests about a handle, a row each, and notes what comes of them.
+macro_rules! asked {
+    ($seen:ident, $fd:ident, $handle:ident; $($what:literal => $request:ident, $kind:ident $fields:tt;)*) => {$(
+        let answer = ask($fd, uapi::$request, &mut uapi::$kind $fields);
+        $seen.push(format!("{} {}: {answer:?}", $what, $handle));
+    )*};
+}
+
 fn address<T>(place: &mut T) -> u64 {
     ptr::from_mut(place).expose_provenance() as u64
 }
@@ -193,39 +201,12 @@ fn bad_sizes(fd: c_int, memory: &Memory, seen: &mut Seen) {
 /// Handles and numbers that name nothing.
 fn bad_names(fd: c_int, memory: &Memory, seen: &mut Seen) {
     for handle in [0, 77, u32::MAX] {
-        let mut close = uapi::GemClose {
-            handle,
-            ..Default::default()
-        };
-        seen.push(format!(
-            "close {handle}: {:?}",
-            ask(fd, uapi::GEM_CLOSE, &mut close)
-        ));
-        let mut advice = uapi::Madvise {
-            handle,
-            advice: 1,
-            ..Default::default()
-        };
-        seen.push(format!(
-            "advise {handle}: {:?}",
-            ask(fd, uapi::MADVISE, &mut advice)
-        ));
-        let mut prime = uapi::Prime {
-            handle,
-            ..Default::default()
-        };
-        seen.push(format!(
-            "export {handle}: {:?}",
-            ask(fd, uapi::PRIME_HANDLE_TO_FD, &mut prime)
-        ));
-        let mut sync = uapi::Syncobj {
-            handle,
-            ..Default::default()
-        };
-        seen.push(format!(
-            "destroy {handle}: {:?}",
-            ask(fd, uapi::SYNCOBJ_DESTROY, &mut sync)
-        ));
+        asked! { seen, fd, handle;
+            "close" => GEM_CLOSE, GemClose { handle, pad: 0 };
+            "advise" => MADVISE, Madvise { handle, advice: 1, retained: 0 };
+            "export" => PRIME_HANDLE_TO_FD, Prime { handle, flags: 0, fd: 0 };
+            "destroy" => SYNCOBJ_DESTROY, Syncobj { handle, flags: 0 };
+        }
     }
     for other in [-1, 1 << 15, 1 << 17, c_int::MAX] {
         let mut job = memory.job(2);
@@ -261,6 +242,28 @@ fn strange_syncs(fd: c_int, memory: &Memory, seen: &mut Seen) {
         ask(fd, uapi::SYNCOBJ_DESTROY, &mut sync);
     }
     seen.push(format!("without sync objects {:?}", memory.run(fd, 5)));
+}
+
+/// A job waits for a fence that this thread signals after it has submitted the job.
+fn late_fence(fd: c_int, memory: &Memory, seen: &mut Seen) {
+    const SIGNALED: u32 = 1;
+    let mut sync = uapi::Syncobj {
+        flags: SIGNALED,
+        ..Default::default()
+    };
+    seen.push(format!("{:?}", ask(fd, uapi::SYNCOBJ_CREATE, &mut sync)));
+    let (mut handle, mut late) = (memory.handle, sync.handle);
+    let mut job = memory.job(13);
+    (job.handles, job.in_syncs) = (address(&mut handle), address(&mut late));
+    job.in_sync_count = 1;
+    seen.push(format!("{:?}", ask(fd, uapi::SUBMIT, &mut job)));
+    let mut list = uapi::SyncobjArray {
+        handles: address(&mut late),
+        count: 1,
+        ..Default::default()
+    };
+    seen.push(format!("{:?}", ask(fd, uapi::SYNCOBJ_SIGNAL, &mut list)));
+    seen.push(format!("then {:#x}", memory.end()));
 }
 
 /// Forks again and again while threads give the GPU work; each child gives it some, too.
@@ -325,6 +328,7 @@ pub(crate) fn play(part: &str) -> (Seen, u32) {
         "sizes" => bad_sizes(fd, &memory, &mut seen),
         "names" => bad_names(fd, &memory, &mut seen),
         "syncs" => strange_syncs(fd, &memory, &mut seen),
+        "late" => late_fence(fd, &memory, &mut seen),
         "forks" => forks(&mut seen),
         "copies" => copies(fd, &mut seen),
         _ => panic!("no part {part}"),

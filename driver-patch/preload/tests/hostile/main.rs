@@ -105,15 +105,18 @@ fn can_preload() -> bool {
 
 /// The app sees the same with the recorder and without; the trace has these errors.
 fn same(part: &str, expected: &[&str]) {
-    if !can_preload() {
-        return;
+    if can_preload() {
+        same_on(part, &[library("libgpureplay_node.so")], expected);
     }
+}
+
+/// The same on a driver of these libraries.
+fn same_on(part: &str, driver: &[PathBuf], expected: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
-    let node = library("libgpureplay_node.so");
-    let recorder = library("libgpureplay_recorder.so");
-    let plain = run(part, std::slice::from_ref(&node), folder.path()).unwrap();
+    let plain = run(part, driver, folder.path()).unwrap();
     assert!(!folder.path().join("trace").exists());
-    let recorded = run(part, &[recorder, node], folder.path()).unwrap();
+    let all = [&[library("libgpureplay_recorder.so")], driver].concat();
+    let recorded = run(part, &all, folder.path()).unwrap();
     assert_eq!(recorded, plain);
     assert!(plain.lines().count() > 2, "{plain}");
     let (mut found, jobs) = errors(&folder.path().join("trace"));
@@ -122,8 +125,10 @@ fn same(part: &str, expected: &[&str]) {
         found.retain(|error| !error.starts_with("Unseen"));
     }
     assert_eq!(found, expected);
+    let lost = found.iter().filter(|error| error.starts_with("JobLost"));
     let made = fs::read_to_string(folder.path().join("seen.jobs")).unwrap();
-    assert_eq!(made, jobs.to_string(), "jobs in the trace");
+    let told = jobs as usize + lost.count();
+    assert_eq!(made, told.to_string(), "jobs in the trace");
 }
 
 #[test]
@@ -144,6 +149,61 @@ fn names_of_nothing() {
 #[test]
 fn sync_objects_that_vanish() {
     same("syncs", &[]);
+}
+
+/// The node has no fence that is pending: in front of it, a sync object that is made with a fence is waited for until the app signals it.
+const LATE: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <time.h>
+
+struct wait { const uint32_t *handles; int64_t until; uint32_t count; };
+struct sync { uint32_t handle, flags; };
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	static uint32_t late;
+	int (*next)(int, unsigned long, ...) = dlsym(RTLD_NEXT, "ioctl");
+	va_list list;
+	va_start(list, request);
+	void *argument = va_arg(list, void *);
+	va_end(list);
+	struct wait *wait = argument;
+	struct sync *sync = argument;
+	if ((request >> 8 & 0xff) != 'd')
+		return next(fd, request, argument);
+	if ((request & 0xff) == 0xc3 && wait->count == 1 && late && *wait->handles == late) {
+		struct timespec until = { wait->until / 1000000000, wait->until % 1000000000 };
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, 0);
+		errno = ETIME;
+		return -1;
+	}
+	int result = next(fd, request, argument);
+	if ((request & 0xff) == 0xbf && !result && sync->flags)
+		late = sync->handle;
+	if ((request & 0xff) == 0xc5 && !result)
+		late = 0;
+	return result;
+}
+"#;
+
+#[test]
+fn a_fence_that_the_app_signals_later() {
+    if !can_preload() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [source, late] = ["late.c", "late.so"].map(|name| folder.path().join(name));
+    fs::write(&source, LATE).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]);
+    let compiled = compiler.arg(&late).arg(&source).status();
+    assert!(compiled.unwrap().success());
+    let driver = [late, library("libgpureplay_node.so")];
+    same_on("late", &driver, &["JobLost 0x2"]);
 }
 
 #[test]

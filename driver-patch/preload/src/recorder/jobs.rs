@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the trace is told of a job: what changed before it, how it started and ended, and what it changed.
+
+use std::os::fd::RawFd;
+
+use gpureplay_trace::{ErrorCode, PAGE_SIZE, Phase, RegionFlags};
+use mali_facts::panfrost::request as uapi;
+use mali_facts::registers::JobStatus;
+
+use super::{Recorder, is_sealed, space};
+use crate::driver::Driver;
+use crate::files::File;
+use crate::panfrost::Start;
+
+impl<D: Driver> Recorder<D> {
+    /// A job is about to be submitted, and all before it have ended: logs what the app changed. Gives back what is wrong with the job if
+    /// the driver takes it.
+    pub(crate) fn before_job(&mut self, fd: RawFd, handles: &[u32]) -> Vec<(ErrorCode, u64)> {
+        let Some(file) = self.files.by_fd(fd) else {
+            return Vec::new();
+        };
+        file.objects_mut().for_each(|object| object.listed = false);
+        let mut wrong = Vec::new();
+        for handle in handles {
+            match file.find(*handle) {
+                Some(object) => {
+                    object.listed = true;
+                    if object.purgeable {
+                        wrong.push((ErrorCode::Page, object.va));
+                    }
+                }
+                None => wrong.push((ErrorCode::Object, u64::from(*handle))),
+            }
+        }
+        self.regions(fd);
+        self.audit.before(|| self.driver.asleep());
+        self.look(fd, Phase::Before);
+        wrong
+    }
+
+    /// Lists the mapped memory, if it changed.
+    fn regions(&mut self, fd: RawFd) {
+        let coherent = self.coherent;
+        let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
+            return;
+        };
+        if !std::mem::take(&mut file.changed) {
+            return;
+        }
+        let space = space(file);
+        let mut first = RegionFlags::FIRST;
+        let objects = file.objects().filter(|object| !object.is_heap());
+        log.put(self.driver.now(), |trace| {
+            for object in objects {
+                let mut flags = RegionFlags::READ | RegionFlags::WRITE | first;
+                first = RegionFlags(0);
+                if object.flags & uapi::NO_EXECUTE == 0 {
+                    flags = flags | RegionFlags::EXECUTE;
+                }
+                if coherent {
+                    flags = flags | RegionFlags::CPU_CACHED;
+                }
+                trace.region(space, flags, object.va, object.size / PAGE_SIZE as u64)?;
+            }
+            Ok(())
+        });
+    }
+
+    /// Logs the pages that changed: before a job those that the app may have changed, after it those that the job may have changed.
+    fn look(&mut self, fd: RawFd, phase: Phase) {
+        let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
+            return;
+        };
+        let space = space(file);
+        let now = self.driver.now();
+        let mut unseen = None;
+        for object in file.objects_mut() {
+            let of_app = phase == Phase::Before && (object.mapped || !object.seen);
+            if !(of_app || object.listed || object.shared) || object.view.is_none() {
+                continue;
+            }
+            if object.flags & uapi::CACHED_MAPPING != 0
+                && !self.coherent
+                && !self.driver.invalidate(fd, object.handle, object.size)
+            {
+                unseen = unseen.or(Some((ErrorCode::Page, object.va)));
+            }
+            // Nobody but a job can have changed what the app has not mapped, and jobs are looked at.
+            let sealed = phase == Phase::Before && is_sealed(object);
+            for (va, page) in object.changes() {
+                if sealed {
+                    unseen = unseen.or(Some((ErrorCode::Unseen, va)));
+                }
+                log.put(now, |trace| trace.page(space, phase, va, &page));
+            }
+        }
+        if let Some((code, va)) = unseen {
+            self.error(code, va);
+        }
+    }
+
+    /// The driver has taken the job, at a time in nanoseconds, with what is wrong with it.
+    pub(crate) fn started(
+        &mut self,
+        fd: RawFd,
+        job: &uapi::Submit,
+        time_ns: u64,
+        wrong: &[(ErrorCode, u64)],
+    ) {
+        for (code, detail) in wrong {
+            self.error(*code, *detail);
+        }
+        let slot = slot(job);
+        let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
+            return;
+        };
+        let Some(jobs) = self.jobs.get_mut(usize::from(slot)) else {
+            return;
+        };
+        let start = Start {
+            slot,
+            space: space(file),
+            file: file.number,
+            head: job.head,
+            cores: self.cores,
+            jobs: *jobs,
+        };
+        *jobs = jobs.wrapping_add(1);
+        log.claim();
+        log.put(time_ns, |trace| {
+            for (register, value) in start.writes() {
+                trace.reg_write(register, value)?;
+            }
+            trace.submit(slot, start.space, job.head)?;
+            let (register, value) = start.doorbell();
+            trace.reg_write(register, value)
+        });
+    }
+
+    /// The job has ended; `well` if the driver says that it went well.
+    pub(crate) fn ended_job(&mut self, fd: RawFd, job: &uapi::Submit, well: bool) {
+        let ended = self.driver.now();
+        self.look(fd, Phase::After);
+        let Some(file) = self.files.by_fd(fd) else {
+            return;
+        };
+        let driver = &self.driver;
+        let written = self
+            .audit
+            .after(file, self.began, || driver.now(), || driver.asleep());
+        let status = match (chain_status(file, job.head), well) {
+            (JobStatus::DONE, false) => JobStatus::UNKNOWN,
+            (status, _) => status,
+        };
+        if let Some(log) = &mut self.log {
+            log.put(ended, |trace| trace.complete(slot(job), status.0));
+        }
+        if let Some(va) = written {
+            self.error(ErrorCode::Unseen, va);
+        }
+    }
+
+    /// The job's end cannot be seen.
+    pub(crate) fn lost_job(&mut self, job: &uapi::Submit) {
+        self.error(ErrorCode::JobLost, 1 << slot(job));
+    }
+}
+
+/// `panfrost_job_get_slot`
+fn slot(job: &uapi::Submit) -> u8 {
+    u8::from(job.requirements & uapi::FRAGMENT == 0)
+}
+
+/// The status in the first header of a chain that is not DONE, or DONE.
+fn chain_status(file: &File, head: u64) -> JobStatus {
+    /// Bytes from a header's start to the next header's address.
+    const NEXT: u64 = 24;
+    const MAX_JOBS: u32 = 1 << 16;
+    let word = |va: u64| file.at(va).and_then(|object| object.word(va));
+    let mut at = head;
+    for _ in 0..MAX_JOBS {
+        let (Some(status), Some(next)) = (word(at), at.checked_add(NEXT).and_then(word)) else {
+            return JobStatus::JOB_READ_FAULT;
+        };
+        let status = JobStatus(status as u32 & 0xff);
+        if status != JobStatus::DONE {
+            return status;
+        }
+        if next == 0 {
+            return status;
+        }
+        at = next;
+    }
+    JobStatus::JOB_READ_FAULT
+}
