@@ -162,6 +162,10 @@ impl<D: Driver> Recorder<D> {
 
     /// The job's end cannot be seen.
     pub(crate) fn lost_job(&mut self, job: &uapi::Submit) {
+        // A first job of which nothing else is known still has the trace.
+        if let Some(log) = &mut self.log {
+            log.claim();
+        }
         self.error(ErrorCode::JobLost, 1 << slot(job));
     }
 }

@@ -396,3 +396,11 @@ fn an_app_without_a_job_leaves_no_trace() {
     assert!(!app.trace().exists());
     assert!(!app.recorder.wants_notes());
 }
+
+#[test]
+fn a_job_that_was_let_through_fails_the_recording_though_it_is_the_only_one() {
+    let mut app = App::new();
+    app.create(FD, 1, 0, 1);
+    app.recorder.lost_job(&Submit::default());
+    assert_eq!(last(&app.end(), 1), ["error 9 0x2", "end"]);
+}
