@@ -33,8 +33,9 @@ struct Ended {
 
 /// Runs the sample that is the guest's, too.
 pub(super) fn sample(here: &Here, gpu: &str) -> Result<End> {
-    let Ok(tests) = unpacked() else {
-        return Ok(End::Skipped("Debian's piglit cannot be had here".into()));
+    let tests = match unpacked() {
+        Ok(tests) => tests,
+        Err(error) => return Ok(End::Skipped(format!("no piglit: {error}"))),
     };
     let recipe = root().join("tools/guest/piglit");
     let prefix = format!("{} node --gpu {gpu} --", here.command.display());

@@ -15,10 +15,10 @@ const COUNT: usize = 256;
 /// The program with two names, and with another second one. Only tensors have the same names in both: they are given.
 const SCRIPT: &str = r#"set -e
 for second in beta gamma; do
-	gpureplay record --recorder model --twice -o recording-$second --name alpha.src=in --name $second.dst=out \
+	gpureplay record $RECORD --twice -o recording-$second --name alpha.src=in --name $second.dst=out \
 		-- twins alpha $second a.bin a.out -- twins alpha $second b.bin b.out
 done
-gpureplay node -- twins alpha beta c.bin live.bin
+gpureplay node --gpu $1 -- twins alpha beta c.bin live.bin
 "#;
 
 /// What `gpureplay jobs --json` says.
@@ -41,7 +41,7 @@ pub(super) fn all(here: &Here, gpu: &str) -> Result<std::result::Result<(), Stri
         let path = work.join(name).with_extension("bin");
         fs::write(&path, bytes(&numbers(start))).map_err(Error::io("write", path))?;
     }
-    output(&mut here.script(SCRIPT, &[], gpu))?;
+    output(&mut here.script(SCRIPT, &[gpu], gpu))?;
     for second in ["beta", "gamma"] {
         let found = jobs(here, &work.join(format!("recording-{second}")))?;
         if let Err(reason) = named(&found.jobs, second) {
