@@ -68,171 +68,72 @@ fn sum(x: &[f32], i: usize) -> f32 {
     scaled(x, i) + x[i]
 }
 
-const CASES: &[(&str, Expect)] = &[
-    (
-        "read-back",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("scale.dst", scaled)],
-            says: "",
-        },
-    ),
-    (
-        "written-twice",
-        Expect::Replays {
-            inputs: &[("scale.src", same), ("add.term", reversed)],
-            outputs: &[("add.sum", |x, i| scaled(x, i) + reversed(x, i))],
-            says: "",
-        },
-    ),
-    (
-        "by-number",
-        Expect::Refuses(&["launch 0 (power)", "'times'", "depends on the input"]),
-    ),
-    (
-        "by-size",
-        Expect::Refuses(&[
-            "launch 0 (add, 128 x 1 x 1)",
-            "depends on its input's values",
-        ]),
-    ),
-    (
-        "by-kernel",
-        Expect::Refuses(&["(speak,", "(add,", "depends on its input's values"]),
-    ),
-    ("image", Expect::Refuses(&["'texels.image' is an image"])),
-    ("shared-memory", Expect::Says("clSVMAlloc")),
-    (
-        "user-pointers",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("scale.dst", scaled)],
-            says: "",
-        },
-    ),
-    (
-        "sub-buffers",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("scale.dst", scaled)],
-            says: "",
-        },
-    ),
-    (
-        "print",
-        Expect::Replays {
-            inputs: &[("speak.src", same)],
-            outputs: &[("speak.dst", |x, i| x[i] + 1.0)],
-            says: "",
-        },
-    ),
-    (
-        "out-of-order",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("add.sum", sum)],
-            says: "",
-        },
-    ),
-    (
-        "two-queues",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("add.sum", sum)],
-            says: "",
-        },
-    ),
-    (
-        "two-contexts",
-        Expect::Replays {
-            inputs: &[("scale.src", scaled)],
-            outputs: &[("scale.dst", |x, i| scaled(x, i) * factor(i))],
-            says: "what the app read before",
-        },
-    ),
-    (
-        "two-threads",
-        Expect::Races {
-            inputs: &[("power.base", same), ("power.base-2", same)],
-            orders: [
-                &[("power.dst", square), ("power.dst-2", cube)],
-                &[("power.dst", cube), ("power.dst-2", square)],
-            ],
-            reasons: &[
-                "which of its threads is first",
-                "if the app's threads race",
-                "several jobs of this size could be its own",
-            ],
-        },
-    ),
-    (
-        "sampler",
-        Expect::Replays {
-            inputs: &[("paint.src", same)],
-            outputs: &[("sampled.dst", |x, i| 2.0 * (x[i] + 1.0))],
-            says: "",
-        },
-    ),
-    (
-        "image-read",
-        Expect::Refuses(&["'paint.image' is an image", "no output"]),
-    ),
+/// A recording that says nothing besides.
+const fn replays(inputs: &'static [Named], outputs: &'static [Named]) -> Expect {
+    Expect::Replays {
+        inputs,
+        outputs,
+        says: "",
+    }
+}
+
+const SRC: &[Named] = &[("scale.src", same)];
+const DST: &[Named] = &[("scale.dst", scaled)];
+const SUM: &[Named] = &[("add.sum", sum)];
+
+/// Cases and what must come of them, a row each.
+macro_rules! rows {
+    ($($name:literal => $expect:expr;)*) => { &[$(($name, $expect)),*] };
+}
+
+const CASES: &[(&str, Expect)] = rows! {
+    "read-back" => replays(SRC, DST);
+    "written-twice" => replays(
+        &[("scale.src", same), ("add.term", reversed)],
+        &[("add.sum", |x, i| scaled(x, i) + reversed(x, i))],
+    );
+    "by-number" => Expect::Refuses(&["launch 0 (power)", "'times'", "depends on the input"]);
+    "by-size" => Expect::Refuses(&["launch 0 (add, 128 x 1 x 1)", "depends on its input's values"]);
+    "by-kernel" => Expect::Refuses(&["(speak,", "(add,", "depends on its input's values"]);
+    "image" => Expect::Refuses(&["'texels.image' is an image"]);
+    "shared-memory" => Expect::Says("clSVMAlloc");
+    "user-pointers" => replays(SRC, DST);
+    "sub-buffers" => replays(SRC, DST);
+    "print" => replays(&[("speak.src", same)], &[("speak.dst", |x, i| x[i] + 1.0)]);
+    "out-of-order" => replays(SRC, SUM);
+    "two-queues" => replays(SRC, SUM);
+    "two-contexts" => Expect::Replays {
+        inputs: &[("scale.src", scaled)],
+        outputs: &[("scale.dst", |x, i| scaled(x, i) * factor(i))],
+        says: "what the app read before",
+    };
+    "two-threads" => Expect::Races {
+        inputs: &[("power.base", same), ("power.base-2", same)],
+        orders: [
+            &[("power.dst", square), ("power.dst-2", cube)],
+            &[("power.dst", cube), ("power.dst-2", square)],
+        ],
+        reasons: &[
+            "which of its threads is first",
+            "if the app's threads race",
+            "several jobs of this size could be its own",
+        ],
+    };
+    "sampler" => replays(&[("paint.src", same)], &[("sampled.dst", |x, i| 2.0 * (x[i] + 1.0))]);
+    "image-read" => Expect::Refuses(&["'paint.image' is an image", "no output"]);
     // Mesa copies and fills on the CPU, which no replay repeats.
-    ("copied", COPIED),
-    ("once-copied", COPIED),
-    (
-        "bare-copied",
-        Expect::Refuses(&["'input-2'", "is what job 0 computed"]),
-    ),
-    (
-        "copied-rectangle",
-        Expect::Refuses(&["clEnqueueCopyBufferRect", "launch 0 (scale)"]),
-    ),
-    (
-        "copied-image",
-        Expect::Refuses(&["clEnqueueCopyImage", "launch 0 (paint)"]),
-    ),
-    (
-        "copied-both-ways",
-        Expect::Refuses(&["clEnqueueCopyBufferToImage", "launch 0 (paint)"]),
-    ),
-    (
-        "copied-input",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("scale.dst", scaled)],
-            says: "",
-        },
-    ),
-    (
-        "copied-too",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("add.sum", sum)],
-            says: "",
-        },
-    ),
-    (
-        "bare-copied-too",
-        Expect::Replays {
-            inputs: &[("input", same)],
-            outputs: &[("output", sum)],
-            says: "",
-        },
-    ),
-    (
-        "copied-result",
-        Expect::Replays {
-            inputs: &[("scale.src", same)],
-            outputs: &[("scale.dst", scaled)],
-            says: "",
-        },
-    ),
-    (
-        "filled-result",
-        Expect::Refuses(&["clEnqueueFillBuffer overwrites a part", "no output"]),
-    ),
-];
+    "copied" => COPIED;
+    "once-copied" => COPIED;
+    "bare-copied" => Expect::Refuses(&["'input-2'", "is what job 0 computed"]);
+    "copied-rectangle" => Expect::Refuses(&["clEnqueueCopyBufferRect", "launch 0 (scale)"]);
+    "copied-image" => Expect::Refuses(&["clEnqueueCopyImage", "launch 0 (paint)"]);
+    "copied-both-ways" => Expect::Refuses(&["clEnqueueCopyBufferToImage", "launch 0 (paint)"]);
+    "copied-input" => replays(SRC, DST);
+    "copied-too" => replays(SRC, SUM);
+    "bare-copied-too" => replays(&[("input", same)], &[("output", sum)]);
+    "copied-result" => replays(SRC, DST);
+    "filled-result" => Expect::Refuses(&["clEnqueueFillBuffer overwrites a part", "no output"]);
+};
 
 /// A launch reads what the runtime copied from another one's result.
 const COPIED: Expect = Expect::Refuses(&[
