@@ -59,7 +59,7 @@ pub(crate) struct Test {
     /// Guests that run at the same time, for tests that build nothing; the others run alone, after them.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
     jobs: u32,
-    /// All but those that take long, those too that CI runs on the model's node
+    /// All but those that take long, also those that CI runs on the model's node
     #[arg(long)]
     full: bool,
     /// Print the tests' names.
