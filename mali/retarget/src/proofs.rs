@@ -24,12 +24,18 @@ impl Pair {
     pub(crate) fn version(&self) -> Result<(), Refusal> {
         let (from, to) = (self.source.architecture, self.target.architecture);
         // Of Valhall's descriptors nothing is changed.
-        if from.has_clauses() && to.has_clauses() && (from == to || self.mixed) {
+        let bifrost = from.has_clauses() && to.has_clauses();
+        if bifrost && (from == to || self.mixed) {
             return Ok(());
         }
         let text = format!(
-            "the recording is of {from:?}, {} is {to:?}",
-            self.target.name
+            "the recording is of {from:?}, {} is {to:?}{}",
+            self.target.name,
+            if bifrost {
+                ""
+            } else {
+                "; only Bifrost's V6 and V7 are retargeted"
+            }
         );
         Err(Refusal::new(TargetRule::Version, text))
     }

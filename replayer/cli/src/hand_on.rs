@@ -4,26 +4,12 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use clap::Arg;
+
 /// Commands that `gpureplay cuda` has, too.
 const SHARED: [&str; 7] = ["run", "info", "verify", "sign", "jobs", "bench", "diff"];
 /// Folders that every recording of CUDA has.
 const PARTS: [&str; 3] = ["launches", "runs", "objects"];
-/// Options that only `record` of other GPUs has: who gives one means it.
-const OTHERS: [&str; 13] = [
-    "--reads",
-    "--writes",
-    "--weight",
-    "--raw",
-    "--keep",
-    "--twice",
-    "--layer",
-    "--no-layer",
-    "--recorder",
-    "--gpu",
-    "--device",
-    "--make-input",
-    "--json",
-];
 /// What NVIDIA's driver makes.
 const NVIDIA: &str = "/dev/nvidiactl";
 
@@ -63,15 +49,10 @@ fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
         .windows(2)
         .position(|pair| pair == ["--recorder", "cuda"]);
     let joined = options.iter().position(|word| word == "--recorder=cuda");
-    let is_other = |word: &OsString| {
-        let text = word.to_string_lossy();
-        let name = text.split_once('=').map_or(&*text, |(name, _)| name);
-        OTHERS.contains(&name)
-    };
     let (first, count) = match (asked, joined) {
         (Some(at), _) => (at, 2),
         (None, Some(at)) => (at, 1),
-        (None, None) if has_nvidia && !options.iter().any(is_other) => (0, 0),
+        (None, None) if has_nvidia && !gives_other(options) => (0, 0),
         (None, None) => return words,
     };
     let mut handed: Vec<OsString> = [&words[0], OsStr::new("cuda"), &words[1]]
@@ -104,6 +85,29 @@ fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     handed.extend(rest);
     handed.extend_from_slice(app);
     handed
+}
+
+/// Whether there is an option that only `record` of other GPUs has: who gives one means it.
+fn gives_other(words: &[OsString]) -> bool {
+    let command = crate::command();
+    let has = |path: &[&str], word: &str| {
+        let mut names = path.iter();
+        let found = names.try_fold(&command, |command, name| command.find_subcommand(name));
+        found.is_some_and(|found| found.get_arguments().any(|option| is_given(option, word)))
+    };
+    let mut words = words.iter().map(|word| word.to_string_lossy());
+    words.any(|word| has(&["record"], &word) && !has(&["cuda", "record"], &word))
+}
+
+/// Whether a word gives an option, by its long name, an older one, or its letter.
+fn is_given(option: &Arg, word: &str) -> bool {
+    let Some(name) = word.strip_prefix("--") else {
+        let letter = word.strip_prefix('-').and_then(|word| word.chars().next());
+        return letter.is_some() && letter == option.get_short();
+    };
+    let name = name.split_once('=').map_or(name, |(name, _)| name);
+    let older = option.get_all_aliases().unwrap_or_default();
+    option.get_long() == Some(name) || older.contains(&name)
 }
 
 #[cfg(test)]
@@ -171,6 +175,8 @@ mod tests {
         for others in [
             "gpureplay record --recorder model -- ./app",
             "gpureplay record --reads=a=a.npy -- ./app --recorder cuda",
+            "gpureplay record --name a.src=a --fixed-weights -- ./app",
+            "gpureplay record -f -- ./app",
             "gpureplay record -h",
         ] {
             assert_eq!(to_cuda_on(words(others), true), words(others), "{others}");

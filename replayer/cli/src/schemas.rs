@@ -96,6 +96,7 @@ fn all() -> Vec<(&'static str, &'static str, Schema)> {
         let what = match name {
             "cuda-run" => "gpureplay cuda run --json",
             "cuda-whole-run" => "gpureplay cuda run --json, of a whole run",
+            "cuda-tune" => "gpureplay cuda tune --json",
             _ => "gpureplay cuda durations --json",
         };
         all.push((name, what, schema));

@@ -470,9 +470,17 @@ pub(crate) fn job(jobs: &Jobs, index: usize) -> Result<&Job> {
 /// The compute job of a number.
 pub(crate) fn compute_job(jobs: &Jobs, index: usize) -> Result<(&Job, &Compute)> {
     let job = job(jobs, index)?;
-    let compute = job.compute.as_ref().ok_or_else(|| EditError::NotCompute {
-        job: index,
-        kind: job.kind.map_or("unknown", JobType::name).to_owned(),
+    let compute = job.compute.as_ref().ok_or_else(|| {
+        let family = if job.valhall.is_some() {
+            "Valhall "
+        } else {
+            ""
+        };
+        let kind = job.kind.map_or("unknown", JobType::name);
+        EditError::NotCompute {
+            job: index,
+            kind: format!("{family}{kind}"),
+        }
     })?;
     Ok((job, compute))
 }

@@ -127,7 +127,7 @@ pub struct JobReport {
     pub uniform_bytes: Option<u64>,
     /// What the model's shader cores did.
     pub work: Option<Work>,
-    /// Memory lines that its warps touched, where they were counted ([`Report::set_lines`]).
+    /// Memory lines that its warps touched, where they were counted: `jobs --sort lines`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_lines: Option<u64>,
     /// Time that the model took for this job alone, on the clock of the measurement. Other devices see whole chains only.

@@ -10,9 +10,11 @@ use crate::model_options::ModelOptions;
 use crate::recording::Recording;
 
 impl Choice {
-    /// Panfrost, where it drives the GPU of a recording and can replay it; the model of that GPU elsewhere.
+    /// Panfrost, where it drives the GPU of a recording and can replay it; the model of that GPU elsewhere. Without the feature `model`
+    /// there is only panfrost, and opening it says what stands in the way.
     pub fn for_recording(recording: &Recording) -> Self {
-        match panfrost::find(Path::new("/")).is_ok() && panfrost_replays(recording) {
+        let has_model = cfg!(feature = "model");
+        match !has_model || panfrost::find(Path::new("/")).is_ok() && panfrost_replays(recording) {
             true => Self::Panfrost,
             false => Self::Model(None),
         }

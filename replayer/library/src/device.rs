@@ -66,7 +66,7 @@ impl Device {
     /// Opens a device for a recording of the GPU with this id.
     ///
     /// # Errors
-    /// There is no such device, or it cannot be used.
+    /// There is no such device, or it cannot be used; [`Choice::Best`] is none until it is [resolved](Choice::resolved).
     pub fn open(choice: &Choice, gpu_id: u32, options: ModelOptions) -> Result<Self, Error> {
         Self::open_observed(choice, gpu_id, options, None)
     }
@@ -82,7 +82,12 @@ impl Device {
         observer: Option<Arc<dyn Observer>>,
     ) -> Result<Self, Error> {
         let name = match choice {
-            Choice::Best => &None,
+            Choice::Best => {
+                return Err(Error::NoDevice(
+                    "which device is best depends on the recording; `Choice::resolved` says it"
+                        .into(),
+                ));
+            }
             Choice::Model(name) => name,
             Choice::Panfrost | Choice::Nano(_) | Choice::DevMem(_) if observer.is_some() => {
                 return Err(Error::NoModel("only the model can trace jobs".into()));

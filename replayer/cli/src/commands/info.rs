@@ -136,7 +136,9 @@ impl Info {
             return dump.execute();
         }
         if self.bytes {
-            return Err(Failure::Usage("--bytes goes with --actions".into()));
+            return Err(Failure::Usage(
+                "--bytes goes with --actions or a raw trace".into(),
+            ));
         }
         let files = Files::look(&self.recording, &Trust::default())?;
         let mut listing = self.unverified.list(&files)?;

@@ -16,22 +16,20 @@ pub(crate) struct DeviceOption {
         short,
         long,
         value_name = "DEVICE",
-        help = format!("What to replay on: {} [default: panfrost if it can, else model]", Choice::names()),
-        long_help = format!(
-            "What to replay on:\n{}\n[default: panfrost where it drives the GPU that was recorded and fits the recording, else model]",
-            Choice::explained()
-        ),
+        default_value = "best",
+        help = format!("What to replay on: {}", Choice::names()),
+        long_help = format!("What to replay on:\n{}", Choice::explained()),
     )]
-    device: Option<Choice>,
-    /// What was chosen where the option is not given.
+    device: Choice,
+    /// What [`Choice::Best`] is for the recording.
     #[arg(skip)]
     chosen: OnceLock<Choice>,
 }
 
 impl DeviceOption {
-    /// Chooses a device for a recording, unless one is named; the model if what is asked for needs it.
+    /// Finds the best device for a recording, unless another one is named; the model if what is asked for needs it.
     pub(crate) fn choose(&self, recording: &Recording, needs_model: bool) {
-        if self.device.is_some() {
+        if self.device != Choice::Best {
             return;
         }
         let chosen = self.chosen.get_or_init(|| match needs_model {
@@ -49,7 +47,9 @@ impl DeviceOption {
     /// The device that is named, or the one that was chosen.
     pub(crate) fn device(&self) -> &Choice {
         const MODEL: &Choice = &Choice::Model(None);
-        let named = self.device.as_ref();
-        named.or_else(|| self.chosen.get()).unwrap_or(MODEL)
+        match &self.device {
+            Choice::Best => self.chosen.get().unwrap_or(MODEL),
+            named => named,
+        }
     }
 }

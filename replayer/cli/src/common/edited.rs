@@ -157,11 +157,10 @@ pub(crate) struct Edited {
 }
 
 impl Edited {
-    /// Takes a directory for a new recording. It may be there if it is empty; with `--force` also if it holds a recording, which is none
-    /// that the command reads.
+    /// As [`Edited::claim`], if a directory is named.
     ///
     /// # Errors
-    /// Something is there that is not to be replaced.
+    /// As for [`Edited::claim`].
     pub(crate) fn claim_if(
         folder: Option<&Path>,
         force: Force,
@@ -171,10 +170,11 @@ impl Edited {
         folder.map(claim).transpose()
     }
 
-    /// The same for a directory that the user names.
+    /// Takes a directory for a new recording. It may be there if it is empty; with `--force` also if it holds a recording, which is none
+    /// that the command reads.
     ///
     /// # Errors
-    /// As for [`Edited::claim_if`].
+    /// Something is there that is not to be replaced.
     pub(crate) fn claim(folder: &Path, force: Force, destinations: &Destinations) -> Result<Self> {
         let place = NewDirectory::new(folder.to_path_buf(), force)?;
         let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());

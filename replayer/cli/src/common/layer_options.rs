@@ -28,7 +28,7 @@ pub(crate) struct LayerOptions {
     #[arg(long, requires = "layers")]
     pub(crate) recorded_values: bool,
     /// Write what the last layer that runs computes; without a file to NAME.npy in the current directory
-    #[arg(long, value_name = "[NAME=]FILE", num_args = 0..=1)]
+    #[arg(long, value_name = "[NAME=]FILE", num_args = 0..=1, value_parser = TensorFile::written)]
     output_layer: Option<Option<TensorFile>>,
 }
 

@@ -11,7 +11,7 @@ use mali_facts::{PROFILES, Profile};
 pub(crate) const SUBJECT: &str = "recordings that fit";
 
 /// GPUs of other families, by the start of their `compatible` strings, and why they cannot be used.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 6] = [
     (
         "brcm,",
         "a Broadcom VideoCore (Raspberry Pi): another family, not supported",
@@ -19,10 +19,6 @@ const OTHERS: [(&str, &str); 7] = [
     (
         "arm,mali-valhall-csf",
         "a Mali with a command stream front end (G310, G610: RK3588): it has no job manager, not supported",
-    ),
-    (
-        "arm,mali-valhall-jm",
-        "a Mali of the Valhall family (G57): those that are recorded on one; none are retargeted",
     ),
     (
         "arm,mali-t",
@@ -70,6 +66,13 @@ pub(crate) fn finding(root: &Path) -> Finding {
                 )
             }
         };
+    }
+    if devices.iter().any(|name| name == "arm,mali-valhall-jm") {
+        return finding(
+            true,
+            "those recorded on the same Mali of the Valhall family (G57); retarget makes none for it".into(),
+            None,
+        );
     }
     let other = OTHERS.iter().find_map(|(start, what)| {
         let name = devices.iter().find(|name| is_gpu(name, start))?;
@@ -175,12 +178,16 @@ mod tests {
             assert!(found.good && found.found.contains(gpu), "{found:?}");
             assert!(found.found.contains(&format!("--gpu {name} ")), "{found:?}");
         }
+        let valhall = on("a,b\0", "mediatek,mt8192-mali\0arm,mali-valhall-jm\0");
+        assert!(
+            valhall.good && valhall.found.starts_with("those recorded"),
+            "{valhall:?}"
+        );
         let unknown = on("some,board\0", bifrost);
         assert!(unknown.good && unknown.found.contains("g31"), "{unknown:?}");
         for (device, word) in [
             ("brcm,2711-v3d\0", "Raspberry Pi"),
             ("rockchip,rk3588-mali\0arm,mali-valhall-csf\0", "RK3588"),
-            ("mediatek,mt8192-mali\0arm,mali-valhall-jm\0", "Valhall"),
             ("brcm,bcm2835-i2c\0", "no GPU"),
         ] {
             let found = on("a,b\0", device);

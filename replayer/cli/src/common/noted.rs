@@ -190,7 +190,7 @@ pub(crate) fn next_command(directory: &Path, tensors: &[Found]) -> Option<String
         let _ = write!(out, " --input {}=FILE", input.name);
     }
     for output in of(Role::Output) {
-        let _ = write!(out, " --writes {}=FILE.npy", output.name);
+        let _ = write!(out, " --output {}=FILE.npy", output.name);
     }
     Some(out)
 }

@@ -51,6 +51,17 @@ impl FromStr for TensorFile {
 }
 
 impl TensorFile {
+    /// Reads `[NAME=]FILE` of a file that will be written: type and shape are the tensor's.
+    pub(crate) fn written(text: &str) -> std::result::Result<Self, String> {
+        let file: Self = text.parse()?;
+        match file.form {
+            None => Ok(file),
+            Some(form) => Err(format!(
+                "type and shape are the tensor's; leave :{form} out"
+            )),
+        }
+    }
+
     /// The tensor's name: the one that was given, or the only one of its kind. A type and shape that were stated must be the tensor's.
     pub(crate) fn resolve(
         &self,
@@ -124,6 +135,9 @@ mod tests {
         assert_eq!(stated.path, Path::new("x.bin"));
         assert_eq!(stated.form.unwrap().to_string(), "f32[8,8]");
         assert_eq!(given("x:y.bin"), Ok((None, "x:y.bin".into())));
+        assert!(TensorFile::written("x:y.bin").is_ok());
+        let error = TensorFile::written("x.bin:f32[3]").unwrap_err();
+        assert!(error.contains("leave :f32[3] out"), "{error}");
         assert_eq!(given("a=x.npy"), Ok((Some("a".into()), "x.npy".into())));
         assert_eq!(given("x.npy"), Ok((None, "x.npy".into())));
         assert_eq!(

@@ -100,7 +100,13 @@ fn a_trace_becomes_a_recording_that_runs_with_other_inputs() {
         ["expected", "inputs", "manifest.toml", "recording.gpr"]
     );
 
-    folder.ok("run rec/add --input a=a2.npy --input b=b2.npy --output got.npy");
+    // The command that is shown, with files.
+    let next = text.lines().last().unwrap().trim();
+    let next = next.strip_prefix("gpureplay ").unwrap();
+    let next = next.replace("=FILE.npy", "=got.npy");
+    folder.ok(&next
+        .replace("a=FILE", "a=a2.npy")
+        .replace("b=FILE", "b=b2.npy"));
     assert_eq!(folder.tensor("got.npy"), folder.tensor("out2.npy"));
     // What was recorded is the manifest's case: run compares with it.
     let text =
@@ -210,6 +216,12 @@ fn outputs_are_written_as_their_names_say() {
         "run rec/add --input a=a.bin:f32[32,32] --input b=b.npy",
         4,
         "--input a.bin: f32[32,32] is stated, a is f32[1024]",
+    );
+    let stated = "run rec/add --input a=a.bin --input b=b.npy --output out=new.bin:f32[1024]";
+    let (code, _, error) = folder.run(stated);
+    assert!(
+        code == 2 && error.contains("leave :f32[1024] out"),
+        "{error}"
     );
     fs::write(folder.0.at("short.bin"), [0; 5]).unwrap();
     folder.fails(

@@ -5,11 +5,14 @@ use serde_json::Value;
 
 use crate::start::{Folder, ran_in, recordings, said, well};
 
-/// The lines of a trace.
+/// The lines of a trace. The best device is the model, which these lines need.
 fn trace(name: &str) -> Vec<Value> {
     let folder = Folder::default();
     let file = folder.at("trace");
-    well(&format!("run {name} --trace-lines {}", file.display()));
+    well(&format!(
+        "run {name} --device best --trace-lines {}",
+        file.display()
+    ));
     let text = std::fs::read_to_string(&file).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     lines.collect()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `disasm` of a file with Valhall code, which needs to be told the GPU.
+//! `disasm` of Valhall's code: of a file, which needs to be told the GPU, and of a recording.
 
 use std::fs;
 use std::path::Path;
@@ -26,4 +26,44 @@ fn a_file_with_valhall_code_is_printed_for_its_gpu() {
     // A recording says itself what it is for, and only what is known has a name.
     assert_eq!(code(&["disasm", "saxpy-g52", "--gpu", "g57"]).0, 2);
     assert_eq!(code(&["disasm", &file, "--gpu", "g99"]).0, 2);
+}
+
+#[test]
+fn words_have_no_clauses_to_stand_beside() {
+    let recording = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../jobs/tests/data/saxpy-g57.gpr"
+    );
+    let (done, text) = code(&["disasm", recording]);
+    assert!(done == 0 && text.contains("20 instructions"), "{text}");
+    let (done, text) = code(&["disasm", recording, "--annotate", "none.json"]);
+    assert!(done == 2 && text.contains("Mali-G57"), "{text}");
+}
+
+#[test]
+fn what_is_not_done_with_valhall_is_said() {
+    let recording = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../jobs/tests/data/saxpy-g57.gpr"
+    );
+    let inputs = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../recordings/saxpy-g52/inputs"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(recording, folder.path().join("recording.gpr")).unwrap();
+    let manifest =
+        "version = 1\nname = \"saxpy\"\n[[case]]\n[case.inputs]\nx = \"x.npy\"\ny = \"y.npy\"\n";
+    fs::write(folder.path().join("manifest.toml"), manifest).unwrap();
+    for name in ["x.npy", "y.npy"] {
+        fs::copy(Path::new(inputs).join(name), folder.path().join(name)).unwrap();
+    }
+    let folder = folder.path().to_str().unwrap();
+    let (done, text) = code(&["patch", folder, "--jobs", "0", "--local", "4x1x1"]);
+    assert!(
+        done != 0 && text.contains("is a Valhall COMPUTE job"),
+        "{text}"
+    );
+    let (done, text) = code(&["verify", folder, "--deep", "--for", "genio-700"]);
+    assert!(done != 0 && text.contains("only Bifrost's"), "{text}");
 }

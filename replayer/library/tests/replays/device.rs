@@ -6,9 +6,16 @@ use std::sync::{Arc, Mutex};
 use gpureplay_core::middleware::{Call, Trace};
 use gpureplay_core::{Chain, Gpu, Lines};
 use gpureplay_format::Access;
-use gpureplay_library::Device;
+use gpureplay_library::device::Choice;
+use gpureplay_library::{Device, Error};
 use gpureplay_on_model::OnModel;
 use mali_model::Profile;
+
+#[test]
+fn the_best_device_is_none_without_a_recording() {
+    let opened = Device::open(&Choice::Best, 0x7212_0000, Default::default());
+    assert!(matches!(opened, Err(Error::NoDevice(_))));
+}
 
 #[test]
 fn every_call_arrives() {

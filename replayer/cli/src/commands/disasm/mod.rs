@@ -132,6 +132,12 @@ impl Disasm {
                 shown(&self.recording)
             )));
         }
+        if self.annotate.is_some() && !table.profile.architecture.has_clauses() {
+            return Err(Failure::Usage(format!(
+                "--annotate: notes stand beside clauses, which code of {} does not have",
+                table.gpu
+            )));
+        }
         let analysis = self.annotate.as_deref();
         let analysis = analysis.map(|path| analysis_file::read(path, &recording));
         let analysis = analysis.transpose()?;

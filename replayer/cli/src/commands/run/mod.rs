@@ -76,7 +76,8 @@ Examples:
 pub(crate) struct Run {
     /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
-    /// File for an input, weight or intermediate tensor: .npy, .bin, .safetensors, .png or .jpg; `-` is standard input. Other names: .npy if the file begins as one, else raw
+    /// File for an input, weight or intermediate tensor: .npy, .bin, .safetensors, .png or .jpg; `-` is standard input. Other names: .npy if the file begins as one, else raw.
+    /// `FILE.bin:f32[8,8]` states type and shape, which must be the tensor's
     #[arg(
         short,
         long = "input",
@@ -92,7 +93,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR|FILE")]
     weights: Option<PathBuf>,
     /// Where to write an output: .npy, .bin (elements only) or .json, in which NaN and infinities are strings; `-` is standard output, as .npy
-    #[arg(short, long = "output", value_name = "[NAME=]FILE")]
+    #[arg(short, long = "output", value_name = "[NAME=]FILE", value_parser = TensorFile::written)]
     outputs: Vec<TensorFile>,
     #[command(flatten)]
     force: Force,
