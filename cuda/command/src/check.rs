@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gpureplay_cuda_recording::{
-    Checked, Hash, Number, Operation, Recording, Run, Store, Turn, Writer, structure,
+    Checked, Hash, Number, Operation, Recording, Run, Store, Turn, Writer,
 };
 use gpureplay_cuda_replay::{Crossing, Gpu, Held, How, RunSession, cross};
 
@@ -72,9 +72,7 @@ impl Check {
             )));
         };
         let second = beside.run(0)?;
-        if structure(&run.kernels, &run.operations)
-            != structure(&second.kernels, &second.operations)
-        {
+        if run.structure() != second.structure() {
             return Err(Failure::Usage(format!(
                 "run {number}: its second turn is no turn of the same work"
             )));

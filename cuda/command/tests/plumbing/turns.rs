@@ -166,6 +166,30 @@ fn a_run_that_does_not_hold_says_why_and_is_refused() {
     }
 }
 
+/// What `info` says of a run.
+fn state(stage: &Stage, number: u32) -> String {
+    let said = stage.run(&format!("info rec#run{number}"));
+    line(&said.out, "turns ").to_owned()
+}
+
+#[test]
+fn turns_of_other_sizes_are_other_work() {
+    let (stage, said) = recorded("sizes", "");
+    for (number, turns) in [(0, 2), (1, 1)] {
+        let holds = format!("cross-checked: {turns} later turns are reproduced, {turns} of other");
+        assert!(state(&stage, number).contains(&holds), "{said:?}");
+    }
+}
+
+#[test]
+fn turns_of_kernels_of_other_images_are_other_work() {
+    // What later turns had is not the kernel of the first turn, though it has its name.
+    let (stage, said) = recorded("image", "");
+    assert!(state(&stage, 0).contains("not cross-checked"), "{said:?}");
+    let holds = " cross-checked: 3 later turns are reproduced, 3 of other";
+    assert!(state(&stage, 1).contains(holds), "{said:?}");
+}
+
 #[test]
 fn what_was_not_compared_says_so() {
     let (stage, _) = recorded("same", "");
