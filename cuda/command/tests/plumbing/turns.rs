@@ -191,6 +191,29 @@ fn turns_of_kernels_of_other_images_are_other_work() {
 }
 
 #[test]
+fn a_run_is_cross_checked_from_its_own_memory() {
+    // The host writes memory between the first turn and the second, so later turns follow from the second alone.
+    let (stage, said) = recorded("late", "");
+    let reason = "from its own memory, it does not reproduce the later turns";
+    assert!(state(&stage, 0).contains(reason), "{said:?}");
+    fs::write(stage.path("x"), input(4)).unwrap();
+    let said = stage.run("run rec --input x");
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.contains(reason), "{said:?}");
+}
+
+#[test]
+fn inputs_that_no_turn_changed_are_named() {
+    let (stage, said) = recorded("constant", "--name in1=mask");
+    let reason =
+        "3 of other inputs; mask is the same in all turns, so another one is not cross-checked";
+    assert!(state(&stage, 0).contains(reason), "{said:?}");
+    fs::write(stage.path("x"), input(4)).unwrap();
+    let said = stage.run("run rec --input mask=x");
+    assert!(said.out.contains(reason), "{said:?}");
+}
+
+#[test]
 fn what_was_not_compared_says_so() {
     let (stage, _) = recorded("same", "");
     let reason = "not cross-checked: 3 later turns are reproduced, all of the recorded inputs";
