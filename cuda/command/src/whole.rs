@@ -212,7 +212,9 @@ impl Whole {
         let weights = weights::Given::of(recording, &run, self.weights.as_deref())?;
         let others = weights.as_ref().map_or(0, weights::Given::others);
         if others > 0 {
-            note!("{others} tensors of the weights are others than recorded");
+            note!(
+                "{others} tensors of the weights are others than recorded; what the program computed from weights before the run is as recorded"
+            );
         }
         let weights = weights.map(weights::Given::bytes);
         let mut session =
