@@ -14,7 +14,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt;
-use crate::failure::{Outcome, written};
+use crate::failure::{Failure, Outcome, written};
 use crate::run::{Checking, read_image};
 use crate::target::Target;
 use search::Search;
@@ -103,6 +103,12 @@ impl Tune {
         let began = Instant::now();
         let mut images = Vec::new();
         for path in &self.image {
+            if path.as_os_str() == space::Candidate::RECORDED {
+                return Err(Failure::Usage(
+                    "--image recorded: so the table names the recorded image; say ./recorded"
+                        .into(),
+                ));
+            }
             images.push((path.display().to_string(), read_image(path)?));
         }
         let mut session = self.checking.session(&self.target)?;
@@ -119,7 +125,8 @@ impl Tune {
             }
         };
         let folder = handed.folder.clone();
-        let subject = Subject::new(session.launch(), session.gpu().info(), &images);
+        let checking = self.checking.words();
+        let subject = Subject::new(session.launch(), checking, session.gpu().info(), &images)?;
         let outcome = Tries::open(&path, &subject).and_then(|tries| {
             let search = Search {
                 options: self,
