@@ -5,6 +5,7 @@ mod search;
 mod space;
 mod tries;
 mod winner;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,8 +19,8 @@ use crate::failure::{Failure, Outcome, written};
 use crate::run::{Checking, read_image};
 use crate::target::Target;
 use search::Search;
-use space::{AllBounds, Budget, List, Sampler};
 use tries::{Subject, Tries, Try};
+use words::{AllBounds, Budget, List, Sampler};
 
 /// Replays one launch with other sizes, registers, bounds and images; verifies and times each.
 #[derive(Args)]
