@@ -45,6 +45,24 @@ fn turns_of_a_loop_are_found_without_the_profiler() {
     );
 }
 
+#[test]
+fn a_turn_that_is_not_the_expected_one_leaves_no_pinned_memory() {
+    let stage = Stage::new();
+    let mut command = stage.with_app(
+        "record --run=turn -o rec",
+        "turns pinned unprofiled",
+        "proc",
+    );
+    let said: Said = command
+        .env("GPUREPLAY_FAKE_TRACE", "1")
+        .output()
+        .unwrap()
+        .into();
+    // The recorder begins with the fourth turn, and takes its result into memory of its own. What it copies memory with stays.
+    let back = said.err.matches("pinned memory is given back").count();
+    assert_eq!(back, 1, "{said:?}");
+}
+
 fn line<'a>(text: &'a str, begin: &str) -> &'a str {
     let mut lines = text.lines();
     lines.find(|line| line.contains(begin)).unwrap_or_default()
