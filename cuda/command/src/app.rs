@@ -272,6 +272,13 @@ impl Record {
                 crate::weights::refer(&self.output, weights)?;
             }
         }
+        let recording = gpureplay_cuda_recording::Recording::open(&self.output)?;
+        if recording.numbers()?.is_empty() && recording.runs()?.is_empty() {
+            note!(
+                "{}: nothing is recorded; a program that uses no CUDA has nothing to record here",
+                self.output.display()
+            );
+        }
         Ok(ended)
     }
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `check`: whether a whole run holds for other turns than the recorded one, from a second turn and later ones.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use clap::Args;
 use gpureplay_cuda_recording::{
-    Checked, Hash, Number, Operation, Recording, Run, Store, Turn, Writer, structure,
+    Checked, Hash, Number, Operation, Recording, Run, Store, Turn, Writer,
 };
 use gpureplay_cuda_replay::{Crossing, Gpu, Held, How, RunSession, cross};
 
-use crate::attempt::again;
-use crate::failure::{Failure, Outcome};
+use crate::attempt::{again, this_program};
+use crate::failure::{Failure, Outcome, file};
 use crate::report::{note, say};
 use crate::target::Target;
 
@@ -28,9 +29,15 @@ pub(crate) struct Check {
     /// Seconds that one replay may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
+    /// Compare, and leave the run's own replay to another process.
+    #[arg(long, hide = true)]
+    compare: bool,
 }
 
-/// Compares each run of a recording that has a second turn, in a process of its own: what fails there ends nothing here.
+/// What is said of a run until a replay from its own memory has reproduced the turns.
+const PENDING: &str = "its own replay has not ended";
+
+/// Compares each run of a recording that has a second turn, in processes of their own: what fails there ends nothing here.
 pub(crate) fn after_recording(folder: &Path) {
     let Ok(recording) = Recording::open(folder) else {
         return;
@@ -39,28 +46,67 @@ pub(crate) fn after_recording(folder: &Path) {
         if !matches!(recording.second(number), Ok(Some(_))) {
             continue;
         }
-        let Ok(program) = std::env::current_exe() else {
-            return;
-        };
-        let name = program.file_name().unwrap_or_default();
-        let alone = name.to_string_lossy().starts_with("gpureplay-cuda");
         let mut target = folder.as_os_str().to_owned();
         target.push(format!("#run{number}"));
-        let status = Command::new(&program)
-            .args((!alone).then_some("cuda"))
-            .arg("check")
-            .arg(target)
+        let status = itself([OsStr::new("check"), &*target])
             // What the program says goes to the standard output, and nothing of ours.
-            .stdout(Stdio::from(std::io::stderr()))
-            .status();
-        if !status.is_ok_and(|status| matches!(status.code(), Some(0 | 1))) {
+            .map(|mut check| check.stdout(Stdio::from(std::io::stderr())).status());
+        if !status.is_ok_and(|status| status.is_ok_and(|one| matches!(one.code(), Some(0 | 1)))) {
             note!("run {number} was not compared with its second turn");
         }
     }
 }
 
+/// This program with other words.
+fn itself<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> Result<Command, Failure> {
+    let program = this_program()?;
+    let name = program.file_name().unwrap_or_default();
+    let alone = name.to_string_lossy().starts_with("gpureplay-cuda");
+    let mut command = Command::new(&program);
+    command.args((!alone).then_some("cuda")).args(words);
+    Ok(command)
+}
+
 impl Check {
     pub(crate) fn execute(&self) -> Outcome {
+        if self.compare {
+            return self.compare();
+        }
+        let recording = self.target.recording()?;
+        let Some(number) = self.target.run(&recording)? else {
+            return Err(Failure::Usage("check takes a whole run: DIR#runK".into()));
+        };
+        let child = |words: &[&str]| {
+            let mut target = self.target.folder.as_os_str().to_owned();
+            target.push(format!("#run{number}"));
+            let mut child = itself(words.iter().map(OsStr::new).chain([target.as_os_str()]))?;
+            child.args(["--gpu", &self.gpu.to_string()]);
+            child.args(["--timeout", &self.timeout.to_string()]);
+            Ok::<_, Failure>(child)
+        };
+        let failed = |error| file(Path::new("/proc/self/exe"))(error);
+        let compared = child(&["check", "--compare"])?.status().map_err(failed)?;
+        if !compared.success() {
+            let code = compared.code().and_then(|code| u8::try_from(code).ok());
+            return Ok(ExitCode::from(code.unwrap_or(5)));
+        }
+        let mut run = recording.run(number)?;
+        if let Some(checked) = &mut run.checked
+            && checked.fault.as_deref() == Some(PENDING)
+        {
+            // A process has one run in memory, so the run is not replayed beside its second turn.
+            let replayed = child(&["run", "--json"])?.stderr(Stdio::inherit()).output();
+            let replayed = replayed.map_err(failed)?.stdout;
+            checked.fault = fault(&replayed, checked.others).map(str::to_owned);
+            Writer::create(&self.target.folder)?.replace_run(number, &run)?;
+        }
+        say!("run {number}: {}", state(&run));
+        let holds = run.checked.is_some_and(|checked| checked.fault.is_none());
+        Ok(ExitCode::from(u8::from(!holds)))
+    }
+
+    /// Compares the second turn with the run's operations, and keeps what that shows.
+    fn compare(&self) -> Outcome {
         let recording = self.target.recording()?;
         let Some(number) = self.target.run(&recording)? else {
             return Err(Failure::Usage("check takes a whole run: DIR#runK".into()));
@@ -72,9 +118,7 @@ impl Check {
             )));
         };
         let second = beside.run(0)?;
-        if structure(&run.kernels, &run.operations)
-            != structure(&second.kernels, &second.operations)
-        {
+        if run.structure() != second.structure() {
             return Err(Failure::Usage(format!(
                 "run {number}: its second turn is no turn of the same work"
             )));
@@ -120,6 +164,7 @@ impl Check {
                 checked.fault = Some(format!("turn {} is not reproduced", right + 2));
             } else {
                 run.turns = turns;
+                checked.fault = Some(PENDING.into());
             }
             let recorded: Vec<Hash> = run.inputs.iter().map(|port| port.contents).collect();
             let others = run.turns.iter().filter(|turn| turn.inputs != recorded);
@@ -133,9 +178,28 @@ impl Check {
         if let Some(crossing) = &crossing {
             report(number, &run, crossing)?;
         }
-        say!("run {number}: {}", state(&run));
-        let fault = run.checked.is_some_and(|checked| checked.fault.is_some());
-        Ok(ExitCode::from(u8::from(fault)))
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What a replay from the run's own memory speaks against, by what `run --json` said; `others` turns had other inputs.
+fn fault(replayed: &[u8], others: u32) -> Option<&'static str> {
+    let report: serde_json::Value = serde_json::from_slice(replayed).unwrap_or_default();
+    let outputs_differ = report["differing"]
+        .as_array()
+        .is_some_and(|all| !all.is_empty());
+    match report["verdict"].as_str() {
+        Some("exact") => None,
+        // Turns of the recorded inputs have its outputs, and are no evidence anyway.
+        Some("inconclusive") if others == 0 => None,
+        Some("inconclusive") => Some(
+            "memory held its outputs before it began, and other inputs give no others: a replay shows nothing",
+        ),
+        Some("differs") if outputs_differ => {
+            Some("a replay of it gives other outputs than the program")
+        }
+        Some("differs") => Some("from its own memory, it does not reproduce the later turns"),
+        _ => Some("a replay of it fails"),
     }
 }
 
@@ -224,6 +288,26 @@ fn report(number: u32, run: &Run, crossing: &Crossing) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Inputs that were never others than recorded: nothing is known of other ones.
+fn unvaried(run: &Run) -> String {
+    let inputs = run.inputs.iter().enumerate();
+    let same = inputs.filter(|(at, port)| {
+        let mut turns = run.turns.iter();
+        turns.all(|turn| turn.inputs.get(*at) == Some(&port.contents))
+    });
+    let names: Vec<&str> = same.map(|(_, port)| &*port.name).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [name] => {
+            format!("; {name} is the same in all turns, so another one is not cross-checked")
+        }
+        names => format!(
+            "; {} are the same in all turns, so others are not cross-checked",
+            names.join(", ")
+        ),
+    }
+}
+
 /// Whether a run is known to hold for other inputs, in words.
 pub(crate) fn state(run: &Run) -> String {
     let turns = run.turns.len();
@@ -238,8 +322,9 @@ pub(crate) fn state(run: &Run) -> String {
             )
         }
         Some(checked) => format!(
-            "cross-checked: {turns} later turns are reproduced, {} of other inputs{}",
+            "cross-checked: {turns} later turns are reproduced, {} of other inputs{}{}",
             checked.others,
+            unvaried(run),
             match run.numbers.len() {
                 0 => String::new(),
                 count => format!("; {count} numbers of the host are given by --set"),

@@ -117,6 +117,13 @@ impl Checking {
         .find_map(|(given, option)| given.then_some(option))
     }
 
+    /// What is compared, and what caches hold, in words that are the same for the same options.
+    pub(crate) fn words(&self) -> String {
+        let (tolerance, cache) = (self.comparison().tolerance, self.cache());
+        let (masks, ignored) = ([self.mask, self.mask_processes], &self.ignore);
+        format!("tolerance {tolerance:?}, masks {masks:?}, ignored {ignored:?}, cache {cache}")
+    }
+
     pub(crate) fn comparison(&self) -> Comparison {
         Comparison {
             tolerance: self.element.zip(self.tolerance),

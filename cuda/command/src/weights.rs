@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Weights by reference: tensors of a `.safetensors` file are found in a run's memory by their bytes, and named instead of kept.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -170,7 +170,8 @@ fn search(
             continue;
         };
         let mut held = store.get(contents, memory.size)?;
-        let mut found = false;
+        // Where the last tensor that was found ends: its zeros are no part of another one.
+        let mut end = 0;
         let mut at = 0;
         while at + STEP <= held.len() {
             let block: [u8; STEP] = std::array::from_fn(|index| held[at + index]);
@@ -179,7 +180,7 @@ fn search(
             for (number, offset) in alike {
                 let tensor = &mut tensors[*number];
                 let size = usize::try_from(tensor.size).unwrap_or(usize::MAX);
-                let Some(begin) = at.checked_sub(*offset) else {
+                let Some(begin) = at.checked_sub(*offset).filter(|begin| *begin >= end) else {
                     continue;
                 };
                 let range = begin..begin.saturating_add(size);
@@ -187,14 +188,14 @@ fn search(
                 if same.is_some_and(|bytes| Hash::of(bytes) == tensor.hash) {
                     tensor.places.push(memory.address + begin as u64);
                     held[range.clone()].fill(0);
-                    found = true;
-                    next = next.max(range.end / STEP * STEP);
+                    end = range.end;
+                    next = next.max(end / STEP * STEP);
                     break;
                 }
             }
             at = next;
         }
-        if found {
+        if end > 0 {
             memory.contents = Some(writer.store().put(&held)?);
         }
     }
@@ -246,7 +247,14 @@ impl Given {
             })?,
         };
         let archive = Archive::open(&path)?;
+        let found = run
+            .tensors
+            .iter()
+            .filter(|tensor| !tensor.places.is_empty());
+        let found: HashSet<Hash> = found.map(|tensor| tensor.hash).collect();
         let (mut others, mut expected) = (0, HashMap::new());
+        // By what they were: one of the tensors, and what it is.
+        let mut alike: HashMap<Hash, (&str, Hash)> = HashMap::new();
         for tensor in &run.tensors {
             let wrong = |reason: &str| {
                 Failure::Usage(format!("{}: {} {reason}", path.display(), tensor.name))
@@ -261,10 +269,16 @@ impl Given {
                 Some(_) => Hash::of(&archive.read(place).map_err(file(&path))?),
                 None => tensor.hash,
             };
-            if hash != tensor.hash && tensor.places.is_empty() {
+            if hash != tensor.hash && !found.contains(&tensor.hash) {
                 return Err(wrong(
                     "is not as recorded, and was not found in memory when the run was recorded",
                 ));
+            }
+            let (twin, other) = alike.entry(tensor.hash).or_insert((&tensor.name, hash));
+            if *other != hash {
+                return Err(wrong(&format!(
+                    "is not as {twin}; both had the same bytes when the run was recorded, and cannot be told apart in memory"
+                )));
             }
             others += usize::from(hash != tensor.hash);
             expected.insert(tensor.name.clone(), hash);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `run` of a whole run: the recorded inputs or others, what comes out, and whether it is as recorded.
 
+mod info;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,7 +10,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use gpureplay_cuda_recording::{Checked, Hash, Operation, Port, Recording, Run};
+use gpureplay_cuda_recording::{Checked, Hash, Port, Recording, Run};
 use gpureplay_cuda_replay::{Gpu, How, RunSession, Times};
 use gpureplay_host::beneath;
 use serde::Serialize;
@@ -16,8 +18,9 @@ use serde::Serialize;
 use crate::attempt::again;
 use crate::check;
 use crate::failure::{Failure, Outcome, file, json, written};
-use crate::report::{bytes, note, say};
+use crate::report::{note, say};
 use crate::weights;
+pub(crate) use info::{info, line};
 
 /// Inputs and outputs of a whole run.
 #[derive(Args)]
@@ -212,7 +215,9 @@ impl Whole {
         let weights = weights::Given::of(recording, &run, self.weights.as_deref())?;
         let others = weights.as_ref().map_or(0, weights::Given::others);
         if others > 0 {
-            note!("{others} tensors of the weights are others than recorded");
+            note!(
+                "{others} tensors of the weights are others than recorded; what the program computed from weights before the run is as recorded"
+            );
         }
         let weights = weights.map(weights::Given::bytes);
         let mut session =
@@ -349,79 +354,4 @@ fn read(path: &Path, port: &Port) -> Result<Vec<u8>, Failure> {
         )));
     }
     Ok(found)
-}
-
-/// Says what a run is: region, GPU, memory, inputs and outputs, kernels.
-pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
-    say!("run         {number}, {}", run.region_of);
-    let [major, minor] = run.device.capability;
-    say!(
-        "on          {}, sm_{major}{minor}, driver for CUDA {}.{}",
-        run.device.name,
-        run.device.driver / 1000,
-        run.device.driver % 1000 / 10
-    );
-    say!(
-        "operations  {}, of which {} launches, in {} streams",
-        run.operations.len(),
-        run.launches(),
-        run.streams.len()
-    );
-    let memory = run.memory.iter().map(|memory| memory.size);
-    say!(
-        "memory      {} in {} pieces, {} variables",
-        bytes(memory.fold(0, u64::saturating_add)),
-        run.memory.len(),
-        run.variables.len()
-    );
-    say!("turns       {}", check::state(run));
-    if let Some(file) = &run.weights {
-        let found = run
-            .tensors
-            .iter()
-            .filter(|tensor| !tensor.places.is_empty());
-        let size = found.clone().map(|tensor| tensor.size);
-        say!(
-            "weights     {} of {} tensors of {file}, {}",
-            found.count(),
-            run.tensors.len(),
-            bytes(size.fold(0, u64::saturating_add))
-        );
-    }
-    for (what, ports) in [("input ", &run.inputs), ("output", &run.outputs)] {
-        for port in ports {
-            say!("{what}      {}, {} bytes", port.name, port.size);
-        }
-    }
-    for number in &run.numbers {
-        say!(
-            "number      {}, {} when recorded, in {} places",
-            number.name,
-            check::shown(run.number(number, None)),
-            number.places.len()
-        );
-    }
-    let mut counts = vec![0u64; run.kernels.len()];
-    for operation in &run.operations {
-        if let Operation::Launch { kernel, .. } = operation
-            && let Some(count) = counts.get_mut(*kernel as usize)
-        {
-            *count += 1;
-        }
-    }
-    for (kernel, count) in run.kernels.iter().zip(counts) {
-        say!("kernel      {count} times {}", kernel.name);
-    }
-    Ok(())
-}
-
-/// One line for a run.
-pub(crate) fn line(number: u32, run: &Run) -> String {
-    format!(
-        "run{number:<3} {:>5} launches, {} inputs, {} outputs, {}",
-        run.launches(),
-        run.inputs.len(),
-        run.outputs.len(),
-        bytes(run.bytes())
-    )
 }

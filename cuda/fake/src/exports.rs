@@ -319,10 +319,16 @@ exports! {
     }
     cuModuleGetTexRef(reference: *mut Handle, module: Handle, name: *const c_char) { put(reference, 1) }
     cuMemAllocManaged(address: *mut u64, size: usize, flags: u32) { put(address, memory().allocate(size)?) }
-    cuMemHostAlloc(address: *mut u64, size: usize, flags: u32) { put(address, memory().allocate(size)?) }
+    cuMemHostAlloc(address: *mut u64, size: usize, flags: u32) {
+        fault::trace(|| "pinned memory is taken".into());
+        put(address, memory().allocate(size)?)
+    }
     cuMemFree_v2(address: u64) { memory().free(address) }
     cuMemFreeAsync(address: u64, stream: Handle) { memory().free(address) }
-    cuMemFreeHost(address: u64) { memory().free(address) }
+    cuMemFreeHost(address: u64) {
+        fault::trace(|| "pinned memory is given back".into());
+        memory().free(address)
+    }
     cuMemHostRegister_v2(address: u64, size: usize, flags: u32) { Ok(()) }
     cuMemGetAddressRange_v2(base: *mut u64, size: *mut usize, address: u64) {
         let (start, bytes) = memory().range(address)?;

@@ -30,10 +30,10 @@ pub(crate) fn collides() -> bool {
     number("GPUREPLAY_CUDA_ATTEMPT") < number("GPUREPLAY_FAKE_COLLIDE")
 }
 
-/// Says what is launched, if that is asked for.
-pub(crate) fn trace(launch: impl FnOnce() -> String) {
+/// Says what is done, if that is asked for.
+pub(crate) fn trace(what: impl FnOnce() -> String) {
     static TRACE: LazyLock<bool> = LazyLock::new(|| number("GPUREPLAY_FAKE_TRACE") > 0);
     if *TRACE {
-        eprintln!("[fake] {}", launch());
+        eprintln!("[fake] {}", what());
     }
 }

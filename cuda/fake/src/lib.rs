@@ -8,7 +8,7 @@
 //! | Variable | Meaning |
 //! | --- | --- |
 //! | `GPUREPLAY_FAKE_FAIL=N` | the Nth call fails with `CUDA_ERROR_UNKNOWN`, and says so on standard error |
-//! | `GPUREPLAY_FAKE_TRACE=1` | each launch is said on standard error |
+//! | `GPUREPLAY_FAKE_TRACE=1` | launches and pinned memory are said on standard error |
 //! | `GPUREPLAY_FAKE_COLLIDE=N` | a reservation at a wanted address goes elsewhere in the first N processes of a replay |
 
 mod exports;

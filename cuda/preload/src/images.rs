@@ -103,7 +103,7 @@ fn wanted() -> bool {
 fn keep(kind: Owner, handle: Handle, bytes: Result<Vec<u8>, String>) {
     match bytes {
         Ok(bytes) => {
-            let image = Arc::new(Image { bytes });
+            let image = Arc::new(Image::new(bytes));
             let mut images = images();
             match kind {
                 Owner::Module => images.modules.insert(handle, image),

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use gpureplay_cuda_abi::{Handle, attribute};
+use gpureplay_cuda_recording::Hash;
 
 use crate::memory::{Kind, Memory, Piece};
 use crate::real::{current_context, current_device};
@@ -57,6 +58,19 @@ pub(crate) fn track(address: u64, size: usize, kind: Kind) {
 /// A copy of an image that the program loaded.
 pub(crate) struct Image {
     pub(crate) bytes: Vec<u8>,
+    hash: OnceLock<Hash>,
+}
+
+impl Image {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        let hash = OnceLock::new();
+        Self { bytes, hash }
+    }
+
+    /// The SHA-256 of its bytes, which is computed once.
+    pub(crate) fn hash(&self) -> Hash {
+        *self.hash.get_or_init(|| Hash::of(&self.bytes))
+    }
 }
 
 /// Modules and libraries, by handle.

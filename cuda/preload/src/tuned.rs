@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use gpureplay_cuda_abi::{Handle, JitOptions, Status};
 use gpureplay_cuda_image::{ImageError, parts};
-use gpureplay_cuda_recording::{Change, Hash, Tuned, Winner};
+use gpureplay_cuda_recording::{Change, Tuned, Winner};
 
 use crate::functions::{self, Function};
 use crate::module;
@@ -88,7 +88,7 @@ impl Plan {
         }
         let image = function.image.as_ref();
         let image = image.ok_or("its image was loaded in a way that is not known")?;
-        if Hash::of(&image.bytes) != winner.image {
+        if image.hash() != winner.image {
             return Err("its image is not the one that was tuned".into());
         }
         let change = &winner.change;

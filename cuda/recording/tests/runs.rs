@@ -255,6 +255,15 @@ fn what_later_turns_numbers_and_tensors_cannot_be_is_refused() {
             "[[tensor]]\nname = \"t\"\nform = \"F32[4]\"\nsize = 16\nhash = \"{hash}\"\nplaces = {places}"
         )
     };
+    // Memory that ends behind all addresses is refused before a tensor is looked for in it.
+    let beyond = GOLDEN.replacen("process = 600", "process = 600\nweights = \"w\"", 1);
+    let beyond = beyond.replacen("17592186044416", "18446744073709551615", 1);
+    let beyond = format!("{beyond}\n{}", tensor("[17592187092992]"));
+    let error = Run::parse(&beyond).map(drop).unwrap_err().to_string();
+    assert!(
+        error.contains("reaches beyond the address space"),
+        "{error}"
+    );
     // Operation 2 is the first launch, with 24 bytes of parameters; memory begins at 2^44.
     let first = 1u64 << 44;
     assert_eq!(with(&turn(2, "[[2, 20, 7]]")), Ok(()));

@@ -5,6 +5,7 @@ mod search;
 mod space;
 mod tries;
 mod winner;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,12 +15,12 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt;
-use crate::failure::{Outcome, written};
+use crate::failure::{Failure, Outcome, written};
 use crate::run::{Checking, read_image};
 use crate::target::Target;
 use search::Search;
-use space::{AllBounds, Budget, List, Sampler};
 use tries::{Subject, Tries, Try};
+use words::{AllBounds, Budget, List, Sampler};
 
 /// Replays one launch with other sizes, registers, bounds and images; verifies and times each.
 #[derive(Args)]
@@ -103,6 +104,12 @@ impl Tune {
         let began = Instant::now();
         let mut images = Vec::new();
         for path in &self.image {
+            if path.as_os_str() == space::Candidate::RECORDED {
+                return Err(Failure::Usage(
+                    "--image recorded: so the table names the recorded image; say ./recorded"
+                        .into(),
+                ));
+            }
             images.push((path.display().to_string(), read_image(path)?));
         }
         let mut session = self.checking.session(&self.target)?;
@@ -119,7 +126,8 @@ impl Tune {
             }
         };
         let folder = handed.folder.clone();
-        let subject = Subject::new(session.launch(), session.gpu().info(), &images);
+        let checking = self.checking.words();
+        let subject = Subject::new(session.launch(), checking, session.gpu().info(), &images)?;
         let outcome = Tries::open(&path, &subject).and_then(|tries| {
             let search = Search {
                 options: self,

@@ -109,6 +109,10 @@ pub(super) struct Subject {
     block: [u32; 3],
     shared: u32,
     image: String,
+    /// The hash of all that was recorded of the launch, parameters and memory with it.
+    launch: String,
+    /// What is compared, and what the caches hold, as options say it.
+    checking: String,
     gpu: String,
     driver: i32,
     /// Images that are tried, by their hashes.
@@ -116,20 +120,28 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    pub(super) fn new(launch: &Launch, gpu: &GpuInfo, images: &[(String, Vec<u8>)]) -> Self {
-        Self {
+    pub(super) fn new(
+        launch: &Launch,
+        checking: String,
+        gpu: &GpuInfo,
+        images: &[(String, Vec<u8>)],
+    ) -> Result<Self, Failure> {
+        let manifest = serde_json::to_vec(launch).map_err(json)?;
+        Ok(Self {
             kernel: launch.kernel.clone(),
             grid: launch.grid,
             block: launch.block,
             shared: launch.shared,
             image: launch.image.hash.to_string(),
+            launch: Hash::of(&manifest).to_string(),
+            checking,
             gpu: gpu.name.clone(),
             driver: gpu.driver,
             images: images
                 .iter()
                 .map(|(name, bytes)| [name.clone(), Hash::of(bytes).to_string()])
                 .collect(),
-        }
+        })
     }
 
     /// What differs: tries of one are not tries of the other.
@@ -148,6 +160,11 @@ impl Subject {
                 "size of launch",
             ),
             (self.image != other.image, "recorded image"),
+            (
+                self.launch != other.launch,
+                "launch: parameters or memory are others",
+            ),
+            (self.checking != other.checking, "way to compare or time"),
             (self.gpu != other.gpu, "GPU"),
             (self.driver != other.driver, "driver"),
             (contradicts, "image of the same name"),

@@ -3,14 +3,7 @@
 
 use serde_json::Value;
 
-use crate::stage::{Said, Stage};
-
-fn recorded(task: &str) -> Stage {
-    let stage = Stage::new();
-    let said = stage.record("--pick all", task);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    stage
-}
+use crate::stage::{Said, recorded};
 
 #[test]
 fn memory_after_a_replay_is_saved() {

@@ -162,3 +162,18 @@ fn durations_count_every_launch() {
     // The program prints too, before.
     crate::schema_check::assert_fits("cuda-durations", out.lines().last().unwrap());
 }
+
+#[test]
+fn a_program_without_cuda_is_told() {
+    let stage = Stage::new();
+    for words in ["", "--run"] {
+        let said = stage.run(&format!("record {words} -o rec -- /bin/true"));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(
+            said.err.contains("rec: nothing is recorded"),
+            "{words}: {said:?}"
+        );
+    }
+    let said = stage.record("", "scale");
+    assert!(!said.err.contains("nothing is recorded"), "{said:?}");
+}

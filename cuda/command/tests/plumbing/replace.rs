@@ -3,7 +3,7 @@
 
 use gpureplay_cuda_recording::{Change, Evidence, Recording, Tuned, Winner};
 
-use crate::stage::{Said, Stage};
+use crate::stage::{Said, Stage, recorded};
 
 /// The program doing a task, with kernels or sizes replaced; the stand-in says what is launched.
 fn replaced(stage: &Stage, words: &str, task: &str) -> Said {
@@ -13,13 +13,6 @@ fn replaced(stage: &Stage, words: &str, task: &str) -> Said {
         .output()
         .unwrap()
         .into()
-}
-
-fn recorded(task: &str) -> Stage {
-    let stage = Stage::new();
-    let said = stage.record("--pick all", task);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    stage
 }
 
 /// What the stand-in launched.

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Replaying: verdicts, limits, collisions, other images, damage.
 
-use crate::stage::Stage;
-
-fn recorded(task: &str) -> Stage {
-    let stage = Stage::new();
-    let said = stage.record("--pick all", task);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    stage
-}
+use crate::stage::recorded;
 
 #[test]
 fn a_replay_is_right_and_a_null_replay_is_not() {

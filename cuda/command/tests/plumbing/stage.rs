@@ -126,3 +126,11 @@ impl Stage {
         command.output().expect("started").into()
     }
 }
+
+/// A recording of all launches of a task.
+pub(crate) fn recorded(task: &str) -> Stage {
+    let stage = Stage::new();
+    let said = stage.record("--pick all", task);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    stage
+}

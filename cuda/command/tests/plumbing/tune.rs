@@ -3,14 +3,7 @@
 
 use serde_json::Value;
 
-use crate::stage::{Said, Stage};
-
-fn recorded(task: &str) -> Stage {
-    let stage = Stage::new();
-    let said = stage.record("--pick all", task);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    stage
-}
+use crate::stage::{Said, Stage, recorded};
 
 /// A search; `lists` are options whose values have spaces.
 fn tune(stage: &Stage, words: &str, lists: &[&str]) -> Said {
@@ -161,6 +154,12 @@ fn a_search_has_a_budget_and_goes_on_later() {
     assert_eq!(table.matches(",exact,").count(), 21, "{table}");
     assert!(rest.out.contains("grid 32x1x1, block 64x1x1"), "{rest:?}");
     // Tries of another launch are not those of this one.
+    // The same kernel and size with other memory, and the same launch compared in another way.
+    for words in ["rec#2", "rec#1 --tolerance 0.1 --type f32"] {
+        let other = tune(&stage, &format!("{words} --resume r.jsonl"), &lists);
+        assert_eq!(other.code, Some(2), "{words}: {other:?}");
+        assert!(other.err.contains("its tries are of another"), "{other:?}");
+    }
     let foreign = tune(&stage, "rec#3 --resume r.jsonl", &lists);
     assert_eq!(foreign.code, Some(2), "{foreign:?}");
     assert!(

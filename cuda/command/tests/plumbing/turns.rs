@@ -45,6 +45,24 @@ fn turns_of_a_loop_are_found_without_the_profiler() {
     );
 }
 
+#[test]
+fn a_turn_that_is_not_the_expected_one_leaves_no_pinned_memory() {
+    let stage = Stage::new();
+    let mut command = stage.with_app(
+        "record --run=turn -o rec",
+        "turns pinned unprofiled",
+        "proc",
+    );
+    let said: Said = command
+        .env("GPUREPLAY_FAKE_TRACE", "1")
+        .output()
+        .unwrap()
+        .into();
+    // The recorder begins with the fourth turn, and takes its result into memory of its own. What it copies memory with stays.
+    let back = said.err.matches("pinned memory is given back").count();
+    assert_eq!(back, 1, "{said:?}");
+}
+
 fn line<'a>(text: &'a str, begin: &str) -> &'a str {
     let mut lines = text.lines();
     lines.find(|line| line.contains(begin)).unwrap_or_default()
@@ -164,6 +182,53 @@ fn a_run_that_does_not_hold_says_why_and_is_refused() {
             "the recorded turn itself is right: {said:?}"
         );
     }
+}
+
+/// What `info` says of a run.
+fn state(stage: &Stage, number: u32) -> String {
+    let said = stage.run(&format!("info rec#run{number}"));
+    line(&said.out, "turns ").to_owned()
+}
+
+#[test]
+fn turns_of_other_sizes_are_other_work() {
+    let (stage, said) = recorded("sizes", "");
+    for (number, turns) in [(0, 2), (1, 1)] {
+        let holds = format!("cross-checked: {turns} later turns are reproduced, {turns} of other");
+        assert!(state(&stage, number).contains(&holds), "{said:?}");
+    }
+}
+
+#[test]
+fn turns_of_kernels_of_other_images_are_other_work() {
+    // What later turns had is not the kernel of the first turn, though it has its name.
+    let (stage, said) = recorded("image", "");
+    assert!(state(&stage, 0).contains("not cross-checked"), "{said:?}");
+    let holds = " cross-checked: 3 later turns are reproduced, 3 of other";
+    assert!(state(&stage, 1).contains(holds), "{said:?}");
+}
+
+#[test]
+fn a_run_is_cross_checked_from_its_own_memory() {
+    // The host writes memory between the first turn and the second, so later turns follow from the second alone.
+    let (stage, said) = recorded("late", "");
+    let reason = "from its own memory, it does not reproduce the later turns";
+    assert!(state(&stage, 0).contains(reason), "{said:?}");
+    fs::write(stage.path("x"), input(4)).unwrap();
+    let said = stage.run("run rec --input x");
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.contains(reason), "{said:?}");
+}
+
+#[test]
+fn inputs_that_no_turn_changed_are_named() {
+    let (stage, said) = recorded("constant", "--name in1=mask");
+    let reason =
+        "3 of other inputs; mask is the same in all turns, so another one is not cross-checked";
+    assert!(state(&stage, 0).contains(reason), "{said:?}");
+    fs::write(stage.path("x"), input(4)).unwrap();
+    let said = stage.run("run rec --input mask=x");
+    assert!(said.out.contains(reason), "{said:?}");
 }
 
 #[test]

@@ -149,3 +149,43 @@ fn weights_that_do_not_fit_are_refused() {
         "{said:?}"
     );
 }
+
+/// A recording whose file has more tensors than the second one: those that `extra` says.
+fn recorded_with(extra: &[(&str, Vec<u8>)], found: &str) -> Stage {
+    let stage = Stage::new();
+    let mut held = extra.to_vec();
+    held.extend([("first", weights(0)), ("second", weights(1))]);
+    fs::write(stage.path("w.safetensors"), file(&held)).unwrap();
+    let said = stage.record("--run --weights w.safetensors", "turns weights");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.err.contains(found), "{said:?}");
+    stage
+}
+
+#[test]
+fn tensors_that_were_alike_stay_alike() {
+    // One place in memory, two names: which of them it is, nobody can say.
+    let stage = recorded_with(&[("twin", weights(1))], "run 0: 2 of 3 tensors");
+    let run = |second: Vec<u8>, twin: Vec<u8>| {
+        let held = [("first", weights(0)), ("second", second), ("twin", twin)];
+        fs::write(stage.path("other.safetensors"), file(&held)).unwrap();
+        stage.run("run rec --weights other.safetensors --output out1=y")
+    };
+    for (second, twin) in [(2, 1), (1, 2), (2, 3)] {
+        let said = run(weights(second), weights(twin));
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.err.contains("cannot be told apart"), "{said:?}");
+    }
+    let said = run(weights(2), weights(2));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let expected: Vec<f32> = floats(&weights(2)).iter().map(|x| x * 3.0).collect();
+    assert_eq!(floats(&fs::read(stage.path("y")).unwrap()), expected);
+}
+
+#[test]
+fn a_tensor_is_not_found_in_the_place_of_another() {
+    // It begins with zeros, as memory does where the first tensor was found.
+    let long = [vec![0; 16 + 256], weights(1)].concat();
+    let stage = recorded_with(&[("long", long)], "run 0: 2 of 3 tensors");
+    assert_eq!(stage.run("run rec").code, Some(0));
+}

@@ -26,6 +26,16 @@ pub(super) enum Outcome {
     Coming(usize, usize),
 }
 
+impl Outcome {
+    /// How many bytes.
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Coming(_, size) => *size as u64,
+        }
+    }
+}
+
 /// A region while it runs.
 pub(super) struct Log {
     pub(super) device: Device,

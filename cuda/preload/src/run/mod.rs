@@ -53,18 +53,21 @@ fn watched(words: &[u64], is_launch: bool) {
     if border.expected {
         end(record);
     } else {
-        abandon();
+        abandon(record);
     }
     if border.begins {
         begin(record);
     }
 }
 
-/// What is being recorded is not what was expected.
-fn abandon() {
+/// What is being recorded is not what was expected. Results are taken and dropped: their copies end, and pinned memory goes back.
+fn abandon(settings: &Record) {
     let _closed = gate::close();
     ACTIVE.store(false, Ordering::SeqCst);
-    lock().take();
+    let log = lock().take();
+    if let Some(log) = log {
+        let _ = log.outputs_read(settings);
+    }
 }
 
 fn lock() -> MutexGuard<'static, Option<Log>> {
@@ -127,7 +130,7 @@ pub(crate) fn at_exit() {
         Some((record, Region::Turn)) if watch().is_some_and(|watch| watch.is_whole()) => {
             end(record)
         }
-        Some((_, Region::Turn)) => abandon(),
+        Some((record, Region::Turn)) => abandon(record),
         Some(_) if ACTIVE.load(Ordering::SeqCst) => {
             say("the run is not recorded: cuProfilerStop was not called");
         }

@@ -39,7 +39,11 @@ pub(super) fn is_complete(settings: &Record) -> bool {
 pub(super) fn keep(log: Log, settings: &Record) -> Result<String> {
     let told = |error: recording::RecordingError| error.to_string();
     let writer = Writer::sharing(&settings.folder, settings.share.clone()).map_err(told)?;
-    let structure = structure(&log.kernels, &log.operations);
+    let images: Vec<Hash> = log.images.iter().map(|image| image.hash()).collect();
+    let inputs: Vec<u64> = log.inputs.iter().map(|bytes| bytes.len() as u64).collect();
+    let outputs: Vec<u64> = log.outputs.iter().map(Outcome::size).collect();
+    let ports: [&[u64]; 2] = [&inputs, &outputs];
+    let structure = structure(&log.kernels, &images, ports, &log.operations);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(known) = known.iter_mut().find(|known| known.structure == structure) else {
         let run = log.run(writer.store(), settings, &[])?;

@@ -85,9 +85,11 @@ impl Run {
                 limit: MAX_BYTES,
             });
         }
+        // First: all else computes with addresses and sizes that are known to be possible.
+        let ranges = self.ranges()?;
         self.check_turns()?;
         self.check_tensors()?;
-        self.check_operations(&self.ranges()?)
+        self.check_operations(&ranges)
     }
 
     /// Tensors lie in memory that has contents, and none lies over another.

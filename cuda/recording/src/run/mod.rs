@@ -244,6 +244,16 @@ impl Run {
         memory.chain(variables).chain(ports).chain(turns)
     }
 
+    /// What another turn of the same work has in common with it: [`structure`].
+    #[must_use]
+    pub fn structure(&self) -> Hash {
+        let images: Vec<Hash> = self.images.iter().map(|image| image.hash).collect();
+        let sizes = |ports: &[Port]| ports.iter().map(|port| port.size).collect::<Vec<_>>();
+        let (inputs, outputs) = (sizes(&self.inputs), sizes(&self.outputs));
+        let ports: [&[u64]; 2] = [&inputs, &outputs];
+        structure(&self.kernels, &images, ports, &self.operations)
+    }
+
     /// How many kernels are launched.
     #[must_use]
     pub fn launches(&self) -> usize {

@@ -124,14 +124,30 @@ pub fn differing(one: &[Operation], other: &[Operation]) -> Vec<[u32; 3]> {
     words
 }
 
-/// What two turns of the same work have in common: operations, kernels and sizes, in order. Parameters and addresses are left out.
+/// What two turns of the same work have in common: kernels and their images, sizes of inputs and outputs, operations and their sizes,
+/// in order. Parameters and addresses are left out. `images` has the hash of each image.
 #[must_use]
-pub fn structure(kernels: &[Kernel], operations: &[Operation]) -> Hash {
+pub fn structure(
+    kernels: &[Kernel],
+    images: &[Hash],
+    [inputs, outputs]: [&[u64]; 2],
+    operations: &[Operation],
+) -> Hash {
     let mut text = Vec::new();
+    for kernel in kernels {
+        let image = images.get(kernel.image as usize);
+        text.extend(image.map_or([0; 32], |hash| hash.0));
+        text.extend((kernel.name.len() as u64).to_le_bytes());
+        text.extend(kernel.name.bytes());
+    }
     let mut put = |tag: u8, words: &[u64]| {
         text.push(tag);
         text.extend(words.iter().flat_map(|word| word.to_le_bytes()));
     };
+    for sizes in [inputs, outputs] {
+        put(11, &[sizes.len() as u64]);
+        put(12, sizes);
+    }
     for operation in operations {
         match operation {
             Operation::Launch {
@@ -146,13 +162,9 @@ pub fn structure(kernels: &[Kernel], operations: &[Operation]) -> Hash {
                 let [x, y, z] = grid.map(u64::from);
                 let [u, v, w] = block.map(u64::from);
                 let size = parameters.len() as u64;
-                let (stream, shared) = (u64::from(*stream), u64::from(*shared));
-                put(0, &[stream, x, y, z, u, v, w, shared, size]);
-                let name = kernels
-                    .get(*kernel as usize)
-                    .map_or("", |kernel| &kernel.name);
-                put(1, &[name.len() as u64]);
-                name.bytes().for_each(|byte| put(byte, &[]));
+                let [stream, kernel, shared] =
+                    [stream, kernel, shared].map(|word| u64::from(*word));
+                put(0, &[stream, kernel, x, y, z, u, v, w, shared, size]);
                 // An attribute is its number and at most three words; what lies behind them is whatever was there.
                 for attribute in attributes.as_chunks::<72>().0 {
                     let value = [8, 12, 16].map(|at| u64::from(word_at(attribute, at)));
@@ -190,7 +202,7 @@ pub fn structure(kernels: &[Kernel], operations: &[Operation]) -> Hash {
 #[cfg(test)]
 mod tests {
     use super::{Operation, differing, put_word, structure, word_at};
-    use crate::Kernel;
+    use crate::{Hash, Kernel};
 
     fn launch(parameters: &[u8], block: u32) -> Operation {
         Operation::Launch {
@@ -233,23 +245,29 @@ mod tests {
         };
         let (one, other) = ([copy(1 << 44, 5, 16)], [copy(1 << 44, 6 << 32 | 5, 16)]);
         assert_eq!(differing(&one, &other), [[0, 12, 6]]);
-        assert_eq!(structure(&[], &one), structure(&[], &other));
-        assert_ne!(
-            structure(&[], &one),
-            structure(&[], &[copy(1 << 44, 5, 17)])
-        );
-        let kernel = |name: &str| Kernel {
-            name: name.into(),
-            image: 0,
-            layout: Vec::new(),
-            attributes: Vec::new(),
+        let none = [&[] as &[u64]; 2];
+        let of = |operations: &[Operation]| structure(&[], &[], none, operations);
+        assert_eq!(of(&one), of(&other));
+        assert_ne!(of(&one), of(&[copy(1 << 44, 5, 17)]));
+    }
+
+    #[test]
+    fn kernels_images_and_sizes_of_inputs_are_structure() {
+        let of = |name: &str, image: &[u8], input: u64, operation: Operation| {
+            let kernel = Kernel {
+                name: name.into(),
+                image: 0,
+                layout: Vec::new(),
+                attributes: Vec::new(),
+            };
+            let images = [Hash::of(image)];
+            structure(&[kernel], &images, [&[input], &[]], &[operation])
         };
-        let (a, b) = ([launch(&[1], 32)], [launch(&[2], 32)]);
-        assert_eq!(structure(&[kernel("a")], &a), structure(&[kernel("a")], &b));
-        assert_ne!(structure(&[kernel("a")], &a), structure(&[kernel("b")], &a));
-        assert_ne!(
-            structure(&[kernel("a")], &a),
-            structure(&[kernel("a")], &[launch(&[1], 64)])
-        );
+        let one = of("a", b"image", 8, launch(&[1], 32));
+        assert_eq!(one, of("a", b"image", 8, launch(&[2], 32)));
+        assert_ne!(one, of("b", b"image", 8, launch(&[1], 32)));
+        assert_ne!(one, of("a", b"other", 8, launch(&[1], 32)));
+        assert_ne!(one, of("a", b"image", 4, launch(&[1], 32)));
+        assert_ne!(one, of("a", b"image", 8, launch(&[1], 64)));
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the program does in turns of the same work, each a region.
 
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 
 use gpureplay_cuda_abi::Status;
 
-use super::Program;
+use super::{PTX, Program};
 
 /// Numbers of an input.
 const COUNT: usize = 256;
@@ -49,6 +49,21 @@ impl Program {
         bytes
     }
 
+    /// The kernel of another image that has the same name.
+    fn scaled_by(&self, module: u64, p: u64) {
+        let (mut function, factor, n) = (0, 2f32, COUNT as u32);
+        call!(self.driver, cuModuleGetFunction(&raw mut function => *mut u64, module => u64, c"scale".as_ptr() => *const i8));
+        let parameters = [
+            (&raw const p).cast(),
+            (&raw const factor).cast(),
+            (&raw const n).cast(),
+        ];
+        call!(self.driver, cuLaunchKernel(
+            function => u64, 8 => u32, 1 => u32, 1 => u32, 128 => u32, 1 => u32, 1 => u32, 0 => u32, 0 => u64,
+            parameters.as_ptr() => *const *const c_void, std::ptr::null() => *const *const c_void
+        ));
+    }
+
     /// Turns, in which `what` is otherwise from turn to turn.
     pub(crate) fn turns(&self, what: &str) {
         let (what, profiled) = match what.split_once(' ') {
@@ -62,11 +77,24 @@ impl Program {
         // Two tensors in one allocation, and others around them.
         let held = [vec![0x5a; 512], weights(0), vec![0; 256], weights(1)].concat();
         let held = self.memory(&held);
+        let image = CString::new(format!(
+            "{PTX}.visible .entry more(.param .u64 p) {{ ret; }}\n"
+        ));
+        let (image, mut module) = (image.expect("works"), 0);
+        call!(self.driver, cuModuleLoadData(&raw mut module => *mut u64, image.as_ptr().cast() => *const c_void));
+        let mut pinned = 0u64;
+        if what == "pinned" {
+            call!(self.driver, cuMemHostAlloc(&raw mut pinned => *mut u64, size => usize, 0 => u32));
+        }
         for turn in 0..TURNS {
-            if what == "outside" {
+            if what == "outside" || (what == "late" && turn == 1) {
                 self.write(state, &input(turn * turn));
             }
             let x = input(if what == "same" { 0 } else { turn });
+            let size = match what {
+                "sizes" if turn % 2 == 1 => size / 2,
+                _ => size,
+            };
             if profiled {
                 call!(self.driver, cuProfilerStart());
             }
@@ -100,10 +128,32 @@ impl Program {
                     self.received(scratch, size)
                 }
                 // What memory holds from turn to turn.
-                "state" | "outside" => {
+                "state" | "outside" | "late" => {
                     self.scaled(0, state, 2.0);
                     self.scaled(0, input_memory, 3.0);
                     self.received(state, size)
+                }
+                // The first turn has the kernel of its own image, the others one of the same name.
+                "image" => {
+                    let module = if turn == 0 { self.module } else { module };
+                    self.scaled_by(module, input_memory);
+                    self.received(input_memory, size)
+                }
+                // A copy to pinned memory waits for nothing; the fourth turn is not like those before it.
+                "pinned" => {
+                    for _ in 0..=turn / 3 % 2 {
+                        self.scaled(0, input_memory, 2.0);
+                    }
+                    call!(self.driver, cuMemcpyDtoHAsync_v2(pinned as *mut c_void => *mut c_void, input_memory => u64, size => usize, 0 => u64));
+                    call!(self.driver, cuStreamSynchronize(0 => u64));
+                    Vec::new()
+                }
+                // A second input is the same in all turns.
+                "constant" => {
+                    self.write(state, &input(9));
+                    self.scaled(0, input_memory, 2.0);
+                    self.copied(cache, state);
+                    self.received(input_memory, size)
                 }
                 // Weights are copied and scaled: the second result is three times the second ones.
                 "weights" => {
