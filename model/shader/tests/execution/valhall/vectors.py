@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The last field of each line of vectors.txt, from NumPy: `/usr/bin/python3 vectors.py` prints the file as it should be.
+"""The last field of each line of vectors.txt, from NumPy: prints the file as it should be, or with --check the lines that are wrong.
 
 It knows the instructions by their texts alone and shares nothing with the model. Where numbers are rounded, they come from float64 or
 longdouble by one rounding.
@@ -118,7 +118,6 @@ def shift(op, kind, flags, sources):
     signed = "signed" in flags
     dtype = element(kind.replace("i", "s" if signed else "u"))
     value = exact(sources[0].read(dtype))
-    # Each element has its own count, at the same place as long as there is one for each; else all have the named byte.
     counts = parts(sources[1].word, np.uint8)
     at = int(sources[1].selects[0][1])
     count = int(counts[at]) & 8 * dtype.itemsize - 1
@@ -198,7 +197,6 @@ def converted(op, flags, sources):
     read = [it.read(element(source), None if vector else 1) for it in sources]
     if source == "V2F32":
         read = [np.concatenate(read)]
-    # A short vector of bytes is two of them.
     values = exact(read[0])
     rounding = next((it for it in flags if it in ROUNDINGS), "")
     if dtype.kind == "f":
@@ -248,13 +246,18 @@ def result(text, inputs):
 
 
 def main():
-    lines = Path(__file__).with_suffix(".txt").read_text().splitlines()
-    for line in lines:
+    written = Path(__file__).with_suffix(".txt").read_text().splitlines()
+    lines = []
+    for line in written:
         if not line.startswith("#"):
-            text, inputs, _ = line.split("; ")
+            text, inputs, *_ = line.split("; ")
             line = f"{text}; {inputs}; {result(text, [int(it, 16) for it in inputs.split()]):x}"
-        sys.stdout.write(line + "\n")
+        lines.append(line)
+    if sys.argv[1:] == ["--check"]:
+        lines = [f"{found}, not {line.split('; ')[-1]}" for found, line in zip(written, lines) if found != line]
+    sys.stdout.writelines(line + "\n" for line in lines)
+    return bool(sys.argv[1:] and lines)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
