@@ -28,6 +28,7 @@ CLAMPS = {"clamp_0_inf": (0, np.inf), "clamp_m1_1": (-1, 1), "clamp_0_1": (0, 1)
 MUXES = {
     "neg": lambda a, b, c: np.where(c < 0, a, b),
     "int_zero": lambda a, b, c: np.where(c == 0, a, b),
+    "fp_zero": lambda a, b, c: np.where(c << 1 == 0, a, b),
     "bit": lambda a, b, c: a & c | b & ~c,
 }
 
@@ -142,8 +143,11 @@ def compared(op, kind, flags, sources):
 
 
 def interval(values, flags):
-    """Mantissa and exponent: of [0.5, 1), or of [0.75, 1.5) for logarithms."""
+    """Mantissa and exponent: of [0.5, 1), of [0.75, 1.5) for logarithms, of [0.25, 1) and halved for roots."""
     mantissa, exponent = np.frexp(values)
+    if "sqrt" in flags:
+        odd = exponent & 1
+        return np.ldexp(mantissa, -odd), exponent + odd >> 1
     low = (abs(mantissa) < 0.75) & ("log" in flags)
     return np.where(low, 2 * mantissa, mantissa), np.where(low, exponent - 1, exponent)
 
@@ -163,8 +167,12 @@ def floats(op, kind, flags, sources):
         result = a * b + c
     elif op == "FADD_LSCALE":
         result = a + np.ldexp(b, 8)
-    elif op == "FMA_RSCALE":
-        result = np.ldexp(a * b + c, sources[3].read(integer))
+    elif op.startswith("FMA_RSCALE"):
+        product = a * b
+        if op.endswith("_N"):
+            product = np.where((a == 0) | (b == 0), 0, product)
+        scale = sources[3].read(np.dtype(np.int16))[:1] if op.endswith("_SCALE16") else sources[3].read(integer)
+        result = np.ldexp(product + c, scale)
     elif op == "LDEXP":
         result = np.ldexp(a, sources[1].read(integer))
     elif op in ("FMIN", "FMAX"):
@@ -199,6 +207,8 @@ def converted(op, flags, sources):
         read = [np.concatenate(read)]
     values = exact(read[0])
     rounding = next((it for it in flags if it in ROUNDINGS), "")
+    for limits in (CLAMPS[it] for it in flags if it in CLAMPS):
+        values = np.clip(values, *limits)
     if dtype.kind == "f":
         return narrowed(values.astype(np.longdouble), dtype, rounding)
     if values.dtype.kind == "i":
