@@ -35,14 +35,14 @@ static const struct nano_rule nano_slot_rules[] = {
 	{ 0x70, 0x70, ~0u },		/* FLUSH_ID_NEXT */
 };
 
-/* Products: bit 28 of GPU_ID (0: version 6, 1: version 7) and the low two bits of the product. */
+/* Products: four for each version from 6, of which the low two bits of the product choose one. */
 #define G71	BIT(0)
 #define G72	BIT(1)
-#define G57	BIT(2)
 #define G51	BIT(4)
 #define G76	BIT(5)
 #define G52	BIT(6)
 #define G31	BIT(7)
+#define G57	BIT(15)
 
 #define JM_CONFIG	0x0f00
 #define SHADER_CONFIG	0x0f04
@@ -65,7 +65,7 @@ static const struct {
 	{ SHADER_CONFIG, G57, BIT(29) },		/* varyings */
 	{ TILER_CONFIG, G71, 0x1 },			/* clock gate override */
 	{ L2_MMU_CONFIG, G71 | G72 | G51, SNOOP_DISPARITY | LIMITS },
-	{ L2_MMU_CONFIG, G76 | G52 | G57, SNOOP_DISPARITY | WIDE_LIMITS },
+	{ L2_MMU_CONFIG, G76 | G52, SNOOP_DISPARITY | WIDE_LIMITS },
 	{ L2_MMU_CONFIG, G31, SNOOP_DISPARITY | LIMITS | WIDE_LIMITS },
 };
 
@@ -104,13 +104,12 @@ static bool nano_rule_allows(const struct nano_rule *rule, size_t count, u32 off
 
 static bool nano_setting_allowed(u32 gpu_id, u32 offset, u32 value)
 {
+	u32 from_6 = (gpu_id >> 16) - 0x6000;
 	u32 product = 0;
 	size_t i;
 
-	if ((gpu_id & 0xe00c0000) == 0x60000000)	/* version 6 or 7, product 0 to 3 */
-		product = BIT((gpu_id >> 16 & 3) | (gpu_id >> 26 & 4));
-	else if ((gpu_id & 0xf00f0000) == 0x90030000)	/* version 9, product 3 */
-		product = G57;
+	if (!(from_6 & 0xc00c))	/* version 6 to 9, product 0 to 3 */
+		product = BIT((from_6 & 3) | (from_6 >> 10 & 0xc));
 	for (i = 0; i < ARRAY_SIZE(nano_settings); i++)
 		if (nano_settings[i].offset == offset && nano_settings[i].products & product)
 			return !(value & ~nano_settings[i].mask);

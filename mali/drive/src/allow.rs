@@ -9,14 +9,14 @@
 use mali_facts::registers::Class;
 use mali_facts::registers::gpu::{JM_CONFIG, L2_MMU_CONFIG, SHADER_CONFIG, TABLE, TILER_CONFIG};
 
-/// Products as bits: bit 28 of GPU_ID (0: version 6, 1: version 7) and the low two bits of the product choose one.
-const G71: u8 = 1 << 0;
-const G72: u8 = 1 << 1;
-const G57: u8 = 1 << 2;
-const G51: u8 = 1 << 4;
-const G76: u8 = 1 << 5;
-const G52: u8 = 1 << 6;
-const G31: u8 = 1 << 7;
+/// Products as bits: four for each version from 6, of which the low two bits of the product choose one.
+const G71: u16 = 1 << 0;
+const G72: u16 = 1 << 1;
+const G51: u16 = 1 << 4;
+const G76: u16 = 1 << 5;
+const G52: u16 = 1 << 6;
+const G31: u16 = 1 << 7;
+const G57: u16 = 1 << 15;
 
 /// L2_MMU_CONFIG_ALLOW_SNOOP_DISPARITY, in a system with ACE coherency.
 const SNOOP_DISPARITY: u32 = 1 << 23;
@@ -28,11 +28,11 @@ const WIDE_LIMITS: u32 = 0x3f << 12;
 /// The bits of a register that set-up may set on some products. No product has two entries for one register.
 struct Setting {
     register: u16,
-    products: u8,
+    products: u16,
     bits: u32,
 }
 
-const fn setting(register: u32, products: u8, bits: u32) -> Setting {
+const fn setting(register: u32, products: u16, bits: u32) -> Setting {
     Setting {
         register: register as u16,
         products,
@@ -57,11 +57,7 @@ static SETTINGS: [Setting; 8] = [
     setting(TILER_CONFIG, G71, 1),
     setting(L2_MMU_CONFIG, G71 | G72 | G51, SNOOP_DISPARITY | LIMITS),
     // HW_FEATURE_3BIT_EXT_RW_L2_MMU_CONFIG: of the G31 panfrost says that it has it, kbase that it has not.
-    setting(
-        L2_MMU_CONFIG,
-        G76 | G52 | G57,
-        SNOOP_DISPARITY | WIDE_LIMITS,
-    ),
+    setting(L2_MMU_CONFIG, G76 | G52, SNOOP_DISPARITY | WIDE_LIMITS),
     setting(L2_MMU_CONFIG, G31, SNOOP_DISPARITY | LIMITS | WIDE_LIMITS),
 ];
 
@@ -101,16 +97,15 @@ pub(super) fn identity(register: u32) -> bool {
 
 /// Whether a recording for this GPU may write this value. On a GPU that is not known, settings may be zero only.
 pub fn writable(gpu_id: u32, register: u32, value: u32) -> bool {
-    // Version 6 or 7, product 0 to 3; or version 9, product 3.
-    let product = if gpu_id & 0xe00c_0000 == 0x6000_0000 {
-        1u8 << (gpu_id >> 16 & 3 | gpu_id >> 26 & 4)
-    } else if gpu_id & 0xf00f_0000 == 0x9003_0000 {
-        G57
+    // Version 6 to 9, product 0 to 3.
+    let from_6 = (gpu_id >> 16).wrapping_sub(0x6000);
+    let product = if from_6 & 0xc00c == 0 {
+        from_6 & 3 | from_6 >> 10 & 0xc
     } else {
-        0
+        16
     };
     SETTINGS.iter().any(|setting| {
-        let bits = if setting.products & product != 0 {
+        let bits = if u32::from(setting.products) >> product & 1 != 0 {
             setting.bits
         } else {
             0
@@ -158,11 +153,16 @@ mod tests {
             (0x7001, [0x3f_0000, 0x2_0000, 0, 0x0083_f000]),
             (0x7002, [0x3f_0000, 0x2_0000, 0, 0x0083_f000]),
             (0x7003, [0, 0x2_0000, 0, 0x0f83_f000]),
-            (0x9003, [0x3f_0000, 0x2000_0000, 0, 0x0083_f000]),
+            (0x9003, [0x3f_0000, 0x2000_0000, 0, 0]),
             // No such product, other Valhall, Midgard: nothing.
             (0x7004, [0, 0, 0, 0]),
             (0x6009, [0, 0, 0, 0]),
+            (0x8000, [0, 0, 0, 0]),
+            (0x9000, [0, 0, 0, 0]),
             (0x9001, [0, 0, 0, 0]),
+            (0x9007, [0, 0, 0, 0]),
+            (0xa003, [0, 0, 0, 0]),
+            (0x5003, [0, 0, 0, 0]),
             (0x0860, [0, 0, 0, 0]),
         ];
         for (product, bits) in expected {

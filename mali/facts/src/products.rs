@@ -76,6 +76,8 @@ const G52_R1: Profile = Profile {
 const V9: Profile = Profile {
     architecture: Architecture::V9,
     max_threads: 0x400,
+    max_workgroup_size: 0x200,
+    max_barrier_size: 0x200,
     ..V7
 };
 
@@ -303,10 +305,17 @@ mod tests {
                         assert_eq!(profile.source, Source::BootLog(board), "{name}");
                     }
                     Source::DriverTable(_) => assert_eq!(register, gpu::GPU_ID, "{name}"),
-                    // Mesa, pan_props.c: 768 threads on v7, 1024 on Valhall.
+                    // Mesa, `panfrost_max_thread_count`: threads with half of the registers; on Valhall a group fits that has all.
                     Source::DriverDefault(_) => {
                         let valhall = profile.architecture.has_resource_tables();
-                        assert_eq!(value, if valhall { 1024 } else { 768 }, "{name}");
+                        let expected = match (valhall, register) {
+                            (false, gpu::THREAD_MAX_THREADS) => 768,
+                            (true, gpu::THREAD_MAX_THREADS) => 1024,
+                            (true, gpu::THREAD_MAX_WORKGROUP_SIZE) => 512,
+                            (true, gpu::THREAD_MAX_BARRIER_SIZE) => 512,
+                            _ => panic!("{name} {register:#x} is no default of Mesa"),
+                        };
+                        assert_eq!(value, expected, "{name}");
                     }
                     Source::Model(why) => assert!(!why.is_empty(), "{name}"),
                 }

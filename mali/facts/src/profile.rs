@@ -156,6 +156,7 @@ impl Profile {
                 | gpu::L2_PRESENT_HI
         );
         let v7 = self.architecture != Architecture::V6;
+        let valhall = self.architecture.has_resource_tables();
         match (self.source, register) {
             (_, gpu::AFBC_FEATURES) => Source::Model("frame buffer compression is not decoded"),
             (Source::DriverTable(_), gpu::GPU_ID) | (Source::Silicon, _) => self.source,
@@ -176,6 +177,9 @@ impl Profile {
                 Source::Model("memory is coherent with the host's, by ACE-lite")
             }
             (_, gpu::THREAD_MAX_THREADS) if v7 => Source::DriverDefault("Mesa"),
+            (_, gpu::THREAD_MAX_WORKGROUP_SIZE | gpu::THREAD_MAX_BARRIER_SIZE) if valhall => {
+                Source::DriverDefault("Mesa")
+            }
             _ => Source::Nearest("g71"),
         }
     }

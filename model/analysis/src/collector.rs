@@ -299,6 +299,7 @@ fn clauses(findings: &Findings) -> Vec<Clause> {
             fma: site.fma,
             add: site.add,
             message: site.message.map(Message::name).map(str::to_owned),
+            messages: site.messages,
             memory: memory(site.clause),
         })
         .collect();

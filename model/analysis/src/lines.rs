@@ -104,15 +104,15 @@ impl Lines {
 
 /// The parts of a mask by warp, without empty ones.
 fn split(active: u64, warp: u32) -> impl Iterator<Item = u64> {
-    let first = if warp == 8 { 0xff } else { 0xf };
+    let first = u64::MAX >> (64 - warp);
     let masks = (0..64 / warp).map(move |number| active & first << (number * warp));
     masks.filter(|mask| *mask != 0)
 }
 
 /// Bytes and lines of a warp's access to anywhere.
 fn scattered(access: &Access<'_>, mut part: u64) -> (u64, u64) {
-    // Two lines for each of up to eight lanes.
-    const MOST: usize = 16;
+    // Two lines for each of up to sixteen lanes.
+    const MOST: usize = 32;
     let mut lines = [(0, 0); MOST];
     let mut count = 0;
     while part != 0 {
@@ -157,6 +157,8 @@ mod tests {
         let parts: Vec<_> = split(0xf00f_0030, 8).collect();
         assert_eq!(parts, [0x30, 0xf_0000, 0xf000_0000]);
         assert_eq!(split(u64::MAX, 8).count(), 8);
+        let parts: Vec<_> = split(0xf00f_0030, 16).collect();
+        assert_eq!(parts, [0x30, 0xf00f_0000]);
     }
 
     #[test]

@@ -173,9 +173,12 @@ pub struct Clause {
     pub fma: u32,
     /// Its instructions of the ADD unit, without messages.
     pub add: u32,
-    /// Its message, if it has one.
+    /// Its message, if it has one; of several, the first.
     pub message: Option<String>,
-    /// What its message did to memory.
+    /// How many messages it has: on Valhall, where a clause is a block of up to 16 instructions, there may be several.
+    #[serde(default)]
+    pub messages: u32,
+    /// What its messages did to memory.
     pub memory: Option<Memory>,
 }
 

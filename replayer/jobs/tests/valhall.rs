@@ -3,27 +3,34 @@
 
 #![allow(clippy::unwrap_used)]
 
+use gpureplay_jobs::analysis::analyse::analyse;
+use gpureplay_jobs::analysis::report::Clause;
 use gpureplay_jobs::{Jobs, Report};
-use gpureplay_library::{Options, Recording};
+use gpureplay_library::{ModelOptions, Options, Recording, Session};
+
+const INPUTS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../recordings/saxpy-g52/inputs"
+);
 
 fn recording() -> Recording {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/saxpy-g57.gpr");
     Recording::open(file).unwrap()
 }
 
+fn bind(session: &mut Session) -> Result<(), gpureplay_library::Error> {
+    session.bind_file("x", format!("{INPUTS}/x2.npy"))?;
+    session.bind_file("y", format!("{INPUTS}/y2.npy"))?;
+    Ok(())
+}
+
 #[test]
 fn it_replays_with_inputs_that_were_not_recorded() {
     let mut session = recording().session(Options::default()).unwrap();
-    let inputs = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../recordings/saxpy-g52/inputs"
-    );
-    for (name, file) in [("x", "x2.npy"), ("y", "y2.npy")] {
-        session.bind_file(name, format!("{inputs}/{file}")).unwrap();
-    }
+    bind(&mut session).unwrap();
     session.run().unwrap();
     let numbers = |file: &str| -> Vec<f32> {
-        let bytes = std::fs::read(format!("{inputs}/{file}")).unwrap();
+        let bytes = std::fs::read(format!("{INPUTS}/{file}")).unwrap();
         let words = bytes[bytes.len() - 4000..].as_chunks().0.iter();
         words.map(|word| f32::from_le_bytes(*word)).collect()
     };
@@ -65,4 +72,29 @@ fn its_job_and_its_code_are_known() {
     );
     // r0 to r7, and r60.
     assert_eq!(kernel.registers, 9);
+}
+
+#[test]
+fn analyses_count_warps_of_16_lanes_and_all_messages() {
+    let recording = recording();
+    let jobs = Jobs::of(&recording).unwrap();
+    let what = "all".parse().unwrap();
+    let report = analyse(&recording, &jobs, &[0], what, ModelOptions::default(), bind).unwrap();
+    let [job] = &report.jobs[..] else {
+        panic!("one job")
+    };
+    let sum = |of: fn(&Clause) -> u64| job.clauses.iter().map(of).sum::<u64>();
+    // 125 groups of 8 threads, each a warp, and two blocks: 16 instructions and 4.
+    assert_eq!((job.clauses.len(), sum(|it| it.warps)), (2, 250));
+    let own = |it: &Clause| it.lanes * u64::from(it.fma + it.add + it.messages);
+    assert_eq!(sum(own), 20 * 1000);
+    assert_eq!(sum(|it| it.lanes * u64::from(it.messages)), 3 * 1000);
+    // Each warp reads 32 bytes of x and of y, and writes as many, in a line each.
+    let memory = |of: fn(&gpureplay_jobs::analysis::report::Memory) -> u64| {
+        let all = job.clauses.iter().filter_map(|it| it.memory.as_ref());
+        all.map(of).sum::<u64>()
+    };
+    assert_eq!(memory(|it| it.accesses), 3 * 125);
+    assert_eq!(memory(|it| it.used), 3 * 4000);
+    assert_eq!(memory(|it| it.lines), 3 * 125);
 }

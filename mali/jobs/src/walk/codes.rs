@@ -98,15 +98,10 @@ impl Codes {
         memory: &M,
         address: u64,
     ) -> Result<Arc<Code>, Undecoded> {
-        if let Some(known) = self.known.get(&address) {
-            self.compared += known.bytes.len() as u64;
-            if self.compared > MAX_COMPARED {
-                return Err(Undecoded::TooMuch);
-            }
-            let mut bytes = vec![0; known.bytes.len()];
-            if memory.read(address, &mut bytes) && bytes == known.bytes {
-                return Ok(known.clone());
-            }
+        if let Some(known) = self.known.get(&address)
+            && unchanged(memory, address, &known.bytes, &mut self.compared)?
+        {
+            return Ok(known.clone());
         }
         let code = Arc::new(self.decode(memory, address)?);
         self.known.insert(address, code.clone());
@@ -122,15 +117,10 @@ impl Codes {
         memory: &M,
         address: u64,
     ) -> Result<Arc<Words>, Undecoded> {
-        if let Some(known) = self.words.get(&address) {
-            self.compared += known.bytes.len() as u64;
-            if self.compared > MAX_COMPARED {
-                return Err(Undecoded::TooMuch);
-            }
-            let mut bytes = vec![0; known.bytes.len()];
-            if memory.read(address, &mut bytes) && bytes == known.bytes {
-                return Ok(known.clone());
-            }
+        if let Some(known) = self.words.get(&address)
+            && unchanged(memory, address, &known.bytes, &mut self.compared)?
+        {
+            return Ok(known.clone());
         }
         // Twice as many bytes each time, until the shader's end is among them.
         let (mut bytes, mut piece) = (Vec::new(), FIRST_PIECE);
@@ -185,6 +175,21 @@ impl Codes {
             bytes,
         })
     }
+}
+
+/// Whether the bytes of what was decoded before are still there, counted as `compared`.
+fn unchanged<M: Memory + ?Sized>(
+    memory: &M,
+    address: u64,
+    known: &[u8],
+    compared: &mut u64,
+) -> Result<bool, Undecoded> {
+    *compared += known.len() as u64;
+    if *compared > MAX_COMPARED {
+        return Err(Undecoded::TooMuch);
+    }
+    let mut bytes = vec![0; known.len()];
+    Ok(memory.read(address, &mut bytes) && bytes == known)
 }
 
 /// Appends so many bytes from behind those that there are; false, and as many words as can be read, where memory ends.

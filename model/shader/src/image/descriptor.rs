@@ -96,6 +96,35 @@ enum Records {
     Planes,
 }
 
+/// The texture of a descriptor: each generation has the same fields in places of its own.
+macro_rules! described {
+    ($texture:expr, $records:expr, $layout:expr) => {{
+        let (texture, records) = ($texture, $records);
+        let format_word = texture.format() as u32;
+        let format = TexelFormat::parse(PixelFormat(format_word), records == Records::V6);
+        let bits = texture.swizzle() as u32;
+        let dimension = dimension(texture.dimension());
+        let three = dimension == Dimension::Three;
+        Ok(Texture {
+            dimension,
+            format: format.map_err(DescriptorError::Format)?,
+            format_word,
+            swizzle: swizzle(bits).ok_or(DescriptorError::Swizzle(bits))?,
+            layout: $layout,
+            extent: Extent {
+                width: texture.width() as u32,
+                height: texture.height() as u32,
+                depth: if three { texture.depth() as u32 } else { 1 },
+            },
+            levels: texture.levels() as u32,
+            layers: texture.array_size() as u32,
+            samples: texture.sample_count() as u32,
+            surfaces: texture.surfaces(),
+            records,
+        })
+    }};
+}
+
 /// The shape that a descriptor's field names.
 fn dimension(field: u64) -> Dimension {
     match field as u32 {
@@ -124,35 +153,16 @@ impl Texture {
         if texture.descriptor_type() as u32 != descriptor_type::TEXTURE {
             return Err(DescriptorError::Type(texture.descriptor_type() as u32));
         }
-        let format_word = texture.format() as u32;
-        let format =
-            TexelFormat::parse(PixelFormat(format_word), v6).map_err(DescriptorError::Format)?;
-        let bits = texture.swizzle() as u32;
-        let swizzle = swizzle(bits).ok_or(DescriptorError::Swizzle(bits))?;
-        let layout = match texture.texel_ordering() as u32 {
-            texel_ordering::INTERLEAVED => Layout::Interleaved,
-            texel_ordering::LINEAR => Layout::Linear,
-            other => return Err(DescriptorError::Layout(other)),
-        };
-        let dimension = dimension(texture.dimension());
-        let three = dimension == Dimension::Three;
-        Ok(Texture {
-            dimension,
-            format,
-            format_word,
-            swizzle,
-            layout,
-            extent: Extent {
-                width: texture.width() as u32,
-                height: texture.height() as u32,
-                depth: if three { texture.depth() as u32 } else { 1 },
-            },
-            levels: texture.levels() as u32,
-            layers: texture.array_size() as u32,
-            samples: texture.sample_count() as u32,
-            surfaces: texture.surfaces(),
-            records: if v6 { Records::V6 } else { Records::V7 },
-        })
+        let records = if v6 { Records::V6 } else { Records::V7 };
+        described!(
+            texture,
+            records,
+            match texture.texel_ordering() as u32 {
+                texel_ordering::INTERLEAVED => Layout::Interleaved,
+                texel_ordering::LINEAR => Layout::Linear,
+                other => return Err(DescriptorError::Layout(other)),
+            }
+        )
     }
 
     /// Decodes a descriptor of Valhall. The first of its planes says how texels are arranged in all of them.
@@ -169,34 +179,15 @@ impl Texture {
         if first.plane_type() as u32 != GENERIC_PLANE {
             return Err(DescriptorError::Layout(first.plane_type() as u32));
         }
-        let layout = match first.clump_ordering() as u32 {
-            valhall::clump_ordering::TILED => Layout::Interleaved,
-            valhall::clump_ordering::LINEAR => Layout::Linear,
-            other => return Err(DescriptorError::Layout(other)),
-        };
-        let format_word = texture.format() as u32;
-        let format =
-            TexelFormat::parse(PixelFormat(format_word), false).map_err(DescriptorError::Format)?;
-        let bits = texture.swizzle() as u32;
-        let dimension = dimension(texture.dimension());
-        let three = dimension == Dimension::Three;
-        Ok(Texture {
-            dimension,
-            format,
-            format_word,
-            swizzle: swizzle(bits).ok_or(DescriptorError::Swizzle(bits))?,
-            layout,
-            extent: Extent {
-                width: texture.width() as u32,
-                height: texture.height() as u32,
-                depth: if three { texture.depth() as u32 } else { 1 },
-            },
-            levels: texture.levels() as u32,
-            layers: texture.array_size() as u32,
-            samples: texture.sample_count() as u32,
-            surfaces: texture.surfaces(),
-            records: Records::Planes,
-        })
+        described!(
+            texture,
+            Records::Planes,
+            match first.clump_ordering() as u32 {
+                valhall::clump_ordering::TILED => Layout::Interleaved,
+                valhall::clump_ordering::LINEAR => Layout::Linear,
+                other => return Err(DescriptorError::Layout(other)),
+            }
+        )
     }
 
     /// Address of the surface record of a level of a layer (and, of a cube, face).

@@ -170,8 +170,10 @@ pub struct Site {
     pub fma: u32,
     /// Instructions of the ADD unit that each lane executes, NOP and messages excluded.
     pub add: u32,
-    /// The message of the clause, which is the instruction that loads or stores.
+    /// The first message of the clause, which is an instruction that loads or stores.
     pub message: Option<Message>,
+    /// How many messages it has: one at most on Bifrost, several on Valhall.
+    pub messages: u32,
 }
 
 /// Lanes that execute something together: up to 64 threads of one or more work groups.
@@ -181,7 +183,7 @@ pub struct Lanes<'a> {
     pub active: u64,
     /// Lanes that have not ended; among them those that are elsewhere in the shader.
     pub live: u64,
-    /// Lanes of a warp, 4 or 8: lane `n` is in warp `n / warp`.
+    /// Lanes of a warp, 4, 8 or 16: lane `n` is in warp `n / warp`.
     pub warp: u32,
     /// How many barriers the work groups have passed.
     pub barriers: u32,
@@ -215,11 +217,14 @@ impl Lanes<'_> {
     pub fn warps_of(&self, mask: u64) -> u64 {
         let mut any = mask | mask >> 1;
         any |= any >> 2;
-        if self.warp == 8 {
-            (any | any >> 4) & 0x0101_0101_0101_0101
-        } else {
-            any & 0x1111_1111_1111_1111
+        if self.warp == 4 {
+            return any & 0x1111_1111_1111_1111;
         }
+        any |= any >> 4;
+        if self.warp == 8 {
+            return any & 0x0101_0101_0101_0101;
+        }
+        (any | any >> 8) & 0x0001_0001_0001_0001
     }
 
     /// How many warps execute.
@@ -335,6 +340,7 @@ fn site(clause: &Clause) -> Site {
         fma: clause.fma as u32,
         add: clause.add as u32,
         message: clause.messages.first().copied(),
+        messages: clause.messages.len() as u32,
     }
 }
 

@@ -89,7 +89,7 @@ fn print_job(out: &mut impl Write, report: &Report, job: &Job) -> Result<()> {
     if warps > 0 && asked(report, "counts") {
         let instructions = sum(|clause| {
             let own = u64::from(clause.fma) + u64::from(clause.add);
-            clause.lanes * (own + u64::from(clause.message.is_some()))
+            clause.lanes * (own + u64::from(clause.messages))
         });
         writeln!(
             out,

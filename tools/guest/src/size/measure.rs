@@ -106,7 +106,7 @@ impl Sizes {
             "image",
             "bare-metal image without a recording",
             image,
-            18_600,
+            18_500,
         ));
         rows.push(row(
             "signature",

@@ -48,6 +48,24 @@ fn code(texts: &[&str]) -> Vec<u8> {
     words.flat_map(u64::to_le_bytes).collect()
 }
 
+/// What each thread of some groups leaves in r0 after instructions that find inputs in u2 and behind. r5 to r7 are lost.
+fn results(texts: &[&str], inputs: &[u32], groups: u32) -> Result<Vec<u32>, ShaderFault> {
+    let space = Flat::new(64);
+    let count = 16 * groups as usize;
+    let to = put(&space, &vec![0; count]);
+    let mut uniforms = halves(to).to_vec();
+    uniforms.extend(inputs);
+    let mut texts = texts.to_vec();
+    texts.extend([
+        "LSHIFT_OR.i32 r5, r60, 0x3020100.b22, 0x0",
+        "IADD.u32 r6, u0, r5",
+        "MOV.i32 r7, u1",
+        "STORE.i32.slot0.end @r0, r6, offset:0",
+    ]);
+    run(&space, &code(&texts), &uniforms, groups)?;
+    Ok(space.words(to, count))
+}
+
 fn put(space: &Flat, words: &[u32]) -> u64 {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     space.put(&bytes)
@@ -162,21 +180,14 @@ fn operations_give_what_arithmetic_says() {
         ("U8_TO_F32 r0, r2.b3", 129f32.to_bits()),
     ];
     for (text, expected) in cases {
-        let space = Flat::new(64);
-        let to = put(&space, &[0; 16]);
-        let [low, high] = halves(to);
-        let code = code(&[
+        let texts = [
             "IADD.u32 r2, u2, 0x0",
             "IADD.u32 r3, u3, 0x0",
             "IADD_IMM.i32 r4, 0x0, #0x7FC00000",
             text,
-            "LSHIFT_OR.i32 r1, r60, 0x3020100.b22, 0x0",
-            "IADD.u32 r6, u0, r1",
-            "MOV.i32 r7, u1",
-            "STORE.i32.slot0.end @r0, r6, offset:0",
-        ]);
-        run(&space, &code, &[low, high, a, b], 1).unwrap();
-        assert_eq!(space.words(to, 16), [expected; 16], "{text}");
+        ];
+        let found = results(&texts, &[a, b], 1).unwrap();
+        assert_eq!(found, [expected; 16], "{text}");
     }
 }
 
