@@ -2,7 +2,7 @@
 //! Any bytes as a kernel image of CUDA: a fatbin, a cubin or a PTX text is read or refused, in bounded memory.
 #![no_main]
 
-use gpureplay_cuda_image::{Extent, PREFIX, extent, parts, select};
+use gpureplay_cuda_launch::image::{Extent, PREFIX, extent, parts, select};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Some(prefix) = bytes.get(..PREFIX)

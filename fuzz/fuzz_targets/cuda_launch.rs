@@ -2,7 +2,7 @@
 //! Any text as the manifest of a recorded CUDA launch: what is accepted keeps the rules that a replay counts on.
 #![no_main]
 
-use gpureplay_cuda_recording::Launch;
+use gpureplay_cuda_launch::recording::Launch;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(launch) = Launch::parse(text) else {

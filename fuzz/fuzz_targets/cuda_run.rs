@@ -2,7 +2,7 @@
 //! Any text as the manifest of a whole CUDA run: what is accepted keeps the rules that a replay counts on.
 #![no_main]
 
-use gpureplay_cuda_recording::{Operation, Run};
+use gpureplay_cuda_launch::recording::{Operation, Run};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(run) = Run::parse(text) else {

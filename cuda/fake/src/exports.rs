@@ -7,7 +7,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use gpureplay_cuda_abi::{
+use gpureplay_cuda_launch::abi::{
     AccessDescriptor, AllocationProperties, Copy3d, EdgeData, Handle, KernelNode,
     LaunchConfiguration, LaunchParameter, MAX_PARAMETER_BYTES, MemsetNode, NodeParameters, Status,
     attribute,
@@ -312,10 +312,10 @@ exports! {
         put(value, memory().owner(address))
     }
     cuMulticastCreate(handle: *mut Handle, properties: *const c_void) {
-        put(handle, memory().make(gpureplay_cuda_abi::PAGE as usize)?)
+        put(handle, memory().make(gpureplay_cuda_launch::abi::PAGE as usize)?)
     }
     cuMemImportFromShareableHandle(handle: *mut Handle, other: *mut c_void, kind: i32) {
-        put(handle, memory().make(gpureplay_cuda_abi::PAGE as usize)?)
+        put(handle, memory().make(gpureplay_cuda_launch::abi::PAGE as usize)?)
     }
     cuModuleGetTexRef(reference: *mut Handle, module: Handle, name: *const c_char) { put(reference, 1) }
     cuMemAllocManaged(address: *mut u64, size: usize, flags: u32) { put(address, memory().allocate(size)?) }

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gpureplay_cuda_abi::Status;
+use gpureplay_cuda_launch::abi::Status;
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 

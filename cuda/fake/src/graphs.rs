@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use gpureplay_cuda_abi::{Copy3d, Handle, KernelNode, MemsetNode, Status, attribute};
+use gpureplay_cuda_launch::abi::{Copy3d, Handle, KernelNode, MemsetNode, Status, attribute};
 
 use crate::modules::modules;
 

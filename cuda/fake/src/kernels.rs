@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use gpureplay_cuda_abi::Status;
+use gpureplay_cuda_launch::abi::Status;
 
 /// Sizes of a launch.
 #[derive(Clone, Copy)]

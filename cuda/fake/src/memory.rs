@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use gpureplay_cuda_abi::{PAGE, RESERVATION, Status};
+use gpureplay_cuda_launch::abi::{PAGE, RESERVATION, Status};
 
 /// Allocations lie above this address, at a place that differs from process to process, as those of a GPU do.
 const BASE: u64 = 0x2000_0000_0000;

@@ -4,8 +4,8 @@
 use std::ffi::CString;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use gpureplay_cuda_abi::Status;
-use gpureplay_cuda_image::{Contents, Extent, Kernel, PREFIX, extent, parts};
+use gpureplay_cuda_launch::abi::Status;
+use gpureplay_cuda_launch::image::{Contents, Extent, Kernel, PREFIX, extent, parts};
 
 use crate::memory::memory;
 

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gpureplay_cuda_abi::{
+use gpureplay_cuda_launch::abi::{
     AccessDescriptor, AllocationProperties, Driver, Handle, PAGE, RESERVATION, Status,
 };
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpureplay_cuda_abi::{Driver, Handle, Status, attribute};
+use gpureplay_cuda_launch::abi::{Driver, Handle, Status, attribute};
 
 use crate::real::{current_context, driver};
 use crate::report::COPIED;

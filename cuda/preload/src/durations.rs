@@ -7,7 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use gpureplay_cuda_abi::{Handle, Status};
+use gpureplay_cuda_launch::abi::{Handle, Status};
 use gpureplay_host::csv;
 
 use crate::asked::{Launch, is_capturing};

@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
 
-use gpureplay_cuda_abi::{Driver, Handle, Status};
+use gpureplay_cuda_launch::abi::{Driver, Handle, Status};
 
 use crate::images;
 use crate::real::driver;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 
-use gpureplay_cuda_abi::{
+use gpureplay_cuda_launch::abi::{
     Copy3d, Driver, Handle, HostNode, KernelNode, LaunchAttribute, LaunchConfiguration, MemsetNode,
     Status, attribute,
 };

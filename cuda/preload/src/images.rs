@@ -6,8 +6,8 @@ use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpureplay_cuda_abi::{Handle, Status};
-use gpureplay_cuda_image::{Extent, ImageError, MAX_IMAGE, PREFIX, extent};
+use gpureplay_cuda_launch::abi::{Handle, Status};
+use gpureplay_cuda_launch::image::{Extent, ImageError, MAX_IMAGE, PREFIX, extent};
 
 use crate::say::say;
 use crate::settings::{Mode, settings};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images of ours in the program's context.
 
-use gpureplay_cuda_abi::{Handle, JitOptions};
+use gpureplay_cuda_launch::abi::{Handle, JitOptions};
 
 use crate::real::driver;
 
 /// Loads an image into the current context.
 pub(crate) fn load(mut image: Vec<u8>, options: JitOptions) -> Result<Handle, String> {
-    gpureplay_cuda_image::check(&image).map_err(|error| error.to_string())?;
+    gpureplay_cuda_launch::image::check(&image).map_err(|error| error.to_string())?;
     let driver = driver().map_err(|status| status.to_string())?;
     image.push(0);
     let (mut names, mut values): (Vec<i32>, Vec<u64>) = options.listed().unzip();

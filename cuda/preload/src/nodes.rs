@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The nodes of a graph, as the driver tells them.
 
-use gpureplay_cuda_abi::{Driver, EdgeData, Handle, Status};
+use gpureplay_cuda_launch::abi::{Driver, EdgeData, Handle, Status};
 
 use crate::order;
 

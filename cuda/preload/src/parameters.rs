@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parameters of a launch, packed as the kernel sees them, and handles in them that cannot be recorded.
 
-use gpureplay_cuda_abi::{LaunchParameter, MAX_PARAMETER_BYTES};
+use gpureplay_cuda_launch::abi::{LaunchParameter, MAX_PARAMETER_BYTES};
 
 use crate::asked::Launch;
 use crate::functions::Layout;

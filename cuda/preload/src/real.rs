@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::sync::{LazyLock, mpsc};
 use std::time::Duration;
 
-use gpureplay_cuda_abi::{Driver, Status};
+use gpureplay_cuda_launch::abi::{Driver, Status};
 
 use crate::c_library::look_up;
 

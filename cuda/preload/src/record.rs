@@ -6,9 +6,11 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use gpureplay_cuda_abi::{Handle, Status, attribute};
-use gpureplay_cuda_recording as recording;
-use gpureplay_cuda_recording::{Device, FORMAT, ImageReference, Origin, RegionKind, Writer};
+use gpureplay_cuda_launch::abi::{Handle, Status, attribute};
+use gpureplay_cuda_launch::recording;
+use gpureplay_cuda_launch::recording::{
+    Device, FORMAT, ImageReference, Origin, RegionKind, Writer,
+};
 
 use crate::asked::Launch;
 use crate::copy;
@@ -194,7 +196,7 @@ pub(crate) fn variables(
     device: &Device,
 ) -> Result<Vec<HeldVariable>, Reason> {
     let capability = u32::try_from(device.capability[0] * 10 + device.capability[1]).unwrap_or(0);
-    let part = gpureplay_cuda_image::select(&image.bytes, &function.name, capability)
+    let part = gpureplay_cuda_launch::image::select(&image.bytes, &function.name, capability)
         .map_err(|error| format!("its image: {error}"))?
         .ok_or("its image holds no kernel of that name for this GPU")?;
     let driver = driver().map_err(because("no driver"))?;

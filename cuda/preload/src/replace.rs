@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpureplay_cuda_abi::{Handle, JitOptions, KernelNode, OldKernelNode, Status};
-use gpureplay_cuda_image::MAX_IMAGE;
+use gpureplay_cuda_launch::abi::{Handle, JitOptions, KernelNode, OldKernelNode, Status};
+use gpureplay_cuda_launch::image::MAX_IMAGE;
 
 use crate::asked::Launch;
 use crate::functions::{self, Function};

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use gpureplay_cuda_recording::Tuned;
+use gpureplay_cuda_launch::recording::Tuned;
 use regex_lite::Regex;
 
 use crate::say::say;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use gpureplay_cuda_abi::{Handle, attribute};
-use gpureplay_cuda_recording::Hash;
+use gpureplay_cuda_launch::abi::{Handle, attribute};
+use gpureplay_cuda_launch::recording::Hash;
 
 use crate::memory::{Kind, Memory, Piece};
 use crate::real::{current_context, current_device};

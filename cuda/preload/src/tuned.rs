@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-use gpureplay_cuda_abi::{Handle, JitOptions, Status};
-use gpureplay_cuda_image::{ImageError, parts};
-use gpureplay_cuda_recording::{Change, Tuned, Winner};
+use gpureplay_cuda_launch::abi::{Handle, JitOptions, Status};
+use gpureplay_cuda_launch::image::{ImageError, parts};
+use gpureplay_cuda_launch::recording::{Change, Tuned, Winner};
 
 use crate::functions::{self, Function};
 use crate::module;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can go wrong in a replay.
 
-use gpureplay_cuda_abi::Status;
-use gpureplay_cuda_image::ImageError;
-use gpureplay_cuda_recording::RecordingError;
+use gpureplay_cuda_launch::abi::Status;
+use gpureplay_cuda_launch::image::ImageError;
+use gpureplay_cuda_launch::recording::RecordingError;
 use thiserror::Error;
 
 use crate::Refusal;

@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 
-use gpureplay_cuda_abi::{DevicePointer, Driver, attribute};
+use gpureplay_cuda_launch::abi::{DevicePointer, Driver, attribute};
 
 use crate::ReplayError;
 use crate::error::driver;

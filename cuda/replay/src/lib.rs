@@ -8,6 +8,7 @@
 //!
 //! A [`RunSession`] does the same with a whole run: with the recorded inputs, or with others.
 
+pub mod command;
 mod compare;
 mod error;
 mod gpu;
@@ -22,7 +23,7 @@ mod session;
 mod sum;
 mod timing;
 
-pub use gpureplay_cuda_abi::JitOptions;
+pub use gpureplay_cuda_launch::abi::JitOptions;
 
 pub use compare::{Comparison, Differing, Element, Verdict};
 pub use error::ReplayError;

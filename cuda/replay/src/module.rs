@@ -3,9 +3,9 @@
 
 use std::ffi::CString;
 
-use gpureplay_cuda_abi::{DevicePointer, Handle, JitOptions, Status, attribute};
-use gpureplay_cuda_image::{MemberKind, parts};
-use gpureplay_cuda_recording::Launch;
+use gpureplay_cuda_launch::abi::{DevicePointer, Handle, JitOptions, Status, attribute};
+use gpureplay_cuda_launch::image::{MemberKind, parts};
+use gpureplay_cuda_launch::recording::Launch;
 
 use crate::error::driver;
 use crate::{Gpu, Limits, ReplayError};
@@ -35,7 +35,7 @@ impl Loaded {
         image: &[u8],
         options: JitOptions,
     ) -> Result<Self, ReplayError> {
-        let kernel = gpureplay_cuda_image::kernel(image, &launch.kernel)?
+        let kernel = gpureplay_cuda_launch::image::kernel(image, &launch.kernel)?
             .ok_or_else(|| ReplayError::NoKernel(launch.kernel.clone()))?;
         let mut bytes = text(image, &launch.kernel, options)?;
         // The end of a text.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory at the recorded addresses.
 
-use gpureplay_cuda_abi::{
+use gpureplay_cuda_launch::abi::{
     AccessDescriptor, AllocationProperties, PAGE, RESERVATION, Status, attribute,
 };
-use gpureplay_cuda_recording::{Launch, RegionKind, Run};
+use gpureplay_cuda_launch::recording::{Launch, RegionKind, Run};
 
 use crate::error::driver;
 use crate::{Gpu, ReplayError};

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use gpureplay_cuda_abi::JitOptions;
-use gpureplay_cuda_recording::{Launch, Recording};
+use gpureplay_cuda_launch::abi::JitOptions;
+use gpureplay_cuda_launch::recording::{Launch, Recording};
 
 use crate::compare::{Differing, differing};
 use crate::poison::Piece;

@@ -84,7 +84,7 @@ enum Command {
     Unpack(unpack::Unpack),
     Retarget(retarget::Retarget),
     Link(link::Link),
-    Cuda(gpureplay_cuda_command::Cuda),
+    Cuda(gpureplay_cuda_replay::command::Cuda),
     Generate(generate::Generate),
     Completions(generate::Completions),
     Manual(generate::Manual),

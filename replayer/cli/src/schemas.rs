@@ -92,7 +92,7 @@ fn all() -> Vec<(&'static str, &'static str, Schema)> {
             of::<Vec<verify::RuleReport>>(),
         ),
     ];
-    for (name, schema) in gpureplay_cuda_command::schemas(&settings()) {
+    for (name, schema) in gpureplay_cuda_replay::command::schemas(&settings()) {
         let what = match name {
             "cuda-run" => "gpureplay cuda run --json",
             "cuda-whole-run" => "gpureplay cuda run --json, of a whole run",

@@ -105,7 +105,7 @@ pub fn write(directory: &Path) -> io::Result<()> {
     put("values", "raw", &[&[3], &[0; 192][..]].concat())?;
     put("trace", "small", &raw_trace()?)?;
     // Images of kernels that nvcc made, and manifests of a launch and of a run.
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cuda/image/tests/golden");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cuda/launch/tests/image/golden");
     for entry in std::fs::read_dir(golden)? {
         let path = entry?.path();
         let kind = path.extension().unwrap_or_default().to_string_lossy();
@@ -128,10 +128,10 @@ pub fn write(directory: &Path) -> io::Result<()> {
 }
 
 /// The manifest of a launch of CUDA with all that it may hold.
-const CUDA_LAUNCH: &str = include_str!("../../../cuda/recording/tests/golden/launch.toml");
+const CUDA_LAUNCH: &str = include_str!("../../../cuda/launch/tests/recording/golden/launch.toml");
 
 /// The manifest of a whole run of CUDA.
-const CUDA_RUN: &str = include_str!("../../../cuda/recording/tests/golden/run.toml");
+const CUDA_RUN: &str = include_str!("../../../cuda/launch/tests/recording/golden/run.toml");
 
 /// A picture of two by two grey pixels.
 const GREY_PNG: &[u8] = &[

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Attributes of kernels and limits of contexts are set.
 
-use gpureplay_cuda_abi::{Handle, Status};
+use gpureplay_cuda_launch::abi::{Handle, Status};
 
 use crate::functions;
 use crate::state::limited;

@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use gpureplay_cuda_abi::{Handle, Status};
+use gpureplay_cuda_launch::abi::{Handle, Status};
 
 use super::{of_thread, unheld};
 use crate::run;

@@ -3,7 +3,9 @@
 
 use std::ffi::{c_char, c_void};
 
-use gpureplay_cuda_abi::{Handle, KernelNode, NodeParameters, OldKernelNode, Status, attribute};
+use gpureplay_cuda_launch::abi::{
+    Handle, KernelNode, NodeParameters, OldKernelNode, Status, attribute,
+};
 
 use super::of_thread;
 use crate::{gate, graphs, replace};

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
-use gpureplay_cuda_abi::{Handle, LaunchAttribute, LaunchConfiguration, Status, attribute};
+use gpureplay_cuda_launch::abi::{Handle, LaunchAttribute, LaunchConfiguration, Status, attribute};
 
 use super::passed;
 use crate::asked::Launch;

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use gpureplay_cuda_abi::{Handle, IpcHandle, Status};
+use gpureplay_cuda_launch::abi::{Handle, IpcHandle, Status};
 
 use super::of_thread;
 use crate::memory::{Kind, Piece};

@@ -11,7 +11,7 @@ use std::ffi::CStr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gpureplay_cuda_abi::{Handle, Status, attribute};
+use gpureplay_cuda_launch::abi::{Handle, Status, attribute};
 
 use crate::{gate, real, run};
 
@@ -170,7 +170,7 @@ fn of_thread(stream: Handle) -> Handle {
 mod tests {
     use std::collections::BTreeSet;
 
-    use gpureplay_cuda_abi::INTERPOSED;
+    use gpureplay_cuda_launch::abi::INTERPOSED;
 
     use super::{address_of, all};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What orders streams, events and the host: kept in a recorded region. Functions of the host cannot be.
 
-use gpureplay_cuda_abi::{Handle, Status};
+use gpureplay_cuda_launch::abi::{Handle, Status};
 
 use super::{of_thread, unheld};
 use crate::run::{self, HostWait};

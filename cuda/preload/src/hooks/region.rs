@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A region that is recorded as a whole begins and ends.
 
-use gpureplay_cuda_abi::Status;
+use gpureplay_cuda_launch::abi::Status;
 
 use crate::run;
 

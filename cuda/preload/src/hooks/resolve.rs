@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::sync::{LazyLock, Once};
 
-use gpureplay_cuda_abi::Status;
+use gpureplay_cuda_launch::abi::Status;
 
 use crate::report::summary;
 use crate::settings::{Mode, settings};

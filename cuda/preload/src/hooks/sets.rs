@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memsets wait while a snapshot is taken, and are kept in a recorded region.
 
-use gpureplay_cuda_abi::{Handle, MemsetNode, Status};
+use gpureplay_cuda_launch::abi::{Handle, MemsetNode, Status};
 
 use super::of_thread;
 use crate::run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A region ends: what it can reach goes into the recording.
 
-use gpureplay_cuda_recording::{
+use gpureplay_cuda_launch::recording::{
     self as recording, FORMAT, ImageReference, Memory, Operation, Port, Run, RunVariable, Store,
 };
 

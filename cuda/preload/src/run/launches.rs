@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, PoisonError};
 
-use gpureplay_cuda_abi::{Handle, LaunchAttribute, attribute};
-use gpureplay_cuda_recording::{Kernel, Operation};
+use gpureplay_cuda_launch::abi::{Handle, LaunchAttribute, attribute};
+use gpureplay_cuda_launch::recording::{Kernel, Operation};
 
 use super::log::{Log, Result, idle};
 use crate::asked::Launch;

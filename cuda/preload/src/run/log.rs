@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gpureplay_cuda_abi::{Handle, MemsetNode, attribute};
-use gpureplay_cuda_recording::{Device, Kernel, Operation, RegionKind, Stream, StreamKind};
+use gpureplay_cuda_launch::abi::{Handle, MemsetNode, attribute};
+use gpureplay_cuda_launch::recording::{Device, Kernel, Operation, RegionKind, Stream, StreamKind};
 
 use super::{HostWait, host_bytes};
 use crate::functions::Function;

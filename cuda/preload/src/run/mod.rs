@@ -14,8 +14,8 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use gpureplay_cuda_abi::{Handle, MemsetNode, Status};
-use gpureplay_cuda_recording::Operation;
+use gpureplay_cuda_launch::abi::{Handle, MemsetNode, Status};
+use gpureplay_cuda_launch::recording::Operation;
 
 use crate::asked::Launch;
 use crate::gate;

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use gpureplay_cuda_recording::{
+use gpureplay_cuda_launch::recording::{
     self as recording, Hash, Operation, Run, Turn, Writer, differing, structure,
 };
 

@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gpureplay_cuda_recording::{Number, Operation, Run, Store, Turn, differing, put_word, word_at};
+use gpureplay_cuda_launch::recording::{
+    Number, Operation, Run, Store, Turn, differing, put_word, word_at,
+};
 
 use super::{How, RunSession};
 use crate::ReplayError;

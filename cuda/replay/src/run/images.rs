@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images of a run in the driver: kernels and variables.
 
-use gpureplay_cuda_abi::{DevicePointer, Handle};
-use gpureplay_cuda_recording::{ImageReference, Run, Store};
+use gpureplay_cuda_launch::abi::{DevicePointer, Handle};
+use gpureplay_cuda_launch::recording::{ImageReference, Run, Store};
 
 use crate::module::{self, load, set_attributes, variable_address};
 use crate::relocate::{Move, Moves};
@@ -23,7 +23,7 @@ pub(super) fn read(
     let capability = u32::try_from(major * 10 + minor).unwrap_or(0);
     let one = |image: &ImageReference| {
         let mut bytes = store.image(image.hash, image.size)?;
-        gpureplay_cuda_image::check_for(&bytes, capability)?;
+        gpureplay_cuda_launch::image::check_for(&bytes, capability)?;
         // The end of a text.
         bytes.push(0);
         Ok::<_, ReplayError>(bytes)

@@ -7,8 +7,8 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use gpureplay_cuda_abi::{Handle, LaunchAttribute, LaunchConfiguration, Status, attribute};
-use gpureplay_cuda_recording::{Operation, Run, StreamKind};
+use gpureplay_cuda_launch::abi::{Handle, LaunchAttribute, LaunchConfiguration, Status, attribute};
+use gpureplay_cuda_launch::recording::{Operation, Run, StreamKind};
 
 use super::images::Images;
 use super::ports::Ports;
@@ -92,7 +92,7 @@ impl<'a> Issuer<'a> {
     /// Gives all operations.
     pub(super) fn issue(&self, what: What) -> Done {
         let pool = &mut *self.pool.borrow_mut();
-        let of = |(number, stream): (usize, &gpureplay_cuda_recording::Stream)| Lane {
+        let of = |(number, stream): (usize, &gpureplay_cuda_launch::recording::Stream)| Lane {
             stream: match stream.kind {
                 StreamKind::Default => self.main,
                 _ => pool.streams[number],

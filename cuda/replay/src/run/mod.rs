@@ -10,8 +10,8 @@ mod source;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use gpureplay_cuda_abi::{Handle, Status, attribute};
-use gpureplay_cuda_recording::{Operation, Recording, Run};
+use gpureplay_cuda_launch::abi::{Handle, Status, attribute};
+use gpureplay_cuda_launch::recording::{Operation, Recording, Run};
 
 use crate::error::driver;
 use crate::{Gpu, ReplayError, Times, place};

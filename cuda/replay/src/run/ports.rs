@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Inputs and outputs of a run, in memory that the device copies from and to.
 
-use gpureplay_cuda_recording::{Run, Store};
+use gpureplay_cuda_launch::recording::{Run, Store};
 
 use crate::error::driver;
 use crate::{Gpu, ReplayError};

@@ -2,7 +2,7 @@
 //! What memory held at the beginning of a run, piece by piece: from the recording, and weights from their file. The host does not
 //! hold it meanwhile, unless it is wanted often.
 
-use gpureplay_cuda_recording::{Run, Store, WeightTensor};
+use gpureplay_cuda_launch::recording::{Run, Store, WeightTensor};
 
 use crate::ReplayError;
 use crate::relocate::Moves;

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use gpureplay_cuda_abi::Status;
+use gpureplay_cuda_launch::abi::Status;
 
 use super::{Kind, Session};
 use crate::error::driver;

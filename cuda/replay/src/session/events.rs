@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use gpureplay_cuda_abi::{Handle, Status};
+use gpureplay_cuda_launch::abi::{Handle, Status};
 
 use crate::error::driver;
 use crate::{Gpu, ReplayError};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Launches, and how long they take.
 
-use gpureplay_cuda_abi::{LaunchAttribute, LaunchConfiguration, LaunchParameter, attribute};
+use gpureplay_cuda_launch::abi::{
+    LaunchAttribute, LaunchConfiguration, LaunchParameter, attribute,
+};
 
 use super::Session;
 use super::events::Events;

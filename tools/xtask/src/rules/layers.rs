@@ -8,8 +8,6 @@ use crate::workspace::Crate;
 const FLOORS: [&[&str]; 8] = [
     &[
         "base/host",
-        "cuda/abi",
-        "cuda/image",
         "mali/facts",
         "mali/isa",
         "mali/valhall",
@@ -18,7 +16,7 @@ const FLOORS: [&[&str]; 8] = [
     ],
     &[
         "base/sign",
-        "cuda/recording",
+        "cuda/launch",
         "model/shader",
         "replayer/core",
         "replayer/tensors",
@@ -35,7 +33,7 @@ const FLOORS: [&[&str]; 8] = [
     &["replayer/devices"],
     &["replayer/library"],
     &[
-        "cuda/command",
+        "cuda/replay",
         "mali/import",
         "mali/retarget",
         "replayer/compile",
@@ -205,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_longest_folder_counts() {
-        assert_eq!(floor("cuda/command"), Some(5));
+        assert_eq!(floor("cuda/replay"), Some(5));
         assert_eq!(floor("cuda/preload"), Some(2));
         assert_eq!(floor("replayer/devices/optee/trust"), Some(3));
         assert_eq!(floor("toolsmith"), None);

@@ -86,7 +86,10 @@ mod tests {
 
     /// Crates with unsafe code that cannot run under AddressSanitizer, and why.
     const LEFT_OUT: [(&str, &str); 5] = [
-        ("gpureplay-cuda-abi", "nothing of it runs without a driver"),
+        (
+            "gpureplay-cuda-launch",
+            "nothing of it runs without a driver",
+        ),
         (
             "gpureplay-cuda-fake",
             "it is loaded into programs that have no sanitizer",

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options of the compiler inside the driver.
+
+use crate::abi::attribute::jit;
+
+/// Options of the compiler inside the driver. Any of them makes it compile the image's PTX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JitOptions {
+    /// Registers of a thread, at most.
+    pub registers: Option<u32>,
+    /// Level of optimisation, 0 to 4.
+    pub optimisation: Option<u32>,
+    /// Threads of a block, at most, whatever launch bounds the PTX has. Needs a driver for CUDA 12.4 or newer.
+    pub max_threads: Option<u32>,
+    /// Blocks that a multiprocessor should hold at least; counts only with `max_threads`, and not with `registers`.
+    pub min_blocks: Option<u32>,
+}
+
+impl JitOptions {
+    /// Those that are set, as `cuModuleLoadDataEx` takes them: a number and a value of each.
+    pub fn listed(&self) -> impl Iterator<Item = (i32, u64)> {
+        [
+            (jit::MAX_REGISTERS, self.registers),
+            (jit::OPTIMIZATION_LEVEL, self.optimisation),
+            (jit::MAX_THREADS_PER_BLOCK, self.max_threads),
+            (jit::MIN_CTA_PER_SM, self.min_blocks),
+            (jit::OVERRIDE_DIRECTIVE_VALUES, self.max_threads.map(|_| 1)),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, u64::from(value?))))
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Functions that gpureplay calls itself, looked up by name.
+#![allow(non_snake_case, reason = "the driver's own names")]
+
+use core::ffi::{CStr, c_char, c_void};
+
+use crate::abi::{
+    AccessDescriptor, AllocationProperties, Copy3d, DevicePointer, EdgeData, Handle, HostNode,
+    KernelNode, LaunchConfiguration, MemsetNode, Status,
+};
+
+/// The driver lacks a function without which nothing works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing(pub &'static str);
+
+macro_rules! driver {
+    ($($name:ident ( $($argument:ident : $kind:ty),* );)*) => {
+        /// The driver's functions. One that this driver lacks answers `CUDA_ERROR_NOT_FOUND`.
+        pub struct Driver {
+            $($name: usize,)*
+        }
+
+        impl Driver {
+            /// Looks every function up; `address` says where a function is, 0 if it is nowhere.
+            ///
+            /// # Safety
+            /// What `address` answers is 0 or the address of the driver's function of that name.
+            ///
+            /// # Errors
+            /// If the function `cuInit` is nowhere.
+            #[allow(unsafe_code, reason = "the caller vouches for addresses of functions")]
+            pub unsafe fn new(mut address: impl FnMut(&CStr) -> usize) -> Result<Self, Missing> {
+                let driver = Self {
+                    $($name: address(
+                        const {
+                            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                                Ok(name) => name,
+                                Err(_) => panic!("a name without a zero"),
+                            }
+                        },
+                    ),)*
+                };
+                if driver.cuInit == 0 { Err(Missing("cuInit")) } else { Ok(driver) }
+            }
+
+            $(
+                #[doc = concat!("`", stringify!($name), "`.")]
+                ///
+                /// # Safety
+                /// As for the driver's function: pointers are valid, handles are alive.
+                #[allow(unsafe_code, clippy::too_many_arguments, reason = "calls of the driver")]
+                pub unsafe fn $name(&self, $($argument: $kind),*) -> Status {
+                    if self.$name == 0 {
+                        return Status::NOT_FOUND;
+                    }
+                    // SAFETY: `new` has the address from a caller that vouches for it; signatures are those of cuda.h.
+                    let function = unsafe {
+                        core::mem::transmute::<usize, unsafe extern "C" fn($($kind),*) -> Status>(self.$name)
+                    };
+                    // SAFETY: our caller's promise.
+                    unsafe { function($($argument),*) }
+                }
+            )*
+        }
+    };
+}
+
+driver! {
+    cuInit(flags: u32);
+    cuDriverGetVersion(version: *mut i32);
+    cuDeviceGet(device: *mut i32, ordinal: i32);
+    cuDeviceGetCount(count: *mut i32);
+    cuDeviceGetName(name: *mut c_char, length: i32, device: i32);
+    cuDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32);
+    cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: i32);
+    cuDevicePrimaryCtxRetain(context: *mut Handle, device: i32);
+    cuCtxSetCurrent(context: Handle);
+    cuCtxGetCurrent(context: *mut Handle);
+    cuCtxGetDevice(device: *mut i32);
+    cuCtxSynchronize();
+    cuPointerGetAttribute(value: *mut c_void, attribute: i32, address: DevicePointer);
+    cuMemAddressReserve(address: *mut DevicePointer, size: usize, alignment: usize, wanted: DevicePointer, flags: u64);
+    cuMemAddressFree(address: DevicePointer, size: usize);
+    cuMemCreate(handle: *mut Handle, size: usize, properties: *const AllocationProperties, flags: u64);
+    cuMemRelease(handle: Handle);
+    cuMemMap(address: DevicePointer, size: usize, offset: usize, handle: Handle, flags: u64);
+    cuMemUnmap(address: DevicePointer, size: usize);
+    cuMemSetAccess(address: DevicePointer, size: usize, descriptors: *const AccessDescriptor, count: usize);
+    cuMemAlloc_v2(address: *mut DevicePointer, size: usize);
+    cuMemFree_v2(address: DevicePointer);
+    cuMemcpyDtoH_v2(host: *mut c_void, device: DevicePointer, size: usize);
+    cuMemcpyHtoD_v2(device: DevicePointer, host: *const c_void, size: usize);
+    cuMemsetD8_v2(device: DevicePointer, value: u8, size: usize);
+    cuMemHostAlloc(address: *mut *mut c_void, size: usize, flags: u32);
+    cuMemFreeHost(address: *mut c_void);
+    cuMemHostRegister_v2(address: *mut c_void, size: usize, flags: u32);
+    cuModuleLoadDataEx(module: *mut Handle, image: *const c_void, options: u32, names: *mut i32, values: *mut u64);
+    cuModuleUnload(module: Handle);
+    cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char);
+    cuModuleGetGlobal_v2(address: *mut DevicePointer, size: *mut usize, module: Handle, name: *const c_char);
+    cuLibraryGetGlobal(address: *mut DevicePointer, size: *mut usize, library: Handle, name: *const c_char);
+    cuKernelGetFunction(function: *mut Handle, kernel: Handle);
+    cuKernelGetName(name: *mut *const c_char, kernel: Handle);
+    cuKernelGetLibrary(library: *mut Handle, kernel: Handle);
+    cuKernelGetParamInfo(kernel: Handle, index: usize, offset: *mut usize, size: *mut usize);
+    cuFuncGetName(name: *mut *const c_char, function: Handle);
+    cuFuncGetModule(module: *mut Handle, function: Handle);
+    cuFuncGetParamInfo(function: Handle, index: usize, offset: *mut usize, size: *mut usize);
+    cuFuncGetAttribute(value: *mut i32, attribute: i32, function: Handle);
+    cuFuncSetAttribute(function: Handle, attribute: i32, value: i32);
+    cuLaunchKernelEx(configuration: *const LaunchConfiguration, function: Handle, parameters: *const *const c_void, extra: *const *const c_void);
+    cuStreamIsCapturing(stream: Handle, state: *mut i32);
+    cuStreamIsCapturing_ptsz(stream: Handle, state: *mut i32);
+    cuCtxSetLimit(limit: i32, value: usize);
+    cuLibraryGetModule(module: *mut Handle, library: Handle);
+    cuMemcpyDtoHAsync_v2(host: *mut c_void, device: DevicePointer, size: usize, stream: Handle);
+    cuMemcpyHtoDAsync_v2(device: DevicePointer, host: *const c_void, size: usize, stream: Handle);
+    cuMemcpy3DAsync_v2(copy: *const Copy3d, stream: Handle);
+    cuMemsetD8Async(device: DevicePointer, value: u8, count: usize, stream: Handle);
+    cuMemsetD16Async(device: DevicePointer, value: u16, count: usize, stream: Handle);
+    cuMemsetD32Async(device: DevicePointer, value: u32, count: usize, stream: Handle);
+    cuMemsetD2D8Async(device: DevicePointer, pitch: usize, value: u8, width: usize, height: usize, stream: Handle);
+    cuMemsetD2D16Async(device: DevicePointer, pitch: usize, value: u16, width: usize, height: usize, stream: Handle);
+    cuMemsetD2D32Async(device: DevicePointer, pitch: usize, value: u32, width: usize, height: usize, stream: Handle);
+    cuLaunchHostFunc(stream: Handle, function: usize, data: usize);
+    cuStreamCreate(stream: *mut Handle, flags: u32);
+    cuStreamSynchronize(stream: Handle);
+    cuStreamQuery(stream: Handle);
+    cuStreamGetFlags(stream: Handle, flags: *mut u32);
+    cuStreamWaitEvent(stream: Handle, event: Handle, flags: u32);
+    cuStreamBeginCapture_v2(stream: Handle, mode: i32);
+    cuStreamEndCapture(stream: Handle, graph: *mut Handle);
+    cuMemcpyDtoDAsync_v2(to: DevicePointer, from: DevicePointer, size: usize, stream: Handle);
+    cuGraphInstantiateWithFlags(executable: *mut Handle, graph: Handle, flags: u64);
+    cuGraphLaunch(executable: Handle, stream: Handle);
+    cuGraphExecDestroy(executable: Handle);
+    cuGraphClone(clone: *mut Handle, graph: Handle);
+    cuGraphDestroy(graph: Handle);
+    cuGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize);
+    cuGraphGetEdges_v2(graph: Handle, from: *mut Handle, to: *mut Handle, data: *mut EdgeData, count: *mut usize);
+    cuGraphNodeGetType(node: Handle, kind: *mut i32);
+    cuGraphNodeFindInClone(copy: *mut Handle, node: Handle, clone: Handle);
+    cuGraphKernelNodeGetParams_v2(node: Handle, parameters: *mut KernelNode);
+    cuGraphKernelNodeSetParams_v2(node: Handle, parameters: *const KernelNode);
+    cuGraphKernelNodeGetAttribute(node: Handle, attribute: i32, value: *mut [u64; 8]);
+    cuGraphMemcpyNodeGetParams(node: Handle, parameters: *mut Copy3d);
+    cuGraphMemsetNodeGetParams(node: Handle, parameters: *mut MemsetNode);
+    cuGraphHostNodeGetParams(node: Handle, parameters: *mut HostNode);
+    cuGraphChildGraphNodeGetGraph(node: Handle, graph: *mut Handle);
+    cuEventCreate(event: *mut Handle, flags: u32);
+    cuEventDestroy_v2(event: Handle);
+    cuEventRecord(event: Handle, stream: Handle);
+    cuEventRecord_ptsz(event: Handle, stream: Handle);
+    cuEventQuery(event: Handle);
+    cuEventSynchronize(event: Handle);
+    cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle);
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The CUDA driver as gpureplay sees it: what it calls, what it interposes, types, attribute numbers and error names.
+//!
+//! Source of every number and layout: `cuda.h` of CUDA 13.0.
+#![deny(unsafe_code)]
+
+pub mod attribute;
+mod compile;
+mod driver;
+mod interposed;
+mod status;
+mod types;
+
+pub use compile::JitOptions;
+pub use driver::{Driver, Missing};
+pub use interposed::{INTERPOSED, Purpose};
+pub use status::Status;
+pub use types::{
+    AccessDescriptor, AllocationProperties, Copy3d, DevicePointer, EdgeData, Handle, HostNode,
+    IpcHandle, KernelNode, LaunchAttribute, LaunchConfiguration, LaunchParameter, Location,
+    MemsetNode, NodeParameters, OldKernelNode,
+};
+
+/// Pages of device memory that `cuMemCreate` hands out, in bytes.
+pub const PAGE: u64 = 2 << 20;
+
+/// `cuMemAddressReserve` rounds a wanted address up to this, in bytes (seen with driver 580 on an H200).
+pub const RESERVATION: u64 = 32 << 20;
+
+/// Parameters of one launch take at most this many bytes (CUDA 12.1 and newer on compute capability 7.0 and newer).
+pub const MAX_PARAMETER_BYTES: usize = 32_764;

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Objects by hash: chunks of memory, lists of chunks, images.
+//!
+//! A piece of memory is cut into chunks of [`CHUNK`] bytes; its name is the hash of the list of their hashes. An object file
+//! begins with a byte that says how the rest is kept: 0 as it is, 1 as an LZ4 block.
+
+use std::collections::HashSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use gpureplay_host::{Existing, beneath};
+
+use crate::recording::check::MAX_BYTES;
+use crate::recording::{Hash, RecordingError};
+
+/// Bytes of a chunk.
+pub const CHUNK: usize = 256 << 10;
+
+const RAW: u8 = 0;
+const LZ4: u8 = 1;
+/// Most bytes that one byte of an LZ4 block stands for.
+const MOST_OF_A_BYTE: usize = 255;
+/// Bytes of a hash in a list.
+const HASH: usize = 32;
+
+/// The objects of a recording.
+#[derive(Clone)]
+pub struct Store {
+    folder: PathBuf,
+    /// Another recording, whose files are linked instead of written again.
+    other: Option<PathBuf>,
+}
+
+impl Store {
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self::sharing(folder, None)
+    }
+
+    pub(crate) fn sharing(folder: &Path, other: Option<PathBuf>) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            other,
+        }
+    }
+
+    /// Links a file from the other recording, if it has it. A file that is damaged there is told when it is read; a symbolic
+    /// link there is none.
+    fn linked(&self, name: &Path) -> bool {
+        let other = self.other.as_ref();
+        other.is_some_and(|other| beneath::link(other, &self.folder, name).is_ok())
+    }
+
+    /// Keeps an image and says its name.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn put_image(&self, image: &[u8]) -> Result<Hash, RecordingError> {
+        let hash = Hash::of(image);
+        let name = image_path(hash);
+        if !self.linked(&name) {
+            write_once(&self.folder, &name, &[image])?;
+        }
+        Ok(hash)
+    }
+
+    /// An image.
+    ///
+    /// # Errors
+    /// If it is not there, or is not what its name says.
+    pub fn image(&self, hash: Hash, size: u64) -> Result<Vec<u8>, RecordingError> {
+        let bytes = read_at_most(&self.folder, &image_path(hash), size)?;
+        if bytes.len() as u64 != size {
+            return Err(RecordingError::Size { hash, size });
+        }
+        if Hash::of(&bytes) != hash {
+            Err(RecordingError::Damaged(hash))
+        } else {
+            Ok(bytes)
+        }
+    }
+
+    /// Keeps a piece of memory and says its name. Works on all cores.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn put(&self, bytes: &[u8]) -> Result<Hash, RecordingError> {
+        let chunks: Vec<&[u8]> = bytes.chunks(CHUNK).collect();
+        let hashes = in_parallel(&chunks, |chunk| {
+            let hash = Hash::of(chunk);
+            self.put_object(hash, chunk)?;
+            Ok(hash)
+        })?;
+        let list: Vec<u8> = hashes.iter().flat_map(|hash| hash.0).collect();
+        let name = Hash::of(&list);
+        self.put_object(name, &list)?;
+        Ok(name)
+    }
+
+    /// The name that [`Store::put`] would give, without keeping anything.
+    #[must_use]
+    pub fn name(bytes: &[u8]) -> Hash {
+        let list: Vec<u8> = bytes
+            .chunks(CHUNK)
+            .flat_map(|chunk| Hash::of(chunk).0)
+            .collect();
+        Hash::of(&list)
+    }
+
+    /// A piece of memory of a known size. Works on all cores.
+    ///
+    /// # Errors
+    /// If an object is missing, is not what its name says, or has another size.
+    pub fn get(&self, name: Hash, size: u64) -> Result<Vec<u8>, RecordingError> {
+        self.read(name, size, &[], &[])
+    }
+
+    /// As [`Store::get`], of a piece that has chunks of another one, which [`Store::get`] gave: these are not read again.
+    ///
+    /// # Errors
+    /// As for [`Store::get`].
+    pub fn get_changed(
+        &self,
+        name: Hash,
+        size: u64,
+        other: Hash,
+        bytes: &[u8],
+    ) -> Result<Vec<u8>, RecordingError> {
+        let known = self.list(other, bytes.len() as u64)?;
+        self.read(name, size, &known, bytes)
+    }
+
+    /// A piece of memory; chunks with hashes of a list are taken from the bytes that it is of.
+    fn read(
+        &self,
+        name: Hash,
+        size: u64,
+        known: &[Hash],
+        of: &[u8],
+    ) -> Result<Vec<u8>, RecordingError> {
+        let wrong_size = || RecordingError::Size { hash: name, size };
+        let list = self.list(name, size)?;
+        let size = usize::try_from(size).map_err(|_| wrong_size())?;
+        // Whether there is room; zeroes that the system gives are not written here, but by each core where it reads to.
+        let mut room: Vec<u8> = Vec::new();
+        room.try_reserve_exact(size).map_err(|_| wrong_size())?;
+        drop(room);
+        let mut bytes = vec![0; size];
+        let there: Vec<&[u8]> = of.chunks(CHUNK).collect();
+        let parts = list.iter().zip(bytes.chunks_mut(CHUNK)).enumerate();
+        let parts: Vec<_> = parts.map(std::sync::Mutex::new).collect();
+        in_parallel(&parts, |part| {
+            let mut part = part
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (at, (hash, out)) = &mut *part;
+            match (known.get(*at), there.get(*at)) {
+                (Some(known), Some(there)) if known == *hash && there.len() == out.len() => {
+                    out.copy_from_slice(there);
+                    Ok(())
+                }
+                _ => self.get_object(**hash, out),
+            }
+        })?;
+        Ok(bytes)
+    }
+
+    /// What checks pieces of memory without holding them.
+    #[must_use]
+    pub fn checker(&self) -> Checker<'_> {
+        Checker {
+            store: self,
+            right: HashSet::new(),
+            pieces: HashSet::new(),
+        }
+    }
+
+    /// The hashes of the chunks of a piece of memory.
+    pub(crate) fn list(&self, name: Hash, size: u64) -> Result<Vec<Hash>, RecordingError> {
+        let wrong_size = || RecordingError::Size { hash: name, size };
+        let bytes = usize::try_from(size.div_ceil(CHUNK as u64))
+            .ok()
+            .and_then(|chunks| chunks.checked_mul(HASH))
+            .filter(|_| size <= MAX_BYTES)
+            .ok_or_else(wrong_size)?;
+        let file = read_at_most(&self.folder, &object_path(name), bytes as u64 + 1)?;
+        // A list that its file cannot hold takes no memory.
+        if bytes / MOST_OF_A_BYTE > file.len() {
+            return Err(wrong_size());
+        }
+        let mut list = vec![0; bytes];
+        unpack(name, &file, &mut list)?;
+        Ok(list.as_chunks().0.iter().copied().map(Hash).collect())
+    }
+
+    /// Removes objects and images that are not wanted.
+    pub(crate) fn keep_only(&self, wanted: &dyn Fn(Hash) -> bool) -> Result<(), RecordingError> {
+        let mut folders = vec![PathBuf::from("images")];
+        let listed = beneath::names(&self.folder, Path::new("objects"), |name| {
+            folders.push(Path::new("objects").join(name));
+        });
+        listed.map_err(|error| RecordingError::file(&self.folder.join("objects"), error))?;
+        for folder in folders {
+            let mut names = Vec::new();
+            let listed = beneath::names(&self.folder, &folder, |name| names.push(name.to_owned()));
+            listed.map_err(|error| RecordingError::file(&self.folder.join(&folder), error))?;
+            for name in names {
+                let hash = name.to_str().and_then(|name| name.parse().ok());
+                if hash.is_some_and(|hash| !wanted(hash)) {
+                    let path = self.folder.join(&folder).join(name);
+                    std::fs::remove_file(&path)
+                        .map_err(|error| RecordingError::file(&path, error))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn put_object(&self, hash: Hash, bytes: &[u8]) -> Result<(), RecordingError> {
+        let name = object_path(hash);
+        let there = beneath::is_file(&self.folder, &name);
+        if there.map_err(|error| RecordingError::file(&self.folder.join(&name), error))?
+            || self.linked(&name)
+        {
+            return Ok(());
+        }
+        let compressed = lz4_flex::block::compress(bytes);
+        if compressed.len() < bytes.len() {
+            write_once(&self.folder, &name, &[&[LZ4], &compressed])
+        } else {
+            write_once(&self.folder, &name, &[&[RAW], bytes])
+        }
+    }
+
+    /// Reads an object that holds exactly as many bytes as `out` has.
+    fn get_object(&self, hash: Hash, out: &mut [u8]) -> Result<(), RecordingError> {
+        // A chunk that does not compress is kept as it is, so a file is never longer than that.
+        let file = read_at_most(&self.folder, &object_path(hash), out.len() as u64 + 1)?;
+        unpack(hash, &file, out)
+    }
+}
+
+/// What the file of an object holds: exactly as many bytes as `out` has.
+fn unpack(hash: Hash, file: &[u8], out: &mut [u8]) -> Result<(), RecordingError> {
+    let wrong_size = RecordingError::Size {
+        hash,
+        size: out.len() as u64,
+    };
+    match file.split_first() {
+        Some((&RAW, bytes)) if bytes.len() == out.len() => out.copy_from_slice(bytes),
+        Some((&LZ4, bytes)) => match lz4_flex::block::decompress_into(bytes, out) {
+            Ok(written) if written == out.len() => {}
+            _ => return Err(wrong_size),
+        },
+        _ => return Err(wrong_size),
+    }
+    if Hash::of(out) != hash {
+        Err(RecordingError::Damaged(hash))
+    } else {
+        Ok(())
+    }
+}
+
+/// Checks pieces of memory, each object and each list of chunks once: work and memory go with the files of a recording, not with what they unpack to.
+pub struct Checker<'a> {
+    store: &'a Store,
+    /// Objects that are what their names say, and their sizes.
+    right: HashSet<(Hash, usize)>,
+    /// Pieces whose lists and chunks are right, and their sizes.
+    pieces: HashSet<(Hash, u64)>,
+}
+
+impl Checker<'_> {
+    /// As [`Store::get`], but the piece is not held: only one chunk on each core. Works on all cores.
+    ///
+    /// # Errors
+    /// As for [`Store::get`].
+    pub fn check(&mut self, name: Hash, size: u64) -> Result<(), RecordingError> {
+        if self.pieces.contains(&(name, size)) {
+            return Ok(());
+        }
+        let list = self.store.list(name, size)?;
+        let last = list.len().saturating_sub(1);
+        let rest = usize::try_from(size.saturating_sub(last as u64 * CHUNK as u64));
+        let rest = rest.map_err(|_| RecordingError::Size { hash: name, size })?;
+        let chunks = list.into_iter().enumerate();
+        let chunks = chunks.map(|(at, hash)| (hash, if at == last { rest } else { CHUNK }));
+        // Once each, in their order: of several errors the first is told.
+        let mut seen = HashSet::new();
+        let new: Vec<_> = chunks
+            .filter(|chunk| !self.right.contains(chunk) && seen.insert(*chunk))
+            .collect();
+        in_parallel(&new, |(hash, size)| {
+            self.store.get_object(*hash, &mut vec![0; *size])
+        })?;
+        self.right.extend(seen);
+        self.pieces.insert((name, size));
+        Ok(())
+    }
+}
+
+/// Where an image lies in a recording.
+fn image_path(hash: Hash) -> PathBuf {
+    Path::new("images").join(hash.to_string())
+}
+
+/// Where an object lies in a recording.
+fn object_path(hash: Hash) -> PathBuf {
+    let name = hash.to_string();
+    Path::new("objects").join(&name[..2]).join(name)
+}
+
+/// Does `work` on every item, on all cores, and answers in order.
+fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    work: impl Fn(&T) -> Result<R, RecordingError> + Sync,
+) -> Result<Vec<R>, RecordingError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = items.len().div_ceil(cores).max(8);
+    if items.len() <= share {
+        return items.iter().map(work).collect();
+    }
+    let work = &work;
+    let shares: Vec<Result<Vec<R>, RecordingError>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = items
+            .chunks(share)
+            .map(|items| {
+                let all = move || items.iter().map(work).collect::<Result<Vec<R>, _>>();
+                // Where the system has no thread left, this one does it.
+                let other = std::thread::Builder::new().spawn_scoped(scope, all);
+                other.map_err(|_| all())
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| match thread {
+                Ok(thread) => thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                Err(done) => done,
+            })
+            .collect()
+    });
+    let mut all = Vec::with_capacity(items.len());
+    for share in shares {
+        all.extend(share?);
+    }
+    Ok(all)
+}
+
+/// The first bytes of a file of a recording: one more than `limit` at most.
+fn read_at_most(folder: &Path, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
+    let failed = |error| RecordingError::file(&folder.join(name), error);
+    let mut bytes = Vec::new();
+    let file = beneath::open(folder, name).map_err(failed)?;
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    Ok(bytes)
+}
+
+/// Writes a file of a recording; a file that is there already stays, and a link that is there is replaced.
+fn write_once(recording: &Path, name: &Path, parts: &[&[u8]]) -> Result<(), RecordingError> {
+    let written = beneath::is_file(recording, name).and_then(|there| match there {
+        true => Ok(()),
+        false => beneath::write_soon(recording, name, parts, Existing::Replace),
+    });
+    written.map_err(|error| RecordingError::file(&recording.join(name), error))
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is read from images that nvcc made of `golden/kernels.cu`, against what that source says.
+
+use gpureplay_cuda_launch::image::{
+    Compression, Extent, Format, ImageError, MemberKind, Parameter, extent, kernel, members, parts,
+    variables,
+};
+
+const SM_75: &[u8] = include_bytes!("golden/sm_75.cubin");
+const SM_90: &[u8] = include_bytes!("golden/sm_90.cubin");
+const NONE: &[u8] = include_bytes!("golden/none.fatbin");
+const ZSTANDARD: &[u8] = include_bytes!("golden/size.fatbin");
+const LZ4: &[u8] = include_bytes!("golden/speed.fatbin");
+const REQUIRED: &[u8] = include_bytes!("golden/required.ptx");
+
+fn layout(image: &[u8], name: &str) -> Vec<(usize, usize)> {
+    let kernel = kernel(image, name)
+        .expect("read")
+        .expect("the kernel is there");
+    kernel
+        .parameters
+        .iter()
+        .map(|Parameter { offset, size }| (*offset, *size))
+        .collect()
+}
+
+#[test]
+fn parameters_limits_and_variables_are_those_of_the_source() {
+    for image in [SM_75, SM_90, NONE, ZSTANDARD, LZ4] {
+        assert_eq!(layout(image, "saxpy"), [(0, 4), (4, 4), (8, 8), (16, 8)]);
+        assert_eq!(layout(image, "by_struct"), [(0, 32), (32, 2), (40, 8)]);
+        assert_eq!(layout(image, "nothing"), []);
+        let capped = kernel(image, "capped").unwrap().unwrap();
+        assert_eq!(capped.most_threads, Some([256, 1, 1]));
+        assert!(capped.registers.is_some());
+        assert!(kernel(image, "with_globals").unwrap().unwrap().shared >= 256);
+        assert_eq!(
+            variables(image).unwrap(),
+            ["coefficients", "counter", "self", "table"]
+        );
+        assert_eq!(kernel(image, "absent").unwrap(), None);
+    }
+    // As `ptxas -v` says.
+    assert_eq!(kernel(SM_90, "saxpy").unwrap().unwrap().registers, Some(14));
+    assert_eq!(kernel(SM_75, "saxpy").unwrap().unwrap().registers, Some(12));
+}
+
+#[test]
+fn the_ptx_and_the_cubin_of_a_fatbin_agree() {
+    for (image, compression) in [
+        (NONE, Compression::None),
+        (ZSTANDARD, Compression::Zstandard),
+        (LZ4, Compression::Lz4),
+    ] {
+        let members = members(image).unwrap();
+        assert!(
+            members
+                .iter()
+                .any(|member| member.compression == compression)
+        );
+        let parts = parts(image).unwrap();
+        let contents = |kind| {
+            let part = parts.iter().find(|part| part.kind == kind).unwrap();
+            assert_eq!(part.capability, 90);
+            part.contents().unwrap()
+        };
+        let (cubin, ptx) = (contents(MemberKind::Cubin), contents(MemberKind::Ptx));
+        assert_eq!(cubin.variables, ptx.variables);
+        for kernel in &cubin.kernels {
+            let other = ptx
+                .kernels
+                .iter()
+                .find(|other| other.name == kernel.name)
+                .unwrap();
+            assert_eq!(kernel.parameters, other.parameters, "{}", kernel.name);
+            assert_eq!(
+                kernel.most_threads,
+                other.most_threads.map(|[x, ..]| [x, 1, 1])
+            );
+        }
+    }
+}
+
+#[test]
+fn ptx_by_hand_is_read_with_its_limits() {
+    let scale = kernel(REQUIRED, "scale").unwrap().unwrap();
+    assert_eq!(
+        layout(REQUIRED, "scale"),
+        [(0, 8), (8, 4), (16, 24), (40, 2)]
+    );
+    assert_eq!(scale.required_threads, Some([128, 2, 1]));
+    assert_eq!(
+        kernel(REQUIRED, "bounded").unwrap().unwrap().most_threads,
+        Some([64, 1, 1])
+    );
+    assert_eq!(variables(REQUIRED).unwrap(), ["hits", "weights"]);
+}
+
+#[test]
+fn an_image_in_memory_has_the_length_of_its_file() {
+    for (image, format) in [
+        (NONE, Format::Fatbin),
+        (SM_90, Format::Cubin),
+        (REQUIRED, Format::Ptx),
+    ] {
+        assert_eq!(Format::of(image), Some(format));
+        match extent(&image[..64]).unwrap() {
+            Extent::Bytes(bytes) => assert_eq!(bytes, image.len()),
+            Extent::Sections {
+                offset,
+                size,
+                least,
+            } => {
+                let end = Extent::of_sections(least, &image[offset..offset + size]).unwrap();
+                assert_eq!(end, image.len());
+            }
+            other => assert_eq!((other, format), (Extent::Text, Format::Ptx)),
+        }
+    }
+}
+
+#[test]
+fn every_cut_is_an_error_or_less_and_never_a_panic() {
+    for image in [SM_90, ZSTANDARD, LZ4] {
+        for length in 0..image.len() {
+            if let Ok(parts) = parts(&image[..length]) {
+                for part in parts {
+                    let _ = part.contents();
+                }
+            }
+        }
+    }
+    assert_eq!(parts(b"").err(), Some(ImageError::Unknown));
+}
+
+#[test]
+fn every_flipped_byte_is_survived() {
+    for image in [SM_90, ZSTANDARD, LZ4, REQUIRED] {
+        let mut bytes = image.to_vec();
+        for at in 0..bytes.len() {
+            for flip in [0x01, 0x80] {
+                bytes[at] ^= flip;
+                if let Ok(parts) = parts(&bytes) {
+                    for part in parts {
+                        let _ = part.contents();
+                    }
+                }
+                bytes[at] ^= flip;
+            }
+        }
+    }
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs that run with the library inside: `record` and `replace`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+use gpureplay_cuda_launch::recording::Tuned;
+
+use crate::command::failure::{Failure, Outcome, file};
+use crate::command::report::note;
+use crate::command::run::read_image;
+use crate::command::strict::{self, Strict};
+
+/// The program and its arguments.
+#[derive(Args)]
+pub(crate) struct App {
+    /// Kernels whose mangled names match this regular expression; all without it.
+    #[arg(long, value_name = "REGEX")]
+    kernel: Option<String>,
+    /// Only in the process of this rank (of mpirun, srun or torchrun).
+    #[arg(long)]
+    rank: Option<u32>,
+    /// The library to put into the program; else it is looked for beside this program.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "GPUREPLAY_CUDA_PRELOAD",
+        hide_env = true
+    )]
+    preload: Option<PathBuf>,
+    /// Say at the end how many launches there were.
+    #[arg(long, short)]
+    verbose: bool,
+    /// The program and its arguments.
+    #[arg(required = true, last = true, value_name = "APP")]
+    app: Vec<OsString>,
+}
+
+impl App {
+    /// The program, to be started in a mode.
+    pub(crate) fn command(&self, mode: &str) -> Result<Command, Failure> {
+        let preload = self.preload_path()?;
+        if let Some(kernel) = &self.kernel {
+            regex_lite::Regex::new(kernel)
+                .map_err(|error| Failure::Usage(format!("--kernel {kernel:?}: {error}")))?;
+        }
+        let mut libraries = preload.into_os_string();
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            libraries.push(":");
+            libraries.push(others);
+        }
+        let mut command = Command::new(&self.app[0]);
+        command
+            .args(&self.app[1..])
+            .env("LD_PRELOAD", libraries)
+            .env("GPUREPLAY_CUDA_MODE", mode);
+        for (name, value) in [
+            ("GPUREPLAY_CUDA_KERNEL", self.kernel.clone()),
+            (
+                "GPUREPLAY_CUDA_RANK",
+                self.rank.map(|rank| rank.to_string()),
+            ),
+            (
+                "GPUREPLAY_CUDA_VERBOSE",
+                self.verbose.then(|| "1".to_owned()),
+            ),
+        ] {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        Ok(command)
+    }
+
+    fn preload_path(&self) -> Result<PathBuf, Failure> {
+        const NAME: &str = "libgpureplay_cuda_preload.so";
+        if let Some(path) = &self.preload {
+            return path.canonicalize().map_err(file(path));
+        }
+        let program = std::env::current_exe().map_err(file(Path::new(NAME)))?;
+        let folder = program.parent().unwrap_or(Path::new("."));
+        [folder.join(NAME), folder.join("../lib").join(NAME), folder.join("deps").join(NAME)]
+            .into_iter()
+            .find_map(|path| path.canonicalize().ok())
+            .ok_or_else(|| {
+                Failure::Usage(format!(
+                    "{NAME} is not beside {}: build it (cargo build -p gpureplay-cuda-preload), or say --preload FILE",
+                    program.display()
+                ))
+            })
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run(&self, mut command: Command) -> Outcome {
+        let status = command.status().map_err(file(Path::new(&self.app[0])))?;
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        if code.is_none() {
+            note!("{} ended with {status}", Path::new(&self.app[0]).display());
+        }
+        Ok(ExitCode::from(code.unwrap_or(5)))
+    }
+}
+
+/// Records launches of a program's kernels: image, parameters, and memory before and after; with --run a whole region of its time.
+#[derive(Args)]
+pub(crate) struct Record {
+    /// Which launches of each kernel: first, a number from 0, random:N (one in N), or all.
+    #[arg(long, default_value = "first", value_parser = pick)]
+    pick: String,
+    /// Launches of each kernel, at most.
+    #[arg(long, value_name = "N")]
+    max_per_kernel: Option<u64>,
+    /// Memory of one launch, in bytes, at most; larger ones are not recorded.
+    #[arg(long, value_name = "BYTES")]
+    max_bytes: Option<u64>,
+    /// Save all memory, not only what parameters and memory point at.
+    #[arg(long)]
+    all_memory: bool,
+    /// Where the program's device memory comes from: the driver (native), or our own arena at addresses that are free in any
+    /// process that replays.
+    #[arg(long, default_value = "native", value_parser = ["native", "arena"])]
+    alloc: String,
+    /// Record a whole run instead of launches: profiler (from cudaProfilerStart to cudaProfilerStop), turn (of a loop that is found by
+    /// itself: from work after a result to the next result), or launches=FIRST..END (by number, with what comes before the first and
+    /// after the last).
+    #[arg(long, value_name = "REGION", num_args = 0..=1, default_missing_value = "profiler", require_equals = true, value_parser = region,
+        conflicts_with_all = ["pick", "max_per_kernel", "alloc", "kernel"])]
+    run: Option<String>,
+    /// As --run=REGION
+    #[arg(long, value_name = "REGION", value_parser = region, conflicts_with_all = ["run", "pick", "max_per_kernel", "alloc", "kernel"])]
+    region: Option<String>,
+    /// With --run: another name for an input or output than the one by its order, such as in0=image. May be given again.
+    #[arg(long, value_name = "OLD=NEW", value_parser = renamed)]
+    name: Vec<String>,
+    /// With --run: after a second turn of the same work, which is compared with the first, keep inputs and outputs of so many; the
+    /// recording must reproduce them.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
+    verify_inputs: u64,
+    /// With --run: a file of weights. Its tensors are found in memory by their bytes; the recording names them and does not hold them.
+    #[arg(long, value_name = "FILE.safetensors")]
+    weights: Option<PathBuf>,
+    /// Seconds that a snapshot waits for the GPU; a kernel that takes longer is not recorded, since it may wait for the host.
+    #[arg(long, alias = "time-limit", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+    /// Another recording on the same file system: chunks of memory that it holds are linked, not written again.
+    #[arg(long, value_name = "DIR")]
+    share: Option<PathBuf>,
+    #[command(flatten)]
+    strict: Strict,
+    /// The folder of the recording; launches are added to those that it holds.
+    #[arg(long, short, default_value = "cuda-recording", value_name = "DIR")]
+    output: PathBuf,
+    #[command(flatten)]
+    app: App,
+}
+
+fn pick(text: &str) -> Result<String, String> {
+    let number = |text: &str| text.parse::<u64>().is_ok();
+    let random = text
+        .strip_prefix("random:")
+        .is_some_and(|n| n.parse::<u64>().is_ok_and(|n| n > 0));
+    if matches!(text, "first" | "all") || number(text) || random {
+        Ok(text.to_owned())
+    } else {
+        Err("is neither first, all, a number, nor random:N".to_owned())
+    }
+}
+
+fn region(text: &str) -> Result<String, String> {
+    let numbers = text.strip_prefix("launches=").and_then(|range| {
+        let (first, end) = range.split_once("..")?;
+        Some((first.parse::<u64>().ok()?, end.parse::<u64>().ok()?))
+    });
+    if matches!(text, "profiler" | "turn") || numbers.is_some_and(|(first, end)| first < end) {
+        Ok(text.to_owned())
+    } else {
+        Err("is neither profiler, turn, nor launches=FIRST..END".to_owned())
+    }
+}
+
+fn renamed(text: &str) -> Result<String, String> {
+    let fits = |name: &str| {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        (1..=64).contains(&name.len()) && name.bytes().all(fits)
+    };
+    match text.split_once('=') {
+        Some((old, new)) if fits(old) && fits(new) => Ok(text.to_owned()),
+        _ => Err("is not OLD=NEW, with names of letters, digits, '_', '-' and '.'".to_owned()),
+    }
+}
+
+impl Record {
+    /// The region that is recorded as a whole, if one is.
+    fn whole(&self) -> Result<Option<&String>, Failure> {
+        let region = self.run.as_ref().or(self.region.as_ref());
+        for (given, option) in [
+            (!self.name.is_empty(), "--name"),
+            (self.weights.is_some(), "--weights"),
+        ] {
+            if given && region.is_none() {
+                return Err(Failure::Usage(format!(
+                    "{option} is for a whole run: --run"
+                )));
+            }
+        }
+        Ok(region)
+    }
+
+    pub(crate) fn execute(&self) -> Outcome {
+        let whole = self.whole()?;
+        let mut command = self.app.command("record")?;
+        gpureplay_cuda_launch::recording::Writer::create(&self.output)?;
+        let output = self.output.canonicalize().map_err(file(&self.output))?;
+        command
+            .env("GPUREPLAY_CUDA_OUTPUT", output)
+            .env("GPUREPLAY_CUDA_PICK", &self.pick)
+            .env("GPUREPLAY_CUDA_TIME_LIMIT", self.timeout.to_string())
+            .env(
+                "GPUREPLAY_CUDA_ALLOC",
+                if whole.is_some() {
+                    "arena"
+                } else {
+                    &self.alloc
+                },
+            );
+        match &self.share {
+            Some(share) => {
+                gpureplay_cuda_launch::recording::Recording::open(share)?;
+                let share = share.canonicalize().map_err(file(share))?;
+                command.env("GPUREPLAY_CUDA_SHARE", share);
+            }
+            None => _ = command.env_remove("GPUREPLAY_CUDA_SHARE"),
+        }
+        for (name, value) in [
+            (
+                "GPUREPLAY_CUDA_MAX_PER_KERNEL",
+                self.max_per_kernel.map(|n| n.to_string()),
+            ),
+            (
+                "GPUREPLAY_CUDA_MAX_BYTES",
+                self.max_bytes.map(|n| n.to_string()),
+            ),
+            ("GPUREPLAY_CUDA_RUN", whole.cloned()),
+            (
+                "GPUREPLAY_CUDA_LATER_TURNS",
+                Some(self.verify_inputs.to_string()),
+            ),
+            (
+                "GPUREPLAY_CUDA_NAMES",
+                (!self.name.is_empty()).then(|| self.name.join(",")),
+            ),
+            (
+                "GPUREPLAY_CUDA_ALL_MEMORY",
+                self.all_memory.then(|| "1".to_owned()),
+            ),
+        ] {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.env_remove("GPUREPLAY_CUDA_CUPTI");
+        let counted = self.strict.prepare(&mut command)?;
+        let code = self.app.run(command)?;
+        let ended = strict::conclude(counted.as_ref(), code)?;
+        if whole.is_some() {
+            crate::command::check::after_recording(&self.output);
+            if let Some(weights) = &self.weights {
+                crate::command::weights::refer(&self.output, weights)?;
+            }
+        }
+        let recording = gpureplay_cuda_launch::recording::Recording::open(&self.output)?;
+        if recording.numbers()?.is_empty() && recording.runs()?.is_empty() {
+            note!(
+                "{}: nothing is recorded; a program that uses no CUDA has nothing to record here",
+                self.output.display()
+            );
+        }
+        Ok(ended)
+    }
+}
+
+/// Runs a program with kernels of the same name and parameters taken from other images, or with sizes that `tune` found.
+#[derive(Args)]
+pub(crate) struct Replace {
+    /// Cubin, fatbin or PTX files, or folders of them. The first that has a kernel of the name counts.
+    #[arg(required_unless_present = "tuned", value_name = "IMAGE|DIR")]
+    images: Vec<PathBuf>,
+    /// What `tune --tuned` wrote: launches of a kernel, size and GPU that it names run as it says, others as ever.
+    #[arg(long, value_name = "FILE.toml")]
+    tuned: Option<PathBuf>,
+    #[command(flatten)]
+    app: App,
+}
+
+/// Files of images in a folder, by name.
+fn images_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut images = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(file(folder))? {
+        let path = entry.map_err(file(folder))?.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if matches!(extension, Some("cubin" | "fatbin" | "ptx")) {
+            images.push(path);
+        }
+    }
+    if images.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{} holds no file *.cubin, *.fatbin or *.ptx",
+            folder.display()
+        )));
+    }
+    images.sort();
+    Ok(images)
+}
+
+impl Replace {
+    pub(crate) fn execute(&self) -> Outcome {
+        let mut command = self.app.command("replace")?;
+        command
+            .env_remove("GPUREPLAY_CUDA_CUPTI")
+            .env_remove("GPUREPLAY_CUDA_STRICT");
+        let mut paths = Vec::new();
+        for path in &self.images {
+            let images = match path.is_dir() {
+                true => images_of(path)?,
+                false => vec![path.clone()],
+            };
+            for path in images {
+                read_image(&path)?;
+                paths.push(path.canonicalize().map_err(file(&path))?);
+            }
+        }
+        match paths.is_empty() {
+            true => _ = command.env_remove("GPUREPLAY_CUDA_IMAGES"),
+            false => {
+                let paths = std::env::join_paths(paths)
+                    .map_err(|error| Failure::Usage(format!("a path of an image: {error}")))?;
+                command.env("GPUREPLAY_CUDA_IMAGES", paths);
+            }
+        }
+        match &self.tuned {
+            None => _ = command.env_remove("GPUREPLAY_CUDA_TUNED"),
+            Some(path) => {
+                for winner in Tuned::read(path)?.winners {
+                    let image = winner.change.image.as_ref();
+                    image.map(|image| Tuned::image(path, image)).transpose()?;
+                }
+                let path = path.canonicalize().map_err(file(path))?;
+                command.env("GPUREPLAY_CUDA_TUNED", path);
+            }
+        }
+        self.app.run(command)
+    }
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `check`: whether a whole run holds for other turns than the recorded one, from a second turn and later ones.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use crate::{Crossing, Gpu, Held, How, RunSession, cross};
+use clap::Args;
+use gpureplay_cuda_launch::recording::{
+    Checked, Hash, Number, Operation, Recording, Run, Store, Turn, Writer,
+};
+
+use crate::command::attempt::{again, this_program};
+use crate::command::failure::{Failure, Outcome, file};
+use crate::command::report::{note, say};
+use crate::command::target::Target;
+
+/// Compares a whole run with the later turns that were recorded beside it, on the GPU. `record --run` does so at its end.
+#[derive(Args)]
+pub(crate) struct Check {
+    /// The whole run, DIR#runK; DIR where it holds one.
+    #[arg(value_name = "DIR")]
+    target: Target,
+    /// Which GPU.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    gpu: i32,
+    /// Seconds that one replay may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+    /// Compare, and leave the run's own replay to another process.
+    #[arg(long, hide = true)]
+    compare: bool,
+}
+
+/// What is said of a run until a replay from its own memory has reproduced the turns.
+const PENDING: &str = "its own replay has not ended";
+
+/// Compares each run of a recording that has a second turn, in processes of their own: what fails there ends nothing here.
+pub(crate) fn after_recording(folder: &Path) {
+    let Ok(recording) = Recording::open(folder) else {
+        return;
+    };
+    for number in recording.runs().unwrap_or_default() {
+        if !matches!(recording.second(number), Ok(Some(_))) {
+            continue;
+        }
+        let mut target = folder.as_os_str().to_owned();
+        target.push(format!("#run{number}"));
+        let status = itself([OsStr::new("check"), &*target])
+            // What the program says goes to the standard output, and nothing of ours.
+            .map(|mut check| check.stdout(Stdio::from(std::io::stderr())).status());
+        if !status.is_ok_and(|status| status.is_ok_and(|one| matches!(one.code(), Some(0 | 1)))) {
+            note!("run {number} was not compared with its second turn");
+        }
+    }
+}
+
+/// This program with other words.
+fn itself<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> Result<Command, Failure> {
+    let program = this_program()?;
+    let name = program.file_name().unwrap_or_default();
+    let alone = name.to_string_lossy().starts_with("gpureplay-cuda");
+    let mut command = Command::new(&program);
+    command.args((!alone).then_some("cuda")).args(words);
+    Ok(command)
+}
+
+impl Check {
+    pub(crate) fn execute(&self) -> Outcome {
+        if self.compare {
+            return self.compare();
+        }
+        let recording = self.target.recording()?;
+        let Some(number) = self.target.run(&recording)? else {
+            return Err(Failure::Usage("check takes a whole run: DIR#runK".into()));
+        };
+        let child = |words: &[&str]| {
+            let mut target = self.target.folder.as_os_str().to_owned();
+            target.push(format!("#run{number}"));
+            let mut child = itself(words.iter().map(OsStr::new).chain([target.as_os_str()]))?;
+            child.args(["--gpu", &self.gpu.to_string()]);
+            child.args(["--timeout", &self.timeout.to_string()]);
+            Ok::<_, Failure>(child)
+        };
+        let failed = |error| file(Path::new("/proc/self/exe"))(error);
+        let compared = child(&["check", "--compare"])?.status().map_err(failed)?;
+        if !compared.success() {
+            let code = compared.code().and_then(|code| u8::try_from(code).ok());
+            return Ok(ExitCode::from(code.unwrap_or(5)));
+        }
+        let mut run = recording.run(number)?;
+        if let Some(checked) = &mut run.checked
+            && checked.fault.as_deref() == Some(PENDING)
+        {
+            // A process has one run in memory, so the run is not replayed beside its second turn.
+            let replayed = child(&["run", "--json"])?.stderr(Stdio::inherit()).output();
+            let replayed = replayed.map_err(failed)?.stdout;
+            checked.fault = fault(&replayed, checked.others).map(str::to_owned);
+            Writer::create(&self.target.folder)?.replace_run(number, &run)?;
+        }
+        say!("run {number}: {}", state(&run));
+        let holds = run.checked.is_some_and(|checked| checked.fault.is_none());
+        Ok(ExitCode::from(u8::from(!holds)))
+    }
+
+    /// Compares the second turn with the run's operations, and keeps what that shows.
+    fn compare(&self) -> Outcome {
+        let recording = self.target.recording()?;
+        let Some(number) = self.target.run(&recording)? else {
+            return Err(Failure::Usage("check takes a whole run: DIR#runK".into()));
+        };
+        let mut run = recording.run(number)?;
+        let Some(beside) = recording.second(number)? else {
+            return Err(Failure::Usage(format!(
+                "run {number} has no second turn that it was not compared with; record two regions of the same work"
+            )));
+        };
+        let second = beside.run(0)?;
+        if run.structure() != second.structure() {
+            return Err(Failure::Usage(format!(
+                "run {number}: its second turn is no turn of the same work"
+            )));
+        }
+        let gpu = Gpu::open(self.gpu)?;
+        let time_limit = Duration::from_secs(self.timeout);
+        let mut session =
+            RunSession::open(gpu, &beside, second.clone(), None, time_limit).map_err(again)?;
+        let crossing = cross(&mut session, &run.operations)?;
+        let mut checked = Checked {
+            words: 0,
+            addresses: 0,
+            others: 0,
+            fault: None,
+        };
+        match &crossing {
+            None => {
+                checked.fault = Some("the second turn does not repeat: a replay of it gives other outputs than the program, or others each time".into());
+            }
+            Some(crossing) => {
+                let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
+                checked.words = count(crossing.words);
+                checked.addresses = count(crossing.addresses);
+                checked.fault = crossing.slots.first().map(|slot| {
+                    format!(
+                        "outputs depend on an address that the program chooses: {}",
+                        place(&run, slot)
+                    )
+                });
+            }
+        }
+        if let (Some(crossing), None) = (&crossing, &checked.fault) {
+            let numbers = crossing.numbers.iter().enumerate();
+            let numbers = numbers.map(|(number, held)| Number {
+                name: format!("host{number}"),
+                places: held.places.clone(),
+            });
+            run.numbers = numbers.collect();
+            session.adopt(run.operations.clone(), run.numbers.clone())?;
+            let turns = turns(&run, &second);
+            let right = session.reproduces(beside.store(), &turns, How::Graph)?;
+            if right < turns.len() {
+                checked.fault = Some(format!("turn {} is not reproduced", right + 2));
+            } else {
+                run.turns = turns;
+                checked.fault = Some(PENDING.into());
+            }
+            let recorded: Vec<Hash> = run.inputs.iter().map(|port| port.contents).collect();
+            let others = run.turns.iter().filter(|turn| turn.inputs != recorded);
+            checked.others = u32::try_from(others.count()).unwrap_or(u32::MAX);
+        }
+        run.checked = Some(checked);
+        let writer = Writer::create(&self.target.folder)?;
+        keep(&run, beside.store(), writer.store())?;
+        writer.replace_run(number, &run)?;
+        recording.remove_second(number)?;
+        if let Some(crossing) = &crossing {
+            report(number, &run, crossing)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What a replay from the run's own memory speaks against, by what `run --json` said; `others` turns had other inputs.
+fn fault(replayed: &[u8], others: u32) -> Option<&'static str> {
+    let report: serde_json::Value = serde_json::from_slice(replayed).unwrap_or_default();
+    let outputs_differ = report["differing"]
+        .as_array()
+        .is_some_and(|all| !all.is_empty());
+    match report["verdict"].as_str() {
+        Some("exact") => None,
+        // Turns of the recorded inputs have its outputs, and are no evidence anyway.
+        Some("inconclusive") if others == 0 => None,
+        Some("inconclusive") => Some(
+            "memory held its outputs before it began, and other inputs give no others: a replay shows nothing",
+        ),
+        Some("differs") if outputs_differ => {
+            Some("a replay of it gives other outputs than the program")
+        }
+        Some("differs") => Some("from its own memory, it does not reproduce the later turns"),
+        _ => Some("a replay of it fails"),
+    }
+}
+
+/// The second turn and those after it, with what the run's numbers were in each.
+fn turns(run: &Run, second: &Run) -> Vec<Turn> {
+    let ports = |ports: &[gpureplay_cuda_launch::recording::Port]| {
+        ports.iter().map(|port| port.contents).collect::<Vec<_>>()
+    };
+    let one = Turn {
+        inputs: ports(&second.inputs),
+        outputs: ports(&second.outputs),
+        words: Vec::new(),
+    };
+    let all = std::iter::once(one).chain(second.turns.iter().cloned());
+    all.map(|turn| {
+        let words = run.numbers.iter().map(|number| {
+            let [operation, offset] = number.places[0];
+            [operation, offset, second.number(number, Some(&turn))]
+        });
+        Turn {
+            words: words.collect(),
+            ..turn
+        }
+    })
+    .collect()
+}
+
+/// Inputs and outputs of later turns go from beside the run into its store.
+fn keep(run: &Run, from: &Store, to: &Store) -> Result<(), Failure> {
+    for turn in &run.turns {
+        let inputs = turn.inputs.iter().zip(&run.inputs);
+        for (hash, port) in inputs.chain(turn.outputs.iter().zip(&run.outputs)) {
+            to.put(&from.get(*hash, port.size)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where a number or an address lies first, and what it was.
+fn place(run: &Run, held: &Held) -> String {
+    let [operation, offset] = held.places.first().copied().unwrap_or_default();
+    let what = match run.operations.get(operation as usize) {
+        Some(Operation::Launch { kernel, .. }) => run
+            .kernels
+            .get(*kernel as usize)
+            .map_or_else(String::new, |kernel| {
+                format!("{}, byte {offset} of its parameters", kernel.name)
+            }),
+        _ => format!("operation {operation}, a copy or memset"),
+    };
+    let shown = |value: &u64| match u32::try_from(*value) {
+        Ok(word) => shown(word),
+        Err(_) => format!("{value:#x}"),
+    };
+    let values: Vec<String> = held.values.iter().map(shown).collect();
+    format!("{what}: {}", values.join(", then "))
+}
+
+/// A word as the number that it most likely is, so that `--set` takes it: an integer, or a 32-bit float.
+pub(crate) fn shown(word: u32) -> String {
+    let float = f32::from_bits(word);
+    if word >= 1 << 24 && (1e-9..1e9).contains(&float.abs()) {
+        format!("{float:?}")
+    } else {
+        word.to_string()
+    }
+}
+
+/// What the comparison showed, for who recorded.
+fn report(number: u32, run: &Run, crossing: &Crossing) -> Result<(), Failure> {
+    say!(
+        "run {number}: a second turn differs in {} words and {} addresses; {} replays",
+        crossing.words,
+        crossing.addresses,
+        crossing.trials
+    );
+    for (name, held) in run.numbers.iter().zip(&crossing.numbers) {
+        say!("  {}: {}", name.name, place(run, held));
+    }
+    if crossing.noisy > 0 {
+        say!(
+            "  {} pieces of memory differ from replay to replay, and were not compared",
+            crossing.noisy
+        );
+    }
+    Ok(())
+}
+
+/// Inputs that were never others than recorded: nothing is known of other ones.
+fn unvaried(run: &Run) -> String {
+    let inputs = run.inputs.iter().enumerate();
+    let same = inputs.filter(|(at, port)| {
+        let mut turns = run.turns.iter();
+        turns.all(|turn| turn.inputs.get(*at) == Some(&port.contents))
+    });
+    let names: Vec<&str> = same.map(|(_, port)| &*port.name).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [name] => {
+            format!("; {name} is the same in all turns, so another one is not cross-checked")
+        }
+        names => format!(
+            "; {} are the same in all turns, so others are not cross-checked",
+            names.join(", ")
+        ),
+    }
+}
+
+/// Whether a run is known to hold for other inputs, in words.
+pub(crate) fn state(run: &Run) -> String {
+    let turns = run.turns.len();
+    match &run.checked {
+        None => "not cross-checked: no second turn was recorded".into(),
+        Some(Checked {
+            fault: Some(fault), ..
+        }) => format!("does not hold for other inputs: {fault}"),
+        Some(checked) if checked.others == 0 && !run.inputs.is_empty() => {
+            format!(
+                "not cross-checked: {turns} later turns are reproduced, all of the recorded inputs"
+            )
+        }
+        Some(checked) => format!(
+            "cross-checked: {turns} later turns are reproduced, {} of other inputs{}{}",
+            checked.others,
+            unvaried(run),
+            match run.numbers.len() {
+                0 => String::new(),
+                count => format!("; {count} numbers of the host are given by --set"),
+            }
+        ),
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a command fails, and its exit code.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::ReplayError;
+use gpureplay_cuda_launch::image::ImageError;
+use gpureplay_cuda_launch::recording::RecordingError;
+use thiserror::Error;
+
+/// Why a command fails.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Usage(String),
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{}: {source}", path.display())]
+    Image { path: PathBuf, source: ImageError },
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    #[error("with memory changed before the launch: {0}; --no-poison leaves it")]
+    Poison(ReplayError),
+    #[error("another process that replays the launch ended with {0}: see above")]
+    OtherProcess(std::process::ExitStatus),
+    #[error("{}: {reason}", path.display())]
+    Untrusted { path: PathBuf, reason: String },
+    #[error("{}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("standard output: {0}")]
+    Output(io::Error),
+    #[error("the report as JSON: {0}")]
+    Json(serde_json::Error),
+}
+
+pub(crate) type Outcome = Result<ExitCode, Failure>;
+
+impl Failure {
+    /// Whether the reader of the output has gone away, as `head` does when it has seen enough.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Recording(_)
+            | Self::Replay(ReplayError::Recording(_))
+            | Self::Untrusted { .. } => 3,
+            Self::File { .. } | Self::Image { .. } => 4,
+            Self::Replay(
+                ReplayError::Image(_)
+                | ReplayError::NotLoaded { .. }
+                | ReplayError::NoKernel(_)
+                | ReplayError::NoPtx(_)
+                | ReplayError::Parameters { .. }
+                | ReplayError::Variable { .. }
+                | ReplayError::Refused(_),
+            ) => 4,
+            Self::Replay(_) | Self::Poison(_) | Self::OtherProcess(_) => 5,
+            Self::Write { .. } | Self::Output(_) | Self::Json(_) => 6,
+        }
+    }
+}
+
+pub(crate) fn json(source: serde_json::Error) -> Failure {
+    Failure::Json(source)
+}
+
+pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Failure + '_ {
+    |source| Failure::File {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+pub(crate) fn written(path: &Path) -> impl FnOnce(io::Error) -> Failure + '_ {
+    |source| Failure::Write {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(written(path))
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How numbers and launches look.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use gpureplay_cuda_launch::recording::Launch;
+use gpureplay_host::Lines;
+
+use crate::command::failure::Failure;
+
+/// A line on standard output for what a command is asked for; ends the function if it cannot be written.
+macro_rules! say {
+    ($($part:tt)*) => {
+        $crate::command::report::to_output(format_args!($($part)*))?
+    };
+}
+
+/// A line on standard error.
+macro_rules! note {
+    ($($part:tt)*) => {
+        $crate::command::report::to_errors(format_args!($($part)*))
+    };
+}
+
+pub(crate) use {note, say};
+
+/// Writes a line to standard output. Whatever a recording says in it is shown as escapes where it is no plain text.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn to_output(line: fmt::Arguments<'_>) -> Result<(), Failure> {
+    let mut out = Lines::new(gpureplay_host::output());
+    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    written.map_err(Failure::Output)
+}
+
+/// As [`to_output`], to standard error. An error cannot be reported anywhere.
+pub(crate) fn to_errors(line: fmt::Arguments<'_>) {
+    let _ = writeln!(Lines::new(io::stderr().lock()), "gpureplay: {line}");
+}
+
+/// `16x4x1`.
+pub(crate) fn sizes([x, y, z]: [u32; 3]) -> String {
+    format!("{x}x{y}x{z}")
+}
+
+/// Bytes in the unit that fits.
+pub(crate) fn bytes(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    let value = bytes as f64;
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", value / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", value / 1e6),
+        _ => format!("{:.2} GB", value / 1e9),
+    }
+}
+
+/// One line for a launch.
+pub(crate) fn line(number: u32, launch: &Launch) -> String {
+    format!(
+        "{number:>5}  {:<18} {:<12} {:>5} regions {:>10}  {} changed  {}",
+        sizes(launch.grid),
+        sizes(launch.block),
+        launch.regions.len() + launch.variables.len(),
+        bytes(launch.bytes()),
+        launch.changed(),
+        launch.kernel
+    )
+}

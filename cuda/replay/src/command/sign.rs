@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `sign`, and `--require-signature`: whose launches are replayed.
+//!
+//! The manifest of a launch or of a whole run names its images and each piece of memory by SHA-256, so a signature over the manifest
+//! covers all of them. It is a detached signature as recordings of Mali GPUs have it, in `launches/K.sig` or `runs/K.sig`.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use gpureplay_cuda_launch::recording::{Launch, Part, Recording, Run};
+use gpureplay_host::{Existing, beneath};
+use gpureplay_sign::{PublicKey, SecretKey, Signature, SignatureError, WriteError, sign};
+
+use crate::command::failure::{Failure, Outcome, file};
+use crate::command::report::say;
+use crate::command::target::Target;
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay keygen mine
+  gpureplay cuda sign --key mine.pem rec
+      signs all launches and whole runs of rec
+  gpureplay cuda run rec#0 --require-signature mine.pub.pem
+      refuses whatever was changed since";
+
+/// The largest key file and signature, in bytes.
+const MAX_FILE: u64 = 1 << 16;
+
+/// Signs launches and whole runs: the manifest, and with it the images and all memory that it names.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Sign {
+    /// The recording, or one launch or whole run of it.
+    #[arg(value_name = "DIR")]
+    target: Target,
+    /// The secret key: a PEM file of `gpureplay keygen` or OpenSSL.
+    #[arg(long, short, value_name = "FILE.pem")]
+    key: PathBuf,
+    /// A number that grows with every version; who replays can refuse smaller ones.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    counter: u64,
+    /// Replace signatures that are there.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Whose recordings are accepted.
+#[derive(Args)]
+pub(crate) struct Trust {
+    /// Refuse a launch or whole run that is not signed with this key: a PEM file, or 64 hexadecimal digits. Each is signed by itself:
+    /// who can write the recording can leave out signed ones or exchange their numbers.
+    #[arg(long, value_name = "KEY")]
+    require_signature: Option<String>,
+    /// Refuse a signature with a smaller counter.
+    #[arg(
+        long,
+        alias = "minimum-counter",
+        value_name = "N",
+        default_value_t = 0,
+        requires = "require_signature"
+    )]
+    min_counter: u64,
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    File::open(path)
+        .and_then(|opened| beneath::contents(opened, MAX_FILE))
+        .map_err(file(path))
+}
+
+fn wrong_key(given: &str, error: &WriteError) -> Failure {
+    let reason = match error {
+        WriteError::WeakKey => "the key is one that anybody can sign for",
+        _ => "no Ed25519 key; expected a PEM file as `gpureplay keygen` and OpenSSL write it",
+    };
+    Failure::Usage(format!("{}: {reason}", gpureplay_host::escaped(given)))
+}
+
+impl Sign {
+    pub(crate) fn execute(&self) -> Outcome {
+        let text = read(&self.key)?;
+        let key = SecretKey::from_pem(&String::from_utf8_lossy(&text))
+            .map_err(|error| wrong_key(&self.key.display().to_string(), &error))?;
+        let recording = self.target.recording()?;
+        let parts = self.target.parts(&recording)?;
+        let existing = if self.force {
+            Existing::Replace
+        } else {
+            Existing::Keep
+        };
+        for (part, number) in &parts {
+            let manifest = recording.manifest(*part, *number)?;
+            // What breaks a rule is not signed.
+            match part {
+                Part::Launch => drop(Launch::parse(&manifest)?),
+                Part::Run => drop(Run::parse(&manifest)?),
+            }
+            let signature = sign(
+                &key,
+                self.counter,
+                manifest.as_bytes(),
+                &std::collections::BTreeMap::new(),
+            )
+            .map_err(|error| wrong_key("the key", &error))?;
+            let path = recording.signature_path(*part, *number);
+            let written = recording.write_signature(*part, *number, &signature, existing);
+            written.map_err(|source| {
+                if source.kind() == ErrorKind::AlreadyExists {
+                    Failure::Usage(format!("{}: exists; --force replaces it", path.display()))
+                } else {
+                    Failure::Write {
+                        path: path.clone(),
+                        source,
+                    }
+                }
+            })?;
+        }
+        let runs = parts.iter().filter(|(part, _)| *part == Part::Run).count();
+        let launches = parts.len() - runs;
+        let signed = match runs {
+            0 => format!("{launches} launches"),
+            _ => format!("{runs} whole runs, {launches} launches"),
+        };
+        say!("{signed} signed, counter {}", self.counter);
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Trust {
+    fn key(given: &str) -> Result<PublicKey, Failure> {
+        match PublicKey::from_text(given) {
+            Ok(key) => Ok(key),
+            Err(error @ WriteError::WeakKey) => Err(wrong_key(given, &error)),
+            Err(_) => {
+                let text = read(Path::new(given))?;
+                PublicKey::from_text(&String::from_utf8_lossy(&text))
+                    .map_err(|error| wrong_key(given, &error))
+            }
+        }
+    }
+
+    /// Whether a signature is demanded.
+    pub(crate) fn is_demanded(&self) -> bool {
+        self.require_signature.is_some()
+    }
+
+    /// A launch that is trusted.
+    pub(crate) fn launch(&self, recording: &Recording, number: u32) -> Result<Launch, Failure> {
+        match self.manifest(recording, Part::Launch, number)? {
+            Some(manifest) => Ok(Launch::parse(&manifest)?),
+            None => Ok(recording.launch(number)?),
+        }
+    }
+
+    /// A whole run that is trusted.
+    pub(crate) fn run(&self, recording: &Recording, number: u32) -> Result<Run, Failure> {
+        match self.manifest(recording, Part::Run, number)? {
+            Some(manifest) => Ok(Run::parse(&manifest)?),
+            None => Ok(recording.run(number)?),
+        }
+    }
+
+    /// The text of a manifest, if a signature is demanded and there is a right one: what is checked is what is used, whatever becomes of
+    /// the file meanwhile.
+    fn manifest(
+        &self,
+        recording: &Recording,
+        part: Part,
+        number: u32,
+    ) -> Result<Option<String>, Failure> {
+        let Some(given) = &self.require_signature else {
+            return Ok(None);
+        };
+        let key = Self::key(given)?;
+        let manifest = recording.manifest(part, number)?;
+        let path = recording.signature_path(part, number);
+        let untrusted = |reason: String| Failure::Untrusted {
+            path: path.clone(),
+            reason,
+        };
+        let bytes = recording
+            .signature(part, number, MAX_FILE)
+            .map_err(|source| match source.kind() {
+                ErrorKind::NotFound => {
+                    untrusted("there is none; `gpureplay cuda sign` makes it".into())
+                }
+                _ => file(&path)(source),
+            })?;
+        let signature = Signature::parse(&bytes).map_err(|error| untrusted(reason(error)))?;
+        signature
+            .verify(manifest.as_bytes(), &key, self.min_counter)
+            .map_err(|error| untrusted(reason(error)))?;
+        Ok(Some(manifest))
+    }
+}
+
+fn reason(error: SignatureError) -> String {
+    match error {
+        SignatureError::NotASignature => "is no signature".into(),
+        SignatureError::Version(version) => format!("is of version {version}"),
+        SignatureError::Shape | SignatureError::Name(_) => "is damaged".into(),
+        SignatureError::RecordingLength(_) | SignatureError::Forged => {
+            "does not fit what it signs: one of them was changed after signing".into()
+        }
+        SignatureError::Key => "was made with another key than the required one".into(),
+        SignatureError::WeakKey => "the required key is no usable Ed25519 key".into(),
+        SignatureError::Rollback { counter, minimum } => {
+            format!("its counter is {counter}, but at least {minimum} is required")
+        }
+    }
+}

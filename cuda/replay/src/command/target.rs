@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `DIR#K`: a launch of a recording; `DIR#runK`: a whole run.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use gpureplay_cuda_launch::recording::{Launch, Part, Recording};
+
+use crate::command::failure::Failure;
+
+/// A recording, and perhaps which of its launches.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) folder: PathBuf,
+    pub(crate) number: Option<u32>,
+    /// The number is a whole run's.
+    is_run: bool,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.rsplit_once('#') {
+            Some((folder, number)) => {
+                let (digits, is_run) = match number.strip_prefix("run") {
+                    Some(digits) => (digits, true),
+                    None => (number, false),
+                };
+                let number = digits
+                    .parse()
+                    .map_err(|_| format!("{number:?} is no number of a launch or of a run"))?;
+                Ok(Self {
+                    folder: folder.into(),
+                    number: Some(number),
+                    is_run,
+                })
+            }
+            None => Ok(Self {
+                folder: text.into(),
+                number: None,
+                is_run: false,
+            }),
+        }
+    }
+}
+
+impl Target {
+    pub(crate) fn recording(&self) -> Result<Recording, Failure> {
+        Ok(Recording::open(&self.folder)?)
+    }
+
+    /// The number of the run, if a whole run is meant; a recording that holds one run and no launch needs none.
+    pub(crate) fn run(&self, recording: &Recording) -> Result<Option<u32>, Failure> {
+        if let Some(number) = self.number {
+            return Ok(self.is_run.then_some(number));
+        }
+        let runs = recording.runs()?;
+        if runs.is_empty() || !recording.numbers()?.is_empty() {
+            return Ok(None);
+        }
+        match runs.as_slice() {
+            [number] => Ok(Some(*number)),
+            numbers => Err(Failure::Usage(format!(
+                "{} holds {} runs; say which one: {}#runK",
+                self.folder.display(),
+                numbers.len(),
+                self.folder.display()
+            ))),
+        }
+    }
+
+    /// What is meant: one launch or whole run, or all of both.
+    pub(crate) fn parts(&self, recording: &Recording) -> Result<Vec<(Part, u32)>, Failure> {
+        if let Some(number) = self.number {
+            let part = if self.is_run { Part::Run } else { Part::Launch };
+            return Ok(vec![(part, number)]);
+        }
+        let launches = recording.numbers()?.into_iter();
+        let runs = recording.runs()?.into_iter();
+        Ok(launches
+            .map(|number| (Part::Launch, number))
+            .chain(runs.map(|number| (Part::Run, number)))
+            .collect())
+    }
+
+    /// That no whole run is meant.
+    fn launches_only(&self) -> Result<(), Failure> {
+        if self.is_run {
+            return Err(Failure::Usage(
+                "a whole run is meant; this command takes launches: DIR#K".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The number of the launch; a recording of one launch needs none.
+    pub(crate) fn one(&self, recording: &Recording) -> Result<u32, Failure> {
+        self.launches_only()?;
+        if let Some(number) = self.number {
+            return Ok(number);
+        }
+        match recording.numbers()?.as_slice() {
+            [number] => Ok(*number),
+            numbers => Err(Failure::Usage(format!(
+                "{} holds {} launches; say which one: {}#K",
+                self.folder.display(),
+                numbers.len(),
+                self.folder.display()
+            ))),
+        }
+    }
+
+    /// Numbers of the launches that are meant: one, or all.
+    pub(crate) fn numbers(&self, recording: &Recording) -> Result<Vec<u32>, Failure> {
+        self.launches_only()?;
+        Ok(match self.number {
+            Some(number) => vec![number],
+            None => recording.numbers()?,
+        })
+    }
+
+    /// The launches that are meant: one, or all.
+    pub(crate) fn launches(&self, recording: &Recording) -> Result<Vec<(u32, Launch)>, Failure> {
+        let numbers = self.numbers(recording)?;
+        numbers
+            .into_iter()
+            .map(|number| Ok((number, recording.launch(number)?)))
+            .collect()
+    }
+}
+
+/// Sizes as `x`, `x,y` or `x,y,z`; those left out are 1.
+pub(crate) fn sizes(text: &str) -> Result<[u32; 3], String> {
+    let mut sizes = [1; 3];
+    for (index, part) in text.split(',').enumerate() {
+        let size = part
+            .trim()
+            .parse()
+            .map_err(|_| format!("{part:?} is no size"))?;
+        *sizes
+            .get_mut(index)
+            .ok_or("there are three dimensions at most")? = size;
+    }
+    Ok(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Target, sizes};
+
+    #[test]
+    fn a_launch_of_a_recording_is_named() {
+        let target: Target = "a#b/c#12".parse().unwrap();
+        assert_eq!(
+            (target.folder.to_str(), target.number),
+            (Some("a#b/c"), Some(12))
+        );
+        assert_eq!("dir".parse::<Target>().unwrap().number, None);
+        assert!("dir#x".parse::<Target>().is_err());
+        let run: Target = "dir#run3".parse().unwrap();
+        assert_eq!(
+            (run.number, run.is_run, target.is_run),
+            (Some(3), true, false)
+        );
+        assert!("dir#run".parse::<Target>().is_err());
+    }
+
+    #[test]
+    fn sizes_have_up_to_three_dimensions() {
+        assert_eq!(sizes("8"), Ok([8, 1, 1]));
+        assert_eq!(sizes("8,4,2"), Ok([8, 4, 2]));
+        assert!(sizes("8,4,2,1").is_err());
+        assert!(sizes("8,x").is_err());
+        assert!(sizes("-1").is_err());
+    }
+}

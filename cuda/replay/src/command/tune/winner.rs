@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The best candidate, written for programs that run: `tuned.toml`.
+
+use std::path::Path;
+
+use crate::{JitOptions, Session};
+use gpureplay_cuda_launch::recording::{Change, Evidence, Hash, ImageReference, Tuned, Winner};
+
+use super::space::Candidate;
+use super::tries::Try;
+use crate::command::failure::Failure;
+
+/// Whether a program that runs can be given the candidate. The variables of another image are not those that the program set.
+pub(super) fn is_for_programs(session: &Session, candidate: &Candidate) -> bool {
+    is_program_image(candidate) || session.launch().variables.is_empty()
+}
+
+fn is_program_image(candidate: &Candidate) -> bool {
+    candidate.image == Candidate::RECORDED && candidate.options() == JitOptions::default()
+}
+
+/// Adds a try to a file; `image` is the candidate's, if it is not the recorded one.
+pub(super) fn write(
+    path: &Path,
+    session: &Session,
+    image: Option<&[u8]>,
+    best: &Try,
+    evidence: Evidence,
+) -> Result<(), Failure> {
+    let launch = session.launch();
+    let candidate = &best.candidate;
+    let options = candidate.options();
+    let image = match is_program_image(candidate) {
+        true => None,
+        false => Some(session.text(image, options)?),
+    };
+    let winner = Winner {
+        kernel: launch.kernel.clone(),
+        image: launch.image.hash,
+        gpu: session.gpu().info().name.clone(),
+        grid: launch.grid,
+        block: launch.block,
+        shared: launch.shared,
+        change: Change {
+            grid: candidate.grid,
+            block: candidate.block,
+            image: image.as_ref().map(|image| ImageReference {
+                hash: Hash::of(image),
+                size: image.len() as u64,
+            }),
+            max_registers: options.registers,
+            optimisation: options.optimisation,
+            max_threads: options.max_threads,
+            min_blocks: options.min_blocks,
+        },
+        evidence,
+    };
+    Ok(Tuned::add(path, winner, image.as_deref())?)
+}

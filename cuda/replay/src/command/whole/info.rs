@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `info` and `list` of a whole run: what was recorded, and what a comparison with later turns showed.
+
+use gpureplay_cuda_launch::recording::{Operation, Run};
+
+use crate::command::check;
+use crate::command::failure::Failure;
+use crate::command::report::{bytes, say};
+
+/// Says what a run is: region, GPU, memory, inputs and outputs, kernels.
+pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
+    say!("run         {number}, {}", run.region_of);
+    let [major, minor] = run.device.capability;
+    say!(
+        "on          {}, sm_{major}{minor}, driver for CUDA {}.{}",
+        run.device.name,
+        run.device.driver / 1000,
+        run.device.driver % 1000 / 10
+    );
+    say!(
+        "operations  {}, of which {} launches, in {} streams",
+        run.operations.len(),
+        run.launches(),
+        run.streams.len()
+    );
+    let memory = run.memory.iter().map(|memory| memory.size);
+    say!(
+        "memory      {} in {} pieces, {} variables",
+        bytes(memory.fold(0, u64::saturating_add)),
+        run.memory.len(),
+        run.variables.len()
+    );
+    say!("turns       {}", check::state(run));
+    if let Some(file) = &run.weights {
+        let found = run
+            .tensors
+            .iter()
+            .filter(|tensor| !tensor.places.is_empty());
+        let size = found.clone().map(|tensor| tensor.size);
+        say!(
+            "weights     {} of {} tensors of {file}, {}",
+            found.count(),
+            run.tensors.len(),
+            bytes(size.fold(0, u64::saturating_add))
+        );
+    }
+    for (what, ports) in [("input ", &run.inputs), ("output", &run.outputs)] {
+        for port in ports {
+            say!("{what}      {}, {} bytes", port.name, port.size);
+        }
+    }
+    for number in &run.numbers {
+        say!(
+            "number      {}, {} when recorded, in {} places",
+            number.name,
+            check::shown(run.number(number, None)),
+            number.places.len()
+        );
+    }
+    let mut counts = vec![0u64; run.kernels.len()];
+    for operation in &run.operations {
+        if let Operation::Launch { kernel, .. } = operation
+            && let Some(count) = counts.get_mut(*kernel as usize)
+        {
+            *count += 1;
+        }
+    }
+    for (kernel, count) in run.kernels.iter().zip(counts) {
+        say!("kernel      {count} times {}", kernel.name);
+    }
+    Ok(())
+}
+
+/// One line for a run.
+pub(crate) fn line(number: u32, run: &Run) -> String {
+    format!(
+        "run{number:<3} {:>5} launches, {} inputs, {} outputs, {}",
+        run.launches(),
+        run.inputs.len(),
+        run.outputs.len(),
+        bytes(run.bytes())
+    )
+}

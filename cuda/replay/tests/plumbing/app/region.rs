@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the program does with a region that is recorded as a whole.
+
+use std::ffi::c_void;
+use std::ptr::null;
+
+use gpureplay_cuda_launch::abi::Status;
+
+use super::Program;
+
+/// The number that the inputs of the region begin with.
+pub(crate) const INPUT: &str = "PLUMBING_INPUT";
+/// Numbers of an input.
+const COUNT: usize = 256;
+
+impl Program {
+    fn stream(&self) -> u64 {
+        let mut stream = 0;
+        call!(self.driver, cuStreamCreate(&raw mut stream => *mut u64, 1 => u32));
+        stream
+    }
+
+    fn event(&self) -> u64 {
+        let mut event = 0;
+        call!(self.driver, cuEventCreate(&raw mut event => *mut u64, 2 => u32));
+        event
+    }
+
+    /// `to` waits for all that `from` was asked.
+    fn after(&self, to: u64, from: u64) {
+        let event = self.event();
+        call!(self.driver, cuEventRecord(event => u64, from => u64));
+        call!(self.driver, cuStreamWaitEvent(to => u64, event => u64, 0 => u32));
+    }
+
+    fn scale_in(&self, stream: u64, p: u64, factor: f32) {
+        let n = COUNT as u32;
+        self.launch(
+            "scale",
+            128,
+            stream,
+            &[
+                (&raw const p).cast(),
+                (&raw const factor).cast(),
+                (&raw const n).cast(),
+            ],
+        );
+    }
+
+    fn send(&self, to: u64, bytes: &[u8], stream: u64) {
+        call!(self.driver, cuMemcpyHtoDAsync_v2(to => u64, bytes.as_ptr().cast() => *const c_void, bytes.len() => usize, stream => u64));
+    }
+
+    fn receive(&self, from: u64, stream: u64) -> Vec<u8> {
+        let mut bytes = vec![0u8; COUNT * 4];
+        call!(self.driver, cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast() => *mut c_void, from => u64, bytes.len() => usize, stream => u64));
+        bytes
+    }
+
+    /// One turn: two inputs come in, two streams work on them, two results go out.
+    fn turn(&self, [p, q, r]: [u64; 3], [a, b]: [u64; 2], inputs: [&[u8]; 2]) -> [Vec<u8>; 2] {
+        self.send(p, inputs[0], a);
+        self.send(r, inputs[1], b);
+        self.scale_in(a, p, 2.0);
+        self.after(b, a);
+        let size = COUNT * 4;
+        call!(self.driver, cuMemcpyDtoDAsync_v2(q => u64, p => u64, size => usize, b => u64));
+        // The first quarter of r becomes 7, and the rest stays.
+        call!(self.driver, cuMemsetD32Async(r => u64, 7f32.to_bits() => u32, COUNT / 4 => usize, b => u64));
+        self.scale_in(b, q, 3.0);
+        self.scale_in(b, r, 5.0);
+        self.after(a, b);
+        self.scale_in(a, q, 0.5);
+        [self.receive(q, a), self.receive(r, a)]
+    }
+
+    /// A region that leaves memory as it found it.
+    fn constants(&self, p: u64, stream: u64) {
+        let n = COUNT as u32;
+        let parameters = [(&raw const p).cast(), (&raw const n).cast()];
+        self.launch("constant", 128, stream, &parameters);
+        call!(self.driver, cuProfilerStart());
+        self.launch("constant", 128, stream, &parameters);
+        self.receive(p, stream);
+        call!(self.driver, cuProfilerStop());
+    }
+
+    /// The region. Another turn comes before, as in programs that warm up; `what` is something in the region that cannot be recorded.
+    pub(crate) fn region(&self, what: &str) {
+        let begin: f32 = std::env::var(INPUT)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(1.0);
+        let memory = [0; 3].map(|_| self.numbers(COUNT));
+        let streams = [self.stream(), self.stream()];
+        let [one, two] = [begin, begin + 1000.0].map(|begin| -> Vec<u8> {
+            let numbers = (0..COUNT).map(|index| begin + index as f32);
+            numbers.flat_map(f32::to_le_bytes).collect()
+        });
+        if what == "again" {
+            return self.constants(memory[0], streams[0]);
+        }
+        let warm = vec![0; COUNT * 4];
+        self.turn(memory, streams, [&warm, &warm]);
+        call!(self.driver, cuProfilerStart());
+        match what {
+            "callback" => {
+                extern "C" fn nothing(_: usize) {}
+                call!(self.driver, cuLaunchHostFunc(streams[0] => u64, nothing => extern "C" fn(usize), 0 => usize));
+            }
+            "capture" => {
+                let mut graph = 0u64;
+                call!(self.driver, cuStreamBeginCapture_v2(7 => u64, 0 => i32));
+                call!(self.driver, cuStreamEndCapture(7 => u64, &raw mut graph => *mut u64));
+            }
+            "graph" => {
+                let mut graph = 0u64;
+                call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
+                let executable = self.instantiated(graph);
+                self.launch_graph(executable);
+            }
+            "managed" => {
+                let (mut p, n) = (0u64, COUNT * 4);
+                call!(self.driver, cuMemAllocManaged(&raw mut p => *mut u64, n => usize, 1 => u32));
+                self.scale_in(streams[0], p, 1.0);
+            }
+            "texture" => {
+                let mut texture = 0u64;
+                call!(self.driver, cuTexObjectCreate(&raw mut texture => *mut u64, null() => *const c_void, null() => *const c_void, null() => *const c_void));
+                self.one("idle", texture);
+            }
+            "fresh" => {
+                // Memory of the region's own, freed in it.
+                let p = self.memory(&one);
+                self.scale_in(streams[0], p, 1.0);
+                call!(self.driver, cuMemFree_v2(p => u64));
+            }
+            _ => {}
+        }
+        let results = match what {
+            "silent" => {
+                self.scale_in(streams[0], memory[0], 2.0);
+                [vec![0; 12], vec![0; 12]]
+            }
+            _ => self.turn(memory, streams, [&one, &two]),
+        };
+        if what == "turns" {
+            // A third turn comes after the region.
+            self.turn(memory, streams, [&two, &one]);
+        }
+        if what == "late" {
+            self.scale_in(streams[0], memory[0], results[0][0].into());
+        }
+        call!(self.driver, cuProfilerStop());
+        for (name, bytes) in ["one", "two"].iter().zip(&results) {
+            if let Ok(folder) = std::env::var("PLUMBING_ANSWERS") {
+                std::fs::write(format!("{folder}/{name}"), bytes).expect("written");
+            }
+        }
+        let third =
+            f32::from_le_bytes([results[0][8], results[0][9], results[0][10], results[0][11]]);
+        println!("answer {third}");
+    }
+}

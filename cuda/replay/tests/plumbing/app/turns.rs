@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the program does in turns of the same work, each a region.
+
+use std::ffi::{CString, c_void};
+
+use gpureplay_cuda_launch::abi::Status;
+
+use super::{PTX, Program};
+
+/// Numbers of an input.
+const COUNT: usize = 256;
+/// Turns.
+pub(crate) const TURNS: usize = 5;
+
+/// The input of a turn.
+pub(crate) fn input(turn: usize) -> Vec<u8> {
+    let numbers = (0..COUNT).map(|index| (turn * 1000 + index + 1) as f32);
+    numbers.flat_map(f32::to_le_bytes).collect()
+}
+
+/// Weights of the program; they do not compress, so a file that holds them has their bytes.
+pub(crate) fn weights(number: usize) -> Vec<u8> {
+    let mut state = number as u32 + 1;
+    let numbers = (0..COUNT).map(|_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / 1000.0
+    });
+    numbers.flat_map(f32::to_le_bytes).collect()
+}
+
+impl Program {
+    fn scaled(&self, stream: u64, p: u64, factor: f32) {
+        let n = COUNT as u32;
+        let parameters = [
+            (&raw const p).cast(),
+            (&raw const factor).cast(),
+            (&raw const n).cast(),
+        ];
+        self.launch("scale", 128, stream, &parameters);
+    }
+
+    fn copied(&self, to: u64, from: u64) {
+        call!(self.driver, cuMemcpyDtoDAsync_v2(to => u64, from => u64, COUNT * 4 => usize, 0 => u64));
+    }
+
+    fn received(&self, from: u64, size: usize) -> Vec<u8> {
+        let mut bytes = vec![0u8; size];
+        call!(self.driver, cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast() => *mut c_void, from => u64, size => usize));
+        bytes
+    }
+
+    /// The kernel of another image that has the same name.
+    fn scaled_by(&self, module: u64, p: u64) {
+        let (mut function, factor, n) = (0, 2f32, COUNT as u32);
+        call!(self.driver, cuModuleGetFunction(&raw mut function => *mut u64, module => u64, c"scale".as_ptr() => *const i8));
+        let parameters = [
+            (&raw const p).cast(),
+            (&raw const factor).cast(),
+            (&raw const n).cast(),
+        ];
+        call!(self.driver, cuLaunchKernel(
+            function => u64, 8 => u32, 1 => u32, 1 => u32, 128 => u32, 1 => u32, 1 => u32, 0 => u32, 0 => u64,
+            parameters.as_ptr() => *const *const c_void, std::ptr::null() => *const *const c_void
+        ));
+    }
+
+    /// Turns, in which `what` is otherwise from turn to turn.
+    pub(crate) fn turns(&self, what: &str) {
+        let (what, profiled) = match what.split_once(' ') {
+            Some((what, _)) => (what, false),
+            None => (what, true),
+        };
+        let size = COUNT * 4;
+        let input_memory = self.numbers(COUNT);
+        let cache = self.memory(&vec![0; size * TURNS]);
+        let state = self.numbers(COUNT);
+        // Two tensors in one allocation, and others around them.
+        let held = [vec![0x5a; 512], weights(0), vec![0; 256], weights(1)].concat();
+        let held = self.memory(&held);
+        let image = CString::new(format!(
+            "{PTX}.visible .entry more(.param .u64 p) {{ ret; }}\n"
+        ));
+        let (image, mut module) = (image.expect("works"), 0);
+        call!(self.driver, cuModuleLoadData(&raw mut module => *mut u64, image.as_ptr().cast() => *const c_void));
+        let mut pinned = 0u64;
+        if what == "pinned" {
+            call!(self.driver, cuMemHostAlloc(&raw mut pinned => *mut u64, size => usize, 0 => u32));
+        }
+        for turn in 0..TURNS {
+            if what == "outside" || (what == "late" && turn == 1) {
+                self.write(state, &input(turn * turn));
+            }
+            let x = input(if what == "same" { 0 } else { turn });
+            let size = match what {
+                "sizes" if turn % 2 == 1 => size / 2,
+                _ => size,
+            };
+            if profiled {
+                call!(self.driver, cuProfilerStart());
+            }
+            call!(self.driver, cuMemcpyHtoD_v2(input_memory => u64, x.as_ptr().cast() => *const c_void, size => usize));
+            let slot = cache + (turn * size) as u64;
+            let result = match what {
+                // A kernel is given the number of the turn, twice; another one a number that it does not look at.
+                "number" => {
+                    self.scaled(0, input_memory, turn as f32 + 2.0);
+                    self.one("idle", turn as u64 * 77 + 5);
+                    self.scaled(0, state, turn as f32 + 2.0);
+                    self.copied(cache, state);
+                    self.received(input_memory, size)
+                }
+                "padding" => {
+                    self.scaled(0, input_memory, 2.0);
+                    self.one("idle", turn as u64 * 77 + 5);
+                    self.received(input_memory, size)
+                }
+                // Each turn has the next part of the cache, and all of it is the result.
+                "slot" => {
+                    self.copied(slot, input_memory);
+                    self.scaled(0, slot, 2.0);
+                    self.received(cache, size * TURNS)
+                }
+                // The host uses two parts of memory by turns, and neither holds anything from turn to turn.
+                "swap" => {
+                    let scratch = cache + (turn % 2 * size) as u64;
+                    self.copied(scratch, input_memory);
+                    self.scaled(0, scratch, 3.0);
+                    self.received(scratch, size)
+                }
+                // What memory holds from turn to turn.
+                "state" | "outside" | "late" => {
+                    self.scaled(0, state, 2.0);
+                    self.scaled(0, input_memory, 3.0);
+                    self.received(state, size)
+                }
+                // The first turn has the kernel of its own image, the others one of the same name.
+                "image" => {
+                    let module = if turn == 0 { self.module } else { module };
+                    self.scaled_by(module, input_memory);
+                    self.received(input_memory, size)
+                }
+                // A copy to pinned memory waits for nothing; the fourth turn is not like those before it.
+                "pinned" => {
+                    for _ in 0..=turn / 3 % 2 {
+                        self.scaled(0, input_memory, 2.0);
+                    }
+                    call!(self.driver, cuMemcpyDtoHAsync_v2(pinned as *mut c_void => *mut c_void, input_memory => u64, size => usize, 0 => u64));
+                    call!(self.driver, cuStreamSynchronize(0 => u64));
+                    Vec::new()
+                }
+                // A second input is the same in all turns.
+                "constant" => {
+                    self.write(state, &input(9));
+                    self.scaled(0, input_memory, 2.0);
+                    self.copied(cache, state);
+                    self.received(input_memory, size)
+                }
+                // Weights are copied and scaled: the second result is three times the second ones.
+                "weights" => {
+                    self.copied(cache, held + 512 + size as u64 + 256);
+                    self.scaled(0, cache, 3.0);
+                    self.copied(cache + size as u64, held + 512);
+                    self.scaled(0, input_memory, 2.0);
+                    let first = self.received(input_memory, size);
+                    self.received(cache, size);
+                    first
+                }
+                _ => {
+                    self.scaled(0, input_memory, 2.0);
+                    self.received(input_memory, size)
+                }
+            };
+            if profiled {
+                call!(self.driver, cuProfilerStop());
+            }
+            if let Ok(folder) = std::env::var("PLUMBING_ANSWERS") {
+                std::fs::write(format!("{folder}/{turn}"), &result).expect("written");
+            }
+        }
+        println!("answer {TURNS}");
+    }
+}
