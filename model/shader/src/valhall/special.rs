@@ -36,6 +36,10 @@ impl Translator<'_> {
                 let a = self.single(0)?;
                 map!(self, d, [a], |a| special::frsq_approx(a));
             }
+            // What an upper half alone would get is not known.
+            Op::FrcpF16 | Op::FrsqF16 if self.ins.destination().is_some_and(|to| !to.low) => {
+                return Err(self.trap("writes an upper half"));
+            }
             Op::FrcpF16 => {
                 let a = self.low_half(0)?;
                 map!(self, d, [a], |a| special::frcp_half(a as u16));

@@ -324,6 +324,7 @@ fn what_is_not_translated_is_a_fault_by_its_name() {
             "FSINCOS_OFFSET.u6 is not translated",
         ),
         ("IMUL.i32.saturate.end r0, r1, r2", "saturates"),
+        ("FRCP.f16.end r0.h1, r3.h00", "writes an upper half"),
         (
             "ICMP_OR.u32.eq.u1.end r0, r1, r2, 0x0",
             "a truth that is not public",
