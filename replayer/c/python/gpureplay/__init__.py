@@ -313,6 +313,8 @@ def open(  # noqa: A001, as in gzip and tarfile
     named = None if device is None else _text("device", device)
     options = _Options(named, _count("threads", threads, 32), 0, _count("retries", retries, 32), bool(any_gpu))
     handle = ctypes.c_void_p()
+    if key is None and minimum_counter:
+        raise ValueError("minimum_counter is of a signature: give its key too")
     if isinstance(recording, builtins.bytes):
         if key is not None:
             raise ValueError("a signature is checked for paths only")

@@ -236,6 +236,8 @@ def test_numbers_that_c_has_no_room_for_are_refused(net):
                 gpureplay.open(DIGITS, **{name: number})
     with pytest.raises(ValueError, match="minimum_counter"):
         gpureplay.open(DIGITS, key="x", minimum_counter=1 << 64)
+    with pytest.raises(ValueError, match="give its key too"):
+        gpureplay.open(DIGITS, minimum_counter=2)
     net.bind("input", image(3))
     for layers in ((0, 1 << 64), (-1, 0), (0, -2), (1 << 64, 1 << 64), (0, len(net.layers))):
         with pytest.raises(ValueError, match="no layer"):

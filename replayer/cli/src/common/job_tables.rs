@@ -73,7 +73,6 @@ const JOB_COLUMNS: Columns<JobReport> = &[
     ("model_seconds_median", |job| {
         optional(job.seconds.map(|it| it.median))
     }),
-    ("memory_lines", |job| optional(job.memory_lines)),
 ];
 
 const KERNEL_COLUMNS: Columns<KernelReport> = &[
@@ -162,6 +161,7 @@ pub(crate) fn comma_separated(
         "chain_seconds_max",
         "chain_seconds_deviation",
         "clock",
+        "memory_lines",
     ];
     write!(out, "{}", csv::line(names.chain(times)))?;
     let clock = report.measurement.as_ref().map(|it| it.clock.as_str());
@@ -173,7 +173,8 @@ pub(crate) fn comma_separated(
         });
         let clock = clock.unwrap_or_default().to_owned();
         let cells = JOB_COLUMNS.iter().map(|(_, of)| of(job));
-        write!(out, "{}", csv::line(cells.chain(times).chain([clock])))?;
+        let last = [clock, optional(job.memory_lines)];
+        write!(out, "{}", csv::line(cells.chain(times).chain(last)))?;
     }
     Ok(out.flush()?)
 }
