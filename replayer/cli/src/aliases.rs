@@ -57,7 +57,7 @@ const SIGNED: [&str; 11] = [
 ];
 
 /// What is hidden and no other name of something: it is run in `tests/command/old_names.rs` or the tests of CUDA, or is for our own use.
-const RUN: [&str; 13] = [
+const RUN: [&str; 14] = [
     "keygen name",
     "jobs html",
     "analyse html",
@@ -67,6 +67,7 @@ const RUN: [&str; 13] = [
     "completions",
     "manual",
     "generate",
+    "cuda check compare",
     "cuda run cold",
     "cuda run differences",
     "cuda tune cold",
