@@ -119,7 +119,7 @@ impl Sink {
             }
             Err(error) => {
                 say(&format!(
-                    "{}: {error}; nothing is recorded, the app goes on",
+                    "{}: {error}; nothing is recorded, the app continues",
                     self.path.display()
                 ));
                 self.lost()
@@ -149,7 +149,7 @@ impl Sink {
             }
             Err(error) => {
                 say(&format!(
-                    "{}: {error}; the recording ends here and is not complete, the app goes on",
+                    "{}: {error}; the recording ends here and is not complete, the app continues",
                     self.path.display()
                 ));
                 self.target = self.lost();

@@ -186,7 +186,7 @@ defects! {
         pages: u64,
     }
     /// A region has pages that the page tables do not map: it was freed before they were dumped.
-    RegionNotMapped = "region-not-mapped", "gr_mem_contents", "{pages} of {of} pages of the region at {start:#x} are not in the page tables: it was freed before they were dumped; it is mapped all the same" {
+    RegionNotMapped = "region-not-mapped", "gr_mem_contents", "{pages} of {of} pages of the region at {start:#x} are not in the page tables: it was freed before they were dumped; it is mapped anyway" {
         /// First address of the region.
         start: u64,
         /// Pages without an entry.
@@ -195,7 +195,7 @@ defects! {
         of: u64,
     }
     /// Leaf entries map pages that no region covers.
-    LeafWithoutRegion = "leaf-without-region", "gr_pgt", "{pages} pages from {va:#x} on belong to no region; they are mapped all the same" {
+    LeafWithoutRegion = "leaf-without-region", "gr_pgt", "{pages} pages from {va:#x} on belong to no region; they are mapped anyway" {
         /// How many pages.
         pages: u64,
         /// The first one.

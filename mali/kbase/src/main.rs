@@ -111,7 +111,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whatever breaks a rule is refused: its regions become memory of this process.
+/// What breaks a rule is refused: its regions become memory of this process.
 fn parse<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<'a>, Error> {
     let refused = |fault| Error::Recording {
         path: path.into(),

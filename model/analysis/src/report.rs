@@ -119,7 +119,7 @@ pub struct Job {
     pub pages_left_out: u64,
     /// Races.
     pub races: Vec<Race>,
-    /// Reads of memory that nobody wrote.
+    /// Reads of uninitialised memory.
     pub uninit: Vec<Unwritten>,
     /// Accesses outside of tensors.
     pub outside: Vec<Outside>,
@@ -328,7 +328,7 @@ pub struct Conflict {
     pub at: String,
 }
 
-/// Reads by one instruction of memory that nobody wrote.
+/// Reads of uninitialised memory by one instruction.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unwritten {

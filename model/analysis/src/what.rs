@@ -16,7 +16,7 @@ pub struct What {
     pub lines: bool,
     /// Accesses of different threads to the same byte that nothing orders.
     pub races: bool,
-    /// Reads of memory that nobody wrote.
+    /// Reads of uninitialised memory.
     pub uninit: bool,
     /// Accesses to memory that belongs to no tensor.
     pub outside: bool,

@@ -85,8 +85,8 @@ struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     job_limit: u64,
 
-    /// The GPU does not see into the processor's caches, nor the processor past them, until a module in the guest says what
-    /// was cleaned and invalidated (tools/guest/modules)
+    /// GPU and processor do not see each other's caches until a module in the guest says what was cleaned and invalidated
+    /// (tools/guest/modules)
     #[arg(long)]
     non_coherent: bool,
 

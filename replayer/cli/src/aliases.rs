@@ -57,16 +57,23 @@ const SIGNED: [&str; 11] = [
 ];
 
 /// What is hidden and no other name of something: it is run in `tests/command/old_names.rs` or the tests of CUDA, or is for our own use.
-const RUN: [&str; 14] = [
+const RUN: [&str; 21] = [
     "keygen name",
     "jobs html",
     "analyse html",
+    "disasm job",
     "dump",
     "extract job",
     "tag",
     "completions",
     "manual",
     "generate",
+    "cuda bench",
+    "cuda doctor",
+    "cuda info",
+    "cuda jobs",
+    "cuda sign",
+    "cuda verify",
     "cuda check compare",
     "cuda run cold",
     "cuda run differences",

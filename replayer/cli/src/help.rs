@@ -4,7 +4,7 @@
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 
-/// The groups of commands, in the order of somebody's first day.
+/// The groups of commands, in the order of a first day.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Replay", &["run", "bench", "diff"]),
     ("Record", &["record", "node", "compile", "import"]),
@@ -13,6 +13,9 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Share", &["verify", "sign", "keygen", "pack", "unpack"]),
     ("More", &["doctor", "cuda"]),
 ];
+
+/// Commands below `cuda` that the commands of the same name hand on to, for recordings of CUDA: not in its list.
+const HANDED_ON: [&str; 6] = ["info", "jobs", "verify", "sign", "bench", "doctor"];
 
 /// Options that few need: not in short help, and under a heading in long help.
 const RARE: [(&str, &[&str]); 9] = [
@@ -111,8 +114,12 @@ pub(crate) fn shaped(command: Command) -> Command {
         .get_subcommands()
         .map(|inner| inner.get_name().to_owned())
         .collect();
-    names.into_iter().fold(command, |command, name| {
+    let command = names.into_iter().fold(command, |command, name| {
         command.mut_subcommand(name, |inner| short("gpureplay", inner))
+    });
+    command.mut_subcommand("cuda", |cuda| {
+        let hidden = |cuda: Command, name| cuda.mut_subcommand(name, |inner| inner.hide(true));
+        HANDED_ON.into_iter().fold(cuda, hidden)
     })
 }
 
@@ -157,7 +164,11 @@ fn short(parent: &str, command: Command) -> Command {
         }
     }
     let few = format!("{}\n\nMore: {path} --help", first.join("\n"));
-    command.after_long_help(after).after_help(few)
+    let all = match path.as_str() {
+        "gpureplay run" => format!("{after}\n\n{}", crate::EXIT_CODES),
+        _ => after,
+    };
+    command.after_long_help(all).after_help(few)
 }
 
 /// An option whose short help is the beginning of its long help.
@@ -224,6 +235,29 @@ mod tests {
         let mut found = Vec::new();
         misfits(&mut command(), "gpureplay", &mut found);
         assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+
+    #[test]
+    fn summaries_are_short_and_imperative() {
+        fn wrong(command: &Command, found: &mut Vec<String>) {
+            for inner in command
+                .get_subcommands()
+                .filter(|inner| inner.get_name() != "help" && !inner.is_hide_set())
+            {
+                let about = inner
+                    .get_about()
+                    .map(StyledStr::to_string)
+                    .unwrap_or_default();
+                let verb = about.split(' ').next().unwrap_or_default();
+                if about.chars().count() > 60 || verb.ends_with('s') || about.ends_with('.') {
+                    found.push(format!("{}: {about}", inner.get_name()));
+                }
+                wrong(inner, found);
+            }
+        }
+        let mut found = Vec::new();
+        wrong(&command(), &mut found);
+        assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]

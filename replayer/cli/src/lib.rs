@@ -31,7 +31,7 @@ use common::failure::{Failure, Outcome};
 use common::terminal;
 use gpureplay_library::{escaped, explain, files, manifest, text};
 
-const EXIT_CODES: &str = "\
+pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done, and outputs match where there was something to compare with
   1  an output differs from what is expected
@@ -49,7 +49,7 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("GPUREPLAY_COMMIT"
 
 /// Record a GPU app once, replay it without the GPU stack.
 #[derive(Parser)]
-#[command(name = "gpureplay", version = VERSION, about, after_help = "Exit codes: gpureplay --help", after_long_help = EXIT_CODES, propagate_version = true)]
+#[command(name = "gpureplay", version = VERSION, about, after_help = "Exit codes: gpureplay help exit-codes", after_long_help = EXIT_CODES, propagate_version = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -110,10 +110,19 @@ where
 /// # Errors
 /// What is wrong with it, as the command says it.
 pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(), String> {
-    match parsed(hand_on::to_cuda(words.into_iter().collect())) {
+    let words = hand_on::to_cuda(words.into_iter().collect());
+    match parsed(&words) {
         Ok(_) => Ok(()),
+        Err(_) if asks_for_exit_codes(&words) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Whether the words are `help exit-codes`, which is no command.
+fn asks_for_exit_codes(words: &[OsString]) -> bool {
+    words
+        .get(1..)
+        .is_some_and(|words| words == ["help", "exit-codes"])
 }
 
 /// Does what the command line says.
@@ -121,13 +130,19 @@ pub fn main() -> ExitCode {
     execute(std::env::args_os())
 }
 
-/// Does what these words say, the first of which is the program's name.
+/// Does what these words say; the first is the program's name.
 pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = hand_on::to_cuda(words.into_iter().collect());
     if words.len() <= 1 {
-        // As for a wrong command line: nobody is left to tell that this failed.
+        // As for a wrong command line: there is no place left to say that this failed.
         let _ = write!(std::io::stderr(), "{}", help::NO_COMMAND);
         return ExitCode::from(2);
+    }
+    if asks_for_exit_codes(&words) {
+        return match writeln!(terminal::stdout(), "{EXIT_CODES}") {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::from(6),
+        };
     }
     let arguments = match parsed(&words) {
         Ok(arguments) => arguments,
@@ -137,7 +152,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 let text = error.to_string().trim_end().to_owned();
                 failed_in_json(&Failure::Usage(text));
             }
-            // As if the words were those of the process; nobody is left to tell that this failed.
+            // As if the words were those of the process; there is no place left to say that this failed.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -207,7 +222,7 @@ fn in_plain_words(words: &[OsString], error: clap::Error) -> clap::Error {
         let wrong = words.iter().zip(&plain);
         let wrong = wrong.filter(|(word, _)| word.to_str().is_none());
         let wrong = wrong.map(|(_, plain)| plain.as_str()).collect::<Vec<_>>();
-        let text = format!("text is expected, and not UTF-8 is: {}", wrong.join(", "));
+        let text = format!("not UTF-8, so it cannot be used here: {}", wrong.join(", "));
         return command().error(ErrorKind::InvalidUtf8, text);
     }
     match parsed(&plain) {

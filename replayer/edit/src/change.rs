@@ -201,7 +201,7 @@ impl<'r> Subject<'r> {
             (Kernel::Job(_), _) => Proof::Unproven(vec!["the whole job is another one".into()]),
             (_, true) => self.proof.clone(),
             (_, false) => Proof::Unproven(vec![format!(
-                "there are {} threads in place of {}",
+                "there are {} threads instead of {}",
                 text(change.launch.global()),
                 text(recorded.global())
             )]),
@@ -250,7 +250,7 @@ impl<'r> Subject<'r> {
         }
         if let (Some((at, old, new)), Kernel::Recorded) = (tried.first, &change.kernel) {
             return Err(EditError::Differs(format!(
-                "job {} with work groups of {} and {} threads computes something else: {} bytes differ, first {at:#x}, which is {new:#04x} in place of {old:#04x} (sizes are {})",
+                "job {} with work groups of {} and {} threads computes something else: {} bytes differ, first {at:#x}, which is {new:#04x} instead of {old:#04x} (sizes are {})",
                 self.job.index,
                 text(change.launch.local),
                 text(change.launch.global()),
@@ -385,7 +385,7 @@ impl<'r> Subject<'r> {
         match &change.kernel {
             Kernel::Job(taken) => done.push(format!("{} in its place, {equal}", taken.origin())),
             _ if change.launch != recorded => done.push(format!(
-                "work groups of {} in place of {}, {} threads in place of {}, {}",
+                "work groups of {} instead of {}, {} threads instead of {}, {}",
                 text(change.launch.local),
                 text(recorded.local),
                 text(change.launch.global()),

@@ -69,7 +69,7 @@ pub enum EditError {
     },
     /// The extracted recording did not give the bytes that the job gave.
     #[error(
-        "the extracted job {job} gives another byte at {address:#x}: {found:#04x} in place of {expected:#04x}; it reads something that was not seen"
+        "the extracted job {job} gives another byte at {address:#x}: {found:#04x} instead of {expected:#04x}; it reads something that was not seen"
     )]
     NotReproduced {
         /// The job.

@@ -233,7 +233,7 @@ fn row(subject: &Subject<'_>, candidate: &Candidate) -> Row {
             if let Some((at, old, new)) = tried.first {
                 row.standing = Standing::Wrong;
                 row.reason = format!(
-                    "{} bytes differ, first {at:#x}: {new:#04x} in place of {old:#04x}",
+                    "{} bytes differ, first {at:#x}: {new:#04x} instead of {old:#04x}",
                     tried.different
                 );
                 return row;

@@ -32,7 +32,7 @@ pub struct Report {
     pub selection: Option<String>,
     /// How times and work were found; nothing if the recording was not run.
     pub measurement: Option<Measurement>,
-    /// All layers of the recording, whatever is selected.
+    /// All layers of the recording, independent of the selection.
     pub layers: Vec<LayerReport>,
     /// Chains that have a selected job.
     pub chains: Vec<ChainReport>,

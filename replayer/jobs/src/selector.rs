@@ -14,7 +14,7 @@ use crate::table::{Job, Jobs};
 const MAX_TEXT: usize = 4096;
 
 /// The grammar, for help and errors.
-pub(crate) const GRAMMAR: &str = "3, 3..7 (both ends included), 18.., /regular expression/ (of names, or hashes where there is no name), kernel:NAME, hash:98aa, layer:conv2, layer:2..4, or several of these with commas";
+pub(crate) const GRAMMAR: &str = "3, 3..7 (both ends included), 18.., /regular expression/ (of names or hashes), kernel:NAME, hash:98aa, layer:conv2, layer:2..4, or several of these with commas";
 
 /// Why a text selects no jobs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

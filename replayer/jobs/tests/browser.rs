@@ -185,6 +185,57 @@ fn the_page_works_in_a_browser_without_a_network() {
     assert!(details.contains("Job 13: ") && details.contains("<canvas"));
 }
 
+/// Says in the title of the frame's page, for each view, what does not fit the window, what lies over something else, and what is too small to use.
+const MISFITS: &str = r##"<script>{
+const box = element => element.getBoundingClientRect();
+const all = names => [...document.querySelectorAll(names)];
+const misfits = [];
+const cross = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+for (const key of "12345") {
+  document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  const say = (what, element) => misfits.push(key + ": " + what + " " + element.tagName + " " + element.textContent.slice(0, 30));
+  if (document.documentElement.scrollWidth > innerWidth) say("wider than the window", document.body);
+  for (const element of all(".panel")) if (element.scrollWidth > element.clientWidth) say("wider inside", element);
+  for (const element of all("td, th, dd, h1, h2, p, button, select, input, canvas, svg text, svg circle")) {
+    if (box(element).left < 0 || box(element).right > innerWidth) say("outside", element);
+  }
+  for (const among of ["header > *", "#tabs > *", ".tools > *", ".bar span, .bar i", "tr:nth-child(2) td", "dl > *"]) {
+    const elements = all(among).filter(element => box(element).width);
+    elements.forEach((one, at) => elements.slice(at + 1).forEach(other => { if (cross(box(one), box(other))) say("crossed", one); }));
+  }
+  for (const element of all("td.bar i, canvas")) if (box(element.parentElement).width < 48) say("narrow", element);
+  for (const element of all("svg text")) if (box(element).height < 11) say("small", element);
+  if (!all(".panel, svg").length) say("empty", document.body);
+}
+parent.document.title = innerWidth + JSON.stringify(misfits);
+}</script></body>"##;
+
+#[test]
+fn every_view_fits_narrow_windows() {
+    let Some(browser) = browser() else { return };
+    let (jobs, report, analysis) = lenet();
+    let peaks = Peaks {
+        instructions: Some(1e11),
+        bytes: Some(1e10),
+    };
+    for peaks in [peaks, Peaks::default()] {
+        let page = page(&report, &jobs, Some(&analysis), peaks).unwrap();
+        let page = page.replace("</body>", MISFITS);
+        for width in [360, 600, 1200] {
+            // A frame, because Chromium's windows are at least 500 wide.
+            let inner = page.replace('&', "&amp;").replace('"', "&quot;");
+            let frame = format!(
+                "<title>?</title><body><iframe width={width} height=900 style=border:0 srcdoc=\"{inner}\"></iframe></body>"
+            );
+            let (dom, console) = shown(browser, &frame, "");
+            assert_eq!(console, [""; 0]);
+            let title = dom.split_once("<title>").unwrap().1;
+            let title = title.split_once("</title>").unwrap().0;
+            assert_eq!(title, format!("{width}[]"));
+        }
+    }
+}
+
 #[test]
 fn keys_choose_views_and_jobs_and_colours_change() {
     let Some(browser) = browser() else { return };

@@ -18,9 +18,9 @@ pub fn parse_error(error: &ParseError) -> String {
             "made for version {version} of the format, this program reads version {MAJOR}; use a newer gpureplay"
         ),
         Fault::Version(version) => format!(
-            "made in version {version} of the format, this program reads version {MAJOR} only; make it anew with the command \
-             that its manifest.toml names (gpureplay record or cargo xtask guest record), from a raw trace that was kept \
-             (gpureplay compile), or from the original's files (gpureplay import)"
+            "made in version {version} of the format, this program reads version {MAJOR} only; \
+             rebuild it with the command in its manifest.toml, from a raw trace (gpureplay compile), \
+             or from the original's files (gpureplay import)"
         ),
         Fault::Length => {
             format!(
@@ -180,7 +180,7 @@ fn kind(recording: &Recording<'_>, kind: &ErrorKind) -> String {
             let status = JobStatus(status);
             if status == JobStatus::DONE {
                 return format!(
-                    "the GPU reports a failure of job {tail:#x} on slot {slot}, whose status is DONE all the same"
+                    "the GPU reports a failure of job {tail:#x} on slot {slot}, whose status is DONE"
                 );
             }
             let meaning = status.meaning().unwrap_or("");

@@ -170,9 +170,6 @@ fn profile_named(name: &str) -> Result<&'static Profile, Error> {
 
 fn profile_of(gpu_id: u32) -> Result<&'static Profile, Error> {
     let gpu = GpuId(gpu_id);
-    Profile::by_product(gpu.product()).ok_or_else(|| {
-        Error::NoDevice(format!(
-            "the recording is for {gpu}, of which there is no model"
-        ))
-    })
+    Profile::by_product(gpu.product())
+        .ok_or_else(|| Error::NoDevice(format!("the recording is for {gpu}, which has no model")))
 }

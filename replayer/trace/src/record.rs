@@ -133,7 +133,7 @@ numbered! {
         /// A probe was not run by the kernel; detail: times.
         Missed = 10, "the kernel did not run a probe; times";
         /// A page changed that neither the app nor a listed job can have changed; detail: its GPU virtual address.
-        Unseen = 11, "a page changed that nobody can have changed (load the recorder with dirty=0); GPU address";
+        Unseen = 11, "a page changed that neither the app nor a listed job can change (load the recorder with dirty=0); GPU address";
         /// Another process of the app gave the GPU work; detail: its number.
         Process = 12, "another process of the app used the GPU, and only one can be recorded; process";
         /// A job names an object whose creation was not seen; detail: its handle.

@@ -31,7 +31,7 @@ use crate::{
     after_help = "Examples:\n  cargo xtask guest compile-kernel blur.cl -o blur.bin\n  \
                         cargo xtask guest compile-kernel nn.cl --kernel softmax --gpu g71 --options '-DWIDTH=8' --global 64 --local 16 \
                         --recording softmax -o softmax.bin out:4096:out.bin i32:16\n  \
-                        gpureplay patch recordings/digits-g52 --job 11 --shader blur.bin -o patched"
+                        gpureplay patch recordings/digits-g52 --jobs 11 --shader blur.bin -o patched"
 )]
 pub(crate) struct CompileKernel {
     /// File with OpenCL C.
@@ -163,7 +163,7 @@ impl CompileKernel {
 pub(crate) fn save(folder: &Folder, recording: &Path, work: &Path) -> Result<PathBuf> {
     let code = work.join("code");
     let mut disasm = Command::new(payload::host_command(folder));
-    disasm.args(["disasm", "--job", "0"]);
+    disasm.args(["disasm", "--jobs", "0"]);
     disasm.arg(payload::with("--save=", &code)).arg(recording);
     logged(
         &mut disasm,

@@ -284,21 +284,21 @@ impl<'a> Trial<'a> {
 
     /// Compiles a run's trace and replays it with the other inputs.
     fn replay(&self, run: &str, set: &str) -> std::result::Result<f64, String> {
-        let values = |set: &str, out: &str| {
+        let values = |given: &str, gives: &str, set: &str, out: &str| {
             [
-                format!("--input=x=inputs/x{set}.npy"),
-                format!("--input=y=inputs/y{set}.npy"),
-                format!("--output=out={out}"),
+                format!("--{given}=x=inputs/x{set}.npy"),
+                format!("--{given}=y=inputs/y{set}.npy"),
+                format!("--{gives}=out={out}"),
             ]
         };
         let recording = format!("saxpy-{run}");
         let mut compile = vec!["compile".into(), format!("trace-{run}")];
         compile.extend(["--force".into(), "-o".into(), recording.clone()]);
-        compile.extend(values(set, &format!("out-{run}.npy")));
+        compile.extend(values("reads", "writes", set, &format!("out-{run}.npy")));
         self.gpureplay(&compile, "compile")?;
         let other = app::SETS[usize::from(set == app::SETS[0])];
         let mut replay = vec!["run".into(), recording];
-        replay.extend(values(other, "replayed.npy"));
+        replay.extend(values("input", "output", other, "replayed.npy"));
         self.gpureplay(&replay, "replay")?;
         let expected = app::file(self.work, "expected", "out", other);
         app::check(&self.work.join("replayed.npy"), &expected, app::TOLERANCE)

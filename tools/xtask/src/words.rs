@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask words`: pages and commit subjects follow the style sheet that docs/words.toml states.
+//! `cargo xtask words`: pages, help, messages and commit subjects follow the style sheet that docs/words.toml states.
+
+mod strings;
 
 use std::{collections::BTreeMap, fs, process::ExitCode};
 
@@ -17,7 +19,7 @@ const SUBJECT: usize = 72;
 /// Most rows of a table in the README, without its heading.
 const README_ROWS: usize = 8;
 
-/// Checks the words of pages and of commit subjects.
+/// Checks the words of pages, help, messages and commit subjects.
 ///
 /// docs/words.toml lists the pages, the most words of each, the longest sentence, and phrases to avoid.
 #[derive(Args)]
@@ -32,6 +34,7 @@ pub(crate) struct Words {}
 struct Style {
     subjects_after: String,
     sentence: usize,
+    total: usize,
     pages: BTreeMap<String, usize>,
     phrases: BTreeMap<String, String>,
 }
@@ -43,18 +46,34 @@ impl Words {
         let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
         let style: Style = toml::from_str(&text).map_err(|error| Error::FellShort {
             what: format!("reading {}: {error}", path.display()),
-            remedy: "write subjects_after, sentence, pages and phrases".into(),
+            remedy: "write subjects_after, sentence, total, pages and phrases".into(),
         })?;
-        let mut found = Vec::new();
+        let (mut found, mut all) = (Vec::new(), 0);
         for (page, most) in &style.pages {
             let path = root().join(page);
             let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            all += Prose::read(&text).words();
             found.extend(
                 style
                     .complaints(&text, *most, (page == "README.md").then_some(README_ROWS))
                     .into_iter()
                     .map(|complaint| format!("{page}: {complaint}")),
             );
+        }
+        if all > style.total {
+            found.push(format!("{all} words in all pages, at most {}", style.total));
+        }
+        let sources = git(&["ls-files", "*.rs"])?;
+        let sources = sources.iter().filter(|path| speaks(path));
+        let mut texts = 0;
+        for source in sources {
+            let path = root().join(source);
+            let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            for (line, said) in strings::said(&text) {
+                texts += 1;
+                let wrong = style.block(&said).into_iter();
+                found.extend(wrong.map(|complaint| format!("{source}:{line}: {complaint}")));
+            }
         }
         let subjects = style.subjects()?;
         found.extend(subjects.iter().filter_map(|line| {
@@ -71,7 +90,7 @@ impl Words {
             });
         }
         println!(
-            "{} pages and {} commit subjects are in plain words",
+            "{} pages of {all} words, {texts} texts of programs and {} commit subjects are in plain words",
             style.pages.len(),
             subjects.len()
         );
@@ -98,7 +117,7 @@ impl Style {
     fn complaints(&self, text: &str, most: usize, rows: Option<usize>) -> Vec<String> {
         let page = Prose::read(text);
         let mut found = Vec::new();
-        let count: usize = page.blocks.iter().map(|block| words(block)).sum();
+        let count = page.words();
         if count > most {
             found.push(format!("{count} words, at most {most}"));
         }
@@ -108,23 +127,38 @@ impl Style {
                 page.longest_table
             ));
         }
-        for block in &page.blocks {
-            for sentence in sentences(block).filter(|sentence| words(sentence) > self.sentence) {
-                found.push(format!(
+        found.extend(page.blocks.iter().flat_map(|block| self.block(block)));
+        found
+    }
+
+    /// What is wrong with a paragraph.
+    fn block(&self, block: &str) -> Vec<String> {
+        let long = sentences(block).filter(|sentence| words(sentence) > self.sentence);
+        let mut found: Vec<String> = long
+            .map(|sentence| {
+                format!(
                     "{} words, at most {}: {sentence}",
                     words(sentence),
                     self.sentence
-                ));
-            }
-            let lower = format!(" {} ", block.to_lowercase());
-            for (phrase, instead) in &self.phrases {
-                if whole(&lower, phrase) {
-                    found.push(format!("`{phrase}`; write {instead}: {block}"));
-                }
+                )
+            })
+            .collect();
+        let lower = format!(" {} ", block.to_lowercase());
+        for (phrase, instead) in &self.phrases {
+            if whole(&lower, phrase) {
+                found.push(format!("`{phrase}`; write {instead}: {block}"));
             }
         }
         found
     }
+}
+
+/// Whether a source is of a program for users: not of a test, a task or a trial.
+fn speaks(path: &str) -> bool {
+    let mut parts = path.split('/');
+    !path.starts_with("tools/")
+        && !path.starts_with("fuzz/")
+        && parts.all(|part| !matches!(part, "tests" | "tests.rs" | "examples" | "benches"))
 }
 
 /// Whether a phrase stands in a text as whole words.
@@ -142,6 +176,10 @@ struct Prose {
 }
 
 impl Prose {
+    fn words(&self) -> usize {
+        self.blocks.iter().map(|block| words(block)).sum()
+    }
+
     fn read(text: &str) -> Self {
         let mut page = Self {
             blocks: Vec::new(),
@@ -217,6 +255,7 @@ mod tests {
         Style {
             subjects_after: String::new(),
             sentence: 5,
+            total: 100,
             pages: BTreeMap::new(),
             phrases: BTreeMap::from([("nobody".into(), "a noun".into())]),
         }

@@ -76,21 +76,10 @@ impl App {
     }
 
     fn preload_path(&self) -> Result<PathBuf, Failure> {
-        const NAME: &str = "libgpureplay_cuda_preload.so";
-        if let Some(path) = &self.preload {
-            return path.canonicalize().map_err(file(path));
+        match &self.preload {
+            Some(path) => path.canonicalize().map_err(file(path)),
+            None => beside(),
         }
-        let program = std::env::current_exe().map_err(file(Path::new(NAME)))?;
-        let folder = program.parent().unwrap_or(Path::new("."));
-        [folder.join(NAME), folder.join("../lib").join(NAME), folder.join("deps").join(NAME)]
-            .into_iter()
-            .find_map(|path| path.canonicalize().ok())
-            .ok_or_else(|| {
-                Failure::Usage(format!(
-                    "{NAME} is not beside {}: build it (cargo build -p gpureplay-cuda-preload), or say --preload FILE",
-                    program.display()
-                ))
-            })
     }
 
     /// Runs the program to its end.
@@ -104,7 +93,25 @@ impl App {
     }
 }
 
-/// Records launches of a program's kernels: image, parameters, and memory before and after; with --run a whole region of its time.
+/// The library that goes into a program, with this command.
+pub(crate) fn beside() -> Result<PathBuf, Failure> {
+    const NAME: &str = "libgpureplay_cuda_preload.so";
+    let program = std::env::current_exe().map_err(file(Path::new(NAME)))?;
+    let folder = program.parent().unwrap_or(Path::new("."));
+    let places =
+        ["", "../lib", "../lib/gpureplay", "deps"].map(|place| folder.join(place).join(NAME));
+    let found = places.into_iter().find_map(|path| path.canonicalize().ok());
+    found.ok_or_else(|| {
+        Failure::Usage(format!(
+            "{NAME} is not next to {}: build it (cargo build -p gpureplay-cuda-preload), or say --preload FILE",
+            program.display()
+        ))
+    })
+}
+
+/// Record launches, or a region of a program
+///
+/// A launch is kept with image, parameters, and memory before and after; with --run, a whole region of the program's time.
 #[derive(Args)]
 pub(crate) struct Record {
     /// Which launches of each kernel: first, a number from 0, random:N (one in N), or all.
@@ -135,7 +142,7 @@ pub(crate) struct Record {
     /// With --run: another name for an input or output than the one by its order, such as in0=image. May be given again.
     #[arg(long, value_name = "OLD=NEW", value_parser = renamed)]
     name: Vec<String>,
-    /// With --run: after a second turn of the same work, which is compared with the first, keep inputs and outputs of so many; the
+    /// With --run: after a second turn of the same work, which is compared with the first, keep inputs and outputs of N turns; the
     /// recording must reproduce them.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
     verify_inputs: u64,
@@ -283,7 +290,9 @@ impl Record {
     }
 }
 
-/// Runs a program with kernels of the same name and parameters taken from other images, or with sizes that `tune` found.
+/// Run a program with other kernels or sizes
+///
+/// Kernels of the same name and parameters come from other images; sizes are those that `tune` found.
 #[derive(Args)]
 pub(crate) struct Replace {
     /// Cubin, fatbin or PTX files, or folders of them. The first that has a kernel of the name counts.

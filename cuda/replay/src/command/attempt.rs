@@ -59,7 +59,7 @@ pub(crate) fn differences_elsewhere() -> Result<Differences, Failure> {
     Differences::from_bytes(&bytes.map_err(file(&told))?).ok_or(Failure::OtherProcess(status))
 }
 
-/// A folder in that of temporary files, of a name that nobody foresees and for this user alone; it goes with the value.
+/// A folder in that of temporary files, with a random name, for this user alone; it goes with the value.
 pub(crate) fn private_folder(what: &str) -> Result<TempDir, Failure> {
     tempfile::Builder::new()
         .prefix(&format!("gpureplay-{what}-"))
@@ -73,7 +73,7 @@ pub(crate) fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(file(Path::new("/proc/self/exe")))
 }
 
-/// This program with the same arguments and one more, in place of this process.
+/// This program with the same arguments and one more, instead of this process.
 fn instead(variables: &[(&str, String)], more: Option<&str>) -> Failure {
     let path = match this_program() {
         Ok(path) => path,
@@ -97,7 +97,7 @@ pub(crate) fn handed_on<T: DeserializeOwned>() -> Result<Option<T>, Failure> {
         .map_err(|error| Failure::Usage(format!("{HANDED_ON}: {error}")))
 }
 
-/// Goes on in another process, with what was found out so far.
+/// Continues in another process, with what was found out so far.
 pub(crate) fn hand_on<T: Serialize>(found: &T, more: Option<&str>) -> Failure {
     match serde_json::to_string(found) {
         // Addresses are tried anew.

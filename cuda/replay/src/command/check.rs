@@ -17,7 +17,9 @@ use crate::command::failure::{Failure, Outcome, file};
 use crate::command::report::{note, say};
 use crate::command::target::Target;
 
-/// Compares a whole run with the later turns that were recorded beside it, on the GPU. `record --run` does so at its end.
+/// Compare a whole run with later turns on the GPU
+///
+/// The turns were recorded with it. `record --run` does so at its end.
 #[derive(Args)]
 pub(crate) struct Check {
     /// The whole run, DIR#runK; DIR where it holds one.

@@ -3,13 +3,32 @@
 
 use std::process::ExitCode;
 
-use crate::Gpu;
+use crate::{Gpu, ReplayError};
 use clap::Args;
 
+use crate::command::app::beside;
 use crate::command::failure::Outcome;
 use crate::command::report::say;
 
-/// Says whether this machine can record and replay CUDA kernels.
+/// What records here, and what replays here, or why nothing does. `None` on a machine without NVIDIA's driver.
+#[must_use]
+pub fn ways() -> Option<[Result<String, String>; 2]> {
+    let gpu = match Gpu::open(0) {
+        Err(ReplayError::NoDriver) => return None,
+        Err(error) => return Some([Err(error.to_string()), Err(error.to_string())]),
+        Ok(gpu) => gpu,
+    };
+    let info = gpu.info();
+    let (major, minor) = (info.driver / 1000, info.driver % 1000 / 10);
+    let found = format!("{}, driver for CUDA {major}.{minor}", info.name);
+    let record = match beside() {
+        Ok(_) => Ok(format!("a library in the app, on {found}; needs no root")),
+        Err(failure) => Err(failure.to_string()),
+    };
+    Some([record, Ok(format!("recordings of CUDA, on {found}"))])
+}
+
+/// Check this machine for CUDA
 #[derive(Args)]
 pub(crate) struct Doctor {}
 

@@ -16,7 +16,7 @@ use crate::command::failure::{Failure, Outcome, file, json, write};
 use crate::command::report::say;
 use crate::command::strict::{self, Strict};
 
-/// Runs a program and says how long each of its kernels took.
+/// Run a program and time each of its kernels
 #[derive(Args)]
 pub(crate) struct Durations {
     /// Comma-separated values.

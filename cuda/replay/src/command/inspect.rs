@@ -17,7 +17,7 @@ use crate::command::sign::Trust;
 use crate::command::target::Target;
 use crate::command::whole;
 
-/// Lists the launches and the whole runs of a recording.
+/// List launches and whole runs of a recording
 #[derive(Args)]
 pub(crate) struct List {
     /// The recording.
@@ -64,7 +64,9 @@ impl List {
     }
 }
 
-/// Says what a launch is: kernel, sizes, image, memory; or a whole run: inputs, outputs, kernels.
+/// Show a launch or a whole run
+///
+/// Of a launch: kernel, sizes, image, memory. Of a run: inputs, outputs, weights, kernels, and what was compared.
 #[derive(Args)]
 pub(crate) struct Info {
     /// The launch, DIR#K, or the whole run, DIR#runK; DIR where it holds one.
@@ -180,7 +182,9 @@ impl Info {
     }
 }
 
-/// Checks a recording without a GPU: manifests, images, and every byte of memory against its hash.
+/// Check a recording without a GPU
+///
+/// Reads manifests and images, and compares every byte of memory with its hash.
 #[derive(Args)]
 pub(crate) struct Verify {
     /// The recording, or one launch of it.
@@ -281,7 +285,7 @@ impl Verify {
     }
 }
 
-/// Says in what two launches differ.
+/// Compare two launches
 #[derive(Args)]
 pub(crate) struct Diff {
     /// One launch.

@@ -15,7 +15,9 @@ use crate::command::report::{bytes, say, sizes};
 use crate::command::target::Target;
 use crate::command::weights::Given;
 
-/// Lists what a whole run gives the GPU, in order: launches, copies, memsets, events and waits.
+/// List what a whole run gives the GPU
+///
+/// Launches, copies, memsets, events and waits, in order.
 #[derive(Args)]
 pub(crate) struct Jobs {
     /// The whole run, DIR#runK; DIR where it holds one.
@@ -23,7 +25,9 @@ pub(crate) struct Jobs {
     target: Target,
 }
 
-/// Times a whole run: as one graph and operation by operation, with its copies of inputs and outputs.
+/// Time a whole run
+///
+/// As one graph and operation by operation, with copies of inputs and outputs.
 #[derive(Args)]
 pub(crate) struct Bench {
     /// The whole run, DIR#runK; DIR where it holds one.

@@ -25,6 +25,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+pub use doctor::ways;
+
 /// Record, replay and tune CUDA kernels
 #[derive(Args)]
 pub struct Cuda {
@@ -80,9 +82,8 @@ pub fn schemas(
 impl Cuda {
     /// Does what was asked for, and says what went wrong.
     ///
-    /// The exit code is 0 if everything is right, 1 if a replay is not, 2 for a wrong command line, 3 for a damaged
-    /// recording, 4 for a file that is missing or does not fit, 5 if the GPU refuses or fails, 6 if a result cannot be
-    /// written. An app that is recorded passes its own on.
+    /// Exit codes: 0 done, 1 wrong, 2 usage, 3 damaged recording, 4 missing or unfit file, 5 device, 6 no result written.
+    /// An app that is recorded passes its own on.
     #[must_use]
     pub fn execute(&self) -> ExitCode {
         let outcome = match &self.command {

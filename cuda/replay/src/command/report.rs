@@ -25,7 +25,7 @@ macro_rules! note {
 
 pub(crate) use {note, say};
 
-/// Writes a line to standard output. Whatever a recording says in it is shown as escapes where it is no plain text.
+/// Writes a line to standard output. What a recording says in it is escaped where it is no plain text.
 ///
 /// # Errors
 /// It cannot be written.

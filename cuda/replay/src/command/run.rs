@@ -42,10 +42,10 @@ pub(crate) struct Checking {
         requires = "tolerance"
     )]
     element: Option<Element>,
-    /// Leave out words that differ between so many runs of the recorded launch and one more.
+    /// Leave out words that differ between N runs of the recorded launch and one more.
     #[arg(long, value_name = "RUNS", default_value_t = 0)]
     mask: u32,
-    /// Leave out words that differ between this process and so many others that replay the recorded launch: addresses that a
+    /// Leave out words that differ between this process and N others that replay the recorded launch: addresses that a
     /// kernel leaves in memory.
     #[arg(long, value_name = "PROCESSES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=64))]
     mask_processes: u32,
@@ -230,7 +230,9 @@ impl Checking {
     }
 }
 
-/// Replays one launch and compares all memory with what it left, or a whole run and compares its outputs.
+/// Replay a launch or a whole run, and compare
+///
+/// Of a launch all memory is compared, of a run its outputs.
 #[derive(Args)]
 pub(crate) struct Run {
     /// The launch, DIR#K, or the whole run, DIR#runK; DIR where it holds one.
@@ -254,16 +256,16 @@ pub(crate) struct Run {
     /// Another cubin, fatbin or PTX file with the same kernel.
     #[arg(long, value_name = "FILE")]
     image: Option<PathBuf>,
-    /// Compile the PTX with so many registers of a thread at most.
+    /// Compile the PTX with at most N registers per thread.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(16..=255))]
     max_registers: Option<u32>,
     /// Compile the PTX at this level of optimisation.
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=4))]
     optimisation: Option<u32>,
-    /// Compile the PTX for so many threads of a block at most, whatever launch bounds it has.
+    /// Compile the PTX for at most N threads per block, instead of its launch bounds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     max_threads: Option<u32>,
-    /// With --max-threads: compile so that a multiprocessor can hold so many blocks.
+    /// With --max-threads: compile so that a multiprocessor can hold N blocks.
     #[arg(long, value_name = "N", requires = "max_threads", conflicts_with = "max_registers", value_parser = clap::value_parser!(u32).range(1..=32))]
     min_blocks: Option<u32>,
     /// Print the first words that differ: where, as recorded, as found.

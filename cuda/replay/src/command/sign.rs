@@ -20,16 +20,18 @@ use crate::command::target::Target;
 
 const EXAMPLES: &str = "\
 Examples:
-  gpureplay keygen mine
+  gpureplay keygen -o mine
   gpureplay cuda sign --key mine.pem rec
       signs all launches and whole runs of rec
   gpureplay cuda run rec#0 --require-signature mine.pub.pem
-      refuses whatever was changed since";
+      refuses what was changed since";
 
 /// The largest key file and signature, in bytes.
 const MAX_FILE: u64 = 1 << 16;
 
-/// Signs launches and whole runs: the manifest, and with it the images and all memory that it names.
+/// Sign launches and whole runs
+///
+/// Signs the manifest, and with it the images and all memory that it names.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sign {
@@ -163,7 +165,7 @@ impl Trust {
         }
     }
 
-    /// The text of a manifest, if a signature is demanded and there is a right one: what is checked is what is used, whatever becomes of
+    /// The text of a manifest, if a signature is demanded and there is a right one: what is checked is what is used, independent of
     /// the file meanwhile.
     fn manifest(
         &self,

@@ -20,7 +20,7 @@ const MAX_HEADER: u64 = 16 << 20;
 const MAX_TENSORS: usize = 1 << 16;
 /// Memory is searched in steps of this many bytes: allocators align at least so.
 const STEP: usize = 16;
-/// Tensors that may begin alike; more are not told apart.
+/// Tensors that may begin with equal bytes; more are not told apart.
 const MOST_ALIKE: usize = 64;
 
 /// A tensor in a file.
@@ -31,7 +31,7 @@ struct Place {
     size: u64,
 }
 
-/// A file of which the header was read.
+/// A file whose header was read.
 struct Archive {
     path: PathBuf,
     opened: File,

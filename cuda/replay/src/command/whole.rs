@@ -124,7 +124,7 @@ pub(crate) struct WholeReport {
     turns: Option<[usize; 2]>,
     /// Whether the run is known to hold for other inputs, or why not.
     checked: String,
-    /// Of so many runs; nothing if none was timed.
+    /// Of N runs; nothing if none was timed.
     runs: Option<usize>,
     /// The run in the middle, in microseconds, copies of inputs and outputs included.
     median_us: Option<f64>,
@@ -167,7 +167,7 @@ impl Whole {
         }) = &run.checked
         {
             return Err(Failure::Usage(format!(
-                "the run does not hold for other inputs: {fault}; --unchecked runs it all the same"
+                "the run does not hold for other inputs: {fault}; --unchecked runs it anyway"
             )));
         }
         for (at, number) in run.numbers.iter().enumerate() {

@@ -52,7 +52,7 @@ fn a_failing_call_fails_the_replay_with_its_name() {
     let stage = Stage::new();
     assert_eq!(stage.record("", "scale").code, Some(0));
     for (injected, call) in (1..MANY).enumerate() {
-        let mut command = stage.command("run rec#0 --repetitions 1");
+        let mut command = stage.command("run rec#0 --runs 1");
         let output = command
             .env("GPUREPLAY_FAKE_FAIL", call.to_string())
             .output()

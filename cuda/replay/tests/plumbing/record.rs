@@ -115,7 +115,7 @@ fn a_kernel_that_waits_for_the_host_is_named_and_the_program_goes_on() {
     let stage = Stage::new();
     let alone = stage.alone("patient");
     assert!(alone.out.contains("answer 7 6"), "{alone:?}");
-    let said = stage.record("--time-limit 1 --pick all", "patient");
+    let said = stage.record("--timeout 1 --pick all", "patient");
     assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
     assert!(
         said.err

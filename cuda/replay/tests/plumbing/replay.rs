@@ -7,7 +7,7 @@ use crate::stage::recorded;
 fn a_replay_is_right_and_a_null_replay_is_not() {
     let stage = recorded("scale");
     for launch in ["rec#0", "rec#1"] {
-        let said = stage.run(&format!("run {launch} --repetitions 3"));
+        let said = stage.run(&format!("run {launch} --runs 3"));
         assert_eq!(said.code, Some(0), "{said:?}");
         assert!(said.out.contains("right, bit for bit"), "{said:?}");
         assert!(
@@ -97,7 +97,7 @@ fn what_differs_from_process_to_process_can_be_left_out() {
             .contains("words differ between 3 processes that replay the recorded launch"),
         "{said:?}"
     );
-    let tuned = stage.run("tune rec --mask-processes 2 --repetitions 1");
+    let tuned = stage.run("tune rec --mask-processes 2 --runs 1");
     assert_eq!(tuned.code, Some(0), "{tuned:?}");
     assert_eq!(tuned.out.matches(",exact,").count(), 1, "{tuned:?}");
     // Nothing launched is still told from the kernel, and so is a kernel that is wrong in every process.
@@ -136,7 +136,7 @@ fn results_that_were_there_already_are_changed_first() {
     let half = stage.run("run rec#1 --grid 3");
     assert_eq!(half.code, Some(1), "{half:?}");
     assert!(half.out.contains("differs in 104 elements"), "{half:?}");
-    let tuned = stage.run("tune rec#1 --blocks 16;64 --keep-grid --repetitions 1");
+    let tuned = stage.run("tune rec#1 --blocks 16;64 --keep-grid --runs 1");
     assert_eq!(tuned.code, Some(0), "{tuned:?}");
     assert_eq!(tuned.out.matches(",exact,").count(), 2, "{tuned:?}");
     assert_eq!(tuned.out.matches(",differs,").count(), 1, "{tuned:?}");
@@ -377,7 +377,7 @@ fn only_what_the_owner_of_a_key_signed_is_replayed() {
     );
     let again = stage.run("sign --key mine.pem rec#0");
     assert_eq!(again.code, Some(2), "{again:?}");
-    for verb in ["run rec#1", "verify rec", "tune rec#0 --repetitions 1"] {
+    for verb in ["run rec#1", "verify rec", "tune rec#0 --runs 1"] {
         let said = stage.run(&format!(
             "{verb} --require-signature mine.pub.pem --minimum-counter 5"
         ));

@@ -58,7 +58,7 @@ fn grids_and_blocks_are_searched_together_and_the_fastest_is_named() {
     );
     let json = tune(
         &stage,
-        "rec#1 --json --csv t.csv",
+        "rec#1 --json --table t.csv",
         &["--blocks", "64", "--grids", "16..48:8"],
     );
     crate::schema_check::assert_fits("cuda-tune", &json.out);
@@ -140,7 +140,7 @@ fn a_search_has_a_budget_and_goes_on_later() {
     std::fs::write(stage.path("r.jsonl"), format!("{whole}{{\"image\":\"rec")).unwrap();
     let rest = tune(
         &stage,
-        "rec#1 --sampler random:7 --resume r.jsonl --csv t.csv",
+        "rec#1 --sampler random:7 --resume r.jsonl --table t.csv",
         &lists,
     );
     assert_eq!(rest.code, Some(0), "{rest:?}");
@@ -178,7 +178,7 @@ fn a_search_has_a_budget_and_goes_on_later() {
 #[test]
 fn candidates_are_verified_and_those_beyond_limits_refused() {
     let stage = recorded("scale");
-    let mut command = stage.command("tune rec#0 --repetitions 2 --csv t.csv --registers 0,32");
+    let mut command = stage.command("tune rec#0 --runs 2 --table t.csv --registers 0,32");
     let said = command.arg("--blocks").arg("64 128 1024").output().unwrap();
     assert_eq!(said.status.code(), Some(0), "{said:?}");
     let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
@@ -196,8 +196,7 @@ fn candidates_are_verified_and_those_beyond_limits_refused() {
 fn tuning_goes_on_after_kernels_that_fail() {
     // The first launch writes; one of its candidates fails, those after it do not.
     let stage = recorded("fragile");
-    let said =
-        stage.run("tune rec#0 --repetitions 1 --registers 0,32 --blocks 16;64;128 --csv t.csv");
+    let said = stage.run("tune rec#0 --runs 1 --registers 0,32 --blocks 16;64;128 --table t.csv");
     assert_eq!(said.code, Some(0), "{said:?}");
     let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
     assert_eq!(table.lines().count(), 1 + 1 + 6, "{table}");
@@ -220,7 +219,7 @@ fn tuning_goes_on_after_kernels_that_fail() {
         7
     );
     // The second finds its results in memory, and fails on changed memory: it is not shown to be right, but all is tried.
-    let said = stage.run("tune rec#1 --repetitions 1 --blocks 16;64;128");
+    let said = stage.run("tune rec#1 --runs 1 --blocks 16;64;128");
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(
         said.err

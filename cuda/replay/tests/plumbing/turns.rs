@@ -82,7 +82,7 @@ fn a_run_that_holds_is_cross_checked_and_replays_later_turns() {
         let holds = "cross-checked: 3 later turns are reproduced, 3 of other inputs";
         assert!(said.err.contains(holds), "{what}: {said:?}");
         assert!(stage.run("info rec").out.contains(holds), "{what}");
-        for how in ["", "--no-graph", "--repetitions 3"] {
+        for how in ["", "--no-graph", "--runs 3"] {
             let said = stage.run(&format!("run rec {how}"));
             assert_eq!(said.code, Some(0), "{what}: {said:?}");
             assert!(

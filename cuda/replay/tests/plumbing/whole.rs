@@ -30,11 +30,7 @@ fn write_inputs(stage: &Stage, begin: [f32; 2]) {
 #[test]
 fn a_run_is_right_as_a_graph_and_as_launches() {
     let stage = recorded("region");
-    for words in [
-        "run rec",
-        "run rec#run0 --no-graph",
-        "run rec --repetitions 3",
-    ] {
+    for words in ["run rec", "run rec#run0 --no-graph", "run rec --runs 3"] {
         let said = stage.run(words);
         assert_eq!(said.code, Some(0), "{words}: {said:?}");
         assert!(

@@ -99,7 +99,7 @@ pub(crate) fn same_jobs(
     };
     let (before, after) = (pictures(old)?, pictures(&new)?);
     if before.len() != after.len() {
-        return different(format!("{} jobs in place of {}", after.len(), before.len()));
+        return different(format!("{} jobs instead of {}", after.len(), before.len()));
     }
     for ((old_chain, old, first), (chain, job, second)) in before.iter().zip(&after) {
         if first != second {
@@ -115,7 +115,7 @@ pub(crate) fn same_jobs(
             return different(format!("the job at {:#x} is in another chain", job.address));
         }
         if place.is_some_and(|place| place.first > 0) && job.header.barrier() == 0 {
-            return different(format!("the job at {:#x} waits for nobody", job.address));
+            return different(format!("the job at {:#x} waits for no other", job.address));
         }
     }
     if survey.chains.len() != linked.places.len() {

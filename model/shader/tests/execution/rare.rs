@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations that no sample kernel contains, against values worked out by hand or by the standard library; and the list
-//! of those that are not executed.
+//! Operations that no sample kernel contains, against values worked out by hand or by the standard library.
 
 use crate::support::*;
 use mali_isa::*;
 use mali_shader::image::RegisterFormat as Converted;
-use mali_shader::{Absence, Architecture, Control, Dispatch, Threads, absence};
+use mali_shader::{Architecture, Control, Dispatch, Threads};
 
 use Source::{FauHigh, FauLow, Port0, Port1};
 
@@ -317,38 +316,4 @@ fn addresses_of_texels_of_a_texture() {
             assert_eq!(ask(op, 2, true, outside) >> 60, 8, "{outside:?}");
         }
     }
-}
-
-#[test]
-fn the_documentation_lists_what_is_not_executed() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/isa.md");
-    let text = std::fs::read_to_string(page).unwrap();
-    let (_, section) = text
-        .split_once("\n## Operations that are not executed\n")
-        .unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let rows: Vec<&str> = section
-        .lines()
-        .filter(|line| line.starts_with("| `"))
-        .collect();
-    let mut listed = 0;
-    for op in Op::ALL {
-        let info = op.info();
-        let name = format!("`{}{}`", info.unit.mark(), info.name);
-        let row = rows.iter().find(|row| row.contains(&name));
-        let why = match absence(op.mnemonic()) {
-            None => None,
-            Some(Absence::Stage(what) | Absence::Unknown(what)) => Some(what),
-        };
-        match (row, why) {
-            (None, None) => {}
-            (Some(row), Some(why)) => {
-                assert!(row.contains(why), "{name}: {why}");
-                listed += 1;
-            }
-            (row, why) => panic!("{name}: the page says {row:?}, the model {why:?}"),
-        }
-    }
-    let names: usize = rows.iter().map(|row| row.matches("`").count() / 2).sum();
-    assert_eq!(listed, names, "the page names operations that do not exist");
 }

@@ -14,8 +14,8 @@ use crate::common::failure::{Failure, Outcome};
 use crate::common::named_file::NamedFile;
 use crate::common::new_recording::Product;
 use crate::common::recording_choices::{Choices, read_typed};
-use crate::common::stated::suggestion;
 use crate::common::terminal::{self, stage};
+use crate::common::user_tensors::suggestion;
 use gpureplay_library::shown;
 
 use crate::{Result, text};
@@ -29,7 +29,7 @@ Examples:
 
 A trace with notes of OpenCL calls (`gpureplay record` makes them) needs no files: what the app wrote and read are its tensors.
   gpureplay compile raw.trace --second raw2.trace -o recordings/net --name im2col.src_ptr=image --tensor image=f32[1,224,224,3]
-Of an app that goes on from step to step (training, a recurrent network) two steps or more are recorded; what a step leaves for the next one is found.
+For an app with state (training, a recurrent network), record at least two steps. What a step leaves for the next one is found.
   gpureplay compile steps.trace --second steps2.trace -o recordings/train --name move.weight=fc.weight
 
 The files are those that the app read and wrote while it was recorded. Their elements are found in GPU memory by their

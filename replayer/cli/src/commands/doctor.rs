@@ -29,7 +29,7 @@ Examples:
   gpureplay doctor --board hikey960      what this board needs, and whether the device tree agrees
   gpureplay doctor --report report.txt   the same, the GPU's registers and a self test, to send with a question
 
-Ends with 0 when a replay with --device panfrost, nano or optee can start, with 1 when something stands in the way of all three.";
+Ends with 0 when a replay with --device panfrost, nano or optee, or of CUDA, can start, else with 1.";
 
 /// Check this machine
 ///
@@ -81,8 +81,13 @@ impl Doctor {
         // Behind the GPU's node: which one it is, and what fits it.
         findings.insert(findings.len().min(1), machine_gpu::finding(root));
         findings.push(secure_world::finding());
-        let recorders = ways::to_record(Path::new(RECORDER), &NodeOptions::unnamed()?);
-        let devices = ways::to_replay(&findings);
+        let mut recorders = ways::to_record(Path::new(RECORDER), &NodeOptions::unnamed()?);
+        let mut devices = ways::to_replay(&findings);
+        ways::add_cuda(
+            &mut recorders,
+            &mut devices,
+            gpureplay_cuda_replay::command::ways(),
+        );
         let mut out = terminal::stdout();
         let text = format!(
             "Record, best first\n{}Replay, best first\n{}Next: {}\n\nChecks\n{}",
@@ -114,6 +119,7 @@ impl Doctor {
             "run --device panfrost",
             "run --device nano",
             "run --device optee",
+            ways::CUDA[1],
         ];
         let replays = |way: &Finding| way.good && in_linux.contains(&way.subject);
         Ok(match devices.iter().any(replays) {

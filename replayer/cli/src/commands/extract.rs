@@ -34,8 +34,8 @@ Examples:
 
 /// Save jobs, layers or one tensor
 ///
-/// The recording is run on the model up to the jobs. What they read is uploaded by the new recording, and all that they write is its
-/// output, with the values that it had as expected values. Before it is written, it runs in memory that is full of other bytes, and must
+/// The recording is run on the model up to the jobs. The new recording uploads what they read. All that they write is its output,
+/// with its values as expected values. Before it is written, it runs in memory that is full of other bytes, and must
 /// give every byte.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]

@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::common::constant;
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
-use crate::common::stated::{StatedOptions, suggestion};
 use crate::common::terminal;
+use crate::common::user_tensors::{StatedOptions, suggestion};
 use crate::manifest::{self, Manifest};
 use gpureplay_library::{Recording, shown};
 

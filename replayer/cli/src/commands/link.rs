@@ -106,7 +106,7 @@ impl Link {
         let mut out = terminal::report(false);
         writeln!(
             out,
-            "{}  {} in place of {}, {}",
+            "{}  {} instead of {}, {}",
             shown(&self.output),
             text::count(chains as u64, "chain"),
             before.len(),

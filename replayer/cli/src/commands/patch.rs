@@ -153,7 +153,7 @@ impl Patch {
         if let (Some(before), Some(after)) = (&tried.before, &tried.after) {
             writeln!(
                 out,
-                "  modelled work: {} instructions in place of {}, {} bytes read in place of {}",
+                "  modelled work: {} instructions instead of {}, {} bytes read instead of {}",
                 after.instructions, before.instructions, after.bytes_read, before.bytes_read
             )?;
         }

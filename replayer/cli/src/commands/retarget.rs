@@ -39,9 +39,9 @@ Nothing is written before everything is proved. No real GPU takes part: say so w
 
 /// Convert a recording for another GPU
 ///
-/// Changes what ties it to the recorded GPU: identity, settings, storage for the threads of its cores. Refuses, and names rule and job,
-/// where the other GPU lacks an instruction, a limit or a format, or where a shader looks at cores or warps that differ. Then both recordings run
-/// on the models of their GPUs, and all memory is compared after every chain.
+/// Changes what ties it to the recorded GPU: identity, settings, storage for the threads of its cores. Names rule and job where the
+/// other GPU lacks an instruction, a limit or a format. The same if a shader looks at cores or warps that differ. Then both
+/// recordings run on the models of their GPUs, and all memory is compared after every chain.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Retarget {
@@ -59,7 +59,7 @@ pub(crate) struct Retarget {
     /// Allow architecture versions 6 (G71, G72) and 7 to be mixed, with changed descriptors; never seen on silicon
     #[arg(long)]
     mix_versions: bool,
-    /// Of a GPU with more cores use only so many that the recorded storage suffices, instead of giving all of them storage
+    /// On a GPU with more cores use only those that have recorded storage, instead of giving all of them storage
     #[arg(long)]
     limit_cores: bool,
     /// How many inputs are compared: cases of the manifest, then random values [default: all cases]
@@ -343,7 +343,7 @@ pub(crate) struct Report {
     descriptor_words: usize,
     /// Inputs for which memory was compared on the models of both GPUs.
     inputs: usize,
-    /// Chains after each of which it was.
+    /// Chains after which it was.
     chains: usize,
     bytes_compared: u64,
     /// The first chain after which memory depends on the order of work groups.

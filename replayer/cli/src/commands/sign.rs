@@ -18,11 +18,11 @@ use gpureplay_library::files::{FILE_NAME, Files};
 
 const EXAMPLES: &str = "\
 Examples:
-  gpureplay keygen mine
+  gpureplay keygen -o mine
   gpureplay sign --key mine.pem recordings/digits-g52
       writes recordings/digits-g52/recording.sig
   gpureplay run --require-signature mine.pub.pem recordings/digits-g52
-      refuses whatever was changed since";
+      refuses what was changed since";
 
 /// Sign a recording
 ///

@@ -183,7 +183,7 @@ fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
     for found in job.uninit.iter().take(MOST) {
         writeln!(
             out,
-            "  unwritten   {} read that nobody wrote, first at {} by thread {}",
+            "  unwritten   {} read uninitialised, first at {} by thread {}",
             text::bytes(found.bytes),
             found.at,
             found.thread

@@ -14,7 +14,7 @@ use gpureplay_library::{Files, Number, read_named, shown};
 
 /// Longest file of labels that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
-/// Classes in a report when nobody says how many.
+/// Classes in a report without --top.
 const DEFAULT_TOP: usize = 5;
 
 /// How outputs are shown that are classifications.

@@ -23,7 +23,7 @@ pub(crate) struct Force {
     pub(crate) force: bool,
 }
 
-/// A file on its file system, whatever its names are.
+/// A file on its file system, under any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Identity {
     device: u64,
@@ -75,7 +75,7 @@ impl Destinations {
         self.reads_file(file);
     }
 
-    /// As [`Destinations::reads`], whatever the name of the file looks like.
+    /// As [`Destinations::reads`], for any name of the file.
     fn reads_file(&mut self, file: &Path) {
         if let Ok(metadata) = std::fs::metadata(file) {
             let path = || file.to_path_buf();

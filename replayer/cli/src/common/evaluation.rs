@@ -213,7 +213,7 @@ struct Work<'a> {
     next: AtomicUsize,
     /// One of them failed.
     stop: AtomicBool,
-    /// Inputs that are done, for whoever watches.
+    /// Inputs that are done, for progress.
     done: Arc<AtomicU64>,
     how: How<'a>,
 }

@@ -35,7 +35,7 @@ impl FromStr for Inject {
 }
 
 impl Inject {
-    /// Fails if the fault did not happen: whoever asks for one wants to see it.
+    /// Fails if the fault did not happen.
     pub(crate) fn must_have_happened(self, device: Option<&mut Device>) -> Result<()> {
         match device.and_then(|device| device.fault()) {
             Some((calls, false)) => Err(self.never(calls)),

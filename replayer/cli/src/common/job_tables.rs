@@ -210,7 +210,7 @@ impl<'a> Chains<'a> {
     }
 }
 
-/// Tables for people; `sum` is the work of all jobs, of which the report may hold a part.
+/// Tables for people; `sum` is the work of all jobs, the report may hold a part of them.
 pub(crate) fn text(
     out: &mut impl Write,
     report: &Report,

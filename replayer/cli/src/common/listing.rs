@@ -18,7 +18,7 @@ const MAX_ENTRIES: usize = 1000;
 /// Actions that are looked at in a recording that breaks rules: its segments may overlap.
 const MAX_ACTIONS: usize = 1 << 16;
 
-/// Whether a recording that breaks rules is shown all the same.
+/// Whether a recording that breaks rules is shown anyway.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Unverified {
     /// Show a recording even if it breaks rules, for finding out why: at most 1000 entries of each table, names cut at 255 bytes
@@ -68,7 +68,7 @@ impl<'a> Listing<'a> {
         table.get(..self.entries).unwrap_or(table)
     }
 
-    /// How many of so many actions may be looked at; they are taken off.
+    /// How many of N actions may be looked at; they are taken off.
     pub(crate) fn take_actions(&mut self, count: usize) -> usize {
         let taken = count.min(self.actions);
         if self.unsound.is_some() {

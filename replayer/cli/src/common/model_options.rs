@@ -38,7 +38,7 @@ impl ModelOptions {
         self.threads.unwrap_or_else(all).min(MAX_THREADS)
     }
 
-    /// The same with so many host threads.
+    /// The same with N host threads.
     pub(crate) fn with_threads(self, count: usize) -> Self {
         Self {
             threads: Some(count.max(1)),

@@ -18,7 +18,7 @@ use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
 use crate::common::manifest_text::manifest_text;
 use crate::common::new_directory::NewDirectory;
-use crate::common::noted::{self, Noted};
+use crate::common::notes::{self, Noted};
 use crate::common::page_reads;
 use crate::common::reach;
 use crate::common::recording_choices::Choices;
@@ -112,12 +112,12 @@ impl Product {
             StateArgument::Named(name) => Some(name.clone()),
             StateArgument::File(_) => None,
         });
-        let wanted = noted::Wanted {
+        let wanted = notes::Wanted {
             options: &choices.notes,
             states: named.collect(),
             step,
         };
-        let (tensors, mut noted) = noted::find(capture, second, files, wanted)?;
+        let (tensors, mut noted) = notes::find(capture, second, files, wanted)?;
         let compiled = compile_found(capture, tensors, &choices.options(), observe)
             .map_err(|error| Failure::Recording(error.to_string()))?;
         for remark in reach::remarks(capture, &compiled.recording, &compiled.tensors) {
@@ -260,7 +260,7 @@ impl Product {
         for remark in &self.noted.remarks {
             writeln!(out, "  note: {}", escaped(remark))?;
         }
-        if let Some(next) = noted::next_command(directory, &self.compiled.tensors) {
+        if let Some(next) = notes::next_command(directory, &self.compiled.tensors) {
             writeln!(out, "replay it with")?;
             writeln!(out, "  {next}")?;
         }

@@ -20,7 +20,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Starts to watch `done`, which somebody counts up to `total` if that is known; `units` says what is counted.
+    /// Starts to watch `done`, which the worker counts up to `total` if that is known; `units` says what is counted.
     pub(crate) fn start(
         what: &'static str,
         done: Arc<AtomicU64>,

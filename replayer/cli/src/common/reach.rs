@@ -64,7 +64,7 @@ pub(crate) fn remarks(capture: &Capture, recording: &[u8], tensors: &[Found]) ->
     for tensor in of(&[Role::Output]) {
         if !meets(&all, tensor) {
             out.push(format!(
-                "output '{}' depends on no input: a replay answers the same whatever it is given",
+                "output '{}' depends on no input: a replay gives the same answer for every input",
                 tensor.name
             ));
         }

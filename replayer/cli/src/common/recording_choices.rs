@@ -17,7 +17,7 @@ use crate::common::arguments::tolerance;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::Failure;
 use crate::common::named_file::{NamedFile, OutputArgument, is_name};
-use crate::common::noted::NoteOptions;
+use crate::common::notes::NoteOptions;
 use crate::common::steps::StateArgument;
 use crate::common::terminal;
 
@@ -92,8 +92,8 @@ pub(crate) struct Choices {
     /// Keep the weights beside the recording instead of inside it
     #[arg(long)]
     pub(crate) external_weights: bool,
-    /// What a run changes and the next run goes on from: the file with its first value, or the name of a tensor that the app's OpenCL
-    /// calls show. Of a trace with several like steps they are found, and the recording has one step
+    /// State that a run leaves for the next: the file with its first value, or a tensor of the app's OpenCL calls. In a trace with
+    /// several equal steps states are found, and the recording has one step
     #[arg(long, value_name = "NAME[=FILE]")]
     pub(crate) state: Vec<StateArgument>,
     /// A reference's values of what a layer computes, equal to the GPU's up to rounding

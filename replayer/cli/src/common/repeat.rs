@@ -27,7 +27,7 @@ const SHOWN: usize = 4;
 /// Options about states and repeated runs.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct StateOptions {
-    /// What the first run goes on from: a .safetensors file with all states, or a directory with a NAME.npy for each
+    /// State before the first run: a .safetensors file with all states, or a directory with a NAME.npy for each
     #[arg(long, value_name = "DIR|FILE")]
     pub(crate) state_in: Option<PathBuf>,
     /// Where to write what the last run left
@@ -41,7 +41,7 @@ pub(crate) struct StateOptions {
 }
 
 impl StateOptions {
-    /// Binds what the first run goes on from.
+    /// Binds the state before the first run.
     pub(crate) fn bind(&self, session: &mut Session) -> Result<()> {
         match &self.state_in {
             Some(path) => Ok(session.bind_states(path)?),
@@ -120,7 +120,7 @@ struct Summary {
     last: Option<Number>,
 }
 
-/// Runs so many times with the inputs of a directory, or until Ctrl-C. Gives the values that are to be written, and where.
+/// Runs N times with the inputs of a directory, or until Ctrl-C. Gives the values that are to be written, and where.
 pub(crate) fn run(
     session: &mut Session,
     (runs, inputs): (u32, Option<&Path>),
@@ -199,7 +199,7 @@ pub(crate) fn run(
     Ok((repeated, written))
 }
 
-/// The outputs, of which all runs together fit into the memory that one recording may have.
+/// The outputs; all runs together fit into the memory that one recording may have.
 fn wanted(session: &Session, runs: u32) -> Result<BTreeMap<String, TensorInfo>> {
     let tensors = session.recording().tensors().iter();
     let outputs: BTreeMap<String, TensorInfo> = tensors

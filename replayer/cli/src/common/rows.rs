@@ -32,7 +32,7 @@ pub(crate) fn claim(path: &Path, destinations: &mut Destinations) -> Result<()> 
     }
 }
 
-/// Whether rows of so many inputs fit into memory.
+/// Whether rows of N inputs fit into memory.
 ///
 /// # Errors
 /// They do not.

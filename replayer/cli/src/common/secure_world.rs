@@ -12,7 +12,7 @@ pub(crate) const SUBJECT: &str = "OP-TEE";
 /// How long it may take to answer.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// Opens a session of the trusted application, and closes it. The GPU stays whoever's it is.
+/// Opens a session of the trusted application, and closes it. The GPU keeps its owner.
 pub(crate) fn finding() -> Finding {
     let (good, found, cure) = match Client::open_within(WAIT) {
         Ok(_) => (

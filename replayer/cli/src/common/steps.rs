@@ -44,7 +44,7 @@ impl StateArgument {
     }
 }
 
-/// The first step of a trace, if the app repeats one that goes on from what it left.
+/// The first step of a trace, if the app repeats one that starts from what it left.
 pub(crate) struct Step {
     /// The trace up to the end of that step.
     pub(crate) capture: Capture,
@@ -59,7 +59,7 @@ pub(crate) struct Step {
 /// Looks for a step that is repeated and leaves something for the next one.
 ///
 /// # Errors
-/// The steps are not alike: the traces come back with the reason.
+/// The steps are not equal: the traces come back with the reason.
 pub(crate) fn find(
     capture: Capture,
     second: Option<Capture>,

@@ -10,6 +10,25 @@ use crate::common::model_node::NodeOptions;
 use crate::common::recorder_choice::{Name, Way};
 use crate::common::secure_world;
 
+/// The ways of NVIDIA's GPUs, which are named where their driver is.
+pub(crate) const CUDA: [&str; 2] = ["record --recorder cuda", "run of CUDA"];
+
+/// Adds the ways to record and to replay that NVIDIA's driver has here. They are the first where they work, as for `record`.
+pub(crate) fn add_cuda(
+    record: &mut Vec<Finding>,
+    replay: &mut Vec<Finding>,
+    found: Option<[Result<String, String>; 2]>,
+) {
+    for ((list, subject), way) in [record, replay]
+        .into_iter()
+        .zip(CUDA)
+        .zip(found.into_iter().flatten())
+    {
+        let place = if way.is_ok() { 0 } else { list.len() };
+        list.insert(place, finding(subject, way));
+    }
+}
+
 /// Ways to record, best first, as `record` tries them. `device` is the kernel recorder's.
 pub(crate) fn to_record(device: &Path, node: &NodeOptions) -> Vec<Finding> {
     let way = |name| match Way::ready(name, device, node) {
@@ -118,6 +137,18 @@ mod tests {
         }
         let nano = &to_replay(&findings)[1];
         assert_eq!(nano.found, "nano driver: nano driver was looked at");
+    }
+
+    #[test]
+    fn ways_of_cuda_are_named_where_its_driver_is() {
+        let (mut record, mut replay) = (vec![seen("a", false)], vec![seen("b", true)]);
+        add_cuda(&mut record, &mut replay, None);
+        assert_eq!((record.len(), replay.len()), (1, 1));
+        let found = [Err("no library".to_owned()), Ok("a GPU".to_owned())];
+        add_cuda(&mut record, &mut replay, Some(found));
+        assert_eq!(record[1].subject, CUDA[0]);
+        assert!(!record[1].good && replay[0].good);
+        assert_eq!(replay[0].subject, CUDA[1]);
     }
 
     #[test]

@@ -277,10 +277,7 @@ fn a_benchmark_reports_phases_and_accesses() {
     let folder = example(2);
     let json = folder.at("times.json");
     let directory = folder.path().to_str().unwrap();
-    let (code, out, err) = ran(&format!(
-        "bench {directory} --runs 5 --export-json {}",
-        json.display()
-    ));
+    let (code, out, err) = ran(&format!("bench {directory} --runs 5 -o {}", json.display()));
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.contains("4 register accesses, 1 interrupts"), "{out}");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();

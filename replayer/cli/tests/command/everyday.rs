@@ -49,7 +49,7 @@ fn finding_14_every_command_that_reads_a_recording_takes_its_pack() {
 fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
     let copy = Copy::of("saxpy-g52");
     let bench = |more: &[&str]| copy.ran(&[&["bench", "rec", "--warmup", "1"], more].concat());
-    let (code, text, error) = bench(&["--runs", "12", "--export-json", "old.json"]);
+    let (code, text, error) = bench(&["--runs", "12", "-o", "old.json"]);
     assert_eq!(code, 0, "{error}");
     for word in ["mean", "deviation", "least", "most", "of 12 runs"] {
         assert!(text.contains(word), "{word}: {text}");
@@ -269,6 +269,23 @@ fn nothing_is_coloured_but_on_a_terminal() {
     assert!(!help(true).contains("\x1b["), "{}", help(true));
     let output = command().args(["run", "--nonsense"]).output().unwrap();
     assert!(!output.stderr.contains(&0x1b));
+}
+
+#[test]
+fn the_doctor_names_cuda_where_its_driver_is() {
+    let copy = Copy::of("saxpy-g52");
+    // The driver's stand-in, which cargo built next to this test.
+    let test = std::env::current_exe().unwrap();
+    let fake = test.with_file_name("libgpureplay_cuda_fake.so");
+    std::os::unix::fs::symlink(fake, copy.at("libcuda.so.1")).unwrap();
+    let mut doctor = command();
+    doctor.arg("doctor").env("LD_LIBRARY_PATH", copy.at(""));
+    let output = doctor.output().unwrap();
+    let found = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{found}");
+    assert!(found.contains(" record --recorder cuda: "), "{found}");
+    let replay = found.split_once("Replay, best first\n").unwrap().1;
+    assert!(replay.starts_with("ok   run of CUDA: "), "{found}");
 }
 
 #[test]

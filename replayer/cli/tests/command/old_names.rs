@@ -25,6 +25,7 @@ const LINES: &[(&str, &str, bool)] = &[
         "analyse rec -o page.html --quiet",
         true,
     ),
+    ("disasm rec --job 0", "disasm rec --jobs 0", false),
     ("dump rec", "info rec --actions", false),
     (
         "dump rec --all --jobs 0",

@@ -23,11 +23,11 @@ fn a_recording_that_is_read_is_not_replaced() {
     let before = files();
     let from = format!("{ours}:0");
     for command in [
-        &["patch", &ours, "--job", "0", "--local", "100"][..],
-        &["patch", "saxpy-g52", "--job", "0", "--from", &from],
-        &["extract", &ours, "--job", "0"],
-        &["tune", &ours, "--job", "0", "--local", "100,50"],
-        &["tune", "saxpy-g52", "--job", "0", "--variant", &from],
+        &["patch", &ours, "--jobs", "0", "--local", "100"][..],
+        &["patch", "saxpy-g52", "--jobs", "0", "--from", &from],
+        &["extract", &ours, "--jobs", "0"],
+        &["tune", &ours, "--jobs", "0", "--local", "100,50"],
+        &["tune", "saxpy-g52", "--jobs", "0", "--variant", &from],
         &["link", &ours],
     ] {
         let command = [command, &["-o", &ours, "--force"]].concat();
@@ -38,7 +38,14 @@ fn a_recording_that_is_read_is_not_replaced() {
     }
     // A signature that is demanded of one recording is demanded of the other.
     let public = format!("{key}.pub.pem");
-    let demanded = ["patch", &ours, "--job", "0", "--require-signature", &public];
+    let demanded = [
+        "patch",
+        &ours,
+        "--jobs",
+        "0",
+        "--require-signature",
+        &public,
+    ];
     let (done, text) = code(&[&demanded[..], &["--from", "saxpy-g52:0"]].concat());
     assert_eq!(done, 3, "{text}");
     assert!(text.contains("saxpy-g52"), "{text}");
@@ -63,7 +70,7 @@ fn a_patched_recording_runs_and_says_what_was_done() {
     assert_eq!(code(&["verify", "--deep", &out]).0, 0);
     let manifest = fs::read_to_string(Path::new(&out).join("manifest.toml")).unwrap();
     assert!(
-        manifest.contains("work groups of 100x1x1 in place of 8x1x1"),
+        manifest.contains("work groups of 100x1x1 instead of 8x1x1"),
         "{manifest}"
     );
     let (_, jobs) = code(&["jobs", &out, "--csv"]);
@@ -87,12 +94,12 @@ fn a_patched_recording_runs_and_says_what_was_done() {
     ] {
         let other = at("other");
         let (done, text) =
-            code(&[&["patch", "saxpy-g52", "--job", "0", "-o", &other], change].concat());
+            code(&[&["patch", "saxpy-g52", "--jobs", "0", "-o", &other], change].concat());
         assert_eq!(done, exit, "{change:?} {text}");
         assert!(text.contains(says), "{change:?} {text}");
         assert!(!Path::new(&other).exists(), "{change:?}");
     }
-    let (done, text) = code(&["patch", "digits-g52", "--job", "hash:98aa", "--local", "1"]);
+    let (done, text) = code(&["patch", "digits-g52", "--jobs", "hash:98aa", "--local", "1"]);
     assert!(done == 2 && text.contains("3 jobs"), "{text}");
 }
 
@@ -113,11 +120,11 @@ fn each_candidate_has_its_row() {
         let tune = [
             "tune",
             "digits-g52",
-            "--job",
+            "--jobs",
             "11",
             "--runs",
             "2",
-            "--csv",
+            "--table",
             csv,
         ];
         let (done, text) = code(&[&tune[..], &candidates].concat());
@@ -154,7 +161,14 @@ fn each_candidate_has_its_row() {
 fn a_shader_goes_into_files_and_back() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
-    let (done, text) = code(&["disasm", "digits-g52", "--job", "11", "--save", &at("code")]);
+    let (done, text) = code(&[
+        "disasm",
+        "digits-g52",
+        "--jobs",
+        "11",
+        "--save",
+        &at("code"),
+    ]);
     assert_eq!(done, 0, "{text}");
     let mut files: Vec<_> = fs::read_dir(at("code"))
         .unwrap()
@@ -172,14 +186,14 @@ fn a_shader_goes_into_files_and_back() {
     let body = |text: &str| text.split_once("clause_0").unwrap().1.to_owned();
     assert_eq!(body(&alone), body(&text));
     assert!(alone.contains("g52: 1 shader"), "{alone}");
-    assert_eq!(code(&["disasm", &file, "--job", "0"]).0, 2);
+    assert_eq!(code(&["disasm", &file, "--jobs", "0"]).0, 2);
     // In its own place it changes nothing.
     let same = at("same");
-    let patch = ["patch", "digits-g52", "--job", "11", "--shader", &file];
+    let patch = ["patch", "digits-g52", "--jobs", "11", "--shader", &file];
     let (done, text) = code(&[&patch[..], &["-o", &same]].concat());
     assert_eq!(done, 0, "{text}");
     let apart = at("apart");
-    let (done, text) = code(&["link", "digits-g52", "--apart", "-o", &apart]);
+    let (done, text) = code(&["link", "digits-g52", "--split", "-o", &apart]);
     assert_eq!(done, 0, "{text}");
     let read = |folder: &str| fs::read(Path::new(folder).join("recording.gpr")).unwrap();
     assert!(read(&same) == read(&apart));
@@ -222,7 +236,7 @@ fn a_shader_goes_into_files_and_back() {
 
 #[test]
 fn selectors_choose_what_is_dumped_and_compared() {
-    let (done, text) = code(&["dump", "lenet-g52", "--jobs", "layer:conv2"]);
+    let (done, text) = code(&["info", "lenet-g52", "--actions", "--jobs", "layer:conv2"]);
     assert_eq!(done, 0, "{text}");
     let (_, jobs) = code(&["jobs", "lenet-g52", "--jobs", "layer:conv2", "--json"]);
     let jobs: serde_json::Value = serde_json::from_str(&jobs).unwrap();
@@ -248,7 +262,7 @@ fn selectors_choose_what_is_dumped_and_compared() {
         "{text}"
     );
     for command in [
-        &["dump", "digits-g52"][..],
+        &["info", "digits-g52", "--actions"][..],
         &["diff", "digits-g52", "--against", "model"],
         &["disasm", "digits-g52"],
     ] {

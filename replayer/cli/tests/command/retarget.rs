@@ -13,7 +13,7 @@ fn one_recording_for_two_boards() {
     let out = folder.path().join("digits");
     let out_text = out.to_str().unwrap();
     let all = [
-        "retarget", recording, "--gpu", "rk3566", "--gpu", "g76", "--inputs", "2", "-o", out_text,
+        "retarget", recording, "--gpu", "rk3566", "--gpu", "g76", "--trials", "2", "-o", out_text,
         "--json",
     ];
     let (code, text, error) = ran(&all);
@@ -63,7 +63,7 @@ fn what_does_not_fit_is_named_and_nothing_is_written() {
         "--gpu",
         "g71",
         "--mix-versions",
-        "--inputs",
+        "--trials",
         "1",
         "-o",
         place,

@@ -52,7 +52,7 @@ fn what_is_printed_has_the_form_of_its_schema() {
     let bench = ["bench", saxpy, "--runs", "5", "--json"];
     fits(
         "bench",
-        &[&bench[..], &["--per-job", "--export-json", &saved]].concat(),
+        &[&bench[..], &["--per-job", "-o", &saved]].concat(),
         0,
     );
     fits("bench", &[&bench[..], &["--compare", &saved]].concat(), 0);

@@ -43,11 +43,9 @@ fn a_signed_recording_runs_and_a_changed_one_does_not() {
     assert_eq!(folder.ran("sign --key @key.pem --counter 4 @saxpy").0, 0);
     let (code, text) = folder.ran(REQUIRED);
     assert!(code == 0 && text.contains("bit for bit"), "{text}");
-    let (code, text) =
-        folder.ran("verify --require-signature @key.pub.pem --minimum-counter 4 @saxpy");
+    let (code, text) = folder.ran("verify --require-signature @key.pub.pem --min-counter 4 @saxpy");
     assert_eq!(code, 0, "{text}");
-    let (code, text) =
-        folder.ran("verify --require-signature @key.pub.pem --minimum-counter 5 @saxpy");
+    let (code, text) = folder.ran("verify --require-signature @key.pub.pem --min-counter 5 @saxpy");
     assert!(code == 3 && text.contains("counter is 4"), "{text}");
 
     // Every file that is covered, changed in one bit at its end.
@@ -149,8 +147,7 @@ fn signers_at_once_leave_one_whole_signature() {
         }
     });
     let least = |counter: u32| {
-        let line =
-            format!("run --require-signature @key.pub.pem --minimum-counter {counter} @saxpy");
+        let line = format!("run --require-signature @key.pub.pem --min-counter {counter} @saxpy");
         folder.ran(&line).0
     };
     // The last one's counter, whichever it was.

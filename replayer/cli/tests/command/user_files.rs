@@ -100,8 +100,8 @@ fn finding_1_outputs_never_replace_what_is_read() {
         "run rec --expect rec/expected/out.npy --output rec/expected/out.npy",
         "pack rec -o rec/recording.gpr",
         "pack rec -o link/manifest.toml",
-        "bench rec --runs 1 --export-json rec/manifest.toml",
-        "bench rec --runs 1 --export-json rec/recording.gpr",
+        "bench rec --runs 1 -o rec/manifest.toml",
+        "bench rec --runs 1 -o rec/recording.gpr",
     ] {
         let mut words: Vec<&str> = arguments.split(' ').collect();
         for force in [false, true] {
@@ -132,7 +132,7 @@ fn finding_1_what_exists_is_replaced_only_by_force() {
         "run rec --trace out.npy",
         "tag --shape 4 out.npy",
         "pack rec -o out.npy",
-        "bench rec --runs 1 --warmup 0 --export-json out.npy",
+        "bench rec --runs 1 --warmup 0 -o out.npy",
     ] {
         let mut words: Vec<&str> = arguments.split(' ').collect();
         let (code, _, error) = copy.ran(&words);
@@ -168,7 +168,7 @@ fn finding_2_texts_of_strangers_move_nothing_on_a_terminal() {
         &["run", "rec", "--input", file, "--top", "3"],
         &["run", "rec", "--input", file, "--json"],
         &["bench", "rec", "--runs", "1", "--warmup", "0"],
-        &["disasm", "rec", "--job", "0"],
+        &["disasm", "rec", "--jobs", "0"],
         &["verify", "rec"],
         &["dump", "rec"],
     ] {
@@ -304,7 +304,7 @@ fn finding_9_a_dash_is_standard_output_and_nothing_else_is_on_it() {
     }
     let quiet = copy.ran(&["run", "rec", "--output", "o.npy", "--quiet"]);
     assert_eq!(quiet, (0, String::new(), String::new()));
-    let (code, out, _) = copy.ran(&["bench", "rec", "--runs", "1", "--export-json", "-"]);
+    let (code, out, _) = copy.ran(&["bench", "rec", "--runs", "1", "-o", "-"]);
     assert_eq!(code, 0);
     assert!(
         serde_json::from_str::<serde_json::Value>(&out).is_ok(),
@@ -430,7 +430,7 @@ fn messages_say_what_is_expected_and_what_to_do() {
     let mut empty = 2u64.to_le_bytes().to_vec();
     empty.extend(b"{}");
     assert!(file("x.safetensors", &empty).contains("it has no tensors"));
-    let (_, _, error) = copy.ran(&["disasm", "rec", "--job", "99"]);
+    let (_, _, error) = copy.ran(&["disasm", "rec", "--jobs", "99"]);
     assert!(error.contains("jobs are 0 to 19"), "{error}");
     let (_, _, error) = copy.ran(&["bench", "rec", "--runs", "x"]);
     assert!(error.contains("expected a whole number"), "{error}");

@@ -14,7 +14,7 @@ fn digits(folder: &TempDir) -> PathBuf {
     let from = shipped("digits-g52");
     let (from, to) = (from.to_str().unwrap(), made.to_str().unwrap());
     well(&format!(
-        "retarget {from} --gpu rk3566 --gpu g76 --variants --inputs 1 -o {to}"
+        "retarget {from} --gpu rk3566 --gpu g76 --variants --trials 1 -o {to}"
     ));
     made
 }
@@ -133,8 +133,8 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
     // Variants are made of this recording's data, so one that is changed has none.
     fs::write(&variant, sound).unwrap();
     for command in [
-        &["link", path, "--apart", "-o"][..],
-        &["retarget", path, "--gpu", "h616", "--inputs", "1", "-o"],
+        &["link", path, "--split", "-o"][..],
+        &["retarget", path, "--gpu", "h616", "--trials", "1", "-o"],
         &["patch", path, "--job", "11", "--local", "1x1", "-o"],
     ] {
         let other = folder.path().join(command[0]);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tensors from what the host wrote and read: inputs, weights, outputs, without a file that names them.
 
+mod chosen;
+mod kept;
+mod remarks;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
@@ -19,6 +23,8 @@ use crate::capture::Capture;
 use crate::pages::Moment;
 use crate::ranges::Ranges;
 use crate::tag::{Found, Role};
+
+pub(super) use chosen::apply;
 
 /// What the user wants of the tensors that notes give.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -145,7 +151,7 @@ pub fn propose(
     builder.remark_on_constants(&depend, &choices.stated);
     let mut proposal = builder.proposal;
     apply(&mut proposal, choices)?;
-    keep_named(&mut proposal, &choices.states)?;
+    kept::keep_named(&mut proposal, &choices.states)?;
     let has = |role| proposal.tensors.iter().any(|tensor| tensor.role == role);
     let (input, output) = (has(Role::Input), has(Role::Output));
     let unseen = |event: &Event| {
@@ -279,19 +285,6 @@ impl<'a> Builder<'a> {
         let list = &self.events.list;
         let events = steps.filter_map(|step| list.get(*step));
         events.take_while(|event| self.work.spend(event.work() as u64))
-    }
-
-    fn remark_on_unseen(&mut self) {
-        for call in &self.events.unseen {
-            self.proposal.remarks.push(format!(
-                "the app calls {call}: what it does with that memory is not known"
-            ));
-        }
-        if let Some(turns) = self.proposal.turns {
-            self.proposal.remarks.push(format!(
-                "the app does the same {turns} times; tensors are those of the last time, and what is before it runs once"
-            ));
-        }
     }
 
     /// The step after which a write is an input, for want of a second run: the last launch before the last write that a launch uses.
@@ -452,61 +445,6 @@ impl<'a> Builder<'a> {
         true
     }
 
-    /// Says so if an input is only a part of what the app wrote, and the whole is one too.
-    fn remark_on_part(&mut self, origin: Origin, name: &str) {
-        let from = |step| Origin {
-            step,
-            offset: 0,
-            size: 0,
-        };
-        let mut of_write = self.made.range(from(origin.step)..from(origin.step + 1));
-        let whole = of_write.next();
-        let whole = whole.and_then(|(_, at)| self.proposal.tensors.get(*at));
-        if let Some(whole) = whole.map(|tensor| tensor.name.clone()) {
-            self.remark(format!(
-                "'{name}' is a part of the same data as '{whole}', from byte {} on, which the app copies: give both what belongs together",
-                origin.offset
-            ));
-        }
-    }
-
-    /// Says so if an output cannot depend on an input: a replay answers the same whatever it is given.
-    fn remark_on_constants(&mut self, depend: &BTreeMap<usize, Depends>, stated: &Stated) {
-        let unknown = |event: &Event| matches!(event, Event::Launch(l) if l.given.is_empty());
-        if !self.events.unseen.is_empty() || self.events.list.iter().any(unknown) {
-            return;
-        }
-        let constant = |step: &usize| depend.get(step).is_some_and(|on| !on.inputs);
-        let outputs = std::mem::take(&mut self.outputs);
-        for (name, _) in outputs.iter().filter(|(_, step)| constant(step)) {
-            let name = stated.name(name);
-            self.remark(format!(
-                "output '{name}' depends on no input: a replay answers the same whatever it is given"
-            ));
-        }
-    }
-
-    /// Says so if the app has read from the GPU what it writes here: a replay does not carry that over.
-    fn remark_on_carried(&mut self, step: usize, host: &Host, name: &str) {
-        let same = host
-            .hash
-            .and_then(|hash| self.steps.reads.get(&(host.size, hash)));
-        let same = same.map_or(&[][..], Vec::as_slice);
-        let earlier = same.partition_point(|other| *other < step).checked_sub(1);
-        let Some(at) = earlier.and_then(|last| same.get(last).copied()) else {
-            return;
-        };
-        let Some(Event::Host(read)) = self.events.list.get(at) else {
-            return;
-        };
-        if let Some((launch, given)) = self.writer(at, read) {
-            let from = naming::name(launch, given);
-            self.remark(format!(
-                "'{name}' is what the app read before as '{from}': the app carries it from one launch to another one, a replay does not"
-            ));
-        }
-    }
-
     /// Remembers where an input lies that is no tensor: one of an earlier turn, or one that launches read through a copy.
     fn elsewhere(&mut self, host: &Host) {
         let moment = Moment::before(host.jobs);
@@ -535,42 +473,6 @@ impl<'a> Builder<'a> {
                 Moment::after(job),
             );
         }
-    }
-
-    /// Says so if the app reads a result of which the runtime has overwritten a part.
-    fn remark_on_filled(&mut self, step: usize, host: &Host) {
-        if let Some((call, name)) = self.filled(step, host) {
-            self.proposal.lost_output = true;
-            self.remark(format!(
-                "'{name}' is no output: {call} overwrites a part of it before the app reads it; read the result before that, or in parts"
-            ));
-        }
-    }
-
-    /// The function that overwrote a part of what a launch wrote and the app reads, and the result's name.
-    fn filled(&self, step: usize, host: &Host) -> Option<(String, String)> {
-        let mut filled = None;
-        for event in self.before(step, host.at.object) {
-            match event {
-                Event::Moved(moved) if host.is_within(&moved.to) => return None,
-                Event::Moved(moved) if host.touches(&moved.to) => {
-                    filled = filled.or(Some(moved.call.clone()));
-                }
-                Event::Host(earlier)
-                    if earlier.direction != Direction::Read && earlier.overlaps(host) =>
-                {
-                    return None;
-                }
-                Event::Launch(launch) => {
-                    let mut given = launch.having(host);
-                    if let Some(given) = given.find(|given| !given.is_constant()) {
-                        return Some((filled?, naming::name(launch, given)));
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
     }
 
     /// Whether the same bytes are read again with no launch that may write them between.
@@ -647,7 +549,7 @@ impl<'a> Builder<'a> {
         let name = name.to_owned();
         if is_image {
             self.remark(format!(
-                "'{name}' is an image, of which the layout in memory is not known: name its file with --reads or --writes; if it has none, two runs with --no-layer may take it"
+                "'{name}' is an image with an unknown layout in memory: name its file with --reads or --writes; if it has none, two runs with --no-layer may take it"
             ));
             return;
         }
@@ -688,64 +590,6 @@ impl<'a> Builder<'a> {
         });
     }
 
-    /// Makes a state of what a step leaves for the next one: of the tensor that the app wrote there, or of memory that it never wrote.
-    fn keep_all(&mut self, all: &[Kept]) {
-        // The first tensor that the app gives at each range of addresses.
-        let mut given: HashMap<(u64, u64), usize> = HashMap::new();
-        for (at, tensor) in self.proposal.tensors.iter().enumerate() {
-            if let Some(range) = tensor
-                .layout
-                .address_range()
-                .filter(|_| !tensor.is_result())
-            {
-                given.entry(range).or_insert(at);
-            }
-        }
-        for kept in all {
-            let range = (kept.va, kept.va.saturating_add(kept.size));
-            let tensor = given.get(&range).copied();
-            match tensor.and_then(|at| self.proposal.tensors.get_mut(at)) {
-                Some(tensor) => tensor.role = Role::State,
-                None => {
-                    let next = self.proposal.tensors.len();
-                    self.keep(kept);
-                    if self.proposal.tensors.len() > next {
-                        given.insert(range, next);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Makes a state of memory that the app never wrote.
-    fn keep(&mut self, kept: &Kept) {
-        let name = self.taken.unique(kept.name.clone());
-        let (Ok(length), true) = (usize::try_from(kept.size), self.moved.add(kept.size)) else {
-            return;
-        };
-        let mut bytes = vec![0; length];
-        // Memory that nobody wrote yet is zero.
-        self.capture
-            .memory
-            .read(Moment::before(0), kept.va, &mut bytes);
-        let dtype = naming::element(&kept.type_name, &bytes, true);
-        let Ok(elements) = u32::try_from(bytes.len() / dtype.bytes()) else {
-            return;
-        };
-        let Ok(tensor) = Tensor::new(dtype, &[u64::from(elements)], bytes) else {
-            return;
-        };
-        self.proposal.tensors.push(Found {
-            role: Role::State,
-            name,
-            shape: vec![elements],
-            layout: Layout::packed(kept.va, dtype, elements),
-            job: 0,
-            tensor,
-            converted_from: None,
-        });
-    }
-
     fn in_second_run(&self, step: usize, moment: Moment) -> Option<Located> {
         let (capture, events) = self.second?;
         let Event::Host(host) = events.list.get(step)? else {
@@ -759,78 +603,4 @@ impl<'a> Builder<'a> {
             &self.work,
         )
     }
-}
-
-/// Makes states of these tensors, and leaves out what the app reads from the memory of any state: a session reads that itself.
-fn keep_named(proposal: &mut Proposal, names: &[String]) -> Result<(), ProposeError> {
-    for name in names {
-        let mut tensors = proposal.tensors.iter_mut();
-        let found = tensors.find(|tensor| tensor.name == *name && !tensor.is_result());
-        let Some(found) = found else {
-            let known = proposal.tensors.iter();
-            return Err(ProposeError::Stated(StatedError::Name {
-                name: name.clone(),
-                known: known.map(|tensor| tensor.name.clone()).collect(),
-            }));
-        };
-        found.role = Role::State;
-    }
-    let states = proposal.tensors.iter();
-    let states = states.filter(|tensor| tensor.role == Role::State);
-    let mut kept = Ranges::default();
-    for (start, end) in states.filter_map(|tensor| tensor.layout.address_range()) {
-        kept.add(start, end);
-    }
-    proposal.tensors.retain(|tensor| {
-        let range = tensor.layout.address_range();
-        tensor.role == Role::State || !range.is_some_and(|(low, high)| kept.touches(low, high))
-    });
-    Ok(())
-}
-
-/// Gives tensors the names, types and shapes that the user chose.
-pub(super) fn apply(proposal: &mut Proposal, choices: &Choices) -> Result<(), ProposeError> {
-    let stated = &choices.stated;
-    let known: Vec<String> = proposal.tensors.iter().map(|t| t.name.clone()).collect();
-    stated.check(&known)?;
-    let mut seconds: HashMap<&str, Vec<&mut Tensor>> = HashMap::new();
-    let mut new_names = Vec::new();
-    for (name, other) in &mut proposal.second {
-        new_names.push(stated.name(name).to_owned());
-        seconds.entry(name).or_default().push(other);
-    }
-    for tensor in &mut proposal.tensors {
-        let bytes = tensor.tensor.bytes().len() as u64;
-        if let Some(form) = stated.form_of(&tensor.name, bytes)? {
-            let wrong = || StatedError::Form {
-                name: tensor.name.clone(),
-                bytes,
-                form: form.clone(),
-            };
-            tensor.tensor = reformed(&tensor.tensor, form).ok_or_else(wrong)?;
-            let elements = u32::try_from(tensor.tensor.len()).map_err(|_| wrong())?;
-            let places = tensor.layout.pieces.iter().map(|piece| piece.va);
-            tensor.layout = Layout {
-                dtype: form.dtype,
-                pieces: places
-                    .map(|va| Piece::dense(elements, form.dtype, va))
-                    .collect(),
-            };
-            tensor.shape.clone_from(&form.shape);
-            for other in seconds.get_mut(tensor.name.as_str()).into_iter().flatten() {
-                **other = reformed(other, form).ok_or_else(wrong)?;
-            }
-        }
-        tensor.name = stated.name(&tensor.name).to_owned();
-    }
-    for ((name, _), new) in proposal.second.iter_mut().zip(new_names) {
-        *name = new;
-    }
-    Ok(())
-}
-
-/// The same bytes with another type and shape.
-fn reformed(tensor: &Tensor, form: &Form) -> Option<Tensor> {
-    let shape: Vec<u64> = form.shape.iter().copied().map(u64::from).collect();
-    Tensor::new(form.dtype, &shape, tensor.bytes().to_vec()).ok()
 }

@@ -425,7 +425,7 @@ fn an_output_without_an_input_is_said() {
     let found = propose(&record(1), Some(&record(3)), &Choices::default()).unwrap();
     assert_eq!(
         found.remarks,
-        ["output 'second.sum' depends on no input: a replay answers the same whatever it is given"]
+        ["output 'second.sum' depends on no input: a replay gives the same answer for every input"]
     );
 }
 

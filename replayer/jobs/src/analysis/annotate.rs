@@ -79,7 +79,7 @@ impl Notes {
                 }
             }
             for found in &job.uninit {
-                let text = format!("reads bytes that nobody wrote, first at {}", found.at);
+                let text = format!("reads uninitialised bytes, first at {}", found.at);
                 let at = found.clause.wrapping_sub(shader);
                 notes.note(at, Finding::Unwritten, found.bytes, job.index, text);
             }

@@ -213,7 +213,7 @@ pub enum NoteError {
         word: String,
     },
     /// There are more words than the note has fields, or more arguments than [`MAX_ARGUMENTS`].
-    #[error("the note goes on with '{0}'")]
+    #[error("the note continues with '{0}'")]
     Longer(String),
 }
 

@@ -282,7 +282,7 @@ impl Recording<'_> {
         }
         let from_files = self.app.tensors.is_none();
         for name in self.app.inputs.iter().filter(|_| from_files) {
-            compile.arg(format!("--input={name}=inputs/{name}.npy"));
+            compile.arg(format!("--reads={name}=inputs/{name}.npy"));
             compile.arg(format!("--second-input={name}=inputs/{name}2.npy"));
         }
         for name in &self.app.layers {
@@ -308,7 +308,7 @@ impl Recording<'_> {
             };
             compile.arg(format!("--tolerance={name}={tolerance}"));
             if from_files {
-                compile.arg(format!("--output={name}={name}.npy"));
+                compile.arg(format!("--writes={name}={name}.npy"));
                 compile.arg(format!("--second-output={name}={name}2.npy"));
             }
         }

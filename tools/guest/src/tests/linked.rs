@@ -26,7 +26,7 @@ const LAYERS: u32 = 7;
 /// Its forms: each job in a chain of its own, chains linked in layers, and layers joined.
 const FORMS: [(&str, &str); 3] = [
     ("apart", "--apart"),
-    ("layers", "--most-jobs=64"),
+    ("layers", "--max-jobs=64"),
     ("whole", "--whole"),
 ];
 const DEVICES: [&str; 3] = ["devmem", "nano", "nano:shared"];

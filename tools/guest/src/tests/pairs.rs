@@ -138,7 +138,7 @@ pub(super) fn replaced(folder: &Folder, count: usize, gates: bool) -> Result<Che
     for (binary, job, gate) in WRONG.iter().filter(|_| gates) {
         let code = binary_of(folder, work, binary)?;
         let recording = format!("recording-{job}");
-        let patch = ["patch", &recording, "--job", "0", "--shader", &code];
+        let patch = ["patch", &recording, "--jobs", "0", "--shader", &code];
         let (done, text) = gpureplay(folder, work, &patch)?;
         if done || !text.contains(&format!("{gate}: ")) {
             return Ok(Err(format!("{binary} as a binary for {job}: {text}")));
@@ -167,7 +167,7 @@ fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Resu
     };
     let [option, value] = from(new)?;
     let patch = [
-        "patch", &recorded, "--job", "0", &option, &value, "-o", &made,
+        "patch", &recorded, "--jobs", "0", &option, &value, "-o", &made,
     ];
     let (done, text) = gpureplay(folder, work, &patch)?;
     if !done {
@@ -214,7 +214,7 @@ fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Resu
     let [option, value] = from(old)?;
     let same = format!("same-{old}-{new}");
     let patch = [
-        "patch", &recorded, "--job", "0", &option, &value, "-o", &same,
+        "patch", &recorded, "--jobs", "0", &option, &value, "-o", &same,
     ];
     let (done, text) = gpureplay(folder, work, &patch)?;
     let file = |folder: &str| fs::read(work.join(folder).join("recording.gpr")).ok();

@@ -119,13 +119,19 @@ const VERDICTS: [(&str, &str); 13] = [
     ("import", ""),
     ("freed", ""),
     ("purged", ""),
-    ("unlisted", "a page changed that nobody can have changed"),
+    (
+        "unlisted",
+        "a page changed that neither the app nor a listed job can change",
+    ),
     ("fork", "another process of the app used the GPU"),
     ("files", ""),
     ("files-compiled", "other page tables"),
     ("fault", ""),
     ("fault-compiled", "job 0"),
-    ("deceived", "a page changed that nobody can have changed"),
+    (
+        "deceived",
+        "a page changed that neither the app nor a listed job can change",
+    ),
     ("idle", "gave the GPU no job"),
     ("twice", "another process of the app used the GPU"),
 ];

@@ -11,7 +11,7 @@ for name in signals import freed purged unlisted fork files fault; do
 	as driver_cases $name > $name.plain
 	as gpureplay record --raw $name.trace -- sh -c "driver_cases $name > $name.out" 2> $name.said || true
 	[ "$(< $name.plain)" = "$(< $name.out)" ] || echo "$name: another answer"
-	if [ -e $name.trace ]; then verdict $name gpureplay dump $name.trace; else echo "$name: refused"; fi
+	if [ -e $name.trace ]; then verdict $name gpureplay info $name.trace; else echo "$name: refused"; fi
 done
 # The compiler refuses what the recorder only tells.
 for name in files fault; do verdict $name-compiled gpureplay compile $name.trace -o $name; done

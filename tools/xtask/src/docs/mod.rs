@@ -70,7 +70,11 @@ fn tables(top: &Path) -> Result<BTreeMap<String, String>> {
         ("dependencies".to_owned(), dependencies),
         ("limits".to_owned(), pages::limits(top)?),
     ]);
-    for (package, example) in [("mali-isa", "table"), ("mali-facts", "tables")] {
+    for (package, example) in [
+        ("mali-isa", "table"),
+        ("mali-facts", "tables"),
+        ("mali-shader", "absent"),
+    ] {
         let printed = cargo(package, &["--example", example])?;
         let named = printed.split(BEGIN).skip(1);
         tables.extend(named.filter_map(|table| {

@@ -22,7 +22,9 @@ use search::Search;
 use tries::{Subject, Tries, Try};
 use words::{AllBounds, Budget, List, Sampler};
 
-/// Replays one launch with other sizes, registers, bounds and images; verifies and times each.
+/// Find better sizes, registers or images for a launch
+///
+/// Replays the launch with each, verifies and times it.
 #[derive(Args)]
 pub(crate) struct Tune {
     /// The launch.
@@ -52,7 +54,7 @@ pub(crate) struct Tune {
     /// In which order candidates are tried: all, or random:SEED.
     #[arg(long, value_name = "SAMPLER", default_value = "all")]
     sampler: Sampler,
-    /// End after so many tries, or begin none after so many seconds (60s).
+    /// End after N tries, or begin none after N seconds (60s).
     #[arg(long, value_name = "TRIES|SECONDS")]
     budget: Option<Budget>,
     /// Keep each try in this file as a line of JSON, and try nothing again that it holds.

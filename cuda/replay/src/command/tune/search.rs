@@ -201,7 +201,7 @@ impl Search<'_> {
         self.tries.push(one)
     }
 
-    /// Another process goes on: the context of this one launches nothing more.
+    /// Another process continues: the context of this one launches nothing more.
     fn hand_on(&self, more: Option<&str>) -> Failure {
         let handed = Handed {
             time: self.handed.time + self.began.elapsed(),

@@ -183,7 +183,7 @@ pub(super) struct Tries {
 }
 
 impl Tries {
-    /// Goes on with a file, or begins one.
+    /// Continues a file, or begins one.
     pub(super) fn open(path: &Path, subject: &Subject) -> Result<Self, Failure> {
         let mut options = OpenOptions::new();
         let file = options

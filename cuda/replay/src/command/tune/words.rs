@@ -122,7 +122,7 @@ impl Sampler {
 /// When a search ends although there are more candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Budget {
-    /// After so many tries.
+    /// After N tries.
     Tries(u64),
     /// No try begins after so long.
     Time(Duration),
@@ -146,7 +146,7 @@ impl FromStr for Budget {
 }
 
 impl Budget {
-    /// Whether nothing is left after so many tries and so long.
+    /// Whether nothing is left after these tries and this time.
     pub(super) fn is_spent(self, tries: u64, time: Duration) -> bool {
         match self {
             Self::Tries(most) => tries >= most,

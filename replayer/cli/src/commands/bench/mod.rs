@@ -43,8 +43,7 @@ Examples:
 /// Time many runs
 ///
 /// Loading is everything before the first run: reading, verifying, reset,
-/// power, memory and set-up. Reading and verifying are done again some times, in turns with reading alone. A run is made of restoring
-/// what the run before changed, binding inputs, the device (each chain until its interrupt), reading outputs, and what the engine itself needs.
+/// power, memory and set-up. Reading and verifying are done again some times, in turns with reading alone. A run restores what the run before changed, binds inputs, waits for the device (each chain until its interrupt), and reads outputs.
 ///
 /// Ctrl-C ends the runs and reports those that were made; a second one ends the command.
 #[derive(Args)]

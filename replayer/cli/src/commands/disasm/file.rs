@@ -22,7 +22,7 @@ impl Disasm {
             || self.annotate.is_some();
         if of_recordings {
             return Err(Failure::Usage(format!(
-                "{}: --job, --jobs, --shader, --save and --annotate are about recordings, and this is a shader's code",
+                "{}: --jobs, --shader, --save and --annotate are about recordings, and this is a shader's code",
                 shown(&self.recording)
             )));
         }

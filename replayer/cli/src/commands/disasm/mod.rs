@@ -28,7 +28,7 @@ use crate::{Result, text};
 const EXAMPLES: &str = "\
 Examples:
   gpureplay disasm recordings/saxpy-g52
-  gpureplay disasm recordings/digits-g52 --job 3
+  gpureplay disasm recordings/digits-g52 --jobs 3
   gpureplay disasm recordings/lenet-g52 --jobs layer:conv2
   gpureplay analyse recordings/lenet-g52 --json > lenet.json
   gpureplay disasm recordings/lenet-g52 --jobs layer:conv2 --annotate lenet.json
@@ -43,8 +43,8 @@ Shaders are found by walking the job chains that the recording submits. docs/ref
 pub(crate) struct Disasm {
     /// Directory with a recording.gpr, such a file, a pack, or a file with a shader's code that ends in .bin
     recording: PathBuf,
-    /// Only the shader of this job, counted from 0 as `gpureplay jobs` lists them
-    #[arg(long, value_name = "N", conflicts_with_all = ["shader", "jobs"], value_parser = whole_number::<usize>)]
+    /// As --jobs N
+    #[arg(long, hide = true, value_name = "N", conflicts_with_all = ["shader", "jobs"], value_parser = whole_number::<usize>)]
     job: Option<usize>,
     #[command(flatten)]
     jobs: JobOptions,

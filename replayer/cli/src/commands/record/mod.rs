@@ -254,7 +254,7 @@ impl Record {
     }
 }
 
-/// Where a recording goes that nobody gave a place: `NAME-recording` here.
+/// Where a recording goes without --output: `NAME-recording` here.
 fn default_directory(app: &[String]) -> PathBuf {
     let program = app.first().map(Path::new);
     let name = program.and_then(Path::file_stem).unwrap_or_default();

@@ -58,7 +58,7 @@ impl Run {
     pub(super) fn execute_many(&self, recording: &Recording) -> Result {
         if self.inject.is_some() || self.states.state_out.is_some() {
             return Err(Failure::Usage(
-                "--inputs without --repeat takes no --inject and --state-out: each input is an inference of its own; --repeat N goes on from run to run"
+                "--inputs without --repeat takes no --inject and --state-out: each input is a run of its own; --repeat N keeps state"
                     .into(),
             ));
         }

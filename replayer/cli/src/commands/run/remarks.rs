@@ -62,11 +62,11 @@ impl Run {
             );
             let value = bindings.value(index).filter(|_| float);
             let count = value.map_or(0, |value| value.values().filter(|it| it.is_nan()).count());
-            if count > 0 {
-                remarks.push(format!(
-                    "input `{}`: {count} elements are NaN",
-                    escaped(name)
-                ));
+            let name = escaped(name);
+            match count {
+                0 => {}
+                1 => remarks.push(format!("input `{name}`: 1 element is NaN")),
+                _ => remarks.push(format!("input `{name}`: {count} elements are NaN")),
             }
         }
         Ok(remarks)

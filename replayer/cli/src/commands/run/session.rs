@@ -89,7 +89,7 @@ impl Run {
         Ok(())
     }
 
-    /// Takes the places of all results, none of which is a file that is read.
+    /// Claims the places of all results; none is a file that is read.
     pub(super) fn destinations<'a>(
         &self,
         (files, session): (&Files, &Session),

@@ -50,7 +50,7 @@ fn linked(recording: &[u8], memory: &str) -> (i32, String) {
 fn chains_that_share_pages_are_looked_at_once() {
     let (code, text) = linked(&chains_that_share_pages(30_000), MEMORY);
     assert_eq!(code, 0, "{text}");
-    assert!(text.contains("30000 chains in place of 30000"), "{text}");
+    assert!(text.contains("30000 chains instead of 30000"), "{text}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn chains_have_as_many_copies_as_they_may() {
     let memory = "262144";
     let (code, text) = linked(&submitted(1 << 14), memory);
     assert!(
-        text.contains("256 chains in place of 16384"),
+        text.contains("256 chains instead of 16384"),
         "{code} {text}"
     );
     let (code, text) = linked(&submitted((1 << 14) + 1), memory);

@@ -78,22 +78,23 @@ function jobsView() {
       body.append(make("tr", { class: "layer" }, make("td", { colspan: 8, text: (layer || "set-up and finish") + " · " + metric.text(of) })));
     }
     const value = metric.of(job), used = share(job), count = problems(job);
-    const bar = make("div", { class: "bar" }, make("i"), make("span", { text: metric.text(value) }));
-    bar.firstChild.style.width = (100 * (value || 0) / most).toFixed(2) + "%";
+    const length = make("i");
+    length.style.width = (100 * (value || 0) / most).toFixed(2) + "%";
+    const bar = make("div", {}, make("span", { text: metric.text(value) }), make("div", {}, length));
     body.append(make("tr", { class: "job", tabindex: 0, "data-job": job.index, "aria-selected": job.index === state.job,
       onclick: () => choose(job.index), onfocus: () => choose(job.index) },
       make("td", { class: "number", text: job.index }),
       make("td", { class: "name", text: title(job), title: title(job) }),
-      make("td", { text: sizes(job.groups) + " of " + sizes(job.local) }),
-      make("td", {}, bar),
-      make("td", { class: "number", "data-field": "instructions", text: job.work ? whole(job.work.instructions) : "-" }),
-      make("td", { class: "number", "data-field": "read", title: job.work ? whole(job.work.bytes_read) : null, text: job.work ? bytes(job.work.bytes_read) : "-" }),
-      make("td", { class: "number", "data-field": "written", title: job.work ? whole(job.work.bytes_written) : null, text: job.work ? bytes(job.work.bytes_written) : "-" }),
-      make("td", { class: "number" + (count ? " bad" : ""), title: count ? "races, or reads of memory that nobody wrote" : null,
+      make("td", { class: "groups", text: sizes(job.groups) + " of " + sizes(job.local) }),
+      make("td", { class: "bar" }, bar),
+      make("td", { class: "number", "data-head": "instructions", "data-field": "instructions", text: job.work ? whole(job.work.instructions) : "-" }),
+      make("td", { class: "number", "data-head": "read", "data-field": "read", title: job.work ? whole(job.work.bytes_read) : null, text: job.work ? bytes(job.work.bytes_read) : "-" }),
+      make("td", { class: "number", "data-head": "written", "data-field": "written", title: job.work ? whole(job.work.bytes_written) : null, text: job.work ? bytes(job.work.bytes_written) : "-" }),
+      make("td", { class: "number" + (count ? " bad" : ""), "data-head": analysis ? "lines used" : null, title: count ? "races or uninitialised reads" : null,
         text: (used === null ? "" : (100 * used).toFixed(0) + " %") + (count ? " !" : "") })));
   }
   const heads = ["#", "kernel", "groups of threads", metric.label, "instructions", "read", "written", analysis ? "lines used" : ""];
-  const table = make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((text, at) => make("th", { class: at === 0 || at > 3 ? "number" : "", text })))), body);
+  const table = make("table", { class: "rows" }, make("thead", {}, make("tr", {}, ...heads.map((text, at) => make("th", { class: at === 0 || at > 3 ? "number" : "", text })))), body);
   const clock = report.measurement ? report.measurement.device + ", clock: " + report.measurement.clock : "not run";
   return [make("div", { class: "columns" },
     make("section", { class: "panel", "aria-label": "Jobs" }, make("div", { class: "tools" }, filter, pick, make("span", { class: "soft", text: clock })), table),
@@ -182,11 +183,11 @@ function memoryView() {
       if (report.jobs[at]) { state.view = 0; state.job = report.jobs[at].index; show(); }
     } }), [{ levels: of("read"), ink: "--read" }, { levels: of("written"), ink: "--write" }]);
     return make("tr", {}, make("td", { class: "name", text: row.area.name, title: row.area.name }), make("td", { class: "number", text: bytes(row.area.bytes) }),
-      make("td", { class: "number soft", text: "0x" + row.area.address.toString(16) }), make("td", { style: "width:60%" }, canvas));
+      make("td", { class: "number soft", text: "0x" + row.area.address.toString(16) }), make("td", { class: "map" }, canvas));
   });
   return [make("section", { class: "panel" }, make("h2", {}, "Memory over time, a column for each job: ",
     make("span", { class: "read", text: "reads above" }), ", ", make("span", { class: "write", text: "writes below" })),
-  make("table", {}, make("thead", {}, make("tr", {}, ...["area", "size", "address", "jobs " + (report.jobs.length ? report.jobs[0].index + " to " + report.jobs[report.jobs.length - 1].index : "")]
+  make("table", { class: "rows" }, make("thead", {}, make("tr", {}, ...["area", "size", "address", "jobs " + (report.jobs.length ? report.jobs[0].index + " to " + report.jobs[report.jobs.length - 1].index : "")]
     .map((text, at) => make("th", { class: at === 1 || at === 2 ? "number" : "", text })))), make("tbody", {}, ...rows)))];
 }
 
@@ -208,10 +209,12 @@ function rooflineView() {
   const ten = Math.log10, low = Math.floor(ten(Math.min(...points.map(p => p.x)))), knee = roof ? peak / speed : 1;
   const high = Math.ceil(ten(Math.max(...points.map(p => p.x), knee))) || 1;
   const bottom = Math.floor(ten(attainable(10 ** low))), top = Math.ceil(ten(attainable(10 ** high)) + 0.01);
-  const [left, right, up, down] = [70, 940, 20, 460];
+  // Drawn as wide as the window is, so that text keeps its size.
+  const wide = Math.min(960, document.getElementById("main").clientWidth - 70);
+  const [left, right, up, down] = [roof ? 50 : 20, wide - 20, 20, 460];
   const x = value => left + (ten(value) - low) / (high - low) * (right - left);
   const y = value => down - (ten(value) - bottom) / (top - bottom) * (down - up);
-  const picture = draw("svg", { viewBox: "0 0 960 510", role: "img", "aria-label": "Roofline" });
+  const picture = draw("svg", { viewBox: "0 0 " + wide + " 510", role: "img", "aria-label": "Roofline" });
   for (let n = low; n <= high; n++) picture.append(draw("line", { class: "axis", x1: x(10 ** n), x2: x(10 ** n), y1: up, y2: down }),
     draw("text", { x: x(10 ** n), y: down + 18, "text-anchor": "middle" }, "10^" + n));
   if (roof) {
@@ -228,9 +231,9 @@ function rooflineView() {
     circle.addEventListener("click", () => { state.view = 0; state.job = point.job.index; show(); });
     picture.append(circle);
   });
-  picture.append(draw("text", { x: (left + right) / 2, y: 500, "text-anchor": "middle" }, "instructions for each byte that loads and stores move"));
-  const text = roof ? "Peaks, as given: " + whole(peak) + " instructions and " + whole(speed) + " bytes in a second. Each job lies on what it could attain."
-    : "No peaks are given (--peak-instructions and --peak-bytes), so that there is no roof: only intensities, which are exact.";
+  picture.append(draw("text", { x: (left + right) / 2, y: 500, "text-anchor": "middle" }, "instructions per byte moved"));
+  const text = roof ? "Given peaks: " + whole(peak) + " instructions and " + whole(speed) + " bytes per second. Each job is drawn at what it could attain."
+    : "Without peaks (--peak-instructions, --peak-bytes) there is no roof. Intensities are exact.";
   return [make("section", { class: "panel" }, make("h2", { text: "Roofline" }), make("p", { class: "soft", text }), picture)];
 }
 
@@ -240,13 +243,15 @@ function findingsView() {
   if (analysis.ended_early) out.push(make("p", { class: "bad", text: "The run ended early: " + analysis.ended_early }));
   out.push(pairs(analysis.verdicts.map(one => [one.what, one.verdict])));
   const list = (name, heads, of, row) => {
-    const rows = analysis.jobs.flatMap(job => of(job).map(one => make("tr", {}, make("td", { text: job.index }), ...row(one).map(text => make("td", { text })))));
-    if (rows.length) out.push(make("h3", { text: name }), make("table", {}, make("thead", {}, make("tr", {}, ...["job", ...heads].map(text => make("th", { text })))), make("tbody", {}, ...rows)));
+    const names = ["job", ...heads];
+    const rows = analysis.jobs.flatMap(job => of(job).map(one => make("tr", {}, ...[job.index, ...row(one)].map((text, at) => make("td", { "data-head": names[at], text })))));
+    if (rows.length) out.push(make("h3", { text: name }), make("table", { class: "rows" },
+      make("thead", {}, make("tr", {}, ...names.map(text => make("th", { text })))), make("tbody", {}, ...rows)));
   };
   const hex = n => "0x" + n.toString(16), dash = text => text || "?";
   list("Races", ["kind", "at", "times", "first", "second"], job => job.races, one => [one.kind, one.at, whole(one.times),
     hex(one.clauses[0]) + " " + dash(one.instructions[0]), hex(one.clauses[1]) + " " + dash(one.instructions[1])]);
-  list("Reads of memory that nobody wrote", ["bytes", "first at", "instruction"], job => job.uninit, one => [whole(one.bytes), one.at, dash(one.instruction)]);
+  list("Uninitialised reads", ["bytes", "first at", "instruction"], job => job.uninit, one => [whole(one.bytes), one.at, dash(one.instruction)]);
   list("Accesses outside of tensors", ["bytes", "", "first at", "instruction"], job => job.outside, one => [whole(one.bytes), one.writes ? "written" : "read", one.at, dash(one.instruction)]);
   const left = analysis.jobs.map(job => job.findings - job.races.length - job.uninit.length - job.outside.length).reduce((a, b) => a + b, 0);
   if (left) out.push(make("p", { class: "soft", text: whole(left) + " more findings are not listed here; gpureplay analyse --json lists all." }));
@@ -300,6 +305,7 @@ document.addEventListener("keydown", event => {
 });
 document.getElementById("theme").addEventListener("click", theme);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+addEventListener("resize", () => { if (views[state.view] === "Roofline") show(); });
 document.title = "gpureplay: " + report.recording;
 document.getElementById("title").textContent = report.recording;
 document.getElementById("subtitle").textContent = [report.gpu, report.jobs.length + " jobs", report.selection, "sha256 " + report.recording_sha256.slice(0, 16)].filter(Boolean).join(" · ");

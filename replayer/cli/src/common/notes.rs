@@ -13,7 +13,7 @@ use gpureplay_library::{escaped, shown};
 use gpureplay_tensors::Tensor;
 
 use crate::common::failure::Failure;
-use crate::common::stated::StatedOptions;
+use crate::common::user_tensors::StatedOptions;
 use crate::manifest::{Job, MOST_NAME, beginning};
 use crate::{Result, text};
 
@@ -60,7 +60,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) step: Option<(Turn, Vec<Kept>)>,
 }
 
-/// Finds tensors: those of files by their bit patterns, then those that notes show, for each part of which no file is named.
+/// Finds tensors: those of files by their bit patterns, then those that notes show without a file.
 pub(crate) fn find(
     capture: &Capture,
     second: Option<&Capture>,
@@ -83,7 +83,7 @@ pub(crate) fn find(
         choices.states = wanted.states;
         if let Some((turn, kept)) = wanted.step {
             noted.remarks.push(format!(
-                "the app does the same {} times: the recording is the first time, and goes on from {}",
+                "the app does the same {} times: the recording is the first time, and continues from {}",
                 turn.turns,
                 text::count(kept.len() as u64, "state")
             ));

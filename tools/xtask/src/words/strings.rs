@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a program says: the string literals of a source file, and its documentation where clap makes help of it.
+
+/// What begins the tests at the end of a file.
+const TESTS: &str = "#[cfg(test)]\nmod ";
+
+/// The texts of a source, each with the number of its line.
+pub(super) fn said(source: &str) -> Vec<(usize, String)> {
+    let source = &source[..source.find(TESTS).unwrap_or(source.len())];
+    let mut found = literals(source);
+    if source.contains("clap::") {
+        found.extend(documentation(source));
+    }
+    found
+}
+
+/// Paragraphs of documentation.
+fn documentation(source: &str) -> Vec<(usize, String)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut open = false;
+    for (number, line) in source.lines().enumerate() {
+        let text = line.trim_start().strip_prefix("///").unwrap_or_default();
+        let text = text.trim();
+        match (open, found.last_mut()) {
+            _ if text.is_empty() => {}
+            (true, Some((_, paragraph))) => *paragraph += &format!(" {text}"),
+            _ => found.push((number + 1, text.to_owned())),
+        }
+        open = !text.is_empty();
+    }
+    found
+}
+
+/// String literals, a text for each of their lines. A line that ends with a backslash continues.
+fn literals(source: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(rest) = source.get(at..).filter(|rest| !rest.is_empty()) {
+        let skipped = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("'\\") {
+            3 + rest[3..].find('\'').unwrap_or(0)
+        } else if rest.starts_with("'\"'") {
+            3
+        } else if let Some(end) = raw(rest) {
+            end
+        } else if rest.starts_with('"') {
+            let end = 1 + closed(&rest[1..]);
+            let line = source[..at].matches('\n').count() + 1;
+            let texts = unescaped(&rest[1..end]);
+            found.extend(texts.into_iter().map(|text| (line, text)));
+            end + 1
+        } else {
+            rest.chars().next().map_or(1, char::len_utf8)
+        };
+        at += skipped;
+    }
+    found
+}
+
+/// Where a raw string ends, which are patterns and data here.
+fn raw(rest: &str) -> Option<usize> {
+    let inside = rest.strip_prefix('r')?;
+    let hashes = inside.len() - inside.trim_start_matches('#').len();
+    let text = inside[hashes..].strip_prefix('"')?;
+    let end = format!("\"{}", "#".repeat(hashes));
+    Some(rest.len() - text.len() + text.find(&end)? + end.len())
+}
+
+/// Bytes before the quotation mark that ends a literal.
+fn closed(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.find(|letter| {
+        let ends = letter == '"' && !escaped;
+        escaped = letter == '\\' && !escaped;
+        ends
+    });
+    end.unwrap_or(text.len().saturating_sub(1))
+}
+
+fn unescaped(literal: &str) -> Vec<String> {
+    let mut joined = String::new();
+    for line in literal.split_inclusive('\n') {
+        match line.strip_suffix("\\\n") {
+            Some(continued) => joined += continued,
+            None => joined += line,
+        }
+    }
+    let text = joined.replace("\\n", "\n").replace("\\\"", "\"");
+    let lines = text.lines().map(|line| line.trim().to_owned());
+    lines.filter(|line| line.contains(' ')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::said;
+
+    #[test]
+    fn literals_and_help_are_found() {
+        let source = r##"
+// "not a literal"
+/// Says what is here,
+/// in two lines.
+///
+/// Second paragraph.
+use clap::Args;
+const A: &str = "one \"quoted\" text\nand \
+                 another";
+const B: [char; 3] = ['"', '\'', '\n'];
+const C: &str = r#"raw "and" data"#;
+const D: &str = "last one";
+"##;
+        let tests = "#[cfg(test)]\nmod tests { const T: &str = \"only a test\"; }";
+        let found = said(&(source.to_owned() + tests));
+        let texts: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "one \"quoted\" text",
+                "and                  another",
+                "last one",
+                "Says what is here, in two lines.",
+                "Second paragraph.",
+            ]
+        );
+        assert_eq!(found[2].0, 12);
+    }
+}
