@@ -74,6 +74,20 @@ impl Sequencer {
         self.enter(address, bytes)
     }
 
+    /// Begins a stream as a driver's ring calls it: a call takes one place of the stack, and the last four registers hold the driver's
+    /// operands.
+    ///
+    /// # Errors
+    /// Address or length are no multiples of an instruction.
+    pub fn call(&mut self, address: u64, bytes: u32) -> Result<(), Fault> {
+        self.pending = [0; SCOREBOARDS];
+        self.frames = Self::undefined().frames;
+        self.depth = 1;
+        self.set_pair(92, address)?;
+        self.set_pair(94, bytes.into())?;
+        self.enter(address, bytes)
+    }
+
     /// Where the next instruction is; nothing at the end of the stream.
     pub fn address(&mut self) -> Option<u64> {
         loop {
