@@ -40,12 +40,14 @@ pub mod job;
 mod launch;
 pub mod page_table;
 pub mod panfrost;
+pub mod panthor;
 mod pixel_format;
 mod products;
 mod profile;
 pub mod registers;
 mod resource;
 mod state;
+mod streams;
 pub mod texel;
 mod text;
 pub mod valhall;
@@ -71,6 +73,7 @@ pub use resource::{
     attribute_type, descriptor_type, mipmap_mode, texel_ordering, texture_dimension, wrap_mode,
 };
 pub use state::{BLEND_OFFSET, LocalStorage, RendererState};
+pub use streams::{STREAM_BOARDS, STREAM_GPUS, StreamGpu, StreamStatus};
 pub use text::Text;
 
 /// Every kind of descriptor of Bifrost; Valhall has [`valhall::LAYOUTS`] in place of some.

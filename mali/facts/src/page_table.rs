@@ -144,6 +144,12 @@ impl Entry {
         Self(entry)
     }
 
+    /// The entry for a block of 2 MiB or 1 GiB, in the table above that of pages.
+    #[inline]
+    pub const fn block(format: Format, address: u64, write: bool, execute: bool) -> Self {
+        Self(Self::page(format, address, write, execute).0 & !Self::TYPE | Self::BLOCK)
+    }
+
     /// Address of the table, page or block.
     #[inline]
     pub const fn address(self) -> u64 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functional model of a Mali job-manager GPU: everything its driver can see, and the shader cores behind it.
+//! Functional model of a Mali job-manager GPU: everything its driver can see, and the shader cores behind it. [`Streams`] is what a GPU
+//! with command streams computes.
 //!
 //! [`Gpu`] has the registers; memory is a [`mali_memory::Bus`]. Software writes registers, hosts run the job chains
 //! that wait ([`Gpu::has_work`], [`Gpu::run`]) and watch the interrupt lines ([`Gpu::irq`]).
@@ -33,15 +34,18 @@ mod order;
 mod power;
 mod slot;
 mod space;
+mod streams;
 mod walk;
 mod writer;
 
 pub use gpu::{Finished, Gpu, Options, UsedUp, Work};
 pub use interrupt::IrqLines;
 pub use log::{ComputeReport, JobReport, Level, Log, NoLog, Observer};
-pub use mali_facts::{Architecture, PROFILES, Profile, Source};
+pub use mali_facts::{Architecture, PROFILES, Profile, Source, StreamGpu};
 pub use mali_isa::{Identity, Message};
 pub use mali_shader::{Access, Dispatch, JOB_COST, Statistics, probe};
+pub use mali_valhall::streams::Sequencer;
 pub use space::FaultPolicy;
+pub use streams::{StreamFault, Streams};
 pub use walk::{Mapping, Translation};
 pub use writer::Writer;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Valhall instructions (architectures 9 and 10): one table, and from it decoder, disassembler, assembler and limits.
+//! Valhall instructions (architectures 9 and 10): one table, and from it decoder, disassembler, assembler and limits; and those of
+//! [command streams](streams).
 //!
 //! An instruction is one word of 64 bits. There are no clauses, so the crate shares nothing with `mali-isa`, which has Bifrost's.
 #![no_std]
@@ -13,6 +14,7 @@ mod limits;
 mod row;
 mod shader;
 mod source;
+pub mod streams;
 mod table;
 mod values;
 

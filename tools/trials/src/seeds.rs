@@ -114,12 +114,13 @@ pub fn write(directory: &Path) -> io::Result<()> {
             put("cuda_image", &name, &std::fs::read(&path)?)?;
         }
     }
-    // Kernels that Mesa compiled for Valhall, and a text of an instruction.
+    // Kernels that Mesa compiled for Valhall, a command stream, and a text of an instruction.
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/valhall/tests/golden");
     for name in ["scale_add", "loop_with_exits"] {
         let code = std::fs::read(golden.join(name).with_extension("bin"))?;
         put("valhall", name, &code)?;
     }
+    put("streams", "dispatch", &std::fs::read(golden.join("dispatch.bin"))?)?;
     put("valhall", "text", b"LOAD.i32.slot0.wait0 @r0, r2, offset:4")?;
     put("cuda_launch", "launch", CUDA_LAUNCH.as_bytes())?;
     put("cuda_run", "run", CUDA_RUN.as_bytes())?;

@@ -8,9 +8,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub struct Request(pub u32);
 
 /// The driver reads the argument.
-const IN: u32 = 1;
+pub(crate) const IN: u32 = 1;
 /// The driver writes the argument.
-const OUT: u32 = 2;
+pub(crate) const OUT: u32 = 2;
 
 impl Request {
     /// Class of DRM and its drivers.
@@ -18,7 +18,7 @@ impl Request {
     /// Class of sync files.
     pub const SYNC_FILE: u8 = b'>';
 
-    const fn new<T>(direction: u32, class: u8, number: u8) -> Self {
+    pub(crate) const fn new<T>(direction: u32, class: u8, number: u8) -> Self {
         let size = size_of::<T>() as u32;
         Self(direction << 30 | size << 16 | (class as u32) << 8 | number as u32)
     }
@@ -67,6 +67,7 @@ macro_rules! requests {
         }
     };
 }
+pub(crate) use requests;
 
 requests! {
     DRM {
@@ -96,6 +97,14 @@ requests! {
         SYNCOBJ_RESET = 0xc4, IN | OUT, SyncobjArray;
         /// Gives sync objects a fence that has ended.
         SYNCOBJ_SIGNAL = 0xc5, IN | OUT, SyncobjArray;
+        /// Waits for points of time lines.
+        SYNCOBJ_TIMELINE_WAIT = 0xca, IN | OUT, SyncobjTimelineWait;
+        /// The last points of time lines.
+        SYNCOBJ_QUERY = 0xcb, IN | OUT, SyncobjTimelineArray;
+        /// A fence of one sync object becomes another's.
+        SYNCOBJ_TRANSFER = 0xcc, IN | OUT, SyncobjTransfer;
+        /// Gives time lines points that have ended.
+        SYNCOBJ_TIMELINE_SIGNAL = 0xcd, IN | OUT, SyncobjTimelineArray;
         /// A job chain.
         SUBMIT = 0x40, IN, Submit;
         /// Waits for the jobs of an object.
@@ -160,6 +169,7 @@ macro_rules! arguments {
         }
     )*};
 }
+pub(crate) use arguments;
 
 arguments! {
     /// `drm_version`; texts are pointers, lengths are `__kernel_size_t`.
@@ -183,6 +193,12 @@ arguments! {
     SyncobjWait { handles: u64, timeout_ns: i64, count: u32, flags: u32, first: u32, pad: u32 }
     /// `drm_syncobj_array`
     SyncobjArray { handles: u64, count: u32, pad: u32 }
+    /// `drm_syncobj_timeline_wait`, as it was before it had a deadline.
+    SyncobjTimelineWait { handles: u64, points: u64, timeout_ns: i64, count: u32, flags: u32, first: u32, pad: u32 }
+    /// `drm_syncobj_timeline_array`
+    SyncobjTimelineArray { handles: u64, points: u64, count: u32, flags: u32 }
+    /// `drm_syncobj_transfer`
+    SyncobjTransfer { source: u32, target: u32, source_point: u64, target_point: u64, flags: u32, pad: u32 }
     /// `drm_panfrost_submit` up to Linux 7.2; later ones are longer.
     Submit { head: u64, in_syncs: u64, in_sync_count: u32, out_sync: u32, handles: u64, handle_count: u32, requirements: u32 }
     /// `drm_panfrost_wait_bo`
@@ -226,6 +242,10 @@ mod tests {
             (SYNCOBJ_CREATE, 0xc008_64bf),
             (SYNCOBJ_HANDLE_TO_FD, 0xc010_64c1),
             (SYNCOBJ_RESET, 0xc010_64c4),
+            (SYNCOBJ_TIMELINE_WAIT, 0xc028_64ca),
+            (SYNCOBJ_QUERY, 0xc018_64cb),
+            (SYNCOBJ_TRANSFER, 0xc020_64cc),
+            (SYNCOBJ_TIMELINE_SIGNAL, 0xc018_64cd),
             (SUBMIT, 0x4028_6440),
             (WAIT_BO, 0x4010_6441),
             (CREATE_BO, 0xc018_6442),

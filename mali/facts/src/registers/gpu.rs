@@ -233,6 +233,7 @@ impl GpuId {
             0x9000 => "Mali-G77",
             0x9001 => "Mali-G57",
             0x9003 => "Mali-G57",
+            0xa007 => "Mali-G610",
             _ => return None,
         })
     }

@@ -6,6 +6,7 @@ mod valhall;
 
 use mali_facts::Profile;
 use mali_facts::registers::JobStatus;
+use mali_facts::valhall::{ComputePayload, ShaderEnvironment};
 use mali_isa::{DecodeError, Identity, Product, Shader};
 use mali_memory::{Bus, PAGE_SIZE};
 use mali_shader::{
@@ -25,10 +26,31 @@ pub(crate) fn run<B: Bus>(
     address: u64,
     cores: Cores,
 ) -> (Option<ComputeReport>, Result<(), JobFault>) {
-    let dispatch = match dispatch(environment.profile, memory, address) {
-        Ok(dispatch) => Dispatch { cores, ..dispatch },
-        Err(fault) => return (None, Err(fault)),
-    };
+    match dispatch(environment.profile, memory, address) {
+        Ok(dispatch) => launch(environment, memory, address, Dispatch { cores, ..dispatch }),
+        Err(fault) => (None, Err(fault)),
+    }
+}
+
+/// What an instruction of a command stream asks of the shader cores: the payload of a job, and its environment.
+pub(crate) fn from_registers<B: Bus>(
+    profile: &Profile,
+    memory: &JobMemory<'_, B>,
+    address: u64,
+    payload: &ComputePayload,
+    shaders: &ShaderEnvironment,
+) -> Result<Dispatch, JobFault> {
+    let dispatch = valhall::requested(profile, memory, address, payload, shaders)?;
+    checked(profile, address, dispatch)
+}
+
+/// Runs a dispatch. The report is there if it fails as well.
+pub(crate) fn launch<B: Bus>(
+    environment: &Environment<B>,
+    memory: &JobMemory<'_, B>,
+    address: u64,
+    dispatch: Dispatch,
+) -> (Option<ComputeReport>, Result<(), JobFault>) {
     if environment.log.level() >= Level::Debug {
         log!(environment.log, Debug, "job {address:#x}: {dispatch:x?}");
     }
@@ -95,6 +117,11 @@ pub(crate) fn dispatch<B: Bus>(
         false => bifrost::dispatch(profile, memory, address)?,
         true => valhall::dispatch(profile, memory, address)?,
     };
+    checked(profile, address, dispatch)
+}
+
+/// A dispatch that fits the GPU.
+fn checked(profile: &Profile, address: u64, dispatch: Dispatch) -> Result<Dispatch, JobFault> {
     let size = dispatch.workgroup_size.iter();
     let threads = size.map(|&n| u64::from(n)).product::<u64>();
     if threads > u64::from(profile.max_workgroup_size) {

@@ -23,6 +23,17 @@ pub(super) fn dispatch<B: Bus>(
     let payload = ComputePayload::from_bytes(&memory.bytes(at)?);
     let at = at.wrapping_add(ComputePayload::SIZE as u64);
     let environment = ShaderEnvironment::from_bytes(&memory.bytes(at)?);
+    requested(profile, memory, address, &payload, &environment)
+}
+
+/// What a payload and an environment ask of the shader cores; faults name `address`.
+pub(super) fn requested<B: Bus>(
+    profile: &Profile,
+    memory: &JobMemory<'_, B>,
+    address: u64,
+    payload: &ComputePayload,
+    environment: &ShaderEnvironment,
+) -> Result<Dispatch, JobFault> {
     let program = ShaderProgram::from_bytes(&memory.bytes(environment.program())?);
     if program.descriptor_type() as u32 != descriptor_type::SHADER {
         return Err(invalid(

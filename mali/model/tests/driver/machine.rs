@@ -228,6 +228,16 @@ impl<B: Bus> Machine<B> {
 }
 
 impl PageMemory {
+    /// The bus.
+    pub(crate) fn ram(&self) -> &Arc<Ram> {
+        &self.ram
+    }
+
+    /// Bus address of the page tables.
+    pub(crate) fn root(&self) -> u64 {
+        self.root
+    }
+
     /// Maps `count` pages of zeros at `va`.
     pub(crate) fn map(&mut self, va: u64, count: u64, rights: Rights) {
         for page in 0..count {

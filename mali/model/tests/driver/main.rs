@@ -17,5 +17,6 @@ mod shaders;
 mod slots;
 mod stalls;
 mod stops;
+mod streams;
 mod valhall;
 mod walk;

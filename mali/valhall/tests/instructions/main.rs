@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the Valhall instructions: the table, every word, the samples, another decoder.
+//! Tests of the Valhall instructions and of command streams: the tables, every word, the samples, another decoder.
 #![allow(clippy::unwrap_used)]
 
 mod golden;
 mod lock_step;
 mod samples;
+mod sequencer;
+mod streams;
 mod support;
 mod table;
 mod traces;

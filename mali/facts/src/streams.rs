@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! GPUs that take command streams instead of job chains: their identity, and the codes with which streams end.
+//!
+//! They are a list of their own: no tool that drives job slots can choose one by mistake.
+
+use crate::profile::{Profile, Source};
+use crate::registers::GpuId;
+use crate::{Architecture, Board};
+
+/// A GPU that takes command streams, as its driver tells of it.
+#[derive(Clone, Debug)]
+pub struct StreamGpu {
+    /// Registers. It has no job slots.
+    pub profile: Profile,
+    /// CSF_ID: versions of the front end and its processor.
+    pub csf_id: u32,
+    /// Groups that the firmware runs at once.
+    pub groups: u32,
+    /// Streams of a group.
+    pub streams: u32,
+    /// Registers of a stream.
+    pub registers: u32,
+    /// Scoreboards of a stream.
+    pub scoreboards: u32,
+}
+
+impl StreamGpu {
+    /// Registers at the end that the kernel's driver uses to call a stream.
+    pub const KERNEL_REGISTERS: u32 = 4;
+
+    /// The GPU with this name (`g610`), in any case, with or without `mali-` before it, or that of the board with this name.
+    pub fn by_name(name: &str) -> Option<&'static StreamGpu> {
+        let lower = |text: &str, other: &str| text.eq_ignore_ascii_case(other);
+        let family = name.get(..5).is_some_and(|start| lower(start, "mali-"));
+        let product = if family { name.get(5..)? } else { name };
+        let board = STREAM_BOARDS.iter().find(|board| lower(board.name, name));
+        let product = board.map_or(product, |board| board.profile);
+        let mut all = STREAM_GPUS.iter();
+        all.find(|gpu| lower(gpu.profile.name, product))
+    }
+
+    /// All names that [`StreamGpu::by_name`] knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let boards = STREAM_BOARDS.iter().map(|board| board.name);
+        STREAM_GPUS.iter().map(|gpu| gpu.profile.name).chain(boards)
+    }
+}
+
+/// Every GPU with command streams that is modelled.
+pub static STREAM_GPUS: &[StreamGpu] = &[StreamGpu {
+    profile: Profile {
+        name: "g610",
+        source: Source::BootLog("Rockchip RK3588"),
+        architecture: Architecture::V10,
+        gpu_id: GpuId(0xa867_0005),
+        l2_features: 0x0712_0306,
+        core_features: 0,
+        tiler_features: 0x809,
+        mem_features: 0x301,
+        mmu_features: 0x2830,
+        as_present: 0xff,
+        js_present: 0,
+        max_threads: 2048,
+        max_workgroup_size: 1024,
+        max_barrier_size: 1024,
+        thread_features: 0x0401_0000,
+        // The formats that the model decodes: no compressed ones.
+        texture_features: [0, 0x0000_ffff, 0x9f81_ffff, 0],
+        js_features: [0; 3],
+        shader_present: 0x5_0005,
+        tiler_present: 1,
+        l2_present: 1,
+        coherency_features: 1,
+        afbc_features: 1,
+    },
+    csf_id: 0x040a_0412,
+    groups: 8,
+    streams: 8,
+    registers: 96,
+    scoreboards: 8,
+}];
+
+/// Boards and chips with such a GPU.
+pub static STREAM_BOARDS: &[Board] = &[Board {
+    name: "rk3588",
+    profile: "g610",
+    source: "boot logs: GPU_ID a867, SHADER_PRESENT 50005",
+}];
+
+/// How a stream ends that does not end well. Source: Linux's panthor, `panthor_exception_name`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamStatus(pub u32);
+
+macro_rules! statuses {
+    ($($name:ident = $code:literal, $text:literal;)*) => {
+        impl StreamStatus {
+            $(#[doc = $text] pub const $name: Self = Self($code);)*
+
+            /// Name of a code that only streams have.
+            pub const fn name(self) -> Option<&'static str> {
+                match self.0 & 0xff {
+                    $($code => Some(stringify!($name)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+statuses! {
+    CS_RES_TERM = 0x0f, "The stream was terminated.";
+    CS_CONFIG_FAULT = 0x40, "An instruction's operands make no sense.";
+    CS_ENDPOINT_FAULT = 0x44, "A core that is needed is not there.";
+    CS_INVALID_INSTRUCTION = 0x49, "An instruction does not exist, or is not executed.";
+    CS_CALL_STACK_OVERFLOW = 0x4a, "Too many calls within each other.";
+    CS_INHERIT_FAULT = 0x4b, "A sync object that was waited for has an error.";
+}
+
+impl core::fmt::Display for StreamStatus {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            // Codes of shaders and of the MMU are those of jobs.
+            None => crate::registers::JobStatus(self.0).fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn names_are_found_and_are_no_profiles() {
+        for name in ["g610", "G610", "Mali-G610", "rk3588", "RK3588"] {
+            let gpu = StreamGpu::by_name(name).unwrap();
+            assert_eq!(gpu.profile.gpu_id.to_string(), "Mali-G610 r0p0");
+        }
+        for name in StreamGpu::names() {
+            assert!(StreamGpu::by_name(name).is_some());
+            assert!(Profile::by_name(name).is_none(), "{name}");
+        }
+        for name in ["", "g61", "mali-", "g52"] {
+            assert!(StreamGpu::by_name(name).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_group_fits_with_all_registers() {
+        for gpu in STREAM_GPUS {
+            let profile = &gpu.profile;
+            let registers = profile.thread_features & 0x3f_ffff;
+            assert_eq!(registers / 64, profile.max_workgroup_size);
+            assert_eq!(registers / 32, profile.max_threads);
+            assert_eq!(profile.js_present, 0);
+            assert_eq!(profile.architecture, Architecture::V10);
+        }
+    }
+
+    #[test]
+    fn codes_have_names() {
+        assert_eq!(StreamStatus(0x49).to_string(), "CS_INVALID_INSTRUCTION");
+        assert_eq!(StreamStatus(0xc3).to_string(), "TRANSLATION_FAULT_3");
+        assert_eq!(StreamStatus(0x55).to_string(), "INSTR_BARRIER_FAULT");
+    }
+}

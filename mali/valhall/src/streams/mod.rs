@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Command streams of architecture 10: one table, and from it decoder and text; the sequencer that executes what needs no memory; the
+//! walk of a stream whose operands are constants.
+//!
+//! An instruction is one word of 64 bits whose highest byte is the opcode. It works on 96 registers of 32 bits; an even one and the next
+//! are a pair. A stream is an address and a length; it calls others.
+
+mod effect;
+mod field;
+mod instruction;
+mod sequencer;
+mod table;
+mod walk;
+
+pub use effect::{Compute, Condition, Effect, Fault, Sync, SyncKind, Transfer};
+pub use field::{Field, Kind};
+pub use instruction::{Instruction, WORD_BYTES, text};
+pub use sequencer::{CALLS, REGISTERS, SCOREBOARDS, Sequencer};
+pub use table::{Asynchronous, Op, Row};
+pub use walk::{WalkError, walk};

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The walk of a stream whose operands are constants: every dispatch that it makes is known before it runs.
+
+use core::fmt::{self, Display, Formatter};
+
+use super::effect::{Compute, Effect, Fault};
+use super::instruction::Instruction;
+use super::sequencer::Sequencer;
+use super::table::Op;
+
+/// Why a stream cannot be walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WalkError {
+    /// No memory is at an instruction's address.
+    Unreadable(u64),
+    /// An instruction cannot be executed.
+    Fault {
+        /// Its address.
+        at: u64,
+        /// Why not.
+        fault: Fault,
+    },
+    /// What an instruction does depends on memory.
+    Dynamic {
+        /// Its address.
+        at: u64,
+        /// The instruction.
+        op: Op,
+    },
+    /// More instructions than were allowed.
+    TooLong(u32),
+}
+
+impl Display for WalkError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            WalkError::Unreadable(at) => write!(f, "{at:#x}: no memory"),
+            WalkError::Fault { at, fault } => write!(f, "{at:#x}: {fault}"),
+            WalkError::Dynamic { at, op } => {
+                write!(f, "{at:#x}: {} depends on memory", op.row().name)
+            }
+            WalkError::TooLong(limit) => write!(f, "more than {limit} instructions"),
+        }
+    }
+}
+
+impl core::error::Error for WalkError {}
+
+/// Walks a stream of `bytes` bytes at `address` through at most `limit` instructions. `read` gives the word at an address; `dispatch` gets
+/// each dispatch and the address of its instruction.
+///
+/// # Errors
+/// The stream cannot be walked; dispatches before that place were given.
+pub fn walk(
+    address: u64,
+    bytes: u32,
+    limit: u32,
+    mut read: impl FnMut(u64) -> Option<u64>,
+    mut dispatch: impl FnMut(u64, &Compute),
+) -> Result<(), WalkError> {
+    let mut queue = Sequencer::undefined();
+    let started = queue.start(address, bytes);
+    started.map_err(|fault| WalkError::Fault { at: address, fault })?;
+    let mut left = limit;
+    while let Some(at) = queue.address() {
+        left = left.checked_sub(1).ok_or(WalkError::TooLong(limit))?;
+        let word = read(at).ok_or(WalkError::Unreadable(at))?;
+        let effect = queue.step(word);
+        match effect.map_err(|fault| WalkError::Fault { at, fault })? {
+            Effect::None | Effect::Flush => {}
+            Effect::Compute(compute) => dispatch(at, &compute),
+            // Stores may go to the stream itself, and what waits may wait for ever.
+            Effect::Load(_) | Effect::Store(_) | Effect::Sync(_) | Effect::StoreState { .. } => {
+                let op = Instruction::decode(word).map_or(Op::Nop, Instruction::op);
+                return Err(WalkError::Dynamic { at, op });
+            }
+        }
+    }
+    Ok(())
+}
