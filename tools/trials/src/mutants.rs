@@ -12,6 +12,7 @@ mod program;
 mod state;
 mod tables;
 mod trust;
+mod valhall;
 
 use std::collections::BTreeMap;
 

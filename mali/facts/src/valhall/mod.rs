@@ -15,7 +15,7 @@ use crate::state::workgroup_bytes;
 use crate::{Layout, descriptor_address};
 
 pub(crate) use walk::compute;
-pub use walk::{LONGEST_TABLE, environment};
+pub use walk::{COMPUTE_BYTES, LONGEST_TABLE, environment};
 
 encodings! {
     /// Values of the type in the lowest bits of a descriptor.

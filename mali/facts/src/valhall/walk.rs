@@ -3,10 +3,10 @@
 
 use super::{
     Attribute, Buffer, ComputePayload, LocalStorage, Plane, Resource, Sampler, ShaderEnvironment,
-    ShaderProgram, Texture, descriptor_type,
+    ShaderProgram, Texture, descriptor_type, stage,
 };
 use crate::walk::{Pointer, Problem, Purpose, Reading, Visitor, descriptor};
-use crate::{Memory, job};
+use crate::{Layout, Memory, Profile, job};
 
 /// Descriptors of a table, and planes of a texture, beyond this number are not listed.
 pub const LONGEST_TABLE: u64 = 4096;
@@ -17,69 +17,109 @@ const ENVIRONMENT: u64 = ComputePayload::SIZE as u64;
 /// The table that Mesa's OpenGL and OpenCL drivers put uniform buffers in.
 const UNIFORM_BUFFERS: u64 = 0;
 
+/// Bytes of a compute job: header, payload, environment.
+pub const COMPUTE_BYTES: u64 = job::PAYLOAD + ENVIRONMENT + ShaderEnvironment::SIZE as u64;
+
 /// Walks the payload of the compute job at an address.
 pub(crate) fn compute(reading: &mut Reading<'_>, job: u64) {
-    let payload = job.wrapping_add(job::PAYLOAD);
-    if descriptor!(reading, ComputePayload, payload, Pointer::Chain).is_some() {
-        let at = payload.wrapping_add(ENVIRONMENT);
-        reading.environment(at, Pointer::Chain);
+    let at = job.wrapping_add(job::PAYLOAD);
+    if let Some(payload) = descriptor!(reading, ComputePayload, at, Pointer::Chain) {
+        if [payload.offset_x(), payload.offset_y(), payload.offset_z()] != [0; 3] {
+            reading.visitor.problem(at, &Problem::Offsets);
+        }
+        let at = at.wrapping_add(ENVIRONMENT);
+        reading.environment(at, |offset| {
+            Pointer::Job(job::PAYLOAD + ENVIRONMENT + offset)
+        });
     }
 }
 
-/// Walks a shader environment and all that it names.
-pub fn environment(memory: &dyn Memory, at: u64, pointer: Pointer, visitor: &mut dyn Visitor) {
-    Reading { memory, visitor }.environment(at, pointer);
+/// Walks a shader environment, and all that it names, on a GPU.
+pub fn environment(memory: &dyn Memory, profile: &Profile, at: u64, visitor: &mut dyn Visitor) {
+    let word = |offset| Pointer::Word {
+        at: at.wrapping_add(offset),
+        shift: 0,
+    };
+    Reading::new(memory, profile, visitor).environment(at, word);
+}
+
+/// The pointer in a field of the descriptor at an address.
+fn word(layout: &Layout, field: &str, at: u64) -> Pointer {
+    layout
+        .offset_of(field)
+        .map_or(Pointer::Fixed, |offset| Pointer::Word {
+            at: at.wrapping_add(offset),
+            shift: 0,
+        })
 }
 
 impl Reading<'_> {
-    fn environment(&mut self, at: u64, pointer: Pointer) {
-        let Some(environment) = descriptor!(self, ShaderEnvironment, at, pointer) else {
+    /// `named`: the pointer so many bytes from the environment's start.
+    fn environment(&mut self, at: u64, named: impl Fn(u64) -> Pointer) {
+        let Some(environment) = descriptor!(self, ShaderEnvironment, at, Pointer::Chain) else {
             return;
         };
-        let pointer = Pointer::Descriptor(at);
+        let pointer = |field| {
+            let offset = ShaderEnvironment::LAYOUT.offset_of(field);
+            offset.map_or(Pointer::Fixed, &named)
+        };
         let place = environment.program();
-        if let Some(program) = descriptor!(self, ShaderProgram, place, pointer) {
-            let named = Pointer::Descriptor(place);
-            self.uses(Purpose::Shader, 0, program.binary(), None, named);
+        if let Some(program) = descriptor!(self, ShaderProgram, place, pointer("Shader")) {
+            let kind = (program.descriptor_type() as u32, program.stage() as u32);
+            if kind != (descriptor_type::SHADER, stage::COMPUTE) {
+                self.visitor.problem(place, &Problem::Program);
+            }
+            let purpose = Purpose::Shader;
+            self.uses(purpose, 0, program.binary(), None, Pointer::Fixed);
         }
         if environment.uniform_count() != 0 {
             let (start, length) = (environment.uniforms(), environment.uniform_bytes());
-            self.uses(Purpose::PushUniforms, 0, start, Some(length), pointer);
+            let purpose = Purpose::PushUniforms;
+            self.uses(purpose, 0, start, Some(length), pointer("FAU"));
         }
         let place = environment.storage_at();
         if place != 0
-            && let Some(storage) = descriptor!(self, LocalStorage, place, pointer)
+            && let Some(storage) = descriptor!(self, LocalStorage, place, pointer("Thread storage"))
         {
-            self.storage(place, &storage);
+            self.storage(
+                [storage.tls_address(), storage.wls_base()],
+                [storage.tls_bytes(), storage.wls_bytes()],
+                storage.wls_instances(),
+            );
         }
         let (list, count) = environment.resource_list();
         for index in 0..count {
             let at = list.wrapping_add(index * Resource::SIZE as u64);
             let number = Some(index as u32);
-            let Some(resource) = descriptor!(self, Resource, at, pointer, number) else {
+            let list = pointer("Resources");
+            let Some(resource) = descriptor!(self, Resource, at, list, number) else {
                 return;
             };
-            if resource.contains_descriptors() == 1 {
-                self.table(index, at, &resource);
+            match resource.contains_descriptors() {
+                1 => self.table(index, at, &resource),
+                _ if resource.size() == 0 => {}
+                _ => {
+                    let (start, length) = (resource.address(), Some(resource.size()));
+                    let purpose = Purpose::AttributeBuffer;
+                    self.uses(purpose, index as u32, start, length, Pointer::Fixed);
+                }
             }
-        }
-    }
-
-    fn storage(&mut self, at: u64, storage: &LocalStorage) {
-        let pointer = Pointer::Descriptor(at);
-        if storage.tls_bytes() != 0 {
-            let start = storage.tls_address();
-            self.uses(Purpose::ThreadStorage, 0, start, None, pointer);
-        }
-        if storage.wls_base() != 0 {
-            let start = storage.wls_base();
-            self.uses(Purpose::WorkgroupStorage, 0, start, None, pointer);
         }
     }
 
     /// A table of descriptors: each says what it is.
     fn table(&mut self, table: u64, resource_at: u64, resource: &Resource) {
         let size = Buffer::SIZE as u64;
+        // The address takes the low 56 bits of its word.
+        let pointer = Pointer::Word {
+            at: resource_at,
+            shift: 0,
+        };
+        if resource.size() != 0 {
+            // Entries without a type are no descriptors, but they are looked at.
+            let (start, length) = (resource.address(), Some(resource.size()));
+            self.uses(Purpose::Descriptor, 0, start, length, pointer);
+        }
         for index in 0..(resource.size() / size).min(LONGEST_TABLE) {
             if !self.visitor.wants_more() {
                 return;
@@ -91,7 +131,6 @@ impl Reading<'_> {
                 self.visitor.problem(at, &problem);
                 return;
             }
-            let pointer = Pointer::Descriptor(resource_at);
             let number = Some(index as u32);
             let whole = match u32::from(first[0] & 15) {
                 descriptor_type::NONE => true,
@@ -105,7 +144,7 @@ impl Reading<'_> {
                 descriptor_type::TEXTURE => {
                     let texture = descriptor!(self, Texture, at, pointer, number);
                     texture.is_some_and(|texture| {
-                        self.planes(index as u32, at, &texture);
+                        self.planes(index as u32, &texture);
                         true
                     })
                 }
@@ -117,7 +156,7 @@ impl Reading<'_> {
                             _ => Purpose::AttributeBuffer,
                         };
                         let (start, length) = (buffer.address(), Some(buffer.size()));
-                        let named = Pointer::Descriptor(at);
+                        let named = word(Buffer::LAYOUT, "Address", at);
                         self.uses(purpose, index as u32, start, length, named);
                         true
                     })
@@ -134,19 +173,18 @@ impl Reading<'_> {
         }
     }
 
-    fn planes(&mut self, index: u32, at: u64, texture: &Texture) {
+    fn planes(&mut self, index: u32, texture: &Texture) {
         for number in 0..texture.plane_count().min(LONGEST_TABLE) {
             if !self.visitor.wants_more() {
                 return;
             }
             let place = texture.surfaces().wrapping_add(number * Plane::SIZE as u64);
-            let (pointer, number) = (Pointer::Descriptor(at), Some(number as u32));
-            let Some(plane) = descriptor!(self, Plane, place, pointer, number) else {
+            let number = Some(number as u32);
+            let Some(plane) = descriptor!(self, Plane, place, Pointer::Fixed, number) else {
                 return;
             };
-            let length = Some(plane.size());
-            let named = Pointer::Descriptor(place);
-            self.uses(Purpose::Texels, index, plane.pointer(), length, named);
+            let (start, length) = (plane.pointer(), Some(plane.size()));
+            self.uses(Purpose::Texels, index, start, length, Pointer::Fixed);
         }
     }
 }
@@ -190,7 +228,7 @@ mod tests {
             problems: 0,
             most,
         };
-        environment(&read, u64::MAX - 7, Pointer::Chain, &mut counted);
+        environment(&read, &crate::PROFILES[0], u64::MAX - 7, &mut counted);
         counted
     }
 
@@ -200,11 +238,12 @@ mod tests {
         for kind in [1, 2, 9] {
             let counted = walked(0xffff_ffc0 | kind, 1000);
             assert!((1000..1100).contains(&counted.descriptors), "{kind}");
-            assert_eq!(counted.problems, 0);
+            // The program is none.
+            assert_eq!(counted.problems, 1);
         }
         // Types that no table has: each is told, and tables have an end.
         let counted = walked(0xffff_ffff, 1000);
-        assert_eq!(u64::from(counted.problems), 63 * LONGEST_TABLE);
+        assert_eq!(u64::from(counted.problems), 63 * LONGEST_TABLE + 1);
     }
 
     #[test]
@@ -214,10 +253,8 @@ mod tests {
             problems: 0,
             most: 1,
         };
-        let mut reading = Reading {
-            memory: &|_: u64, _: &mut [u8]| false,
-            visitor: &mut counted,
-        };
+        let nothing = |_: u64, _: &mut [u8]| false;
+        let mut reading = Reading::new(&nothing, &crate::PROFILES[0], &mut counted);
         compute(&mut reading, 0);
         assert_eq!((counted.descriptors, counted.problems), (0, 1));
     }

@@ -75,16 +75,34 @@ impl Purpose {
     }
 }
 
-/// Where the address of a piece of memory is written.
+/// Where the address of a piece of memory is written: a word of eight bytes. Entries of a table share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pointer {
     /// In the header before it, or in the submission: it is a part of the job.
     Chain,
-    /// In this field of the job's [`Draw`]. Entries of a table share it.
-    Draw(&'static str),
-    /// In the descriptor at this address.
-    Descriptor(u64),
+    /// So many bytes from the job's start.
+    Job(u64),
+    /// In a descriptor.
+    Word {
+        /// Address of the word.
+        at: u64,
+        /// Bits by which the address is shifted to the left there.
+        shift: u32,
+    },
+    /// In a descriptor, in a way of its own, or by a shader: what it leads to stays where it is.
+    Fixed,
 }
+
+/// The pointer in a field of a job's [`Draw`].
+const fn in_draw(field: &str) -> Pointer {
+    match Draw::LAYOUT.offset_of(field) {
+        Some(offset) => Pointer::Job(job::COMPUTE_DRAW + offset),
+        None => Pointer::Fixed,
+    }
+}
+
+/// Bits by which a [`UniformBuffer`] shifts the address that it holds.
+const UNIFORM_SHIFT: u32 = 8;
 
 /// Memory that a job names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +151,10 @@ pub enum Problem {
     Shifts,
     /// A table has a descriptor of a type that tables do not have.
     DescriptorType(u32),
+    /// The descriptor of a shader is none, or one of another stage.
+    Program,
+    /// Work groups do not begin at 0.
+    Offsets,
 }
 
 impl fmt::Display for Problem {
@@ -146,6 +168,8 @@ impl fmt::Display for Problem {
             }
             Problem::Shifts => f.write_str("the invocation's shifts are out of order"),
             Problem::DescriptorType(number) => write!(f, "descriptor type {number} in a table"),
+            Problem::Program => f.write_str("the descriptor is none of a compute shader"),
+            Problem::Offsets => f.write_str("work groups do not begin at 0"),
         }
     }
 }
@@ -181,10 +205,8 @@ pub trait Visitor {
 
 /// Walks one job, whatever chain it is in.
 pub fn walk_job(memory: &dyn Memory, profile: &Profile, job: &Job, visitor: &mut dyn Visitor) {
-    let mut walker = Walker {
-        reading: Reading { memory, visitor },
-        profile,
-    };
+    let reading = Reading::new(memory, profile, visitor);
+    let mut walker = Walker { reading };
     walker.job(job);
 }
 
@@ -196,10 +218,8 @@ pub fn walk_chain(
     head: u64,
     visitor: &mut dyn Visitor,
 ) -> u32 {
-    let mut walker = Walker {
-        reading: Reading { memory, visitor },
-        profile,
-    };
+    let reading = Reading::new(memory, profile, visitor);
+    let mut walker = Walker { reading };
     let chain = follow(memory, head);
     for job in chain.jobs(memory) {
         walker.job(&job);
@@ -224,7 +244,6 @@ pub fn walk_chain(
 
 struct Walker<'a> {
     reading: Reading<'a>,
-    profile: &'a Profile,
 }
 
 impl Walker<'_> {
@@ -244,14 +263,14 @@ impl Walker<'_> {
                 if let Some(value) = descriptor!(self.reading, WriteValue, payload, Pointer::Chain)
                 {
                     let (at, length) = (value.address(), Some(value.bytes()));
-                    let pointer = Pointer::Descriptor(payload);
-                    self.reading.uses(Purpose::Value, 0, at, length, pointer);
+                    self.reading
+                        .uses(Purpose::Value, 0, at, length, Pointer::Fixed);
                 }
             }
             Some(JobType::CacheFlush) => {
                 descriptor!(self.reading, CacheFlush, payload, Pointer::Chain);
             }
-            Some(JobType::Compute) if self.profile.architecture.has_resource_tables() => {
+            Some(JobType::Compute) if self.reading.profile.architecture.has_resource_tables() => {
                 valhall::compute(&mut self.reading, address);
             }
             Some(JobType::Compute) => self.compute(address),
@@ -286,22 +305,20 @@ impl Walker<'_> {
             return;
         };
         let state_at = draw.state_at();
-        let pointer = Pointer::Draw("State");
+        let pointer = in_draw("State");
         let Some(state) = descriptor!(self.reading, RendererState, state_at, pointer) else {
             return;
         };
-        let (shader, pointer) = (
-            clause_address(state.shader()),
-            Pointer::Descriptor(state_at),
-        );
-        self.reading.uses(Purpose::Shader, 0, shader, None, pointer);
+        let shader = clause_address(state.shader());
+        self.reading
+            .uses(Purpose::Shader, 0, shader, None, Pointer::Fixed);
         if state.uniform_count() != 0 {
             let (at, length) = (draw.push_uniforms(), Some(state.uniform_bytes()));
-            let pointer = Pointer::Draw("Push uniforms");
+            let pointer = in_draw("Push uniforms");
             self.reading
                 .uses(Purpose::PushUniforms, 0, at, length, pointer);
         }
-        let table = Pointer::Draw("Uniform buffers");
+        let table = in_draw("Uniform buffers");
         for index in 0..state.uniform_buffer_count() as u32 {
             if !self.reading.visitor.wants_more() {
                 return;
@@ -313,7 +330,8 @@ impl Walker<'_> {
             };
             if buffer.pointer() != 0 {
                 let (start, length) = (buffer.pointer(), Some(buffer.bytes()));
-                let pointer = Pointer::Descriptor(at);
+                let shift = UNIFORM_SHIFT;
+                let pointer = Pointer::Word { at, shift };
                 self.reading
                     .uses(Purpose::UniformBuffer, index, start, length, pointer);
             }
@@ -326,33 +344,19 @@ impl Walker<'_> {
     }
 
     fn storage(&mut self, address: u64) {
-        let pointer = Pointer::Draw("Thread storage");
+        let pointer = in_draw("Thread storage");
         let Some(storage) = descriptor!(self.reading, LocalStorage, address, pointer) else {
             return;
         };
-        let (cores, pointer) = (
-            u64::from(self.profile.core_id_range()),
-            Pointer::Descriptor(address),
+        self.reading.storage(
+            [storage.tls_base(), storage.wls_base()],
+            [storage.tls_bytes(), storage.wls_bytes()],
+            storage.wls_instances(),
         );
-        if storage.tls_bytes() != 0 {
-            let length = storage.tls_bytes() * u64::from(self.profile.max_threads) * cores;
-            let base = storage.tls_base();
-            self.reading
-                .uses(Purpose::ThreadStorage, 0, base, Some(length), pointer);
-        }
-        if storage.wls_base() != 0 && storage.wls_bytes() != 0 {
-            let length = storage.wls_bytes() * storage.wls_instances() * cores;
-            let base = storage.wls_base();
-            self.reading
-                .uses(Purpose::WorkgroupStorage, 0, base, Some(length), pointer);
-        }
     }
 
     fn attributes(&mut self, draw: &Draw, state: &RendererState) {
-        let tables = [
-            Pointer::Draw("Attributes"),
-            Pointer::Draw("Attribute buffers"),
-        ];
+        let tables = [in_draw("Attributes"), in_draw("Attribute buffers")];
         for index in 0..state.attribute_count() as u32 {
             if !self.reading.visitor.wants_more() {
                 return;
@@ -377,9 +381,9 @@ impl Walker<'_> {
                 descriptor!(self.reading, AttributeBuffer3d, at, tables[1], next);
             }
             let (start, length) = (buffer.pointer(), Some(buffer.size()));
-            let pointer = Pointer::Descriptor(at);
+            let purpose = Purpose::AttributeBuffer;
             self.reading
-                .uses(Purpose::AttributeBuffer, index, start, length, pointer);
+                .uses(purpose, index, start, length, Pointer::Fixed);
         }
     }
 
@@ -391,11 +395,10 @@ impl Walker<'_> {
             let at = draw
                 .textures()
                 .wrapping_add(u64::from(index) * Texture::SIZE as u64);
-            let pointer = Pointer::Draw("Textures");
+            let pointer = in_draw("Textures");
             let Some(texture) = descriptor!(self.reading, Texture, at, pointer, Some(index)) else {
                 break;
             };
-            let pointer = Pointer::Descriptor(at);
             let surfaces = texture.surface_count();
             for surface in 0..surfaces.min(MAXIMUM_SURFACES) {
                 if !self.reading.visitor.wants_more() {
@@ -405,12 +408,13 @@ impl Walker<'_> {
                     .surfaces()
                     .wrapping_add(surface * Surface::SIZE as u64);
                 let number = Some(surface as u32);
-                let Some(found) = descriptor!(self.reading, Surface, at, pointer, number) else {
+                let Some(found) = descriptor!(self.reading, Surface, at, Pointer::Fixed, number)
+                else {
                     break;
                 };
-                let pointer = Pointer::Descriptor(at);
+                let (purpose, start) = (Purpose::Texels, found.pointer());
                 self.reading
-                    .uses(Purpose::Texels, index, found.pointer(), None, pointer);
+                    .uses(purpose, index, start, None, Pointer::Fixed);
             }
         }
         for index in 0..state.sampler_count() as u32 {
@@ -420,7 +424,7 @@ impl Walker<'_> {
             let at = draw
                 .samplers()
                 .wrapping_add(u64::from(index) * Sampler::SIZE as u64);
-            let pointer = Pointer::Draw("Samplers");
+            let pointer = in_draw("Samplers");
             if descriptor!(self.reading, Sampler, at, pointer, Some(index)).is_none() {
                 break;
             }

@@ -2,11 +2,12 @@
 //! Descriptors are read from memory and shown to a visitor.
 
 use super::{MemoryUse, Pointer, Problem, Purpose, Visitor};
-use crate::{Layout, Memory};
+use crate::{Layout, Memory, Profile};
 
 /// Where descriptors are, and who sees them.
 pub(crate) struct Reading<'a> {
     pub(crate) memory: &'a dyn Memory,
+    pub(crate) profile: &'a Profile,
     pub(crate) visitor: &'a mut dyn Visitor,
 }
 
@@ -36,7 +37,19 @@ macro_rules! descriptor {
 
 pub(crate) use descriptor;
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
+    pub(crate) fn new(
+        memory: &'a dyn Memory,
+        profile: &'a Profile,
+        visitor: &'a mut dyn Visitor,
+    ) -> Self {
+        Self {
+            memory,
+            profile,
+            visitor,
+        }
+    }
+
     /// Fills `to`, if it is given, with the descriptor at `address`. False: it is in memory that is not known.
     pub(crate) fn known(
         &mut self,
@@ -72,5 +85,22 @@ impl Reading<'_> {
             access: purpose.access(),
             pointer,
         });
+    }
+
+    /// Shows storage of threads and of work groups: where each begins, and bytes of one of them. Every core has room for all that it runs.
+    pub(crate) fn storage(&mut self, bases: [u64; 2], bytes: [u64; 2], instances: u64) {
+        let cores = u64::from(self.profile.core_id_range());
+        let threads = u64::from(self.profile.max_threads);
+        let [(thread, each), (group, every)] = [(bases[0], bytes[0]), (bases[1], bytes[1])];
+        if each != 0 {
+            let length = each.saturating_mul(threads * cores);
+            let purpose = Purpose::ThreadStorage;
+            self.uses(purpose, 0, thread, Some(length), Pointer::Fixed);
+        }
+        if group != 0 && every != 0 {
+            let length = every.saturating_mul(instances).saturating_mul(cores);
+            let purpose = Purpose::WorkgroupStorage;
+            self.uses(purpose, 0, group, Some(length), Pointer::Fixed);
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mali_facts::{Draw, UniformBuffer, job};
+use mali_facts::job;
 
 use crate::link::objects::{Object, Pointer};
 use crate::link::survey::{Chain, PAGE, Survey, pages};
@@ -127,23 +127,14 @@ impl Copies {
 
     /// The bytes of the pointer to an object, and where they go.
     fn pointer(&self, chain: usize, job: u64, object: &Object, new: u64) -> Option<(u64, Vec<u8>)> {
-        match object.pointer {
-            Pointer::Chain => None,
-            Pointer::Draw(field) => {
-                let offset = Draw::LAYOUT.offset_of(field)?;
-                let at = self.place(chain, job) + job::COMPUTE_DRAW + offset;
-                let old = self.word(at)?;
-                // Low bits of some pointers are flags.
-                let low = old.wrapping_sub(object.address);
-                Some((at, new.wrapping_add(low).to_le_bytes().into()))
-            }
-            Pointer::Descriptor(entry) => {
-                let at = self.place(chain, entry);
-                let old = UniformBuffer::from_bytes(&self.word(at)?.to_le_bytes());
-                let shifted = old.with("Pointer", new / 16);
-                Some((at, shifted.to_bytes().into()))
-            }
-        }
+        let (at, shift) = match object.pointer {
+            Pointer::Chain | Pointer::Fixed => return None,
+            Pointer::Job(offset) => (self.place(chain, job) + offset, 0),
+            Pointer::Word { at, shift } => (self.place(chain, at), shift),
+        };
+        // What else is in the word stays.
+        let moved = new.wrapping_sub(object.address) << shift;
+        Some((at, self.word(at)?.wrapping_add(moved).to_le_bytes().into()))
     }
 
     /// Eight bytes of the copies.

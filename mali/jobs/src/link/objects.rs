@@ -3,10 +3,13 @@
 
 pub(crate) use mali_facts::walk::Pointer;
 use mali_facts::walk::{Found, MemoryUse, Problem, Purpose, Visitor, walk_job};
-use mali_facts::{Job, Memory, Profile};
+use mali_facts::{Job, JobType, Memory, Profile, valhall};
 
 /// Bytes of one job's uniforms in which addresses are looked for.
 const MAX_UNIFORMS: u64 = 1 << 20;
+
+/// Objects of one job, tables as one each: Bifrost's have 255 uniform buffers at most.
+const MAX_OBJECTS: usize = 300;
 
 /// Bytes from the start of a job to the address of the next one.
 pub(crate) const NEXT: usize = 24;
@@ -44,15 +47,20 @@ pub(crate) struct Reach {
 pub(crate) fn reach(memory: &dyn Memory, profile: &Profile, job: &Job) -> Option<Reach> {
     let kind = job.job_type().filter(|kind| kind.is_replayed())?;
     let (at, layout) = kind.parts().last()?;
+    let length = match kind {
+        JobType::Compute if profile.architecture.has_resource_tables() => valhall::COMPUTE_BYTES,
+        _ => at + 4 * layout.words as u64,
+    };
     let mut reach = Reach::default();
-    reach.add(job.address, at + 4 * layout.words as u64, Pointer::Chain);
+    reach.add(job.address, length, Pointer::Chain);
     let mut collector = Collector {
         memory,
         reach,
         unknown: false,
     };
     walk_job(memory, profile, job, &mut collector);
-    (!collector.unknown).then_some(collector.reach)
+    let known = collector.wants_more();
+    known.then_some(collector.reach)
 }
 
 /// Collects what the walk that verification uses names.
@@ -65,19 +73,19 @@ struct Collector<'m> {
 
 impl Visitor for Collector<'_> {
     fn wants_more(&self) -> bool {
-        !self.unknown
+        !self.unknown && self.reach.objects.len() < MAX_OBJECTS
     }
 
     fn descriptor(&mut self, found: &Found<'_>) {
         let size = 4 * found.layout.words as u64;
         match found.pointer {
             Pointer::Chain => {}
-            Pointer::Draw(_) => {
+            Pointer::Job(_) | Pointer::Word { .. } => {
                 let before = u64::from(found.index.unwrap_or(0)) * size;
                 let table = found.address.wrapping_sub(before);
                 self.reach.add(table, before + size, found.pointer);
             }
-            Pointer::Descriptor(_) => {
+            Pointer::Fixed => {
                 let last = found.address.saturating_add(size - 1);
                 self.reach.outside.push((found.address, last));
             }
@@ -87,7 +95,7 @@ impl Visitor for Collector<'_> {
     fn memory(&mut self, memory: &MemoryUse) {
         let last = match memory.purpose {
             Purpose::Descriptor | Purpose::Status => return,
-            Purpose::PushUniforms | Purpose::UniformBuffer => {
+            Purpose::PushUniforms | Purpose::UniformBuffer if memory.pointer != Pointer::Fixed => {
                 let length = memory.length.unwrap_or(0);
                 self.reach.add(memory.address, length, memory.pointer);
                 let found = self.look_for_addresses(memory.address, length);
@@ -111,9 +119,8 @@ impl Visitor for Collector<'_> {
 impl Reach {
     /// Adds an object. Entries of one table are one object.
     fn add(&mut self, address: u64, length: u64, pointer: Pointer) {
-        let table = matches!(pointer, Pointer::Draw(_));
         let mut objects = self.objects.iter_mut();
-        match objects.find(|object| table && object.pointer == pointer) {
+        match objects.find(|object| object.pointer == pointer) {
             Some(object) => object.length = object.length.max(length),
             None if length != 0 => self.objects.push(Object {
                 address,

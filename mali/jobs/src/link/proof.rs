@@ -3,7 +3,7 @@
 
 use crate::walk::submissions;
 use mali_drive::Verified;
-use mali_facts::{Draw, Job, Memory, Profile, UniformBuffer, follow, job};
+use mali_facts::{Job, Memory, Profile, follow, job};
 
 use crate::link::error::LinkError;
 use crate::link::linked::{Linked, sound, written};
@@ -37,29 +37,23 @@ fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {
         if !memory.read(object.address, &mut part) {
             return None;
         }
-        match object.pointer {
-            Pointer::Chain => {
-                let draw = job::COMPUTE_DRAW as usize;
-                part.get_mut(..job::PAYLOAD as usize)?.fill(0);
-                for other in &reach.objects {
-                    let Pointer::Draw(field) = other.pointer else {
-                        continue;
-                    };
-                    let at = draw + usize::try_from(Draw::LAYOUT.offset_of(field)?).ok()?;
-                    let word = part.get_mut(at..at + 8)?;
-                    // Low bits beside an address stay.
-                    let raw = u64::from_le_bytes((&*word).try_into().ok()?);
-                    word.copy_from_slice(&raw.wrapping_sub(other.address).to_le_bytes());
-                }
-            }
-            Pointer::Draw("Uniform buffers") => {
-                for entry in part.as_chunks_mut::<8>().0 {
-                    let buffer = UniformBuffer::from_bytes(entry);
-                    let there = u64::from(buffer.pointer() != 0);
-                    *entry = buffer.with("Pointer", there).to_bytes();
-                }
-            }
-            _ => {}
+        if object.pointer == Pointer::Chain {
+            part.get_mut(..job::PAYLOAD as usize)?.fill(0);
+        }
+        for other in &reach.objects {
+            let (at, shift) = match other.pointer {
+                Pointer::Job(offset) => (job.address.wrapping_add(offset), 0),
+                Pointer::Word { at, shift } => (at, shift),
+                Pointer::Chain | Pointer::Fixed => continue,
+            };
+            let at = usize::try_from(at.wrapping_sub(object.address)).ok();
+            let Some(word) = at.and_then(|at| part.get_mut(at..at.checked_add(8)?)) else {
+                continue;
+            };
+            // What else is in the word stays.
+            let raw = u64::from_le_bytes((&*word).try_into().ok()?);
+            let rest = raw.wrapping_sub(other.address << shift);
+            word.copy_from_slice(&rest.to_le_bytes());
         }
         bytes.append(&mut part);
     }

@@ -305,8 +305,9 @@ fn without_strays(recording: &Recording<'_>, chains: &[Chain], wanted: &mut BTre
         for object in chain.objects() {
             let all = || pages(object.address, object.end());
             let (pointer, at) = match object.pointer {
-                Pointer::Chain | Pointer::Draw(_) => (moves, None),
-                Pointer::Descriptor(at) => (wanted.contains(&page_of(at)), Some(page_of(at))),
+                Pointer::Chain | Pointer::Job(_) => (moves, None),
+                Pointer::Word { at, .. } => (wanted.contains(&page_of(at)), Some(page_of(at))),
+                Pointer::Fixed => (false, None),
             };
             // What is copied is all of it in one region, so that it stays so.
             let together = recording.region_of(object.address, object.length).is_some();
@@ -334,7 +335,7 @@ fn without_strays(recording: &Recording<'_>, chains: &[Chain], wanted: &mut BTre
                 };
                 if std::mem::take(moves) {
                     let pointed =
-                        |object: &&Object| !matches!(object.pointer, Pointer::Descriptor(_));
+                        |object: &&Object| !matches!(object.pointer, Pointer::Word { .. });
                     strays.extend(chain.objects().filter(pointed));
                 }
             }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::process::Command;
 
-use mali_facts::walk::{Found, MemoryUse, Pointer, Problem, Purpose, Visitor, walk_chain};
-use mali_facts::{Architecture, Profile, valhall};
+use mali_facts::walk::{Found, MemoryUse, Problem, Purpose, Visitor, walk_chain};
+use mali_facts::{Architecture, PROFILES, Profile, valhall};
 use mali_valhall::Shader;
 
 use crate::support::shared;
@@ -282,7 +282,7 @@ fn resources_of_a_g610_agree_with_mesa() {
             shaders: 0,
             buffers: 0,
         });
-        valhall::environment(&read, 0, Pointer::Chain, &mut compared);
+        valhall::environment(&read, &PROFILES[0], 0, &mut compared);
         let compared = compared.0;
         assert!(compared.fields > 20, "{name}: {}", compared.fields);
         for name in ["Resource", "Buffer", "Sampler", "Texture", "Plane"] {
