@@ -139,7 +139,8 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(2);
     }
     if asks_for_exit_codes(&words) {
-        return match writeln!(terminal::stdout(), "{EXIT_CODES}") {
+        let text = format!("{EXIT_CODES}\n");
+        return match terminal::stdout().write_all(text.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::from(6),
         };

@@ -324,3 +324,12 @@ fn an_answer_that_says_nothing_has_a_remark() {
     let (_, _, error) = ran(&["run", &of("digits-g52")]);
     assert_eq!(error, "");
 }
+
+#[test]
+fn exit_codes_are_told_line_by_line() {
+    let (code, out, _) = ran(&["help", "exit-codes"]);
+    assert_eq!(code, 0);
+    for line in ["  0  done", "  6  a result", "130  interrupted"] {
+        assert!(out.lines().any(|found| found.starts_with(line)), "{out}");
+    }
+}

@@ -18,7 +18,7 @@ pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
         run.device.driver % 1000 / 10
     );
     say!(
-        "operations  {} ({} launches) in {} streams",
+        "operations  {}: {} launches, in {} streams",
         run.operations.len(),
         run.launches(),
         run.streams.len()
