@@ -136,7 +136,7 @@ pub(crate) struct Record {
     /// With --run: another name for an input or output than the one by its order, such as in0=image. May be given again.
     #[arg(long, value_name = "OLD=NEW", value_parser = renamed)]
     name: Vec<String>,
-    /// With --run: element type and shape of an input or output, by either name, such as image=f32[1,3,224,224]. May be given again.
+    /// Type and shape of an input or output of a whole run; by either name, such as image=f32[1,3,224,224]. May be given again.
     #[arg(long, value_name = "NAME=TYPE[N,…]", value_parser = formed)]
     tensor: Vec<(String, Form)>,
     /// With --run: after a second turn of the same work, which is compared with the first, keep inputs and outputs of so many; the

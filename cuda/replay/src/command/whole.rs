@@ -42,10 +42,10 @@ pub(crate) struct Whole {
     /// Begin a whole run with memory that --state-out wrote.
     #[arg(long, value_name = "FILE.safetensors")]
     state_in: Option<PathBuf>,
-    /// Write the memory that a whole run leaves, as far as it is not as recorded, for --state-in.
+    /// Write memory that a whole run leaves: what is not as recorded, for --state-in.
     #[arg(long, value_name = "FILE.safetensors")]
     state_out: Option<PathBuf>,
-    /// Do a whole run so many times, each with memory as the one before left it.
+    /// Do a whole run N times; each continues from the memory that the one before left.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Run a whole run with other inputs although it is known not to hold for them.
