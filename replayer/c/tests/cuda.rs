@@ -109,7 +109,7 @@ fn inside() {
         assert_eq!(opened, Status::Ok);
         gpureplay_close(recording);
         assert_eq!(gpureplay_run(session), Status::Input, "no input is bound");
-        let mut runs = |x: [f32; 2]| {
+        let runs = |x: [f32; 2]| {
             let bound = gpureplay_bind(session, c"x".as_ptr(), f32s, x.as_ptr().cast(), 8);
             assert_eq!(bound, Status::Ok);
             assert_eq!(gpureplay_run(session), Status::Ok);
