@@ -292,6 +292,7 @@ exports! {
         })
     }
     cuDevicePrimaryCtxRetain(context: *mut Handle, device: i32) { put(context, 1) }
+    cuDevicePrimaryCtxRelease_v2(device: i32) { Ok(()) }
     cuCtxSetCurrent(context: Handle) { Ok(()) }
     cuCtxGetCurrent(context: *mut Handle) { put(context, 1) }
     cuCtxGetDevice(device: *mut i32) { put(device, 0) }
@@ -557,6 +558,7 @@ exports! {
     }
     cuEventCreate(event: *mut Handle, flags: u32) { put(event, EVENTS.fetch_add(1, Ordering::SeqCst) + 1) }
     cuEventDestroy_v2(event: Handle) { Ok(()) }
+    cuStreamDestroy_v2(stream: Handle) { Ok(()) }
     cuEventRecord(event: Handle, stream: Handle) {
         graphs().record(event, stream);
         Ok(())

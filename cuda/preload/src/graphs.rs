@@ -30,7 +30,7 @@ const MAX_DEPTH: u32 = 16;
 
 /// What a node does; the handle is that of the node.
 #[derive(Clone, Copy)]
-enum Step {
+pub(crate) enum Step {
     Kernel(Handle),
     Copy(Handle),
     Set(Handle),
@@ -38,11 +38,11 @@ enum Step {
 }
 
 /// What is known of an executable graph.
-struct Plan {
+pub(crate) struct Plan {
     /// Our copy of the graph; 0 if there is none.
     copy: Handle,
     /// What its nodes do, in an order that the graph allows; or why it cannot be launched node by node.
-    steps: Result<Vec<Step>, String>,
+    pub(crate) steps: Result<Vec<Step>, String>,
     /// Kernels that one launch runs.
     kernels: u64,
     /// Names of those that are wanted.
@@ -117,7 +117,7 @@ fn plan(executable: Handle) -> Option<Arc<Mutex<Plan>>> {
     plans.get(&executable).map(Arc::clone)
 }
 
-fn lock(plan: &Mutex<Plan>) -> MutexGuard<'_, Plan> {
+pub(crate) fn lock(plan: &Mutex<Plan>) -> MutexGuard<'_, Plan> {
     plan.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -171,7 +171,7 @@ fn steps(
     impossible.map_or(Ok(steps), Err)
 }
 
-fn parameters(driver: &Driver, node: Handle) -> Result<KernelNode, Status> {
+pub(crate) fn parameters(driver: &Driver, node: Handle) -> Result<KernelNode, Status> {
     let mut parameters = KernelNode::empty();
     // SAFETY: a kernel's node of a graph that is alive, a pointer to a local.
     unsafe { driver.cuGraphKernelNodeGetParams_v2(node, &raw mut parameters) }.check()?;
@@ -214,7 +214,8 @@ impl Plan {
         if kernels.has_unknown {
             plan.decided.push("a kernel of a graph".into());
         }
-        if goes_node_by_node() && plan.steps.is_ok() && !plan.counted.is_empty() {
+        let is_run = matches!(&settings().mode, Mode::Record(record) if record.run.is_some());
+        if goes_node_by_node() && plan.steps.is_ok() && (is_run || !plan.counted.is_empty()) {
             // SAFETY: a pointer to a field; the graph is the program's.
             plan.steps = unsafe { driver.cuGraphClone(&raw mut plan.copy, graph) }
                 .check()
@@ -318,9 +319,7 @@ fn launched(
 ) -> Status {
     let record = match &settings().mode {
         Mode::Record(record) if record.run.is_some() => {
-            crate::run::refuse(|| "a graph is launched".into());
-            let _pass = gate::enter();
-            return call();
+            return crate::run::graph(known, stream, call);
         }
         Mode::Record(record) => Some(record),
         Mode::Durations(_) if goes_node_by_node() => None,
@@ -414,23 +413,32 @@ fn run(
                     failed => failed,
                 }
             }
-            Step::Host(node) => {
-                let mut host = HostNode {
-                    function: 0,
-                    data: 0,
-                };
-                match driver.cuGraphHostNodeGetParams(node, &raw mut host) {
-                    Status::SUCCESS => driver.cuLaunchHostFunc(stream, host.function, host.data),
-                    failed => failed,
-                }
-            }
+            Step::Host(_) => host(driver, step, stream),
+        }
+    }
+}
+
+/// Calls the function of a node.
+pub(crate) fn host(driver: &Driver, step: Step, stream: Handle) -> Status {
+    let Step::Host(node) = step else {
+        return Status::SUCCESS;
+    };
+    let mut host = HostNode {
+        function: 0,
+        data: 0,
+    };
+    // SAFETY: a node of our copy of the graph, a pointer to a local; function and data are the program's.
+    unsafe {
+        match driver.cuGraphHostNodeGetParams(node, &raw mut host) {
+            Status::SUCCESS => driver.cuLaunchHostFunc(stream, host.function, host.data),
+            failed => failed,
         }
     }
 }
 
 /// # Safety
 /// The memory is the program's.
-unsafe fn memset(driver: &Driver, set: &MemsetNode, stream: Handle) -> Status {
+pub(crate) unsafe fn memset(driver: &Driver, set: &MemsetNode, stream: Handle) -> Status {
     let MemsetNode {
         destination: to,
         pitch,
@@ -477,19 +485,15 @@ fn attributes(driver: &Driver, node: Handle) -> Vec<LaunchAttribute> {
     attributes
 }
 
-fn kernel(
+/// The launch that a kernel's node is.
+pub(crate) fn node_launch(
     driver: &Driver,
-    record: Option<&crate::settings::Record>,
     entry: &'static str,
     node: Handle,
     stream: Handle,
-    picked: Option<&Picked>,
-) -> Status {
-    let kernel = match parameters(driver, node) {
-        Ok(kernel) => kernel,
-        Err(status) => return status,
-    };
-    let launch = Launch {
+) -> Result<Launch, Status> {
+    let kernel = parameters(driver, node)?;
+    Ok(Launch {
         entry,
         function: handle(&kernel),
         grid: kernel.grid,
@@ -500,26 +504,43 @@ fn kernel(
         parameters: kernel.parameters,
         extra: kernel.extra,
         attributes: attributes(driver, node),
-    };
+    })
+}
+
+/// Makes a launch that is a node's, of its function or another one.
+pub(crate) fn node_call(driver: &Driver, launch: &Launch, function: Handle) -> Status {
     let configuration = LaunchConfiguration {
         grid: launch.grid,
         block: launch.block,
         shared: launch.shared,
-        stream,
+        stream: launch.stream,
         attributes: launch.attributes.as_ptr(),
         attribute_count: u32::try_from(launch.attributes.len()).unwrap_or(0),
     };
-    let call = |function| {
-        // SAFETY: the parameters are the node's own, which our copy keeps alive.
-        unsafe {
-            driver.cuLaunchKernelEx(
-                &raw const configuration,
-                function,
-                launch.parameters,
-                launch.extra,
-            )
-        }
+    // SAFETY: the parameters are the node's own, which our copy keeps alive.
+    unsafe {
+        driver.cuLaunchKernelEx(
+            &raw const configuration,
+            function,
+            launch.parameters,
+            launch.extra,
+        )
+    }
+}
+
+fn kernel(
+    driver: &Driver,
+    record: Option<&crate::settings::Record>,
+    entry: &'static str,
+    node: Handle,
+    stream: Handle,
+    picked: Option<&Picked>,
+) -> Status {
+    let launch = match node_launch(driver, entry, node, stream) {
+        Ok(launch) => launch,
+        Err(status) => return status,
     };
+    let call = |function| node_call(driver, &launch, function);
     let Some(record) = record else {
         return durations::launch(&launch, || call(launch.function));
     };

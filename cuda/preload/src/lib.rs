@@ -24,6 +24,7 @@ mod launch;
 mod memory;
 mod module;
 mod nodes;
+mod nvtx;
 mod order;
 mod parameters;
 mod real;

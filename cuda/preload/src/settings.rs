@@ -59,6 +59,8 @@ pub(crate) enum Region {
     Profiler,
     /// A turn of a loop that is found by itself.
     Turn,
+    /// A range of NVTX of this name.
+    Nvtx(&'static str),
     /// From behind the launch before the first of these numbers to before the launch of the second, or to the first work after the
     /// launch before that of which the host may know a result.
     Launches(u64, u64),
@@ -68,7 +70,11 @@ impl FromStr for Region {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = "is neither profiler, turn, nor launches=FIRST..END";
+        let wrong = "is neither profiler, turn, nvtx:NAME, nor launches=FIRST..END";
+        if let Some(name) = text.strip_prefix("nvtx:").filter(|name| !name.is_empty()) {
+            // Settings are read once.
+            return Ok(Self::Nvtx(Box::leak(name.to_owned().into_boxed_str())));
+        }
         match text {
             "profiler" => return Ok(Self::Profiler),
             "turn" => return Ok(Self::Turn),
@@ -285,9 +291,11 @@ mod tests {
     fn regions_are_read_and_nonsense_is_not() {
         assert_eq!("profiler".parse(), Ok(Region::Profiler));
         assert_eq!("turn".parse(), Ok(Region::Turn));
+        assert_eq!("nvtx:a step".parse(), Ok(Region::Nvtx("a step")));
         assert_eq!("launches=3..9".parse(), Ok(Region::Launches(3, 9)));
         for nonsense in [
             "",
+            "nvtx:",
             "launches=",
             "launches=3",
             "launches=4..4",

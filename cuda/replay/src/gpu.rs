@@ -3,12 +3,13 @@
 
 use std::ffi::CStr;
 
-use gpureplay_cuda_launch::abi::{DevicePointer, Driver, attribute};
+use gpureplay_cuda_launch::abi::{DevicePointer, Driver, Handle, attribute};
 
 use crate::ReplayError;
 use crate::error::driver;
 
 /// A GPU. Its context is made when it is needed, since recorded addresses are easier to have before.
+#[derive(Clone)]
 pub struct Gpu {
     pub(crate) driver: Driver,
     pub(crate) device: i32,
@@ -157,5 +158,75 @@ impl Gpu {
         driver("cuCtxSynchronize", unsafe {
             self.driver.cuCtxSynchronize()
         })
+    }
+}
+
+/// The context of a GPU, for as long as this lives.
+pub(crate) struct Context {
+    gpu: Gpu,
+    handle: Handle,
+}
+
+impl Context {
+    pub(crate) fn new(gpu: &Gpu) -> Result<Self, ReplayError> {
+        let mut handle = 0;
+        // SAFETY: a pointer to a local.
+        let status = unsafe {
+            gpu.driver
+                .cuDevicePrimaryCtxRetain(&raw mut handle, gpu.device)
+        };
+        driver("cuDevicePrimaryCtxRetain", status)?;
+        Ok(Self {
+            gpu: gpu.clone(),
+            handle,
+        })
+    }
+
+    /// Makes it this thread's context, until what is returned is dropped.
+    pub(crate) fn enter(&self) -> Result<Entered, ReplayError> {
+        let entered = Entered::keep(&self.gpu)?;
+        // SAFETY: a context that is retained.
+        driver("cuCtxSetCurrent", unsafe {
+            self.gpu.driver.cuCtxSetCurrent(self.handle)
+        })?;
+        Ok(entered)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: retained once by `new`. A failure leaves a context that the process gives back.
+        let _ = unsafe {
+            self.gpu
+                .driver
+                .cuDevicePrimaryCtxRelease_v2(self.gpu.device)
+        };
+    }
+}
+
+/// This thread's context comes back when this is dropped, whatever is made current meanwhile.
+pub(crate) struct Entered {
+    driver: Driver,
+    before: Handle,
+}
+
+impl Entered {
+    pub(crate) fn keep(gpu: &Gpu) -> Result<Self, ReplayError> {
+        let mut before = 0;
+        // SAFETY: a pointer to a local.
+        driver("cuCtxGetCurrent", unsafe {
+            gpu.driver.cuCtxGetCurrent(&raw mut before)
+        })?;
+        Ok(Self {
+            driver: gpu.driver.clone(),
+            before,
+        })
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        // SAFETY: it was this thread's context, or none.
+        let _ = unsafe { self.driver.cuCtxSetCurrent(self.before) };
     }
 }

@@ -6,10 +6,12 @@
 //! launches. A result counts only if a replay that launches nothing fails the same comparison ([`Verdict`]). Where it passes,
 //! because memory held the results already, [`Session::poison`] finds words that can be changed before the launch.
 //!
-//! A [`RunSession`] does the same with a whole run: with the recorded inputs, or with others.
+//! A [`RunSession`] does the same with a whole run: with the recorded inputs, or with others. Programs open one as any recording: see
+//! [`embed`].
 
 pub mod command;
 mod compare;
+pub mod embed;
 mod error;
 mod gpu;
 mod limits;
@@ -32,6 +34,6 @@ pub use limits::{Limits, Refusal, Sizes};
 pub use module::Loaded;
 pub use poison::Poison;
 pub use reaction::Reaction;
-pub use run::{Crossing, Held, How, RunSession, Weights, cross};
+pub use run::{Crossing, Held, How, LeftOut, Range, RunSession, Weights, cross};
 pub use session::{Differences, Left, Mask, Session};
 pub use timing::Times;

@@ -81,88 +81,129 @@ fn bytes(start: u64, end: u64) -> Result<usize, ReplayError> {
         .map_err(|_| ReplayError::Impossible("a region is larger than memory"))
 }
 
-/// Reserves the addresses of all device memory. The driver rounds wanted addresses up to blocks of 32 MiB, so whole blocks
-/// are reserved.
-pub(crate) fn reserve(gpu: &Gpu, spans: &[Span]) -> Result<(), ReplayError> {
-    for (start, end) in ranges(spans, true, RESERVATION) {
-        let size = bytes(start, end)?;
-        let mut address = 0;
-        // SAFETY: a pointer to a local.
-        let status = unsafe {
-            gpu.driver
-                .cuMemAddressReserve(&raw mut address, size, PAGE as usize, start, 0)
-        };
-        if status == Status::OUT_OF_MEMORY || status == Status::INVALID_VALUE {
-            return Err(ReplayError::Collision {
-                address: start,
-                size: end - start,
-            });
-        }
-        driver("cuMemAddressReserve", status)?;
-        if address != start {
-            return Err(ReplayError::Collision {
-                address: start,
-                size: end - start,
-            });
-        }
-    }
-    Ok(())
+/// Addresses and device memory at them; given back when this is dropped.
+pub(crate) struct Room {
+    gpu: Gpu,
+    reserved: Vec<(u64, usize)>,
+    mapped: Vec<(u64, usize)>,
 }
 
-/// Gives memory to the reserved addresses, and to those of host memory.
-pub(crate) fn map(gpu: &Gpu, spans: &[Span]) -> Result<(), ReplayError> {
-    let properties = AllocationProperties::pinned(gpu.device);
-    let access = AccessDescriptor::read_write(gpu.device);
-    for (start, end) in ranges(spans, true, PAGE) {
-        let size = bytes(start, end)?;
-        let mut handle = 0;
-        // SAFETY: pointers to locals; the range lies in a reservation of ours.
-        unsafe {
-            driver(
-                "cuMemCreate",
-                gpu.driver
-                    .cuMemCreate(&raw mut handle, size, &raw const properties, 0),
-            )?;
-            driver("cuMemMap", gpu.driver.cuMemMap(start, size, 0, handle, 0))?;
-            driver(
-                "cuMemSetAccess",
-                gpu.driver.cuMemSetAccess(start, size, &raw const access, 1),
-            )?;
-        }
-    }
-    for (start, end) in ranges(spans, false, HOST_PAGE) {
-        let size = bytes(start, end)?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-        let wanted = start as *mut libc::c_void;
-        // SAFETY: a new mapping that replaces none.
-        let at = unsafe {
-            libc::mmap(
-                wanted,
-                size,
-                libc::PROT_READ | libc::PROT_WRITE,
-                flags,
-                -1,
-                0,
-            )
+impl Room {
+    /// Reserves the addresses of all device memory. The driver rounds wanted addresses up to blocks of 32 MiB, so whole blocks
+    /// are reserved.
+    pub(crate) fn reserve(gpu: &Gpu, spans: &[Span]) -> Result<Self, ReplayError> {
+        let mut room = Self {
+            gpu: gpu.clone(),
+            reserved: Vec::new(),
+            mapped: Vec::new(),
         };
-        if at != wanted {
-            if at != libc::MAP_FAILED {
-                // SAFETY: an old kernel does not know the flag and put the mapping elsewhere; it is ours.
-                unsafe { libc::munmap(at, size) };
-            }
-            return Err(ReplayError::Collision {
+        for (start, end) in ranges(spans, true, RESERVATION) {
+            let size = bytes(start, end)?;
+            let mut address = 0;
+            // SAFETY: a pointer to a local.
+            let status = unsafe {
+                gpu.driver
+                    .cuMemAddressReserve(&raw mut address, size, PAGE as usize, start, 0)
+            };
+            let taken = ReplayError::Collision {
                 address: start,
                 size: end - start,
-            });
+            };
+            if status == Status::OUT_OF_MEMORY || status == Status::INVALID_VALUE {
+                return Err(taken);
+            }
+            driver("cuMemAddressReserve", status)?;
+            room.reserved.push((address, size));
+            if address != start {
+                return Err(taken);
+            }
         }
-        // SAFETY: a mapping of ours that stays.
-        let status = unsafe {
-            gpu.driver
-                .cuMemHostRegister_v2(at, size, attribute::host::DEVICE_MAP)
-        };
-        driver("cuMemHostRegister_v2", status)?;
+        Ok(room)
     }
-    Ok(())
+
+    /// Gives memory to the reserved addresses, and to those of host memory.
+    pub(crate) fn map(&mut self, spans: &[Span]) -> Result<(), ReplayError> {
+        let properties = AllocationProperties::pinned(self.gpu.device);
+        let access = AccessDescriptor::read_write(self.gpu.device);
+        let driver_ = &self.gpu.driver;
+        for (start, end) in ranges(spans, true, PAGE) {
+            let size = bytes(start, end)?;
+            let mut handle = 0;
+            // SAFETY: pointers to locals; the range lies in a reservation of ours.
+            unsafe {
+                driver(
+                    "cuMemCreate",
+                    driver_.cuMemCreate(&raw mut handle, size, &raw const properties, 0),
+                )?;
+                driver("cuMemMap", driver_.cuMemMap(start, size, 0, handle, 0))?;
+                self.mapped.push((start, size));
+                // Memory that is mapped stays until it is unmapped.
+                driver("cuMemRelease", driver_.cuMemRelease(handle))?;
+                driver(
+                    "cuMemSetAccess",
+                    driver_.cuMemSetAccess(start, size, &raw const access, 1),
+                )?;
+            }
+        }
+        for (start, end) in ranges(spans, false, HOST_PAGE) {
+            map_host(&self.gpu, start, end)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves all to the process: something may still use it.
+    pub(crate) fn leave(&mut self) {
+        self.reserved.clear();
+        self.mapped.clear();
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let driver_ = &self.gpu.driver;
+        for (address, size) in self.mapped.drain(..) {
+            // SAFETY: a mapping of ours, which nothing uses any more. A failure leaves memory that the process gives back.
+            let _ = unsafe { driver_.cuMemUnmap(address, size) };
+        }
+        for (address, size) in self.reserved.drain(..) {
+            // SAFETY: a reservation of ours.
+            let _ = unsafe { driver_.cuMemAddressFree(address, size) };
+        }
+    }
+}
+
+/// Memory of the host at recorded addresses, which stays for the life of the process.
+fn map_host(gpu: &Gpu, start: u64, end: u64) -> Result<(), ReplayError> {
+    let size = bytes(start, end)?;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let wanted = start as *mut libc::c_void;
+    // SAFETY: a new mapping that replaces none.
+    let at = unsafe {
+        libc::mmap(
+            wanted,
+            size,
+            libc::PROT_READ | libc::PROT_WRITE,
+            flags,
+            -1,
+            0,
+        )
+    };
+    if at != wanted {
+        if at != libc::MAP_FAILED {
+            // SAFETY: an old kernel does not know the flag and put the mapping elsewhere; it is ours.
+            unsafe { libc::munmap(at, size) };
+        }
+        return Err(ReplayError::Collision {
+            address: start,
+            size: end - start,
+        });
+    }
+    // SAFETY: a mapping of ours that stays.
+    let status = unsafe {
+        gpu.driver
+            .cuMemHostRegister_v2(at, size, attribute::host::DEVICE_MAP)
+    };
+    driver("cuMemHostRegister_v2", status)
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl Session {
     ) -> Result<Self, ReplayError> {
         // Before the context: it takes addresses of its own.
         let spans = place::of_launch(&launch);
-        place::reserve(&gpu, &spans)?;
+        let mut room = place::Room::reserve(&gpu, &spans)?;
         let store = recording.store();
         let image = store.image(launch.image.hash, launch.image.size)?;
         let mut contents = Vec::new();
@@ -114,7 +114,9 @@ impl Session {
         }
         gpu.enter()?;
         gpu.limit(&launch.limits)?;
-        place::map(&gpu, &spans)?;
+        room.map(&spans)?;
+        // A kernel that does not end uses it until the process ends.
+        room.leave();
         Ok(Self {
             rewritten: vec![Default::default(); contents.len()],
             ignored: vec![false; contents.len()],

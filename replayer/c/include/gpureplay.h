@@ -130,11 +130,12 @@ const char *gpureplay_last_error(void);
 // Version of the library, such as "0.1.0".
 const char *gpureplay_version(void);
 
-// Reads and verifies a recording: a directory with a recording.gpr, such a file, or a pack. Nothing touches a device.
+// Reads and verifies a recording: a directory with a recording.gpr, such a file, a pack, or a recording of a CUDA run (DIR, or DIR#runK of several). Nothing touches a device.
 //
 // # Safety
 // `path` is a string; `recording` points to a pointer.
-gpureplay_status gpureplay_open(const char *path, gpureplay_recording **recording);
+gpureplay_status gpureplay_open(const char *path,
+                                gpureplay_recording **recording);
 
 // As gpureplay_open, but refuses what the owner of `key` has not signed, or has signed with a counter below `minimum_counter`. The key
 // is 64 hexadecimal digits, the text of a PEM file, or the path of one.

@@ -2,15 +2,17 @@
 //! Recordings: open, list tensors and layers, close.
 
 use std::ffi::{CString, c_char, c_void};
+use std::path::Path;
 
-use gpureplay_library::{Recording, Trust, layer_named};
+use gpureplay_cuda_replay::embed::{from_bytes, open};
+use gpureplay_library::{Recorded, Trust, layer_named};
 
 use crate::guard::{Failure, answered, guarded, handle, put, text};
 use crate::types::{Status, TensorDescription};
 
 /// A recording that was read and verified. Threads may share it.
 pub struct RecordingHandle {
-    pub(crate) recording: Recording,
+    pub(crate) recording: Box<dyn Recorded>,
     tensors: Vec<CString>,
     layers: Vec<CString>,
 }
@@ -21,7 +23,7 @@ pub struct RecordingHandle {
 /// `recording` is null or points to a pointer.
 unsafe fn hand_over(
     recording: *mut *mut RecordingHandle,
-    open: impl FnOnce() -> Result<Recording, Failure>,
+    open: impl FnOnce() -> Result<Box<dyn Recorded>, Failure>,
 ) -> Result<(), Failure> {
     if recording.is_null() {
         return Err(Failure::usage("recording is a null pointer"));
@@ -40,7 +42,7 @@ unsafe fn hand_over(
     unsafe { put(recording, Box::into_raw(opened), "recording") }
 }
 
-/// Reads and verifies a recording: a directory with a recording.gpr, such a file, or a pack. Nothing touches a device.
+/// Reads and verifies a recording: a directory with a recording.gpr, such a file, a pack, or a recording of a CUDA run (DIR, or DIR#runK of several). Nothing touches a device.
 ///
 /// # Safety
 /// `path` is a string; `recording` points to a pointer.
@@ -53,7 +55,7 @@ pub unsafe extern "C" fn gpureplay_open(
         // SAFETY: this function's own contract.
         let path = unsafe { text(path, "path") }?;
         // SAFETY: this function's own contract.
-        unsafe { hand_over(recording, || Ok(Recording::open(path)?)) }
+        unsafe { hand_over(recording, || Ok(open(Path::new(path), &Trust::default())?)) }
     })
 }
 
@@ -77,7 +79,7 @@ pub unsafe extern "C" fn gpureplay_open_signed(
             ..Trust::with_key(key)?
         };
         // SAFETY: this function's own contract.
-        unsafe { hand_over(recording, || Ok(Recording::open_trusted(path, &trust)?)) }
+        unsafe { hand_over(recording, || Ok(open(Path::new(path), &trust)?)) }
     })
 }
 
@@ -100,7 +102,7 @@ pub unsafe extern "C" fn gpureplay_open_bytes(
         // SAFETY: this function's own contract; the size is one that memory can have.
         let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
         // SAFETY: this function's own contract.
-        unsafe { hand_over(recording, || Ok(Recording::from_bytes(data.to_vec())?)) }
+        unsafe { hand_over(recording, || Ok(from_bytes(data.to_vec())?)) }
     })
 }
 

@@ -2,16 +2,17 @@
 //! Sessions: bind, run, read.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::path::Path;
 use std::sync::{Mutex, TryLockError};
 
-use gpureplay_library::{ElementType as LibraryElement, Options, Session, Tensor, TensorInfo};
+use gpureplay_library::{ElementType as LibraryElement, Options, Replay, Tensor, TensorInfo};
 
 use crate::guard::{Failure, guarded, handle, put, text};
 use crate::recording::RecordingHandle;
 use crate::types::{ElementType, RunTiming, SessionOptions, Status};
 
 /// A recording on a device. One thread at a time may use it; another one that tries meanwhile gets an error.
-pub struct SessionHandle(Mutex<Session>);
+pub struct SessionHandle(Mutex<Box<dyn Replay>>);
 
 /// Opens a session; null options are the defaults. Fails if the device is not the GPU that was recorded, unless the options allow it.
 ///
@@ -43,7 +44,7 @@ pub unsafe extern "C" fn gpureplay_session_open(
         if session.is_null() {
             return Err(Failure::usage("session is a null pointer"));
         }
-        let opened = recording.recording.session(options)?;
+        let opened = recording.recording.replay(options)?;
         let opened = Box::new(SessionHandle(Mutex::new(opened)));
         // SAFETY: this function's own contract.
         unsafe { put(session, Box::into_raw(opened), "session") }
@@ -71,13 +72,13 @@ pub unsafe extern "C" fn gpureplay_session_close(session: *mut SessionHandle) {
 /// `session` is null or comes from gpureplay_session_open.
 unsafe fn with(
     session: *const SessionHandle,
-    work: impl FnOnce(&mut Session) -> Result<(), Failure>,
+    work: impl FnOnce(&mut dyn Replay) -> Result<(), Failure>,
 ) -> Status {
     guarded(|| {
         // SAFETY: this function's own contract.
         let session = unsafe { handle(session, "session") }?;
         match session.0.try_lock() {
-            Ok(mut session) => work(&mut session),
+            Ok(mut session) => work(&mut **session),
             Err(TryLockError::WouldBlock) => Err(Failure::usage(
                 "another thread uses this session; open one for each thread",
             )),
@@ -126,7 +127,7 @@ pub unsafe extern "C" fn gpureplay_bind(
     data: *const c_void,
     bytes: usize,
 ) -> Status {
-    let work = |session: &mut Session| {
+    let work = |session: &mut dyn Replay| {
         // SAFETY: this function's own contract.
         let name = unsafe { text(name, "name") }?;
         if data.is_null() {
@@ -155,10 +156,10 @@ pub unsafe extern "C" fn gpureplay_bind_file(
     name: *const c_char,
     path: *const c_char,
 ) -> Status {
-    let work = |session: &mut Session| {
+    let work = |session: &mut dyn Replay| {
         // SAFETY: this function's own contract.
         let (name, path) = unsafe { (text(name, "name")?, text(path, "path")?) };
-        Ok(session.bind_file(name, path)?)
+        Ok(session.bind_file(name, Path::new(path))?)
     };
     // SAFETY: this function's own contract.
     unsafe { with(session, work) }
@@ -176,7 +177,7 @@ pub unsafe extern "C" fn gpureplay_bind_weights(
     // SAFETY: this function's own contract.
     unsafe {
         with(session, |session| {
-            Ok(session.bind_weights(text(path, "path")?)?)
+            Ok(session.bind_weights(Path::new(text(path, "path")?))?)
         })
     }
 }
@@ -201,12 +202,7 @@ pub unsafe extern "C" fn gpureplay_unbind(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_reset_states(session: *mut SessionHandle) -> Status {
     // SAFETY: this function's own contract.
-    unsafe {
-        with(session, |session| {
-            session.reset_states();
-            Ok(())
-        })
-    }
+    unsafe { with(session, |session| Ok(session.reset_states()?)) }
 }
 
 /// Runs the whole network. The first run loads the recording onto the device.
@@ -280,7 +276,7 @@ pub unsafe extern "C" fn gpureplay_read(
     data: *mut c_void,
     bytes: usize,
 ) -> Status {
-    let work = |session: &mut Session| {
+    let work = |session: &mut dyn Replay| {
         // SAFETY: this function's own contract.
         let name = unsafe { text(name, "name") }?;
         if data.is_null() {

@@ -7,7 +7,9 @@ use std::path::Path;
 use clap::Arg;
 
 /// Commands that `gpureplay cuda` has, too.
-const SHARED: [&str; 7] = ["run", "info", "verify", "sign", "jobs", "bench", "diff"];
+const SHARED: [&str; 8] = [
+    "run", "info", "verify", "sign", "pack", "jobs", "bench", "diff",
+];
 /// Folders that every recording of CUDA has.
 const PARTS: [&str; 3] = ["launches", "runs", "objects"];
 /// What NVIDIA's driver makes.
@@ -139,7 +141,14 @@ mod tests {
             to_cuda(before),
             words("gpureplay cuda run @#run0 --no-graph")
         );
-        for command in ["info", "sign -k k.pem", "jobs", "bench", "verify"] {
+        for command in [
+            "info",
+            "sign -k k.pem",
+            "jobs",
+            "bench",
+            "verify",
+            "pack -o p",
+        ] {
             assert_eq!(
                 to_cuda(words(&format!("gpureplay {command} @"))),
                 words(&format!("gpureplay cuda {command} @"))

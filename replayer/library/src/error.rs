@@ -263,6 +263,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A recording of another GPU than Mali, or its device, says this.
+    #[error("{source}")]
+    Other {
+        /// Which side has to act.
+        class: Class,
+        /// What went wrong.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A file could not be written.
     #[error("{}: {reason}", shown(path))]
     Write {
@@ -299,6 +307,7 @@ impl Error {
             | Self::File { .. }
             | Self::Hash { .. } => Class::Input,
             Self::Secure { error, .. } => secure(error),
+            Self::Other { class, .. } => *class,
             Self::SecureWorld(_) => Class::Usage,
             Self::Unusable(_) | Self::NoDevice(_) | Self::Misfit { .. } | Self::Replay { .. } => {
                 Class::Device

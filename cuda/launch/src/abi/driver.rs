@@ -16,6 +16,7 @@ pub struct Missing(pub &'static str);
 macro_rules! driver {
     ($($name:ident ( $($argument:ident : $kind:ty),* );)*) => {
         /// The driver's functions. One that this driver lacks answers `CUDA_ERROR_NOT_FOUND`.
+        #[derive(Clone)]
         pub struct Driver {
             $($name: usize,)*
         }
@@ -74,6 +75,7 @@ driver! {
     cuDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32);
     cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: i32);
     cuDevicePrimaryCtxRetain(context: *mut Handle, device: i32);
+    cuDevicePrimaryCtxRelease_v2(device: i32);
     cuCtxSetCurrent(context: Handle);
     cuCtxGetCurrent(context: *mut Handle);
     cuCtxGetDevice(device: *mut i32);
@@ -124,6 +126,7 @@ driver! {
     cuMemsetD2D32Async(device: DevicePointer, pitch: usize, value: u32, width: usize, height: usize, stream: Handle);
     cuLaunchHostFunc(stream: Handle, function: usize, data: usize);
     cuStreamCreate(stream: *mut Handle, flags: u32);
+    cuStreamDestroy_v2(stream: Handle);
     cuStreamSynchronize(stream: Handle);
     cuStreamQuery(stream: Handle);
     cuStreamGetFlags(stream: Handle, flags: *mut u32);

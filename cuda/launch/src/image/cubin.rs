@@ -25,7 +25,7 @@ mod attribute {
 /// The value of an attribute follows it, and its size is in the attribute's header.
 const SIZED: u8 = 4;
 /// Bit of `st_other` that marks a kernel.
-const KERNEL: u8 = 0x10;
+pub(super) const KERNEL: u8 = 0x10;
 /// Names of all sections of a cubin together, in bytes: a kernel has several sections that bear its name.
 const MAX_SECTION_NAMES: usize = 4 * MAX_NAMES;
 

@@ -13,6 +13,7 @@ mod error;
 mod extent;
 mod fatbin;
 mod ptx;
+mod reduce;
 mod tally;
 
 use std::borrow::Cow;
@@ -20,6 +21,7 @@ use std::borrow::Cow;
 pub use error::ImageError;
 pub use extent::{Extent, Format, PREFIX, extent};
 pub use fatbin::{Compression, Member, MemberKind, members};
+pub use reduce::reduced;
 pub use tally::{Allowance, MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS};
 
 /// The largest image or member that is read, in bytes after decompression.

@@ -10,7 +10,7 @@
 //! | `runs/K.toml` | one [`Run`]: what a program asked of the GPU in a region of its time, in order |
 //! | `runs/K.sig` | a signature over it |
 //! | `turns/K/` | a recording of the second turn of run K, until it was compared with the run |
-//! | `images/HASH` | a kernel image as the program gave it to the driver |
+//! | `images/HASH` | a kernel image as the program gave it to the driver; a run may hold the cubin that it uses among the objects instead |
 //! | `objects/HH/HASH` | a chunk of memory, or a list of the hashes of chunks |
 //!
 //! `HASH` is the SHA-256 of what is held, in hexadecimal, before compression. So what did not change, what another launch
@@ -27,6 +27,7 @@ mod error;
 mod format;
 mod hash;
 mod launch;
+mod pack;
 mod run;
 mod store;
 mod tuned;
@@ -38,14 +39,14 @@ pub use format::FORMAT;
 pub use hash::Hash;
 pub use launch::{Device, ImageReference, Launch, Origin, Region, RegionKind, Variable};
 pub use run::{
-    Checked, Kernel, Memory, Number, Operation, Port, Run, RunVariable, Stream, StreamKind, Turn,
-    WeightTensor, differing, put_word, structure, word_at,
+    Checked, Kernel, Memory, Number, Operation, Port, Range, Reduced, Run, RunImage, RunVariable,
+    Stream, StreamKind, Turn, WeightTensor, differing, put_word, structure, word_at,
 };
 pub use store::{CHUNK, Checker, Store};
 pub use tuned::{Change, Evidence, Tuned, Winner};
 pub use write::Writer;
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use gpureplay_host::{Existing, beneath};
@@ -95,17 +96,23 @@ fn turn_folder(folder: &Path, number: u32) -> PathBuf {
 }
 
 /// A folder of recorded launches.
+#[derive(Clone)]
 pub struct Recording {
     folder: PathBuf,
     store: Store,
 }
 
 impl Recording {
-    /// Opens a folder for reading.
+    /// Opens a folder, or a pack of a run, for reading.
     ///
     /// # Errors
     /// If it is no recording.
     pub fn open(folder: &Path) -> Result<Self, RecordingError> {
+        if folder.is_file() {
+            let bytes =
+                std::fs::read(folder).map_err(|error| RecordingError::file(folder, error))?;
+            return Self::unpacked(&bytes);
+        }
         let launches = folder.join(LAUNCHES);
         if launches.symlink_metadata().is_err() {
             return Err(RecordingError::NotARecording(folder.to_owned()));
@@ -135,6 +142,9 @@ impl Recording {
     /// # Errors
     /// If the folder cannot be read.
     pub fn numbers(&self) -> Result<Vec<u32>, RecordingError> {
+        if self.store.is_held() {
+            return Ok(Vec::new());
+        }
         self.numbered(LAUNCHES, manifest_name)
     }
 
@@ -143,6 +153,9 @@ impl Recording {
     /// # Errors
     /// If the folder cannot be read.
     pub fn runs(&self) -> Result<Vec<u32>, RecordingError> {
+        if self.store.is_held() {
+            return Ok(vec![0]);
+        }
         if self.folder.join(RUNS).symlink_metadata().is_err() {
             return Ok(Vec::new());
         }
@@ -222,7 +235,8 @@ impl Recording {
         }
         for number in self.runs()? {
             let run = self.run(number)?;
-            named.extend(run.images.iter().map(|image| image.hash));
+            let whole = run.images.iter().filter(|image| image.reduced.is_none());
+            named.extend(whole.map(|image| image.hash));
             lists.extend(run.pieces());
         }
         for (size, hash) in lists {
@@ -244,6 +258,10 @@ impl Recording {
     /// What the system says; of the kind [`io::ErrorKind::NotFound`] if there is none, of the kind
     /// [`io::ErrorKind::InvalidInput`] if it is a link, no file or longer.
     pub fn signature(&self, part: Part, number: u32, limit: u64) -> io::Result<Vec<u8>> {
+        if self.store.is_held() {
+            let read = self.store.file(&part.signature(number), limit);
+            return read.map_err(|_| io::ErrorKind::NotFound.into());
+        }
         beneath::read(&self.folder, &part.signature(number), limit)
     }
 
@@ -272,11 +290,9 @@ impl Recording {
 
     fn text(&self, name: &Path) -> Result<String, RecordingError> {
         let failed = |error| RecordingError::file(&self.folder.join(name), error);
-        let file = beneath::open(&self.folder, name).map_err(failed)?;
-        let mut text = String::new();
-        file.take(MAX_MANIFEST + 1)
-            .read_to_string(&mut text)
-            .map_err(failed)?;
+        let bytes = self.store.file(name, MAX_MANIFEST)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))?;
         if text.len() as u64 > MAX_MANIFEST {
             return Err(RecordingError::TooLarge {
                 what: "the manifest",

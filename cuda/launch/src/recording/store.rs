@@ -4,9 +4,10 @@
 //! A piece of memory is cut into chunks of [`CHUNK`] bytes; its name is the hash of the list of their hashes. An object file
 //! begins with a byte that says how the rest is kept: 0 as it is, 1 as an LZ4 block.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gpureplay_host::{Existing, beneath};
 
@@ -29,6 +30,8 @@ pub struct Store {
     folder: PathBuf,
     /// Another recording, whose files are linked instead of written again.
     other: Option<PathBuf>,
+    /// The files, if they are in memory.
+    held: Option<Arc<BTreeMap<PathBuf, Vec<u8>>>>,
 }
 
 impl Store {
@@ -40,7 +43,33 @@ impl Store {
         Self {
             folder: folder.to_owned(),
             other,
+            held: None,
         }
+    }
+
+    /// Files that are in memory, by their names in a recording.
+    pub(crate) fn held(files: Arc<BTreeMap<PathBuf, Vec<u8>>>) -> Self {
+        Self {
+            folder: PathBuf::new(),
+            other: None,
+            held: Some(files),
+        }
+    }
+
+    /// Whether the files are in memory.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// The first bytes of a file: one more than `limit` at most.
+    pub(crate) fn file(&self, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
+        let Some(held) = &self.held else {
+            return read_at_most(&self.folder, name, limit);
+        };
+        let missing = || RecordingError::file(name, std::io::ErrorKind::NotFound.into());
+        let bytes = held.get(name).ok_or_else(missing)?;
+        let end = usize::try_from(limit.saturating_add(1)).unwrap_or(usize::MAX);
+        Ok(bytes.get(..end).unwrap_or(bytes).to_vec())
     }
 
     /// Links a file from the other recording, if it has it. A file that is damaged there is told when it is read; a symbolic
@@ -68,7 +97,7 @@ impl Store {
     /// # Errors
     /// If it is not there, or is not what its name says.
     pub fn image(&self, hash: Hash, size: u64) -> Result<Vec<u8>, RecordingError> {
-        let bytes = read_at_most(&self.folder, &image_path(hash), size)?;
+        let bytes = self.file(&image_path(hash), size)?;
         if bytes.len() as u64 != size {
             return Err(RecordingError::Size { hash, size });
         }
@@ -182,7 +211,7 @@ impl Store {
             .and_then(|chunks| chunks.checked_mul(HASH))
             .filter(|_| size <= MAX_BYTES)
             .ok_or_else(wrong_size)?;
-        let file = read_at_most(&self.folder, &object_path(name), bytes as u64 + 1)?;
+        let file = self.file(&object_path(name), bytes as u64 + 1)?;
         // A list that its file cannot hold takes no memory.
         if bytes / MOST_OF_A_BYTE > file.len() {
             return Err(wrong_size());
@@ -234,7 +263,7 @@ impl Store {
     /// Reads an object that holds exactly as many bytes as `out` has.
     fn get_object(&self, hash: Hash, out: &mut [u8]) -> Result<(), RecordingError> {
         // A chunk that does not compress is kept as it is, so a file is never longer than that.
-        let file = read_at_most(&self.folder, &object_path(hash), out.len() as u64 + 1)?;
+        let file = self.file(&object_path(hash), out.len() as u64 + 1)?;
         unpack(hash, &file, out)
     }
 }
@@ -299,12 +328,12 @@ impl Checker<'_> {
 }
 
 /// Where an image lies in a recording.
-fn image_path(hash: Hash) -> PathBuf {
+pub(crate) fn image_path(hash: Hash) -> PathBuf {
     Path::new("images").join(hash.to_string())
 }
 
 /// Where an object lies in a recording.
-fn object_path(hash: Hash) -> PathBuf {
+pub(crate) fn object_path(hash: Hash) -> PathBuf {
     let name = hash.to_string();
     Path::new("objects").join(&name[..2]).join(name)
 }

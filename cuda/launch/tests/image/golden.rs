@@ -3,7 +3,7 @@
 
 use gpureplay_cuda_launch::image::{
     Compression, Extent, Format, ImageError, MemberKind, Parameter, extent, kernel, members, parts,
-    variables,
+    reduced, variables,
 };
 
 const SM_75: &[u8] = include_bytes!("golden/sm_75.cubin");
@@ -149,4 +149,39 @@ fn every_flipped_byte_is_survived() {
             }
         }
     }
+}
+
+#[test]
+fn a_reduced_cubin_has_the_code_of_wanted_kernels_only() {
+    let wanted = std::collections::HashSet::from(["saxpy"]);
+    for image in [SM_90, NONE, ZSTANDARD, LZ4] {
+        let whole = parts(image).unwrap();
+        let whole = whole.iter().find(|part| part.kind == MemberKind::Cubin);
+        let whole = whole.unwrap().bytes().unwrap();
+        let cubin = reduced(image, &wanted, 90).unwrap().unwrap();
+        assert_eq!(cubin.len(), whole.len());
+        // Only zeros are new, and all tables are as they were.
+        let changed = whole.iter().zip(&cubin).filter(|(old, new)| old != new);
+        assert!(changed.clone().all(|(_, new)| *new == 0) && changed.count() > 1000);
+        assert_eq!(kernel(&cubin, "saxpy"), kernel(&whole, "saxpy"));
+        assert_eq!(variables(&cubin), variables(&whole));
+        assert_eq!(code(&cubin, "saxpy"), code(&whole, "saxpy"));
+        for other in ["by_struct", "capped", "with_globals"] {
+            assert!(code(&cubin, other).iter().all(|byte| *byte == 0), "{other}");
+            assert!(code(&whole, other).iter().any(|byte| *byte != 0), "{other}");
+        }
+    }
+    // The only cubin is of another family; a text stays whole.
+    assert_eq!(reduced(REQUIRED, &wanted, 90).unwrap(), None);
+    let absent = std::collections::HashSet::from(["saxpy", "absent"]);
+    assert_eq!(reduced(SM_90, &absent, 90).unwrap(), None);
+}
+
+/// The code of a kernel.
+fn code<'a>(cubin: &'a [u8], kernel: &str) -> &'a [u8] {
+    use object::{Object, ObjectSection};
+    let file = object::File::parse(cubin).unwrap();
+    let section = file.section_by_name(&format!(".text.{kernel}")).unwrap();
+    let (begin, size) = section.file_range().unwrap();
+    &cubin[begin as usize..(begin + size) as usize]
 }

@@ -2,7 +2,7 @@
 //! A region ends: what it can reach goes into the recording.
 
 use gpureplay_cuda_launch::recording::{
-    self as recording, FORMAT, ImageReference, Memory, Operation, Port, Run, RunVariable, Store,
+    self as recording, FORMAT, Memory, Operation, Port, Range, Run, RunImage, RunVariable, Store,
 };
 
 use super::log::{Log, Outcome, Result, idle};
@@ -124,9 +124,10 @@ impl Log {
         let memory = self.stored(store, settings, others)?;
         let mut images = Vec::new();
         for image in &self.images {
-            images.push(ImageReference {
+            images.push(RunImage {
                 hash: store.put_image(&image.bytes).map_err(told)?,
                 size: image.bytes.len() as u64,
+                reduced: None,
             });
         }
         let mut variables = Vec::new();
@@ -145,6 +146,7 @@ impl Log {
                 name: other.map_or(name, |(_, new)| new.clone()),
                 size: bytes.len() as u64,
                 contents: store.put(bytes).map_err(told)?,
+                form: None,
             })
         };
         let mut inputs = Vec::new();
@@ -162,6 +164,7 @@ impl Log {
             region_of: match settings.run {
                 Some(Region::Launches(first, end)) => format!("launches {first} to before {end}"),
                 Some(Region::Turn) => "a turn that was found".into(),
+                Some(Region::Nvtx(name)) => format!("the range {name}"),
                 _ => "cuProfilerStart to cuProfilerStop".into(),
             },
             process: std::process::id(),
@@ -180,6 +183,7 @@ impl Log {
             numbers: Vec::new(),
             turns: Vec::new(),
             tensors: Vec::new(),
+            ranges: self.ranges.into_iter().filter_map(Range::named).collect(),
             operations: self.operations,
         })
     }

@@ -3,9 +3,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpureplay_cuda_launch::abi::{Handle, MemsetNode, attribute};
-use gpureplay_cuda_launch::recording::{Device, Kernel, Operation, RegionKind, Stream, StreamKind};
+use gpureplay_cuda_launch::recording::{
+    Device, Kernel, Operation, Range, RegionKind, Stream, StreamKind,
+};
 
 use super::{HostWait, host_bytes};
 use crate::functions::Function;
@@ -36,6 +39,11 @@ impl Outcome {
     }
 }
 
+/// Regions that began.
+static REGIONS: AtomicU64 = AtomicU64::new(0);
+/// Ranges of a region that are kept.
+const MOST_RANGES: usize = 1 << 16;
+
 /// A region while it runs.
 pub(super) struct Log {
     pub(super) device: Device,
@@ -51,6 +59,10 @@ pub(super) struct Log {
     pub(super) inputs: Vec<Vec<u8>>,
     pub(super) outputs: Vec<Outcome>,
     pub(super) operations: Vec<Operation>,
+    /// Ranges that ended.
+    pub(super) ranges: Vec<Range>,
+    /// Which region of the process it is.
+    pub(super) number: u64,
     pub(super) refusal: Option<String>,
     stream_numbers: HashMap<Handle, u32>,
     event_numbers: HashMap<Handle, u32>,
@@ -100,6 +112,8 @@ impl Log {
             inputs: Vec::new(),
             outputs: Vec::new(),
             operations: Vec::new(),
+            ranges: Vec::new(),
+            number: REGIONS.fetch_add(1, Ordering::Relaxed),
             refusal: None,
             stream_numbers: HashMap::new(),
             event_numbers: HashMap::new(),
@@ -110,6 +124,17 @@ impl Log {
             seen: false,
             settings,
         })
+    }
+
+    /// A range ends that began with an operation of a region.
+    pub(super) fn range(&mut self, number: u64, name: String, first: usize) {
+        let ends = [first, self.operations.len()].map(u32::try_from);
+        if let ([Ok(first), Ok(end)], true) = (ends, number == self.number)
+            && first < end
+            && self.ranges.len() < MOST_RANGES
+        {
+            self.ranges.push(Range { name, first, end });
+        }
     }
 
     /// The first reason stays.

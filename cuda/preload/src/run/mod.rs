@@ -5,8 +5,10 @@
 //! so that operations are in it in the order in which the driver had them. The host waits without the lock.
 
 mod finish;
+mod graphs;
 mod launches;
 mod log;
+mod ranges;
 mod turns;
 mod watch;
 
@@ -23,7 +25,9 @@ use crate::memory::Kind;
 use crate::say::say;
 use crate::settings::{Mode, Record, Region, settings};
 use crate::state::{CAPTURES, memory};
+pub(crate) use graphs::graph;
 use log::{Log, Result};
+pub(crate) use ranges::{range_begins, range_ends};
 use watch::Watch;
 
 /// Whether a region is being recorded.
@@ -131,6 +135,11 @@ pub(crate) fn at_exit() {
             end(record)
         }
         Some((record, Region::Turn)) => abandon(record),
+        Some((_, Region::Nvtx(name))) if ACTIVE.load(Ordering::SeqCst) => {
+            say(&format!(
+                "the run is not recorded: the range {name} did not end"
+            ));
+        }
         Some(_) if ACTIVE.load(Ordering::SeqCst) => {
             say("the run is not recorded: cuProfilerStop was not called");
         }
@@ -141,6 +150,9 @@ pub(crate) fn at_exit() {
             Some((_, Region::Profiler)) => {
                 say("no run is recorded: cuProfilerStart was not called")
             }
+            Some((_, Region::Nvtx(name))) => say(&format!(
+                "no run is recorded: no range of NVTX is called {name}"
+            )),
             Some((_, Region::Turn)) => {
                 say(
                     "no run is recorded: no work was done three times in the same way, each time with a result for the host",
@@ -368,6 +380,13 @@ pub(crate) fn host(wait: HostWait, call: impl FnOnce() -> Status) -> Status {
         log.refuse(reason);
     }
     status
+}
+
+/// A function of the host is called when what comes before has ended: it may tell the program that a result is there.
+pub(crate) fn told() {
+    if let Some(mut watch) = watch() {
+        watch.host();
+    }
 }
 
 /// Memory was allocated: a region may use it that began before.

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
-use gpureplay_cuda_launch::recording::Tuned;
+use gpureplay_cuda_launch::recording::{Recording, Tuned, Writer};
+use gpureplay_tensors::Form;
 
 use crate::command::failure::{Failure, Outcome, file};
 use crate::command::report::note;
@@ -131,7 +132,7 @@ pub(crate) struct Record {
     #[arg(long, default_value = "native", value_parser = ["native", "arena"])]
     alloc: String,
     /// Record a whole run instead of launches: profiler (from cudaProfilerStart to cudaProfilerStop), turn (of a loop that is found by
-    /// itself: from work after a result to the next result), or launches=FIRST..END (by number, with what comes before the first and
+    /// itself: from work after a result to the next result), nvtx:NAME (a range of NVTX), or launches=FIRST..END (by number, with what comes before the first and
     /// after the last).
     #[arg(long, value_name = "REGION", num_args = 0..=1, default_missing_value = "profiler", require_equals = true, value_parser = region,
         conflicts_with_all = ["pick", "max_per_kernel", "alloc", "kernel"])]
@@ -142,6 +143,9 @@ pub(crate) struct Record {
     /// With --run: another name for an input or output than the one by its order, such as in0=image. May be given again.
     #[arg(long, value_name = "OLD=NEW", value_parser = renamed)]
     name: Vec<String>,
+    /// Type and shape of an input or output of a whole run; by either name, such as image=f32[1,3,224,224]. May be given again.
+    #[arg(long, value_name = "NAME=TYPE[N,…]", value_parser = formed)]
+    tensor: Vec<(String, Form)>,
     /// With --run: after a second turn of the same work, which is compared with the first, keep inputs and outputs of N turns; the
     /// recording must reproduce them.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
@@ -181,10 +185,16 @@ fn region(text: &str) -> Result<String, String> {
         let (first, end) = range.split_once("..")?;
         Some((first.parse::<u64>().ok()?, end.parse::<u64>().ok()?))
     });
-    if matches!(text, "profiler" | "turn") || numbers.is_some_and(|(first, end)| first < end) {
+    let is_range = text
+        .strip_prefix("nvtx:")
+        .is_some_and(|name| !name.is_empty());
+    if matches!(text, "profiler" | "turn")
+        || is_range
+        || numbers.is_some_and(|(first, end)| first < end)
+    {
         Ok(text.to_owned())
     } else {
-        Err("is neither profiler, turn, nor launches=FIRST..END".to_owned())
+        Err("is neither profiler, turn, nvtx:NAME, nor launches=FIRST..END".to_owned())
     }
 }
 
@@ -199,12 +209,20 @@ fn renamed(text: &str) -> Result<String, String> {
     }
 }
 
+fn formed(text: &str) -> Result<(String, Form), String> {
+    let (name, form) = text
+        .split_once('=')
+        .ok_or("is not NAME=TYPE[N,…]".to_owned())?;
+    Ok((name.to_owned(), form.parse()?))
+}
+
 impl Record {
     /// The region that is recorded as a whole, if one is.
     fn whole(&self) -> Result<Option<&String>, Failure> {
         let region = self.run.as_ref().or(self.region.as_ref());
         for (given, option) in [
             (!self.name.is_empty(), "--name"),
+            (!self.tensor.is_empty(), "--tensor"),
             (self.weights.is_some(), "--weights"),
         ] {
             if given && region.is_none() {
@@ -216,10 +234,42 @@ impl Record {
         Ok(region)
     }
 
+    /// Element types and shapes go into the runs of which inputs and outputs have these names and sizes.
+    fn describe(&self) -> Result<(), Failure> {
+        if self.tensor.is_empty() {
+            return Ok(());
+        }
+        let recording = Recording::open(&self.output)?;
+        let renamed = |name: &str| {
+            let mut names = self.name.iter().filter_map(|name| name.split_once('='));
+            let new = names.find(|(old, _)| *old == name);
+            new.map_or(name, |(_, new)| new).to_owned()
+        };
+        for number in recording.runs()? {
+            let mut run = recording.run(number)?;
+            for (name, form) in &self.tensor {
+                let name = renamed(name);
+                let mut ports = run.inputs.iter_mut().chain(&mut run.outputs);
+                match ports.find(|port| port.name == name) {
+                    Some(port) if form.bytes() == Some(port.size) => {
+                        port.form = Some(form.to_string());
+                    }
+                    Some(port) => note!(
+                        "run {number}: {name} has {} bytes; {form} has another size",
+                        port.size
+                    ),
+                    None => note!("run {number}: no input or output is called {name}"),
+                }
+            }
+            Writer::create(&self.output)?.replace_run(number, &run)?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn execute(&self) -> Outcome {
         let whole = self.whole()?;
         let mut command = self.app.command("record")?;
-        gpureplay_cuda_launch::recording::Writer::create(&self.output)?;
+        Writer::create(&self.output)?;
         let output = self.output.canonicalize().map_err(file(&self.output))?;
         command
             .env("GPUREPLAY_CUDA_OUTPUT", output)
@@ -235,7 +285,7 @@ impl Record {
             );
         match &self.share {
             Some(share) => {
-                gpureplay_cuda_launch::recording::Recording::open(share)?;
+                Recording::open(share)?;
                 let share = share.canonicalize().map_err(file(share))?;
                 command.env("GPUREPLAY_CUDA_SHARE", share);
             }
@@ -269,17 +319,22 @@ impl Record {
                 None => command.env_remove(name),
             };
         }
+        if whole.is_some() {
+            // The library is NVTX's injection, too: ranges are layers.
+            command.env("NVTX_INJECTION64_PATH", self.app.preload_path()?);
+        }
         command.env_remove("GPUREPLAY_CUDA_CUPTI");
         let counted = self.strict.prepare(&mut command)?;
         let code = self.app.run(command)?;
         let ended = strict::conclude(counted.as_ref(), code)?;
         if whole.is_some() {
+            self.describe()?;
             crate::command::check::after_recording(&self.output);
             if let Some(weights) = &self.weights {
                 crate::command::weights::refer(&self.output, weights)?;
             }
         }
-        let recording = gpureplay_cuda_launch::recording::Recording::open(&self.output)?;
+        let recording = Recording::open(&self.output)?;
         if recording.numbers()?.is_empty() && recording.runs()?.is_empty() {
             note!(
                 "{}: nothing is recorded; a program that uses no CUDA has nothing to record here",

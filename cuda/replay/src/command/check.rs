@@ -16,6 +16,7 @@ use crate::command::attempt::{again, this_program};
 use crate::command::failure::{Failure, Outcome, file};
 use crate::command::report::{note, say};
 use crate::command::target::Target;
+use crate::command::trim::trim;
 
 /// Compare a whole run with later turns on the GPU
 ///
@@ -34,6 +35,9 @@ pub(crate) struct Check {
     /// Compare, and leave the run's own replay to another process.
     #[arg(long, hide = true)]
     compare: bool,
+    /// Leave out memory that the run writes before it reads it.
+    #[arg(long, hide = true, conflicts_with = "compare")]
+    trim: bool,
 }
 
 /// What is said of a run until a replay from its own memory has reproduced the turns.
@@ -78,6 +82,11 @@ impl Check {
         let Some(number) = self.target.run(&recording)? else {
             return Err(Failure::Usage("check takes a whole run: DIR#runK".into()));
         };
+        if self.trim {
+            let time_limit = Duration::from_secs(self.timeout);
+            return trim(&self.target.folder, number, self.gpu, time_limit)
+                .map(|()| ExitCode::SUCCESS);
+        }
         let child = |words: &[&str]| {
             let mut target = self.target.folder.as_os_str().to_owned();
             target.push(format!("#run{number}"));
@@ -103,7 +112,19 @@ impl Check {
             Writer::create(&self.target.folder)?.replace_run(number, &run)?;
         }
         say!("run {number}: {}", state(&run));
+        let others = run.checked.as_ref().map_or(0, |checked| checked.others);
         let holds = run.checked.is_some_and(|checked| checked.fault.is_none());
+        if holds {
+            let whole = recording.run(number)?;
+            let trimmed = child(&["check", "--trim"])?.status().map_err(failed)?;
+            let replayed = child(&["run", "--json"])?.stderr(Stdio::inherit()).output();
+            let replayed = replayed.map_err(failed)?.stdout;
+            if !trimmed.success() || fault(&replayed, others).is_some() {
+                note!("run {number}: images and memory are kept whole");
+                Writer::create(&self.target.folder)?.replace_run(number, &whole)?;
+            }
+            recording.sweep()?;
+        }
         Ok(ExitCode::from(u8::from(!holds)))
     }
 

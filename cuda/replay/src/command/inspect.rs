@@ -220,7 +220,7 @@ impl Verify {
                 total = total.saturating_add(size);
             }
             for image in &run.images {
-                recording.store().image(image.hash, image.size)?;
+                image.read(recording.store())?;
             }
         }
         for (number, launch) in &launches {

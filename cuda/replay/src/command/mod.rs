@@ -6,19 +6,22 @@
 
 mod app;
 mod attempt;
-mod check;
+pub(crate) mod check;
 mod doctor;
 mod durations;
-mod failure;
+pub(crate) mod failure;
 mod inspect;
 mod jobs;
+mod pack;
 mod report;
 mod run;
-mod sign;
+pub(crate) mod sign;
+mod state;
 mod strict;
-mod target;
+pub(crate) mod target;
+mod trim;
 mod tune;
-mod weights;
+pub(crate) mod weights;
 mod whole;
 
 use std::process::ExitCode;
@@ -44,6 +47,7 @@ enum Command {
     Verify(inspect::Verify),
     Diff(inspect::Diff),
     Sign(sign::Sign),
+    Pack(pack::Pack),
     Doctor(doctor::Doctor),
     Run(run::Run),
     Check(check::Check),
@@ -95,6 +99,7 @@ impl Cuda {
             Command::Verify(command) => command.execute(),
             Command::Diff(command) => command.execute(),
             Command::Sign(command) => command.execute(),
+            Command::Pack(command) => command.execute(),
             Command::Doctor(command) => command.execute(),
             Command::Run(command) => command.execute(),
             Command::Check(command) => command.execute(),

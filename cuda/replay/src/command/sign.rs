@@ -177,26 +177,36 @@ impl Trust {
             return Ok(None);
         };
         let key = Self::key(given)?;
-        let manifest = recording.manifest(part, number)?;
-        let path = recording.signature_path(part, number);
-        let untrusted = |reason: String| Failure::Untrusted {
-            path: path.clone(),
-            reason,
-        };
-        let bytes = recording
-            .signature(part, number, MAX_FILE)
-            .map_err(|source| match source.kind() {
-                ErrorKind::NotFound => {
-                    untrusted("there is none; `gpureplay cuda sign` makes it".into())
-                }
-                _ => file(&path)(source),
-            })?;
-        let signature = Signature::parse(&bytes).map_err(|error| untrusted(reason(error)))?;
-        signature
-            .verify(manifest.as_bytes(), &key, self.min_counter)
-            .map_err(|error| untrusted(reason(error)))?;
-        Ok(Some(manifest))
+        signed(recording, (part, number), &key, self.min_counter).map(Some)
     }
+}
+
+/// The text of a manifest that the owner of a key has signed.
+pub(crate) fn signed(
+    recording: &Recording,
+    (part, number): (Part, u32),
+    key: &PublicKey,
+    min_counter: u64,
+) -> Result<String, Failure> {
+    let manifest = recording.manifest(part, number)?;
+    let path = recording.signature_path(part, number);
+    let untrusted = |reason: String| Failure::Untrusted {
+        path: path.clone(),
+        reason,
+    };
+    let bytes = recording
+        .signature(part, number, MAX_FILE)
+        .map_err(|source| match source.kind() {
+            ErrorKind::NotFound => {
+                untrusted("there is none; `gpureplay cuda sign` makes it".into())
+            }
+            _ => file(&path)(source),
+        })?;
+    let signature = Signature::parse(&bytes).map_err(|error| untrusted(reason(error)))?;
+    signature
+        .verify(manifest.as_bytes(), key, min_counter)
+        .map_err(|error| untrusted(reason(error)))?;
+    Ok(manifest)
 }
 
 fn reason(error: SignatureError) -> String {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `DIR#K`: a launch of a recording; `DIR#runK`: a whole run.
 
+use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use gpureplay_cuda_launch::recording::{Launch, Part, Recording};
 
 use crate::command::failure::Failure;
+
+/// The largest pack, in bytes.
+const MOST_OF_A_PACK: u64 = 1 << 32;
 
 /// A recording, and perhaps which of its launches.
 #[derive(Clone, Debug)]
@@ -48,6 +52,18 @@ impl FromStr for Target {
 impl Target {
     pub(crate) fn recording(&self) -> Result<Recording, Failure> {
         Ok(Recording::open(&self.folder)?)
+    }
+
+    /// Whether it is a pack of a run.
+    pub(crate) fn is_pack(&self) -> bool {
+        let mut begin = Vec::new();
+        let opened = self
+            .folder
+            .is_file()
+            .then(|| std::fs::File::open(&self.folder));
+        let opened = opened.and_then(Result::ok);
+        let read = opened.map(|file| file.take(MOST_OF_A_PACK).read_to_end(&mut begin));
+        read.is_some_and(|read| read.is_ok()) && Recording::is_packed(&begin)
     }
 
     /// The number of the run, if a whole run is meant; a recording that holds one run and no launch needs none.

@@ -32,14 +32,14 @@ struct Place {
 }
 
 /// A file whose header was read.
-struct Archive {
+pub(crate) struct Archive {
     path: PathBuf,
     opened: File,
     tensors: HashMap<String, Place>,
 }
 
 impl Archive {
-    fn open(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let opened = File::open(path).map_err(file(path))?;
         let wrong = |reason: &dyn std::fmt::Display| {
             let text = format!("no .safetensors file: {reason}");
@@ -83,6 +83,13 @@ impl Archive {
             opened,
             tensors,
         })
+    }
+
+    /// Name and bytes of each tensor.
+    pub(crate) fn all(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
+        let tensors = self.tensors.iter();
+        let read = tensors.map(|(name, place)| Ok((name.clone(), self.read(place)?)));
+        read.collect()
     }
 
     fn read(&self, place: &Place) -> io::Result<Vec<u8>> {
@@ -241,7 +248,7 @@ impl Given {
             Some(path) => path.to_owned(),
             None => found.find(|path| path.is_file()).ok_or_else(|| {
                 Failure::Usage(format!(
-                    "the run's weights are in {}, which does not lie beside the recording: say --weights FILE",
+                    "the run's weights are in {}, which does not lie beside the recording: give the file (--weights, bind_weights)",
                     name.display()
                 ))
             })?,

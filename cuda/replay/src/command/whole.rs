@@ -19,7 +19,7 @@ use crate::command::attempt::again;
 use crate::command::check;
 use crate::command::failure::{Failure, Outcome, file, json, written};
 use crate::command::report::{note, say};
-use crate::command::weights;
+use crate::command::{state, weights};
 pub(crate) use info::{info, line};
 
 /// Inputs and outputs of a whole run.
@@ -39,6 +39,15 @@ pub(crate) struct Whole {
     /// of the same tensors.
     #[arg(long, value_name = "FILE.safetensors")]
     weights: Option<PathBuf>,
+    /// Begin a whole run with memory that --state-out wrote.
+    #[arg(long, value_name = "FILE.safetensors")]
+    state_in: Option<PathBuf>,
+    /// Write memory that a whole run leaves: what is not as recorded, for --state-in.
+    #[arg(long, value_name = "FILE.safetensors")]
+    state_out: Option<PathBuf>,
+    /// Do a whole run N times; each continues from the memory that the one before left.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
     /// Run a whole run with other inputs although it is known not to hold for them.
     #[arg(long)]
     unchecked: bool,
@@ -142,9 +151,17 @@ impl Whole {
             (!self.set.is_empty(), "--set"),
             (self.unchecked, "--unchecked"),
             (self.weights.is_some(), "--weights"),
+            (self.state_in.is_some(), "--state-in"),
+            (self.state_out.is_some(), "--state-out"),
+            (self.repeat > 1, "--repeat"),
         ]
         .into_iter()
         .find_map(|(given, option)| given.then_some(option))
+    }
+
+    /// Whether another run than the recorded one is asked for.
+    fn is_other(&self) -> bool {
+        !self.input.is_empty() || !self.set.is_empty() || self.state_in.is_some() || self.repeat > 1
     }
 
     /// The words that are set, by the numbers of the run's numbers. Who gives other inputs gives all of them.
@@ -159,7 +176,7 @@ impl Whole {
                 *word,
             ));
         }
-        if (self.input.is_empty() && self.set.is_empty()) || self.unchecked {
+        if !self.is_other() || self.unchecked {
             return Ok(words);
         }
         if let Some(Checked {
@@ -225,7 +242,7 @@ impl Whole {
         if session.rewritten() > 0 {
             note!("{} pointers to variables rewritten", session.rewritten());
         }
-        let recorded = inputs.is_empty() && words.is_empty() && others == 0;
+        let recorded = !self.is_other() && others == 0;
         let held = recorded && session.is_right_without_launches()?;
         for (port, bytes) in &inputs {
             session.set_input(*port, bytes)?;
@@ -233,7 +250,15 @@ impl Whole {
         for (number, word) in &words {
             session.set_number(*number, *word);
         }
-        session.execute(how)?;
+        if let Some(path) = &self.state_in {
+            session.set_state(&state::read(path, session.run())?)?;
+        }
+        for _ in 0..self.repeat {
+            session.execute(how)?;
+        }
+        if let Some(path) = &self.state_out {
+            state::write(path, session.run(), &session.state()?)?;
+        }
         let ports = session.run().outputs.iter().enumerate();
         let differing: Vec<String> = ports
             .filter(|(port, _)| recorded && session.output(*port) != session.recorded_output(*port))
@@ -318,7 +343,9 @@ impl WholeReport {
         let outputs = session.run().outputs.len();
         match self.verdict {
             None => {
-                say!("  other inputs or weights than recorded: {outputs} outputs, not compared")
+                say!(
+                    "  other inputs, weights or memory than recorded: {outputs} outputs, not compared"
+                )
             }
             Some("exact") => say!("  {outputs} outputs as recorded, bit for bit"),
             Some("differs") if self.differing.is_empty() => {

@@ -113,22 +113,10 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn memory(&self) -> Result<Vec<Vec<u8>>, ReplayError> {
-        let mut all = Vec::new();
-        for memory in &self.session.run.memory {
-            let size = usize::try_from(memory.size)
-                .map_err(|_| ReplayError::Impossible("memory is larger than memory"))?;
-            let mut bytes = vec![0; size];
-            self.session.gpu.download(memory.address, &mut bytes)?;
-            all.push(bytes);
-        }
-        Ok(all)
-    }
-
     /// Pages that are not as after the second turn.
     fn changed(&self) -> Result<Pages, ReplayError> {
         let mut pages = Pages::new();
-        for (piece, (now, after)) in self.memory()?.iter().zip(&self.after).enumerate() {
+        for (piece, (now, after)) in self.session.memory()?.iter().zip(&self.after).enumerate() {
             let both = now.chunks(PAGE).zip(after.chunks(PAGE)).enumerate();
             let others = both.filter(|(_, (now, after))| now != after);
             pages.extend(others.map(|(page, _)| (piece, page)));
@@ -209,7 +197,7 @@ pub fn cross(
             return Ok(None);
         }
         if turn == 0 {
-            bench.after = bench.memory()?;
+            bench.after = bench.session.memory()?;
         } else {
             bench.noisy = bench.changed()?;
         }

@@ -2,7 +2,7 @@
 //! Images of a run in the driver: kernels and variables.
 
 use gpureplay_cuda_launch::abi::{DevicePointer, Handle};
-use gpureplay_cuda_launch::recording::{ImageReference, Run, Store};
+use gpureplay_cuda_launch::recording::{Run, RunImage, Store};
 
 use crate::module::{self, load, set_attributes, variable_address};
 use crate::relocate::{Move, Moves};
@@ -21,8 +21,8 @@ pub(super) fn read(
     run: &Run,
 ) -> Result<Read, ReplayError> {
     let capability = u32::try_from(major * 10 + minor).unwrap_or(0);
-    let one = |image: &ImageReference| {
-        let mut bytes = store.image(image.hash, image.size)?;
+    let one = |image: &RunImage| {
+        let mut bytes = image.read(store)?;
         gpureplay_cuda_launch::image::check_for(&bytes, capability)?;
         // The end of a text.
         bytes.push(0);
@@ -33,7 +33,7 @@ pub(super) fn read(
     let share = run.images.len().div_ceil(cores).max(1);
     let mut images = Vec::with_capacity(run.images.len());
     std::thread::scope(|scope| {
-        let all = |share: &[ImageReference]| share.iter().map(one).collect::<Result<Vec<_>, _>>();
+        let all = |share: &[RunImage]| share.iter().map(one).collect::<Result<Vec<_>, _>>();
         let shares = run.images.chunks(share);
         let threads: Vec<_> = shares
             .map(|share| scope.spawn(move || all(share)))
@@ -60,6 +60,8 @@ struct Placed {
 
 /// Kernels and variables in this process.
 pub(super) struct Images {
+    gpu: Gpu,
+    modules: Vec<Handle>,
     /// By the numbers of kernels.
     pub(super) functions: Vec<Handle>,
     variables: Vec<Placed>,
@@ -68,45 +70,58 @@ pub(super) struct Images {
 
 impl Images {
     pub(super) fn load(gpu: &Gpu, run: &Run, read: Read) -> Result<Self, ReplayError> {
-        let mut modules = Vec::new();
+        let mut loaded = Self {
+            gpu: gpu.clone(),
+            modules: Vec::new(),
+            functions: Vec::new(),
+            variables: Vec::new(),
+            moves: Moves::new(Vec::new()),
+        };
         for image in &read.images {
-            modules.push(load(gpu, image, JitOptions::default())?);
+            let module = load(gpu, image, JitOptions::default())?;
+            loaded.modules.push(module);
         }
-        let mut functions = Vec::new();
         for kernel in &run.kernels {
-            let module = modules[kernel.image as usize];
+            let module = loaded.modules[kernel.image as usize];
             let named = (kernel.name.as_str(), kernel.layout.len());
             let function = module::kernel(gpu, module, named, &kernel.layout)?;
             set_attributes(gpu, function, &kernel.attributes);
-            functions.push(function);
+            loaded.functions.push(function);
         }
-        let (mut variables, mut moves) = (Vec::new(), Vec::new());
+        let mut moves = Vec::new();
         for (variable, contents) in run.variables.iter().zip(read.variables) {
-            let module = modules[variable.image as usize];
+            let module = loaded.modules[variable.image as usize];
             let address = variable_address(gpu, module, &variable.name, variable.size)?;
             moves.push(Move {
                 from: variable.address,
                 size: variable.size,
                 to: address,
             });
-            variables.push(Placed { address, contents });
+            loaded.variables.push(Placed { address, contents });
         }
-        let moves = Moves::new(moves);
-        for variable in &mut variables {
-            if !moves.is_empty() {
-                moves.apply(&mut variable.contents);
+        loaded.moves = Moves::new(moves);
+        for variable in &mut loaded.variables {
+            if !loaded.moves.is_empty() {
+                loaded.moves.apply(&mut variable.contents);
             }
         }
-        Ok(Self {
-            functions,
-            variables,
-            moves,
-        })
+        Ok(loaded)
+    }
+
+    /// Leaves the images to the process: a kernel may still run.
+    pub(super) fn leave(&mut self) {
+        self.modules.clear();
     }
 
     /// Where variables moved.
     pub(super) fn moves(&self) -> &Moves {
         &self.moves
+    }
+
+    /// Where each variable lies, and what it held at the beginning.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (DevicePointer, &[u8])> {
+        let variables = self.variables.iter();
+        variables.map(|variable| (variable.address, variable.contents.as_slice()))
     }
 
     /// Variables as they were at the beginning.
@@ -115,5 +130,14 @@ impl Images {
             gpu.upload(variable.address, &variable.contents)?;
         }
         Ok(())
+    }
+}
+
+impl Drop for Images {
+    fn drop(&mut self) {
+        for module in self.modules.drain(..) {
+            // SAFETY: our module, of which nothing runs. A failure leaves memory that the process gives back.
+            let _ = unsafe { self.gpu.driver.cuModuleUnload(module) };
+        }
     }
 }

@@ -24,6 +24,8 @@ pub(super) enum What {
     All,
     /// All but launches.
     NoLaunches,
+    /// Those from a number to before another one.
+    Part(u32, u32),
 }
 
 /// A stream of the replay.
@@ -45,6 +47,20 @@ struct Lane {
 pub(super) struct Pool {
     streams: Vec<Handle>,
     events: Vec<Handle>,
+}
+
+impl Pool {
+    /// Destroys all of them; none is in use.
+    pub(super) fn destroy(&mut self, gpu: &Gpu) {
+        for stream in self.streams.drain(..) {
+            // SAFETY: our stream, which is idle. A failure leaves memory that the process gives back.
+            let _ = unsafe { gpu.driver.cuStreamDestroy_v2(stream) };
+        }
+        for event in self.events.drain(..) {
+            // SAFETY: our event.
+            let _ = unsafe { gpu.driver.cuEventDestroy_v2(event) };
+        }
+    }
 }
 
 /// Gives the operations of a run to the driver.
@@ -114,8 +130,13 @@ impl<'a> Issuer<'a> {
             waits: Vec::new(),
         };
         turn.begin = turn.recorded(self.main)?;
-        for operation in &self.run.operations {
-            if what == What::All || !matches!(operation, Operation::Launch { .. }) {
+        for (number, operation) in (0..).zip(&self.run.operations) {
+            let is_wanted = match what {
+                What::All => true,
+                What::NoLaunches => !matches!(operation, Operation::Launch { .. }),
+                What::Part(first, end) => (first..end).contains(&number),
+            };
+            if is_wanted {
                 turn.operation(operation)?;
             }
         }

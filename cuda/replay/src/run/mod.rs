@@ -4,8 +4,10 @@
 mod crossing;
 mod images;
 mod issue;
+mod memory;
 mod ports;
 mod source;
+mod trim;
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -14,13 +16,18 @@ use gpureplay_cuda_launch::abi::{Handle, Status, attribute};
 use gpureplay_cuda_launch::recording::{Operation, Recording, Run};
 
 use crate::error::driver;
-use crate::{Gpu, ReplayError, Times, place};
+use crate::gpu::Context;
+pub(crate) use crate::gpu::Entered;
+use crate::place::{self, Room};
+use crate::{Gpu, ReplayError, Times};
 pub use crossing::{Crossing, Held, cross};
 use images::Images;
 use issue::{Issuer, Pool, What};
+pub use memory::Range;
 use ports::Ports;
 use source::Source;
 pub use source::Weights;
+pub use trim::LeftOut;
 
 /// How a run is given to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +50,13 @@ pub struct RunSession {
     main: Handle,
     pool: RefCell<Pool>,
     rewritten: usize,
+    // Dropped last: all else lies in them.
+    room: Room,
+    context: Context,
 }
 
 impl RunSession {
-    /// Has a run's addresses, fills them, and loads its kernels. Every byte is checked against its hash before anything runs; those of
+    /// Has a run's addresses, fills them, and loads its kernels, in a context that stays this thread's. Every byte is checked against its hash before anything runs; those of
     /// weights that the recording does not have are what `weights` says.
     ///
     /// # Errors
@@ -60,21 +70,22 @@ impl RunSession {
     ) -> Result<Self, ReplayError> {
         // Before the context: it takes addresses of its own.
         let spans = place::of_run(&run);
-        place::reserve(&gpu, &spans)?;
+        let mut room = Room::reserve(&gpu, &spans)?;
         let store = recording.store();
         let capability = gpu.info().capability;
         let recorded = ports::Recorded::read(store, &run)?;
         // Images decompress while the driver makes a context.
-        let images = std::thread::scope(|scope| {
+        let (context, images) = std::thread::scope(|scope| {
             let images = scope.spawn(|| images::read(capability, store, &run));
-            let entered = gpu
-                .enter()
-                .and_then(|()| gpu.limit(&run.limits))
-                .and_then(|()| place::map(&gpu, &spans));
+            let context = Context::new(&gpu);
             let images = images.join();
             let images = images.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            entered.and(images)
+            Ok::<_, ReplayError>((context?, images?))
         })?;
+        // It stays this thread's context.
+        std::mem::forget(context.enter()?);
+        gpu.limit(&run.limits)?;
+        room.map(&spans)?;
         let images = Images::load(&gpu, &run, images)?;
         let source = Source::new(store, weights);
         let ports = Ports::new(&gpu, recorded)?;
@@ -96,6 +107,8 @@ impl RunSession {
             main,
             pool: RefCell::default(),
             rewritten: 0,
+            room,
+            context,
         };
         session.rewritten = session.filled()?;
         Ok(session)
@@ -117,6 +130,18 @@ impl RunSession {
     #[must_use]
     pub fn rewritten(&self) -> usize {
         self.rewritten
+    }
+
+    /// Makes the GPU's context this thread's, for all calls until what is returned is dropped. The thread that opened a session and a
+    /// program without a context of its own need it, too.
+    pub(crate) fn enter(&self) -> Result<Entered, ReplayError> {
+        self.context.enter()
+    }
+
+    /// Takes weights from elsewhere; memory is as it was at the beginning, but for them.
+    pub(crate) fn set_weights(&mut self, weights: Weights) -> Result<(), ReplayError> {
+        self.source.set_weights(weights);
+        self.restore()
     }
 
     /// Memory and variables as they were at the beginning.
@@ -198,6 +223,16 @@ impl RunSession {
     pub fn execute(&mut self, how: How) -> Result<(), ReplayError> {
         self.ports.clear_outputs();
         self.submit(how)?;
+        self.wait()
+    }
+
+    /// Runs the operations from one number to before another, from memory as it is.
+    ///
+    /// # Errors
+    /// As [`RunSession::execute`].
+    pub fn execute_part(&mut self, operations: std::ops::Range<u32>) -> Result<(), ReplayError> {
+        let part = What::Part(operations.start, operations.end);
+        self.issuer()?.issue(part)?;
         self.wait()
     }
 
@@ -302,6 +337,26 @@ impl RunSession {
                 std::thread::sleep(Duration::from_micros(100));
             }
         }
+    }
+}
+
+impl Drop for RunSession {
+    fn drop(&mut self) {
+        // Images and ports are dropped in the context, too.
+        let entered = self.enter().map(std::mem::forget);
+        // SAFETY: our stream.
+        let status = unsafe { self.gpu.driver.cuStreamQuery(self.main) };
+        if entered.is_err() || status == Status::NOT_READY {
+            // What does not end is ended with the process.
+            self.images.leave();
+            self.ports.leave();
+            self.room.leave();
+            return;
+        }
+        self.forget_graph();
+        self.pool.get_mut().destroy(&self.gpu);
+        // SAFETY: our stream, which is idle. A failure leaves memory that the process gives back.
+        let _ = unsafe { self.gpu.driver.cuStreamDestroy_v2(self.main) };
     }
 }
 

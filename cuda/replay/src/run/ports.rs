@@ -35,8 +35,9 @@ impl Recorded {
     }
 }
 
-/// Inputs and outputs of a run. Their memory is pinned, and stays for the life of the process.
+/// Inputs and outputs of a run, in pinned memory.
 pub(super) struct Ports {
+    gpu: Gpu,
     recorded: Recorded,
     memory: *mut u8,
     /// Where each input begins.
@@ -65,6 +66,7 @@ impl Ports {
         let status = unsafe { gpu.driver.cuMemHostAlloc(&raw mut memory, end.max(1), 0) };
         driver("cuMemHostAlloc", status)?;
         let ports = Self {
+            gpu: gpu.clone(),
             recorded,
             memory: memory.cast(),
             inputs,
@@ -112,6 +114,10 @@ impl Ports {
         Ok(())
     }
 
+    pub(super) fn inputs(&self) -> &[Vec<u8>] {
+        &self.recorded.inputs
+    }
+
     pub(super) fn output(&self, number: usize) -> &[u8] {
         let size = self.recorded.outputs[number].len();
         // SAFETY: `new` made room for it; the device has ended its copies.
@@ -120,6 +126,11 @@ impl Ports {
 
     pub(super) fn recorded_output(&self, number: usize) -> &[u8] {
         &self.recorded.outputs[number]
+    }
+
+    /// Leaves the memory to the process: a copy may still use it.
+    pub(super) fn leave(&mut self) {
+        self.memory = std::ptr::null_mut();
     }
 
     /// Where the device takes an input from, and its bytes.
@@ -136,5 +147,17 @@ impl Ports {
         // SAFETY: as in `put`.
         let at = unsafe { self.memory.add(self.outputs[number]) };
         (at, self.recorded.outputs[number].len())
+    }
+}
+
+// SAFETY: the pinned memory belongs to this value alone.
+unsafe impl Send for Ports {}
+
+impl Drop for Ports {
+    fn drop(&mut self) {
+        if !self.memory.is_null() {
+            // SAFETY: our memory, which no copy uses any more. A failure leaves memory that the process gives back.
+            let _ = unsafe { self.gpu.driver.cuMemFreeHost(self.memory.cast()) };
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::ReplayError;
 use crate::relocate::Moves;
 
 /// Says the bytes of a tensor of weights.
-pub type Weights = Box<dyn Fn(&WeightTensor) -> Result<Vec<u8>, ReplayError>>;
+pub type Weights = Box<dyn Fn(&WeightTensor) -> Result<Vec<u8>, ReplayError> + Send>;
 
 /// Where the contents of memory come from.
 pub(super) struct Source {
@@ -25,6 +25,12 @@ impl Source {
             weights,
             held: Vec::new(),
         }
+    }
+
+    /// Takes weights from elsewhere from now on.
+    pub(super) fn set_weights(&mut self, weights: Weights) {
+        self.weights = Some(weights);
+        self.held.clear();
     }
 
     /// A piece as recorded, each byte checked against its hash; empty if it has no contents.
@@ -82,6 +88,16 @@ impl Source {
             }
         }
         Ok(rewritten)
+    }
+
+    /// All pieces, if they are held.
+    pub(super) fn held(&self) -> &[Vec<u8>] {
+        &self.held
+    }
+
+    /// Holds other pieces from now on.
+    pub(super) fn put(&mut self, held: Vec<Vec<u8>>) {
+        self.held = held;
     }
 
     /// Holds all pieces from now on, pointers to variables rewritten.

@@ -120,6 +120,7 @@ macro_rules! call {
     }};
 }
 
+mod nvtx;
 pub(crate) mod region;
 pub(crate) mod turns;
 

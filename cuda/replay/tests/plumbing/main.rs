@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod app;
+mod embedded;
 mod faults;
 mod graphs;
 mod outputs;

@@ -116,6 +116,13 @@ impl Stage {
         command.output().expect("started").into()
     }
 
+    /// Another test of this binary, on the stand-in, in a process of its own.
+    pub(crate) fn test(&self, name: &str, variable: &str) -> Said {
+        let mut command = self.on_the_fake(&std::env::current_exe().expect("a path"));
+        command.args([name, "--exact", "--nocapture", "--test-threads=1"]);
+        command.env(variable, "1").output().expect("started").into()
+    }
+
     /// The program alone.
     pub(crate) fn alone(&self, task: &str) -> Said {
         let mut command = self.on_the_fake(&std::env::current_exe().expect("a path"));

@@ -313,3 +313,59 @@ fn operations_are_listed_in_order_and_timed() {
     assert_eq!(stage.record("", "scale").code, Some(0));
     assert_eq!(stage.run("jobs rec#0").code, Some(2), "a launch is no run");
 }
+
+fn stored(stage: &Stage) -> u64 {
+    let mut bytes = 0;
+    for folder in fs::read_dir(stage.path("rec/objects")).unwrap() {
+        for object in fs::read_dir(folder.unwrap().path()).unwrap() {
+            bytes += object.unwrap().metadata().unwrap().len();
+        }
+    }
+    bytes
+}
+
+#[test]
+fn what_a_run_writes_before_it_reads_it_is_left_out() {
+    let (stage, said) = recorded("large", "--verify-inputs 1");
+    assert!(
+        said.err
+            .contains("run 0: 131.1 kB that it writes before it reads them are left out"),
+        "{said:?}"
+    );
+    let said = stage.run("run rec");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("2 of 2 later turns"), "{said:?}");
+    assert_eq!(stage.run("verify rec").code, Some(0));
+    // Three inputs of 64 KiB that do not compress are there, and nothing of the memory, of twice as many bytes.
+    assert!(stored(&stage) < 4 * (64 << 10), "{}", stored(&stage));
+}
+
+#[test]
+fn states_are_kept_in_files_and_continued() {
+    let (stage, _) = recorded("state", "");
+    fs::write(stage.path("x"), input(9)).unwrap();
+    let answer = |turn: usize| fs::read(stage.path(&format!("answers/{turn}"))).unwrap();
+    let out = || fs::read(stage.path("out")).unwrap();
+    let run = |words: &str| {
+        let said = stage.run(&format!("run rec --output out0=out {words}"));
+        assert_eq!(said.code, Some(0), "{words}: {said:?}");
+        said
+    };
+    let said = run("--repeat 3 --state-out s.safetensors");
+    assert!(said.out.contains("not compared"), "{said:?}");
+    assert_eq!(out(), answer(2));
+    run("--state-in s.safetensors --state-out t.safetensors --input x");
+    assert_eq!(out(), answer(3));
+    run("--state-in t.safetensors --no-graph");
+    assert_eq!(out(), answer(4));
+    run("");
+    assert_eq!(out(), answer(0), "without a state it begins as recorded");
+    let (other, _) = recorded("plain", "");
+    fs::copy(stage.path("s.safetensors"), other.path("s.safetensors")).unwrap();
+    let said = other.run("run rec --state-in s.safetensors");
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(
+        said.err.contains("holds the state of no such run"),
+        "{said:?}"
+    );
+}

@@ -7,7 +7,7 @@ use crate::app::turns::{input, weights};
 use crate::stage::Stage;
 
 /// A `.safetensors` file of tensors of 32-bit floats, written without the library that reads it.
-fn file(tensors: &[(&str, Vec<u8>)]) -> Vec<u8> {
+pub(crate) fn file(tensors: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut at = 0;
     let entries = tensors.iter().map(|(name, bytes)| {
         let (begin, count) = (at, bytes.len() / 4);

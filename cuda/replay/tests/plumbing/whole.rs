@@ -84,6 +84,64 @@ fn new_inputs_give_what_the_program_gives() {
 }
 
 #[test]
+fn ranges_of_the_program_are_layers_and_may_be_the_region() {
+    for (words, layers, launches) in [
+        ("--run", "layers      2: outer, last", 3),
+        ("--region nvtx:outer", "", 0),
+        ("--region nvtx:absent", "", 0),
+    ] {
+        let stage = Stage::new();
+        let said = stage.record(words, "region ranges");
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let refused = match words {
+            "--region nvtx:outer" => "nothing is copied to the host in the region",
+            "--region nvtx:absent" => "no range of NVTX is called absent",
+            _ => "",
+        };
+        assert!(said.err.contains(refused), "{said:?}");
+        if launches > 0 {
+            assert!(
+                said.err.contains("run 0 is recorded: 3 launches"),
+                "{said:?}"
+            );
+            let info = stage.run("info rec").out;
+            assert!(info.contains(layers), "{info}");
+            let text = fs::read_to_string(stage.path("rec/runs/0.toml")).unwrap();
+            for name in ["inner", "first", "second", "outer", "last"] {
+                assert!(
+                    text.contains(&format!("name = \"{name}\"\nfirst = ")),
+                    "{name}: {text}"
+                );
+            }
+            assert_eq!(stage.run("run rec").code, Some(0));
+        }
+    }
+}
+
+#[test]
+fn nodes_of_a_graph_are_operations_of_the_run() {
+    let stage = Stage::new();
+    let said = stage.record("--run", "region nodes");
+    assert!(
+        said.err
+            .contains("run 0 is recorded: 2 launches, 1 inputs, 2 outputs"),
+        "{said:?}"
+    );
+    let said = stage.answers("region nodes", (INPUT, "50"), "answers");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    write_inputs(&stage, [50.0, 0.0]);
+    for how in ["", "--no-graph"] {
+        assert_eq!(stage.run(&format!("run rec {how}")).code, Some(0));
+        let words = format!("run rec --input a.bin --output out0=one --output out1=two {how}");
+        assert_eq!(stage.run(&words).code, Some(0));
+        for name in ["one", "two"] {
+            let answer = fs::read(stage.path("answers").join(name)).unwrap();
+            assert_eq!(fs::read(stage.path(name)).unwrap(), answer, "{name}{how}");
+        }
+    }
+}
+
+#[test]
 fn a_replay_that_leaves_something_out_does_not_pass() {
     let stage = recorded("region");
     let path = stage.path("rec/runs/0.toml");
@@ -146,7 +204,10 @@ fn what_a_region_cannot_hold_is_named_and_the_program_goes_on() {
             "a function of the host (cuLaunchHostFunc) is called",
         ),
         ("capture", "a stream is captured into a graph"),
-        ("graph", "a graph is launched"),
+        (
+            "graph",
+            "a graph is launched: its graph was changed by cuGraphNodeSetEnabled",
+        ),
         ("managed", "scale: it uses managed memory"),
         ("texture", "idle: it reads a texture object"),
         ("late", "scale comes after the host may have read a result"),

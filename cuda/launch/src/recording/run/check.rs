@@ -56,7 +56,8 @@ impl Run {
         self.check_counts()?;
         limits(&self.limits)?;
         for image in &self.images {
-            if image.size > MAX_IMAGE {
+            let reduced = image.reduced.map_or(0, |reduced| reduced.size);
+            if image.size.max(reduced) > MAX_IMAGE {
                 return Err(RecordingError::TooLarge {
                     what: "an image",
                     limit: MAX_IMAGE,
@@ -87,6 +88,11 @@ impl Run {
         }
         // First: all else computes with addresses and sizes that are known to be possible.
         let ranges = self.ranges()?;
+        let operations = self.operations.len();
+        let mut ranges_ = self.ranges.iter();
+        if !ranges_.all(|range| range.first < range.end && range.end as usize <= operations) {
+            return Err(field("range", "has operations that the run does not have"));
+        }
         self.check_turns()?;
         self.check_tensors()?;
         self.check_operations(&ranges)
@@ -170,6 +176,7 @@ impl Run {
             ("number", self.numbers.len(), MAX_TABLE),
             ("turn", self.turns.len(), MAX_TURNS),
             ("tensor", self.tensors.len(), MAX_TABLE),
+            ("range", self.ranges.len(), MAX_TABLE),
         ] {
             if count > most {
                 return Err(field(what, format!("is there {count} times, not {most}")));
@@ -191,11 +198,16 @@ impl Run {
         let others = [("device", &self.device.name), ("region", &self.region_of)];
         let tensors = self.tensors.iter().map(|tensor| ("tensor", &tensor.name));
         let weights = self.weights.iter().map(|name| ("weights", name));
+        let forms = self.inputs.iter().chain(&self.outputs);
+        let forms = forms.filter_map(|port| Some(("type and shape", port.form.as_ref()?)));
+        let ranges = self.ranges.iter().map(|range| ("range", &range.name));
         let mut names = kernels
             .chain(variables)
             .chain(others)
             .chain(tensors)
-            .chain(weights);
+            .chain(weights)
+            .chain(forms)
+            .chain(ranges);
         if let Some((what, _)) = names.find(|(_, name)| !is_name(name)) {
             return Err(field(what, "has no name"));
         }

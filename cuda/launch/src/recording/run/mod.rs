@@ -11,7 +11,7 @@ pub use operation::Operation;
 pub use turns::{Checked, Number, Turn, differing, put_word, structure, word_at};
 
 use crate::recording::launch::{parsed, tables};
-use crate::recording::{Device, Hash, ImageReference, RecordingError};
+use crate::recording::{Device, Hash, RecordingError, Store};
 
 /// A region of a program's time, with everything that it needs to run again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct Run {
     pub streams: Vec<Stream>,
     /// Images, by the numbers that kernels and variables use.
     #[serde(default, rename = "image")]
-    pub images: Vec<ImageReference>,
+    pub images: Vec<RunImage>,
     /// Kernels, by the numbers that launches use.
     #[serde(default, rename = "kernel")]
     pub kernels: Vec<Kernel>,
@@ -66,6 +66,9 @@ pub struct Run {
     /// Tensors of a file of weights, whose bytes are not in the recording.
     #[serde(default, rename = "tensor", skip_serializing_if = "Vec::is_empty")]
     pub tensors: Vec<WeightTensor>,
+    /// Ranges that the program named, in the order of their ends.
+    #[serde(default, rename = "range", skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<Range>,
     /// What was asked of the GPU, in the order of the program.
     #[serde(default, rename = "operation")]
     pub operations: Vec<Operation>,
@@ -87,6 +90,34 @@ pub struct WeightTensor {
     pub places: Vec<u64>,
 }
 
+/// A range of operations that the program named (NVTX).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Range {
+    /// Its name.
+    pub name: String,
+    /// The number of its first operation.
+    pub first: u32,
+    /// The number of the operation after its last one.
+    pub end: u32,
+}
+
+impl Range {
+    /// The range, if its name is one that manifests have; other characters become `_`, and long names are cut.
+    #[must_use]
+    pub fn named(mut self) -> Option<Self> {
+        let fits = |letter: char| letter.is_ascii_graphic() || letter == ' ';
+        let letters = self.name.chars().take(MAX_RANGE_NAME);
+        self.name = letters
+            .map(|letter| if fits(letter) { letter } else { '_' })
+            .collect();
+        (!self.name.trim().is_empty()).then_some(self)
+    }
+}
+
+/// Letters of a range's name.
+const MAX_RANGE_NAME: usize = 200;
+
 /// How a stream stands to the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -105,6 +136,42 @@ pub enum StreamKind {
 pub struct Stream {
     /// How it stands to the default stream.
     pub kind: StreamKind,
+}
+
+/// An image as the program gave it to the driver.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunImage {
+    /// Its SHA-256: the name of the file in `images`, if it is held.
+    pub hash: Hash,
+    /// Bytes.
+    pub size: u64,
+    /// What is held instead: a cubin of it, in which the code of kernels that the run does not launch is zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduced: Option<Reduced>,
+}
+
+/// What is held of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reduced {
+    /// Bytes.
+    pub size: u64,
+    /// The list of its chunks.
+    pub contents: Hash,
+}
+
+impl RunImage {
+    /// What the driver is given.
+    ///
+    /// # Errors
+    /// If it is not there, or is not what its name says.
+    pub fn read(&self, store: &Store) -> Result<Vec<u8>, RecordingError> {
+        match &self.reduced {
+            Some(reduced) => store.get(reduced.contents, reduced.size),
+            None => store.image(self.hash, self.size),
+        }
+    }
 }
 
 /// A kernel.
@@ -159,6 +226,9 @@ pub struct Port {
     pub size: u64,
     /// The list of its chunks, as recorded.
     pub contents: Hash,
+    /// Element type and shape that the user stated, such as `f32[1,3,224,224]`; absent for bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<String>,
 }
 
 /// What follows a line that begins with `[[`.
@@ -168,7 +238,7 @@ struct Part {
     #[serde(default, rename = "stream")]
     streams: Vec<Stream>,
     #[serde(default, rename = "image")]
-    images: Vec<ImageReference>,
+    images: Vec<RunImage>,
     #[serde(default, rename = "kernel")]
     kernels: Vec<Kernel>,
     #[serde(default, rename = "memory")]
@@ -185,6 +255,8 @@ struct Part {
     turns: Vec<Turn>,
     #[serde(default, rename = "tensor")]
     tensors: Vec<WeightTensor>,
+    #[serde(default, rename = "range")]
+    ranges: Vec<Range>,
     #[serde(default, rename = "operation")]
     operations: Vec<Operation>,
 }
@@ -209,6 +281,7 @@ impl Run {
             run.numbers.extend(part.numbers);
             run.turns.extend(part.turns);
             run.tensors.extend(part.tensors);
+            run.ranges.extend(part.ranges);
             run.operations.extend(part.operations);
         }
         run.check()?;
@@ -235,13 +308,19 @@ impl Run {
         let memory = memory.filter_map(|memory| Some((memory.size, memory.contents?)));
         let variables = self.variables.iter();
         let variables = variables.map(|variable| (variable.size, variable.contents));
+        let images = self.images.iter().filter_map(|image| image.reduced);
+        let images = images.map(|reduced| (reduced.size, reduced.contents));
         let ports = || self.inputs.iter().chain(&self.outputs);
         let turns = self.turns.iter().flat_map(move |turn| {
             let hashes = turn.inputs.iter().chain(&turn.outputs);
             ports().zip(hashes).map(|(port, hash)| (port.size, *hash))
         });
         let ports = ports().map(|port| (port.size, port.contents));
-        memory.chain(variables).chain(ports).chain(turns)
+        memory
+            .chain(variables)
+            .chain(images)
+            .chain(ports)
+            .chain(turns)
     }
 
     /// What another turn of the same work has in common with it: [`structure`].
@@ -252,6 +331,29 @@ impl Run {
         let (inputs, outputs) = (sizes(&self.inputs), sizes(&self.outputs));
         let ports: [&[u64]; 2] = [&inputs, &outputs];
         structure(&self.kernels, &images, ports, &self.operations)
+    }
+
+    /// The run in parts, one after the other: ranges that lie in no other, each with the operations before it that lie in none.
+    /// The last one has those behind it, too.
+    #[must_use]
+    pub fn layers(&self) -> Vec<Range> {
+        let mut ranges: Vec<&Range> = self.ranges.iter().collect();
+        ranges.sort_by_key(|range| (range.first, std::cmp::Reverse(range.end)));
+        let mut layers: Vec<Range> = Vec::new();
+        let mut end = 0;
+        for range in ranges {
+            if range.first >= end {
+                layers.push(Range {
+                    first: end,
+                    ..range.clone()
+                });
+                end = range.end;
+            }
+        }
+        if let Some(last) = layers.last_mut() {
+            last.end = u32::try_from(self.operations.len()).unwrap_or(u32::MAX);
+        }
+        layers
     }
 
     /// How many kernels are launched.

@@ -31,6 +31,11 @@ pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
         run.variables.len()
     );
     say!("turns       {}", check::state(run));
+    let layers = run.layers();
+    if !layers.is_empty() {
+        let names: Vec<&str> = layers.iter().map(|layer| layer.name.as_str()).collect();
+        say!("layers      {}: {}", layers.len(), names.join(", "));
+    }
     if let Some(file) = &run.weights {
         let found = run
             .tensors

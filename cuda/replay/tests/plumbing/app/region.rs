@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::null;
 
-use gpureplay_cuda_launch::abi::Status;
+use gpureplay_cuda_launch::abi::{Copy3d, KernelNode, Status};
 
 use super::Program;
 
@@ -74,6 +74,36 @@ impl Program {
         [self.receive(q, a), self.receive(r, a)]
     }
 
+    fn node(&self, graph: u64, after: &[u64], kernel: &str, parameters: &[*const c_void]) -> u64 {
+        let node = KernelNode {
+            function: self.kernel(kernel),
+            grid: [2, 1, 1],
+            block: [128, 1, 1],
+            parameters: parameters.as_ptr(),
+            ..KernelNode::empty()
+        };
+        self.kernel_node(graph, after, &node)
+    }
+
+    /// A graph: p becomes six times as much, and a copy of it goes to q.
+    fn nodes(&self, p: u64, q: u64) -> u64 {
+        let (mut graph, mut last, n) = (0u64, 0u64, COUNT as u32);
+        call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
+        let mut after = Vec::new();
+        for factor in [2f32, 3.0] {
+            let parameters = [
+                (&raw const p).cast(),
+                (&raw const factor).cast(),
+                (&raw const n).cast(),
+            ];
+            after = vec![self.node(graph, &after, "scale", &parameters)];
+        }
+        let mut copy: Copy3d = [0; 25];
+        (copy[6], copy[17], copy[22], copy[23], copy[24]) = (p, q, COUNT as u64 * 4, 1, 1);
+        call!(self.driver, cuGraphAddMemcpyNode(&raw mut last => *mut u64, graph => u64, after.as_ptr() => *const u64, 1 => usize, &raw const copy => *const Copy3d, 1 => u64));
+        self.instantiated(graph)
+    }
+
     /// A region that leaves memory as it found it.
     fn constants(&self, p: u64, stream: u64) {
         let n = COUNT as u32;
@@ -100,6 +130,10 @@ impl Program {
         if what == "again" {
             return self.constants(memory[0], streams[0]);
         }
+        let nodes = match what {
+            "nodes" => self.nodes(memory[0], memory[1]),
+            _ => 0,
+        };
         let warm = vec![0; COUNT * 4];
         self.turn(memory, streams, [&warm, &warm]);
         call!(self.driver, cuProfilerStart());
@@ -116,7 +150,11 @@ impl Program {
             "graph" => {
                 let mut graph = 0u64;
                 call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
+                let (n, p) = (COUNT as u32, memory[0]);
+                let parameters: [*const c_void; 2] = [(&raw const p).cast(), (&raw const n).cast()];
+                let node = self.node(graph, &[], "constant", &parameters);
                 let executable = self.instantiated(graph);
+                call!(self.driver, cuGraphNodeSetEnabled(executable => u64, node => u64, 1 => u32));
                 self.launch_graph(executable);
             }
             "managed" => {
@@ -138,6 +176,23 @@ impl Program {
             _ => {}
         }
         let results = match what {
+            "nodes" => {
+                self.send(memory[0], &one, 0);
+                self.launch_graph(nodes);
+                [self.receive(memory[1], 0), self.receive(memory[0], 0)]
+            }
+            "ranges" => {
+                let nvtx = super::nvtx::Nvtx::injected();
+                nvtx.range(c"outer", || {
+                    nvtx.range(c"first", || {
+                        self.send(memory[0], &one, 0);
+                        nvtx.range(c"inner", || self.scale_in(0, memory[0], 2.0));
+                    });
+                    self.scale_in(0, memory[0], 3.0);
+                    nvtx.range_with_attributes(c"second", || self.scale_in(0, memory[0], 5.0));
+                });
+                nvtx.range(c"last", || [self.receive(memory[0], 0), Vec::new()])
+            }
             "silent" => {
                 self.scale_in(streams[0], memory[0], 2.0);
                 [vec![0; 12], vec![0; 12]]
@@ -152,6 +207,10 @@ impl Program {
             self.scale_in(streams[0], memory[0], results[0][0].into());
         }
         call!(self.driver, cuProfilerStop());
+        if what == "ranges" {
+            println!("answer {:?}", &results[0][..4]);
+            return;
+        }
         for (name, bytes) in ["one", "two"].iter().zip(&results) {
             if let Ok(folder) = std::env::var("PLUMBING_ANSWERS") {
                 std::fs::write(format!("{folder}/{name}"), bytes).expect("written");

@@ -9,6 +9,8 @@ use super::{PTX, Program};
 
 /// Numbers of an input.
 const COUNT: usize = 256;
+/// Bytes of a large input.
+const LARGE: usize = 64 << 10;
 /// Turns.
 pub(crate) const TURNS: usize = 5;
 
@@ -74,6 +76,13 @@ impl Program {
         let input_memory = self.numbers(COUNT);
         let cache = self.memory(&vec![0; size * TURNS]);
         let state = self.numbers(COUNT);
+        let scratch = match what {
+            "large" => {
+                let words = (0..LARGE as u32 / 2).map(|index| index.wrapping_mul(2_654_435_761));
+                self.memory(&words.flat_map(u32::to_le_bytes).collect::<Vec<_>>())
+            }
+            _ => 0,
+        };
         // Two tensors in one allocation, and others around them.
         let held = [vec![0x5a; 512], weights(0), vec![0; 256], weights(1)].concat();
         let held = self.memory(&held);
@@ -154,6 +163,17 @@ impl Program {
                     self.scaled(0, input_memory, 2.0);
                     self.copied(cache, state);
                     self.received(input_memory, size)
+                }
+                // A large input is copied, and a part of the copy is the result; a state grows.
+                "large" => {
+                    let large = (0..LARGE / 4).map(|index| (turn * 7919 + index) as u32);
+                    let large: Vec<u8> = large.flat_map(u32::to_le_bytes).collect();
+                    self.write(scratch, &large);
+                    call!(self.driver, cuMemcpyDtoDAsync_v2(scratch + LARGE as u64 => u64, scratch => u64, LARGE => usize, 0 => u64));
+                    self.scaled(0, state, 2.0);
+                    self.scaled(0, input_memory, 3.0);
+                    self.received(scratch + LARGE as u64, size);
+                    self.received(state, size)
                 }
                 // Weights are copied and scaled: the second result is three times the second ones.
                 "weights" => {

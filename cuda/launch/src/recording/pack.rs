@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A whole run in one file: a pack, as recordings of Mali GPUs have it, that is used from memory.
+//!
+//! Its recording is the manifest of the run, its signature that of the manifest; the other files are `images/HASH` and `objects/HASH`.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use gpureplay_sign::{MAX_SIGNATURE, Pack, RECORDING, SIGNATURE, pack};
+
+use super::{Part, Recording, RecordingError, Store, run_name};
+
+/// The largest file of a pack, in bytes.
+const MAX_FILE: u64 = 1 << 32;
+/// What a manifest of a run begins with, other than recordings of Mali GPUs.
+const BEGIN: &[u8] = b"format = ";
+
+impl Recording {
+    /// Whether bytes are a pack of a run.
+    #[must_use]
+    pub fn is_packed(bytes: &[u8]) -> bool {
+        Pack::is_pack(bytes)
+            && Pack::parse(bytes).is_ok_and(|pack| pack.recording().starts_with(BEGIN))
+    }
+
+    /// A recording of one run, number 0, that is used from memory. Every byte is checked against its hash when it is used.
+    ///
+    /// # Errors
+    /// If the bytes are no pack.
+    pub fn unpacked(bytes: &[u8]) -> Result<Self, RecordingError> {
+        let wrong = |reason: String| RecordingError::Manifest {
+            path: "the pack".into(),
+            reason,
+        };
+        let pack = Pack::parse(bytes).map_err(|error| wrong(format!("is damaged: {error:?}")))?;
+        let mut held = BTreeMap::new();
+        for file in pack.files() {
+            let name = match file.name {
+                RECORDING => run_name(0),
+                SIGNATURE => Part::Run.signature(0),
+                name => name.into(),
+            };
+            held.insert(name, file.bytes.to_vec());
+        }
+        let store = Store::held(Arc::new(held));
+        Ok(Self {
+            folder: Path::new("").to_owned(),
+            store,
+        })
+    }
+
+    /// Everything of a run in one file. Bytes are checked before; those of weights lie elsewhere.
+    ///
+    /// # Errors
+    /// If the recording is damaged, or has too many files for a pack.
+    pub fn packed(&self, number: u32) -> Result<Vec<u8>, RecordingError> {
+        let run = self.run(number)?;
+        let mut checker = self.store.checker();
+        let mut names = HashSet::new();
+        for (size, contents) in run.pieces() {
+            checker.check(contents, size)?;
+            names.insert(super::store::object_path(contents));
+            let list = self.store.list(contents, size)?;
+            names.extend(list.into_iter().map(super::store::object_path));
+        }
+        for image in &run.images {
+            image.read(&self.store)?;
+            if image.reduced.is_none() {
+                names.insert(super::store::image_path(image.hash));
+            }
+        }
+        let mut files = BTreeMap::new();
+        for name in names {
+            let bytes = self.store.file(&name, MAX_FILE)?;
+            files.insert(name.to_string_lossy().into_owned(), bytes);
+        }
+        let manifest = self.manifest(Part::Run, number)?;
+        files.insert(RECORDING.to_owned(), manifest.into_bytes());
+        if let Ok(signature) = self.signature(Part::Run, number, MAX_SIGNATURE) {
+            files.insert(SIGNATURE.to_owned(), signature);
+        }
+        pack(&files).map_err(|error| RecordingError::Manifest {
+            path: self.folder.clone(),
+            reason: format!("cannot be packed: {error:?}"),
+        })
+    }
+}

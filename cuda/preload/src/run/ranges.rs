@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Ranges that the program names, around operations of a region; one of them may be the region.
+
+use std::cell::RefCell;
+use std::sync::atomic::Ordering;
+
+use super::{ACTIVE, begin, end, lock, wanted};
+use crate::settings::Region;
+
+/// A range of this thread that has not ended.
+struct Open {
+    name: String,
+    /// The region's number and that of the next operation, if it lies in a region.
+    first: Option<(u64, usize)>,
+    /// It is the region.
+    is_region: bool,
+}
+
+thread_local! {
+    static OPEN: RefCell<Vec<Open>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A range begins; says how many there were.
+pub(crate) fn range_begins(name: &str) -> i32 {
+    let mut is_region = false;
+    if let Some((record, Region::Nvtx(wanted))) = wanted()
+        && wanted == name
+        && !ACTIVE.load(Ordering::SeqCst)
+    {
+        begin(record);
+        is_region = ACTIVE.load(Ordering::SeqCst);
+    }
+    let first = lock()
+        .as_ref()
+        .map(|log| (log.number, log.operations.len()));
+    let open = Open {
+        name: name.to_owned(),
+        first: first.filter(|_| !is_region),
+        is_region,
+    };
+    let depth = OPEN.try_with(|all| {
+        let mut all = all.borrow_mut();
+        all.push(open);
+        all.len() - 1
+    });
+    i32::try_from(depth.unwrap_or(0)).unwrap_or(i32::MAX)
+}
+
+/// The last range ends; says how many there are still.
+pub(crate) fn range_ends() -> i32 {
+    let ended = OPEN.try_with(|all| {
+        let mut all = all.borrow_mut();
+        (all.pop(), all.len())
+    });
+    let Ok((Some(open), depth)) = ended else {
+        return -1;
+    };
+    if open.is_region
+        && let Some((record, _)) = wanted()
+    {
+        end(record);
+    } else if let (Some((number, first)), Some(log)) = (open.first, &mut *lock()) {
+        log.range(number, open.name, first);
+    }
+    i32::try_from(depth).unwrap_or(i32::MAX)
+}

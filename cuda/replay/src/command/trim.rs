@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recording becomes smaller: memory that a run writes before it reads it holds zeros.
+
+use std::path::Path;
+use std::time::Duration;
+
+use gpureplay_cuda_launch::image::reduced;
+use gpureplay_cuda_launch::recording::{Recording, Reduced, Run, Writer};
+
+use crate::command::attempt::again;
+use crate::command::failure::Failure;
+use crate::command::report::{bytes, note};
+use crate::{Gpu, How, ReplayError, RunSession};
+
+/// Puts zeros where a run writes first, if the run then still reproduces its outputs and those of all later turns; and cubins with only
+/// its kernels in the place of its images. What the run had is still there.
+pub(crate) fn trim(
+    folder: &Path,
+    number: u32,
+    gpu: i32,
+    time_limit: Duration,
+) -> Result<(), Failure> {
+    let recording = Recording::open(folder)?;
+    let run = recording.run(number)?;
+    let (gpu, turns) = (Gpu::open(gpu)?, run.turns.clone());
+    let session = RunSession::open(gpu, &recording, run.clone(), None, time_limit);
+    let mut session = session.map_err(again)?;
+    let left_out = session.written_first(recording.store())?;
+    session.execute(How::Graph)?;
+    let right = session.is_as_recorded()
+        && session.reproduces(recording.store(), &turns, How::Graph)? == turns.len();
+    if !right {
+        note!("run {number}: memory that it writes first is kept: it matters for later turns");
+        return Ok(());
+    }
+    let (mut smaller, mut sum) = (run, 0);
+    let writer = Writer::create(folder)?;
+    for (piece, memory) in smaller.memory.iter_mut().enumerate() {
+        let mut parts = left_out.iter().filter(|(of, _)| *of == piece).peekable();
+        let (Some(contents), Some(_)) = (memory.contents, parts.peek()) else {
+            continue;
+        };
+        let mut held = recording.store().get(contents, memory.size)?;
+        for (_, range) in parts {
+            held[range.clone()].fill(0);
+            sum += range.len() as u64;
+        }
+        memory.contents = Some(writer.store().put(&held)?);
+    }
+    reduce(&recording, &writer, &mut smaller)?;
+    writer.replace_run(number, &smaller)?;
+    if sum > 0 {
+        note!(
+            "run {number}: {} that it writes before it reads them are left out",
+            bytes(sum)
+        );
+    }
+    Ok(())
+}
+
+/// Puts cubins with only the kernels of the run in the place of its images, where one cubin has them all.
+fn reduce(recording: &Recording, writer: &Writer, run: &mut Run) -> Result<(), Failure> {
+    let [major, minor] = run.device.capability;
+    let capability = u32::try_from(major * 10 + minor).unwrap_or(0);
+    for (number, image) in run.images.iter_mut().enumerate() {
+        let kernels = run.kernels.iter();
+        let own = kernels.filter(|kernel| kernel.image as usize == number);
+        let names = own.map(|kernel| kernel.name.as_str()).collect();
+        let bytes = image.read(recording.store())?;
+        let reduced = reduced(&bytes, &names, capability).map_err(ReplayError::from)?;
+        // A PTX text stays as it is.
+        let Some(cubin) = reduced.filter(|_| image.reduced.is_none()) else {
+            continue;
+        };
+        image.reduced = Some(Reduced {
+            size: cubin.len() as u64,
+            contents: writer.store().put(&cubin)?,
+        });
+    }
+    Ok(())
+}

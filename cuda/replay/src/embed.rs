@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recorded run as a recording of the library: programs in Rust, C and Python use it as they use recordings of Mali GPUs.
+//!
+//! A session loads the run when it first runs, and continues from the memory that its last run left: states stay on the GPU. Inputs and
+//! numbers of the host are tensors of kind input.
+
+mod session;
+
+use std::ops::Range;
+use std::path::Path;
+
+use gpureplay_cuda_launch::recording::{
+    Checked, Operation, Part, Port, Range as Named, Recording, Run,
+};
+use gpureplay_library::device::Choice;
+use gpureplay_library::{
+    Class, ElementType, Error, Layer, Options, Recorded, Replay, Result, TensorInfo, TensorKind,
+    Trust,
+};
+use gpureplay_tensors::{Form, Names};
+
+use crate::Gpu;
+use crate::command::check::shown;
+use crate::command::failure::Failure;
+use crate::command::sign::signed;
+use crate::command::target::Target;
+use session::CudaSession;
+
+/// Opens a recording of any GPU: a folder with a run of CUDA (`DIR`, or `DIR#runK` where it holds several), a pack of one, or what
+/// [`gpureplay_library::Recording::open_trusted`] opens.
+///
+/// # Errors
+/// It is missing, damaged, breaks a rule, or is not signed as demanded.
+pub fn open(path: &Path, trust: &Trust) -> Result<Box<dyn Recorded>> {
+    if let Some(run) = CudaRun::open(path, trust)? {
+        return Ok(Box::new(run));
+    }
+    Ok(Box::new(match trust.key {
+        None => gpureplay_library::Recording::open(path)?,
+        Some(_) => gpureplay_library::Recording::open_trusted(path, trust)?,
+    }))
+}
+
+/// Opens a recording that is in memory.
+///
+/// # Errors
+/// It is damaged, or breaks a rule.
+pub fn from_bytes(bytes: Vec<u8>) -> Result<Box<dyn Recorded>> {
+    if Recording::is_packed(&bytes) {
+        let recording = Recording::unpacked(&bytes).map_err(other)?;
+        return Ok(Box::new(CudaRun::of(recording, 0, &Trust::default())?));
+    }
+    Ok(Box::new(gpureplay_library::Recording::from_bytes(bytes)?))
+}
+
+fn other(failure: impl Into<Failure>) -> Error {
+    let failure = failure.into();
+    let class = match failure.exit_code() {
+        2 => Class::Usage,
+        3 => Class::Recording,
+        4 => Class::Input,
+        5 => Class::Device,
+        _ => Class::Output,
+    };
+    Error::Other {
+        class,
+        source: Box::new(failure),
+    }
+}
+
+/// A run of a recording, checked.
+#[derive(Clone)]
+pub struct CudaRun {
+    recording: Recording,
+    run: Run,
+    tensors: Vec<TensorInfo>,
+    layers: Vec<Layer>,
+    /// Operations of each layer.
+    parts: Vec<Range<u32>>,
+}
+
+impl CudaRun {
+    /// Opens a run; nothing if there is no recording of CUDA.
+    ///
+    /// # Errors
+    /// The recording holds no run, or several and none is named; it is damaged, breaks a rule, or is not signed as demanded.
+    pub fn open(path: &Path, trust: &Trust) -> Result<Option<Self>> {
+        let Some(Ok(target)) = path.to_str().map(str::parse::<Target>) else {
+            return Ok(None);
+        };
+        let has = |part: &str| target.folder.join(part).is_dir();
+        let is_folder = has("runs") && has("objects");
+        if !is_folder && !target.is_pack() {
+            return Ok(None);
+        }
+        let recording = target.recording().map_err(other)?;
+        let number = target.run(&recording).map_err(other)?.ok_or_else(|| {
+            let text = format!(
+                "{}: names no whole run; single launches are for `gpureplay cuda run`",
+                path.display()
+            );
+            other(Failure::Usage(text))
+        })?;
+        Self::of(recording, number, trust).map(Some)
+    }
+
+    /// A run of a recording.
+    fn of(recording: Recording, number: u32, trust: &Trust) -> Result<Self> {
+        let run = match &trust.key {
+            None => recording.run(number).map_err(other)?,
+            Some(key) => {
+                let minimum = trust.minimum_counter;
+                let manifest = signed(&recording, (Part::Run, number), key, minimum);
+                Run::parse(&manifest.map_err(other)?).map_err(other)?
+            }
+        };
+        Ok(Self {
+            tensors: tensors(&run)?,
+            layers: layers(&run),
+            parts: parts(&run),
+            recording,
+            run,
+        })
+    }
+}
+
+fn parts(run: &Run) -> Vec<Range<u32>> {
+    let layers = run.layers().into_iter();
+    layers.map(|layer| layer.first..layer.end).collect()
+}
+
+/// The layers; of several of one name, the second gets `-2` behind it.
+fn layers(run: &Run) -> Vec<Layer> {
+    let mut names = Names::default();
+    let layers = run.layers().into_iter().zip(0..);
+    let of = |(layer, number)| {
+        let Named { first, end, name } = layer;
+        let operations = run.operations.get(first as usize..end as usize);
+        let operations = operations.unwrap_or_default().iter();
+        let launches = operations.filter(|one| matches!(one, Operation::Launch { .. }));
+        let launches = u32::try_from(launches.count()).unwrap_or(u32::MAX);
+        Layer {
+            name: names.unique(name),
+            segment: number,
+            chains: launches,
+            jobs: launches,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+        }
+    };
+    layers.map(of).collect()
+}
+
+/// Inputs, numbers of the host, outputs; in this order.
+fn tensors(run: &Run) -> Result<Vec<TensorInfo>> {
+    let ports = [
+        (TensorKind::Input, &run.inputs),
+        (TensorKind::Output, &run.outputs),
+    ];
+    let [inputs, outputs] = ports.map(|(kind, ports)| {
+        let ports = ports.iter().map(|port| of_port(kind, port));
+        ports.collect::<Result<Vec<_>>>()
+    });
+    let numbers = run.numbers.iter().map(|number| TensorInfo {
+        name: number.name.clone(),
+        kind: TensorKind::Input,
+        dtype: match shown(run.number(number, None)).contains(['.', 'e']) {
+            true => ElementType::F32,
+            false => ElementType::I32,
+        },
+        shape: Vec::new(),
+        external: true,
+        bytes: 4,
+    });
+    let mut all = inputs?;
+    all.extend(numbers);
+    all.extend(outputs?);
+    Ok(all)
+}
+
+/// An input or an output; an array of bytes if nobody said what it is.
+fn of_port(kind: TensorKind, port: &Port) -> Result<TensorInfo> {
+    let form = port.form.as_deref().map(str::parse::<Form>).transpose();
+    let form = form.map_err(|error| other(Failure::Usage(error)))?;
+    let (dtype, shape) = match form.filter(|form| form.bytes() == Some(port.size)) {
+        Some(form) => {
+            let shape = form.shape.iter().map(|extent| u64::from(*extent));
+            (form.dtype, shape.collect())
+        }
+        None => (ElementType::U8, vec![port.size]),
+    };
+    Ok(TensorInfo {
+        name: port.name.clone(),
+        kind,
+        dtype,
+        shape,
+        external: false,
+        bytes: usize::try_from(port.size).unwrap_or(usize::MAX),
+    })
+}
+
+impl Recorded for CudaRun {
+    fn tensors(&self) -> &[TensorInfo] {
+        &self.tensors
+    }
+
+    fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    fn replay(&self, options: Options) -> Result<Box<dyn Replay>> {
+        let refused = |text: String| Err(other(Failure::Usage(text)));
+        if options.device != Choice::Best {
+            return refused(
+                "the recording is of CUDA and runs on an NVIDIA GPU; name no device".into(),
+            );
+        }
+        if let Some(Checked {
+            fault: Some(fault), ..
+        }) = &self.run.checked
+        {
+            return refused(format!("the run does not hold for other inputs: {fault}"));
+        }
+        let gpu = Gpu::open(0).map_err(other)?;
+        let found = gpu.info().capability;
+        if found != self.run.device.capability {
+            let [[old, of], [new, now]] = [self.run.device.capability, found];
+            let text = format!(
+                "recorded on {} (sm_{old}{of}), but this GPU is {} (sm_{new}{now})",
+                self.run.device.name,
+                gpu.info().name
+            );
+            return Err(Error::NoDevice(text));
+        }
+        Ok(Box::new(CudaSession::new(self.clone(), gpu)))
+    }
+}

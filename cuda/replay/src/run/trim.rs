@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory that a run writes before it reads it: what it held at the beginning need not be recorded.
+//!
+//! A trial puts other bytes there and replays. If outputs and all other memory are as ever, nothing read them; a part in which every byte
+//! is then as ever was written whole. Only such parts are left out: what no run writes stays, although no output of this input shows it.
+
+use std::ops::Range;
+
+use gpureplay_cuda_launch::recording::Store;
+
+use super::{How, RunSession};
+use crate::ReplayError;
+
+/// What is kept or left out as a whole, in bytes.
+const PART: usize = 256;
+/// Replays of a search, at most; what is not decided by then is kept.
+const MOST_TRIALS: usize = 200;
+/// Bytes that are tried as a whole, at least. Smaller tensors may be positions and counters: a kernel that reads another one may leave its
+/// memory.
+const LEAST: usize = 16 << 10;
+/// Parts that are not searched further.
+const FEW: usize = 256;
+
+/// A part of memory: number of the piece, and of the part in it.
+type Part = (usize, usize);
+
+/// Memory that is left out: number of the piece, bytes in it.
+pub type LeftOut = Vec<(usize, Range<usize>)>;
+
+/// The run in memory, and what is known of it.
+struct Trials<'a> {
+    session: &'a mut RunSession,
+    before: Vec<Vec<u8>>,
+    after: Vec<Vec<u8>>,
+    count: usize,
+}
+
+fn part(piece: &[u8], number: usize) -> &[u8] {
+    let begin = number * PART;
+    &piece[begin..(begin + PART).min(piece.len())]
+}
+
+impl Trials<'_> {
+    /// Memory after a run from the beginning, in which some parts held other bytes; nothing if outputs are others.
+    fn changed(&mut self, parts: &[Part]) -> Result<Option<Vec<Vec<u8>>>, ReplayError> {
+        self.count += 1;
+        let mut held = self.before.clone();
+        for (piece, number) in parts {
+            let after = &self.after[*piece];
+            let range = number * PART..((number + 1) * PART).min(after.len());
+            for (to, from) in held[*piece][range.clone()].iter_mut().zip(&after[range]) {
+                *to = !from;
+            }
+        }
+        self.session.source.put(held);
+        self.session.restore()?;
+        self.session.execute(How::Graph)?;
+        if !self.session.is_as_recorded() {
+            return Ok(None);
+        }
+        self.session.memory().map(Some)
+    }
+
+    /// Those of some parts, ascending, that are written before they are read.
+    fn search(&mut self, parts: &[Part], found: &mut Vec<Part>) -> Result<(), ReplayError> {
+        if parts.is_empty() || self.count >= MOST_TRIALS {
+            return Ok(());
+        }
+        if let Some(now) = self.changed(parts)? {
+            let mut others = now.iter().zip(&self.after).enumerate();
+            let is_apart = others.all(|(piece, (now, after))| {
+                let all = now.chunks(PART).zip(after.chunks(PART)).enumerate();
+                let mut differ = all.filter(|(_, (now, after))| now != after);
+                differ.all(|(number, _)| parts.binary_search(&(piece, number)).is_ok())
+            });
+            if is_apart {
+                let whole = |(piece, number): &&Part| {
+                    part(&now[*piece], *number) == part(&self.after[*piece], *number)
+                };
+                found.extend(parts.iter().filter(whole));
+                return Ok(());
+            }
+        }
+        if parts.len() > FEW {
+            let (one, other) = parts.split_at(parts.len() / 2);
+            self.search(one, found)?;
+            self.search(other, found)?;
+        }
+        Ok(())
+    }
+}
+
+impl RunSession {
+    /// Parts of memory that the run writes before it reads them, by what it does with the recorded inputs. Nothing if it does not give
+    /// the recorded outputs, the same memory twice, or addresses of variables lie in memory. The run's memory is as at the beginning
+    /// afterwards, with zeros in these parts.
+    ///
+    /// # Errors
+    /// If the recording is damaged, the driver refuses, or an operation fails.
+    pub fn written_first(&mut self, store: &Store) -> Result<LeftOut, ReplayError> {
+        if self.rewritten > 0 {
+            return Ok(Vec::new());
+        }
+        self.hold()?;
+        let mut before = self.source.held().to_vec();
+        for (piece, memory) in before.iter_mut().zip(&self.run.memory) {
+            // What was allocated in the run has no contents; zeros stand for them.
+            piece.resize(usize::try_from(memory.size).unwrap_or(0), 0);
+        }
+        let mut trials = Trials {
+            session: self,
+            before,
+            after: Vec::new(),
+            count: 0,
+        };
+        let (Some(after), Some(again)) = (trials.changed(&[])?, trials.changed(&[])?) else {
+            return Ok(Vec::new());
+        };
+        // What other inputs leave shows what is written with equal bytes.
+        let turns = trials.session.run.turns.clone();
+        let inputs = trials.session.ports.inputs().to_vec();
+        let run = &trials.session.run;
+        let numbers = run.numbers.iter().map(|number| run.number(number, None));
+        let numbers: Vec<u32> = numbers.collect();
+        trials.session.reproduces(store, &turns, How::Graph)?;
+        let later = trials.session.memory()?;
+        for (number, value) in numbers.into_iter().enumerate() {
+            trials.session.set_number(number, value);
+        }
+        for (number, input) in inputs.iter().enumerate() {
+            trials.session.set_input(number, input)?;
+        }
+        trials.after = after;
+        let mut parts = Vec::new();
+        for (piece, memory) in trials.session.run.memory.iter().enumerate() {
+            if memory.contents.is_none() {
+                continue;
+            }
+            let count = trials.before[piece].len().div_ceil(PART);
+            let changes = |number: &usize| {
+                let [before, after, again, later] = [&trials.before, &trials.after, &again, &later]
+                    .map(|all| part(&all[piece], *number));
+                after == again && (before != after || after != later)
+            };
+            let changing: Vec<usize> = (0..count).filter(changes).collect();
+            let runs = changing.chunk_by(|one, next| one + 1 == *next);
+            let large = runs.filter(|run| run.len() * PART >= LEAST);
+            parts.extend(large.flatten().map(|number| (piece, *number)));
+        }
+        let noisy = trials.after != again;
+        let mut found = Vec::new();
+        if !noisy {
+            trials.search(&parts, &mut found)?;
+        }
+        let mut left_out: LeftOut = Vec::new();
+        let mut before = std::mem::take(&mut trials.before);
+        for (piece, number) in found {
+            let end = ((number + 1) * PART).min(before[piece].len());
+            let range = number * PART..end;
+            before[piece][range.clone()].fill(0);
+            match left_out.last_mut() {
+                Some((last, known)) if *last == piece && known.end == range.start => {
+                    known.end = end
+                }
+                _ => left_out.push((piece, range)),
+            }
+        }
+        self.source.put(before);
+        self.restore()?;
+        Ok(left_out)
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! NVTX as a library has it inside that names ranges: tables of functions, which an injection fills.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+
+use super::dlsym;
+
+/// Functions of each of the modules 1 (core) and 5 (domains).
+static mut FUNCTIONS: [[usize; 16]; 2] = [[0; 16]; 2];
+/// Where they are.
+static mut PLACES: [[*mut usize; 16]; 2] = [[null_mut(); 16]; 2];
+
+#[repr(C)]
+struct Callbacks {
+    size: usize,
+    table: unsafe extern "C" fn(c_int, *mut *mut *mut usize, *mut u32) -> c_int,
+}
+
+unsafe extern "C" fn table(module: c_int, table: *mut *mut *mut usize, count: *mut u32) -> c_int {
+    let Some(index) = [1, 5].iter().position(|known| *known == module) else {
+        return 0;
+    };
+    // SAFETY: one thread does this, before others begin; the pointers are the injection's.
+    unsafe {
+        let functions = (&raw mut FUNCTIONS).cast::<usize>().add(index * 16);
+        let places = (&raw mut PLACES).cast::<*mut usize>().add(index * 16);
+        for number in 0..16 {
+            places.add(number).write(functions.add(number));
+        }
+        table.write(places);
+        count.write(16);
+    }
+    1
+}
+
+unsafe extern "C" fn export(number: u32) -> *const c_void {
+    static CALLBACKS: Callbacks = Callbacks {
+        size: size_of::<Callbacks>(),
+        table,
+    };
+    match number {
+        1 => (&raw const CALLBACKS).cast(),
+        _ => null(),
+    }
+}
+
+/// What a program calls.
+pub(super) struct Nvtx {
+    is_there: bool,
+}
+
+impl Nvtx {
+    /// With the injection that the environment names, if there is one; it is in this process already.
+    pub(super) fn injected() -> Self {
+        if std::env::var_os("NVTX_INJECTION64_PATH").is_none() {
+            return Self { is_there: false };
+        }
+        // SAFETY: a C string; the function takes a function that gives tables.
+        unsafe {
+            let name = c"InitializeInjectionNvtx2";
+            let found = dlsym(null_mut(), name.as_ptr().cast());
+            assert!(!found.is_null(), "the injection");
+            type Export = unsafe extern "C" fn(u32) -> *const c_void;
+            let start: unsafe extern "C" fn(Export) -> c_int = std::mem::transmute(found);
+            assert_eq!(start(export), 1);
+        }
+        Self { is_there: true }
+    }
+
+    fn function(&self, module: usize, number: usize) -> usize {
+        // SAFETY: filled before.
+        unsafe { FUNCTIONS[module][number] }
+    }
+
+    pub(super) fn range<T>(&self, name: &CStr, work: impl FnOnce() -> T) -> T {
+        if !self.is_there {
+            return work();
+        }
+        // SAFETY: functions that the injection put there.
+        unsafe {
+            let push: unsafe extern "C" fn(*const c_char) -> c_int =
+                std::mem::transmute(self.function(0, 9));
+            let pop: unsafe extern "C" fn() -> c_int = std::mem::transmute(self.function(0, 11));
+            let depth = push(name.as_ptr());
+            let done = work();
+            assert_eq!(pop(), depth, "as many as before");
+            done
+        }
+    }
+
+    /// In a domain, with attributes of 48 bytes.
+    pub(super) fn range_with_attributes<T>(&self, name: &CStr, work: impl FnOnce() -> T) -> T {
+        if !self.is_there {
+            return work();
+        }
+        let mut attributes = [0u64; 6];
+        (attributes[4], attributes[5]) = (1, name.as_ptr() as u64);
+        // SAFETY: functions that the injection put there.
+        unsafe {
+            let push: unsafe extern "C" fn(*mut c_void, *const u64) -> c_int =
+                std::mem::transmute(self.function(1, 4));
+            let pop: unsafe extern "C" fn(*mut c_void) -> c_int =
+                std::mem::transmute(self.function(1, 5));
+            push(null_mut(), attributes.as_ptr());
+            let done = work();
+            pop(null_mut());
+            done
+        }
+    }
+}

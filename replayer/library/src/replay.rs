@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What programs do with recordings of any GPU: open, bind, run, read.
+//!
+//! [`Recording`] and [`Session`] implement these traits for Mali; runs of CUDA implement them in `gpureplay-cuda-replay`. C and
+//! Python are written over the traits alone.
+
+use std::ops::Range;
+use std::path::Path;
+
+use gpureplay_tensors::Tensor;
+
+use crate::error::{Error, Result};
+use crate::recording::Recording;
+use crate::session::{Options, Session};
+use crate::tensors::{Layer, TensorInfo, layers_named};
+use crate::timing::Timing;
+use crate::values;
+
+/// A recording that was checked. Threads may share it.
+pub trait Recorded: Send + Sync {
+    /// All tensors.
+    fn tensors(&self) -> &[TensorInfo];
+
+    /// The parts that can be run one by one, in their order.
+    fn layers(&self) -> &[Layer];
+
+    /// A device with this recording on it. Nothing is loaded before the first run.
+    ///
+    /// # Errors
+    /// There is no such device, or it cannot replay the recording.
+    fn replay(&self, options: Options) -> Result<Box<dyn Replay>>;
+}
+
+/// A recording on a device: one for each thread, and it may move between threads. All as the functions of [`Session`].
+pub trait Replay: Send {
+    /// The tensor of a name.
+    ///
+    /// # Errors
+    /// There is none.
+    fn tensor(&self, name: &str) -> Result<&TensorInfo>;
+
+    /// The layers.
+    fn layers(&self) -> &[Layer];
+
+    /// Gives an input, a weight, a state or an intermediate a value.
+    ///
+    /// # Errors
+    /// There is no such tensor, it takes no value, or the value does not fit.
+    fn bind(&mut self, name: &str, value: Tensor) -> Result<()>;
+
+    /// Binds what is in a file.
+    ///
+    /// # Errors
+    /// As for [`Replay::bind`], or the file cannot be read.
+    fn bind_file(&mut self, name: &str, path: &Path) -> Result<()> {
+        let value = values::read(path, self.tensor(name)?, None)?;
+        self.bind(name, value)
+    }
+
+    /// Gives every weight another value.
+    ///
+    /// # Errors
+    /// The recording has no weights, one of them is missing, or does not fit.
+    fn bind_weights(&mut self, path: &Path) -> Result<()>;
+
+    /// Takes a value away.
+    ///
+    /// # Errors
+    /// There is no such tensor.
+    fn unbind(&mut self, name: &str) -> Result<()>;
+
+    /// Gives every state the value again that it has when the recording is opened.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn reset_states(&mut self) -> Result<()>;
+
+    /// Runs everything.
+    ///
+    /// # Errors
+    /// An input has no value, or the replay failed.
+    fn run(&mut self) -> Result<()>;
+
+    /// Runs some layers, by their numbers from 0.
+    ///
+    /// # Errors
+    /// As for [`Replay::run`], or there are no such layers.
+    fn run_layers(&mut self, layers: Range<usize>) -> Result<()> {
+        Err(Error::NoLayer {
+            name: format!("{}..{}", layers.start, layers.end),
+            known: layers_named(self.layers()),
+        })
+    }
+
+    /// Whether layers may read what nobody computed or bound.
+    fn use_recorded_values(&mut self, _yes: bool) {}
+
+    /// Keeps the value that an intermediate has when its layer ends.
+    ///
+    /// # Errors
+    /// There is no such tensor.
+    fn keep(&mut self, name: &str) -> Result<()> {
+        self.tensor(name).map(drop)
+    }
+
+    /// The value of a tensor after a run.
+    ///
+    /// # Errors
+    /// There is no such tensor, nothing has run yet, or the device fails.
+    fn read(&mut self, name: &str) -> Result<Tensor>;
+
+    /// Times of the last run.
+    fn timing(&self) -> &Timing;
+}
+
+impl Recorded for Recording {
+    fn tensors(&self) -> &[TensorInfo] {
+        Self::tensors(self)
+    }
+
+    fn layers(&self) -> &[Layer] {
+        Self::layers(self)
+    }
+
+    fn replay(&self, options: Options) -> Result<Box<dyn Replay>> {
+        Ok(Box::new(self.session(options)?))
+    }
+}
+
+impl Replay for Session {
+    fn tensor(&self, name: &str) -> Result<&TensorInfo> {
+        Self::tensor(self, name)
+    }
+
+    fn layers(&self) -> &[Layer] {
+        self.recording().layers()
+    }
+
+    fn bind(&mut self, name: &str, value: Tensor) -> Result<()> {
+        Self::bind(self, name, value)
+    }
+
+    fn bind_file(&mut self, name: &str, path: &Path) -> Result<()> {
+        Self::bind_file(self, name, path)
+    }
+
+    fn bind_weights(&mut self, path: &Path) -> Result<()> {
+        Self::bind_weights(self, path)
+    }
+
+    fn unbind(&mut self, name: &str) -> Result<()> {
+        Self::unbind(self, name)
+    }
+
+    fn reset_states(&mut self) -> Result<()> {
+        Self::reset_states(self);
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<()> {
+        Self::run(self)
+    }
+
+    fn run_layers(&mut self, layers: Range<usize>) -> Result<()> {
+        Self::run_layers(self, layers)
+    }
+
+    fn use_recorded_values(&mut self, yes: bool) {
+        Self::use_recorded_values(self, yes);
+    }
+
+    fn keep(&mut self, name: &str) -> Result<()> {
+        Self::keep(self, name)
+    }
+
+    fn read(&mut self, name: &str) -> Result<Tensor> {
+        Self::read(self, name)
+    }
+
+    fn timing(&self) -> &Timing {
+        Self::timing(self)
+    }
+}
