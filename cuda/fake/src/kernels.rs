@@ -2,6 +2,7 @@
 //! Kernels as host functions, by name. Memory is what the parameters point at, as on a GPU.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use gpureplay_cuda_launch::abi::Status;
 
@@ -45,6 +46,10 @@ pub(crate) fn took() -> f32 {
     TOOK.load(Ordering::SeqCst) as f32 / 1e6
 }
 
+/// Launches of a `scale` that rests after some, and what one that repeats left first.
+static RESTED: AtomicU64 = AtomicU64::new(0);
+static FIRST: Mutex<Vec<f32>> = Mutex::new(Vec::new());
+
 /// Kernels that wait for the host.
 static WAITING: AtomicU64 = AtomicU64::new(0);
 
@@ -67,19 +72,36 @@ pub(crate) unsafe fn run(
     // SAFETY: our caller's promise: the pointers in the parameters are to memory of the sizes that the kernels use.
     unsafe {
         match name {
-            // scale(float *p, float factor, unsigned n), and counts threads in the variable `hits`.
+            // scale(float *p, float factor, unsigned n), and counts threads in the variable `hits`. An image with a variable of one of
+            // these names has a kernel that does less: idles, halves, triples, repeats, rests.
             "scale" => {
                 let (p, factor, n) = (
                     word(parameters, 0) as *mut f32,
                     f32::from_bits(half(parameters, 8)),
                     half(parameters, 12),
                 );
-                let threads = sizes.threads().min(u64::from(n));
-                for index in 0..threads as usize {
-                    *p.add(index) *= factor;
+                let does = |habit: &str| variable(habit).is_ok();
+                let threads = match sizes.threads().min(u64::from(n)) {
+                    _ if does("idles") => 0,
+                    _ if does("rests") && RESTED.fetch_add(1, Ordering::SeqCst) > 30 => 0,
+                    threads if does("halves") => threads / 2,
+                    threads => threads,
+                };
+                let factor = if does("triples") { 3.0 } else { 1.0 } * factor;
+                let p = std::slice::from_raw_parts_mut(p, threads as usize);
+                let scaled: Vec<f32> = p.iter().map(|number| number * factor).collect();
+                p.copy_from_slice(&scaled);
+                if does("repeats") {
+                    let mut first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
+                    if first.is_empty() {
+                        *first = scaled;
+                    }
+                    p.copy_from_slice(&first[..p.len()]);
                 }
                 *(variable("hits")? as *mut u32) += threads as u32;
             }
+            // What fills shared memory, of which there is none here.
+            "gpureplay_scratch" => {}
             // chase(node *head): each node is { node *next; float *data; u64 count }; data grows by 1.
             "chase" => {
                 let mut node = word(parameters, 0) as *const u64;

@@ -53,6 +53,9 @@ pub enum ReplayError {
     /// The image holds no text that could be compiled with options.
     #[error("the image holds no PTX of {0}, which options of the compiler need")]
     NoPtx(String),
+    /// The text has no room for probes.
+    #[error("probes: {0}")]
+    Probe(#[from] gpureplay_cuda_launch::probe::ProbeError),
     /// The kernel takes other parameters than the recorded one.
     #[error(
         "the kernel takes parameters (offset, size) {found:?}; the recorded one takes {recorded:?}"

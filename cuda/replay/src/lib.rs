@@ -9,6 +9,7 @@
 //! A [`RunSession`] does the same with a whole run: with the recorded inputs, or with others. Programs open one as any recording: see
 //! [`embed`].
 
+mod analysis;
 pub mod command;
 mod compare;
 pub mod embed;
@@ -24,9 +25,12 @@ mod run;
 mod session;
 mod sum;
 mod timing;
+mod variation;
+mod whereabouts;
 
 pub use gpureplay_cuda_launch::abi::JitOptions;
 
+pub use analysis::{Analysis, CELLS, COUNTERS, Fault, Finding, Wanted};
 pub use compare::{Comparison, Differing, Element, Verdict};
 pub use error::ReplayError;
 pub use gpu::{Gpu, GpuInfo};
@@ -35,5 +39,7 @@ pub use module::Loaded;
 pub use poison::Poison;
 pub use reaction::Reaction;
 pub use run::{Crossing, Held, How, LeftOut, Range, RunSession, Weights, cross};
-pub use session::{Differences, Left, Mask, Session};
+pub use session::{Differences, Left, Mask, Second, Session, Useless};
 pub use timing::Times;
+pub use variation::Variation;
+pub use whereabouts::{Pieces, Whereabouts};

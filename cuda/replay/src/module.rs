@@ -93,6 +93,11 @@ impl Loaded {
         Ok(u32::try_from(value).unwrap_or(0))
     }
 
+    /// Static shared memory, in bytes.
+    pub(crate) fn shared(&self, gpu: &Gpu) -> Result<u32, ReplayError> {
+        self.attribute(gpu, attribute::function::SHARED_SIZE_BYTES)
+    }
+
     fn read_limits(&self, gpu: &Gpu) -> Result<Limits, ReplayError> {
         let three = |first: i32| -> Result<[u32; 3], ReplayError> {
             let axis = |step| {
@@ -173,7 +178,7 @@ pub(crate) fn text(
 }
 
 /// The newest PTX text of the image that has the kernel.
-fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
+pub(crate) fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
     let mut texts: Vec<_> = parts(image)?
         .into_iter()
         .filter(|part| part.kind == MemberKind::Ptx)

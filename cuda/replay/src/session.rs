@@ -17,10 +17,14 @@ mod events;
 mod evidence;
 mod hold;
 mod noise;
+mod scratch;
+mod second;
 mod timed;
 
 use backups::Backups;
 pub use noise::{Differences, Mask};
+use scratch::Scratch;
+pub use second::{Second, Useless};
 
 /// Bytes that are read and compared at a time: a whole number of elements of any type.
 const PART: usize = 64 << 20;
@@ -67,6 +71,8 @@ pub struct Session {
     time_limit: Duration,
     /// Memory that evicts other memory from the second-level cache.
     evicting: Option<(u64, usize)>,
+    /// What fills shared memory before launches.
+    scratch: Option<Scratch>,
     /// What the launch changes, as it was before it.
     backups: Backups,
     rewritten: Vec<(Rewritten, Rewritten)>,
@@ -128,6 +134,7 @@ impl Session {
             contents,
             time_limit,
             evicting: None,
+            scratch: None,
             backups: Backups::default(),
         })
     }
@@ -166,6 +173,25 @@ impl Session {
             }
         }
         found
+    }
+
+    /// From now on, a piece of memory holds other bytes before each launch. Pieces are regions, then variables. What a launch leaves is
+    /// then not what was recorded.
+    ///
+    /// # Errors
+    /// If there is no such piece, or it has another size.
+    pub fn replace_memory(&mut self, piece: usize, bytes: Vec<u8>) -> Result<(), ReplayError> {
+        let size = self.contents.get(piece).map(|piece| piece.before.len());
+        if size != Some(bytes.len()) {
+            return Err(ReplayError::Input {
+                name: format!("memory {piece}"),
+                found: bytes.len() as u64,
+                size: size.unwrap_or_default() as u64,
+            });
+        }
+        self.backups.are_old();
+        self.contents[piece].before = bytes;
+        Ok(())
     }
 
     /// Loads an image, the recorded one if none is given, and rewrites pointers to its variables. One image at a time:
@@ -246,6 +272,16 @@ impl Session {
             Kind::Device | Kind::Host => contents.address,
             Kind::Variable(index) => loaded.variables[index],
         }
+    }
+
+    /// Address, size and number of each piece of memory, in this process.
+    pub(crate) fn ranges(&self, loaded: &Loaded) -> Vec<[u64; 3]> {
+        let pieces = self.contents.iter().enumerate();
+        let range = |(number, contents): (usize, &Contents)| {
+            let address = self.address(loaded, contents);
+            [address, contents.before.len() as u64, number as u64]
+        };
+        pieces.map(range).collect()
     }
 
     /// Memory as it was before the recorded launch: all of it.

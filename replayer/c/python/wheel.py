@@ -47,6 +47,7 @@ def contents(version: str, platform: str, library: Path) -> dict[str, bytes]:
     about = f"gpureplay-{version}.dist-info"
     files = {
         "gpureplay/__init__.py": source.encode(),
+        "gpureplay/cuda.py": (package / "cuda.py").read_bytes(),
         "gpureplay/py.typed": (package / "py.typed").read_bytes(),
         "gpureplay/libgpureplay.so.0": library.read_bytes(),
         f"{about}/METADATA": METADATA.format(version=version, description=description).encode(),

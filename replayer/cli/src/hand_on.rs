@@ -7,8 +7,8 @@ use std::path::Path;
 use clap::Arg;
 
 /// Commands that `gpureplay cuda` has, too.
-const SHARED: [&str; 8] = [
-    "run", "info", "verify", "sign", "pack", "jobs", "bench", "diff",
+const SHARED: [&str; 11] = [
+    "run", "info", "verify", "sign", "pack", "jobs", "bench", "diff", "extract", "analyse", "tune",
 ];
 /// Folders that every recording of CUDA has.
 const PARTS: [&str; 3] = ["launches", "runs", "objects"];
@@ -24,11 +24,17 @@ pub(crate) fn to_cuda(words: Vec<OsString>) -> Vec<OsString> {
 pub(crate) fn to_cuda_on(mut words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     let is_recording = |word: &OsString| {
         let text = word.to_string_lossy();
-        let folder = text.rsplit_once('#').map_or(&*text, |(folder, _)| folder);
-        !text.starts_with('-')
-            && PARTS
+        let (folder, number) = text.rsplit_once('#').unwrap_or((&*text, ""));
+        // Only launches are numbered so, also of a folder that is not there.
+        let is_launch = !number.is_empty()
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+            && !Path::new(&*text).exists();
+        let has_parts = || {
+            PARTS
                 .iter()
                 .all(|part| Path::new(folder).join(part).is_dir())
+        };
+        !text.starts_with('-') && (is_launch || has_parts())
     };
     let command = words.get(1).and_then(|word| word.to_str());
     match command {
@@ -148,13 +154,22 @@ mod tests {
             "bench",
             "verify",
             "pack -o p",
+            "extract",
+            "tune",
         ] {
             assert_eq!(
                 to_cuda(words(&format!("gpureplay {command} @"))),
                 words(&format!("gpureplay cuda {command} @"))
             );
         }
+        for command in ["extract -o x", "analyse --deny", "tune"] {
+            assert_eq!(
+                to_cuda(words(&format!("gpureplay {command} missing#0"))),
+                words(&format!("gpureplay cuda {command} missing#0"))
+            );
+        }
         for others in [
+            "gpureplay run missing#x",
             "gpureplay compile @ @",
             "gpureplay run other.gpureplay",
             "gpureplay cuda run @",

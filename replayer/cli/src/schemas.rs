@@ -97,6 +97,10 @@ fn all() -> Vec<(&'static str, &'static str, Schema)> {
             "cuda-run" => "gpureplay cuda run --json",
             "cuda-whole-run" => "gpureplay cuda run --json, of a whole run",
             "cuda-tune" => "gpureplay cuda tune --json",
+            "cuda-tune-together" => "gpureplay cuda tune --kernel --json",
+            "cuda-judge" => "gpureplay cuda judge",
+            "cuda-launch" => "gpureplay extract, launch.json",
+            "cuda-analyse" => "gpureplay analyse --json, of a CUDA launch",
             _ => "gpureplay cuda durations --json",
         };
         all.push((name, what, schema));

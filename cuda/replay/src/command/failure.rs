@@ -31,6 +31,10 @@ pub(crate) enum Failure {
     Untrusted { path: PathBuf, reason: String },
     #[error("{}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
+    #[error(
+        "{0} is there as machine code only, in the image and in Triton's cache; --ptx FILE gives its PTX"
+    )]
+    MachineCode(String),
     #[error("standard output: {0}")]
     Output(io::Error),
     #[error("the report as JSON: {0}")]
@@ -51,12 +55,13 @@ impl Failure {
             Self::Recording(_)
             | Self::Replay(ReplayError::Recording(_))
             | Self::Untrusted { .. } => 3,
-            Self::File { .. } | Self::Image { .. } => 4,
+            Self::File { .. } | Self::Image { .. } | Self::MachineCode(_) => 4,
             Self::Replay(
                 ReplayError::Image(_)
                 | ReplayError::NotLoaded { .. }
                 | ReplayError::NoKernel(_)
                 | ReplayError::NoPtx(_)
+                | ReplayError::Probe(_)
                 | ReplayError::Parameters { .. }
                 | ReplayError::Variable { .. }
                 | ReplayError::Refused(_),

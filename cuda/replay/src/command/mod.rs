@@ -4,14 +4,17 @@
 // All that is printed goes through the one writer that escapes it, and that fails without a panic.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod analyse;
 mod app;
 mod attempt;
 pub(crate) mod check;
 mod doctor;
 mod durations;
+mod extract;
 pub(crate) mod failure;
 mod inspect;
 mod jobs;
+mod judge;
 mod pack;
 mod report;
 mod run;
@@ -54,6 +57,9 @@ enum Command {
     Jobs(jobs::Jobs),
     Bench(jobs::Bench),
     Tune(tune::Tune),
+    Extract(extract::Extract),
+    Judge(judge::Judge),
+    Analyse(analyse::Analyse),
 }
 
 /// Names and schemas of what `--json` prints: for `gpureplay`'s tests, which write docs/reference/schemas.
@@ -75,6 +81,22 @@ pub fn schemas(
         (
             "cuda-tune",
             generator().into_root_schema_for::<tune::TuneReport<'_>>(),
+        ),
+        (
+            "cuda-tune-together",
+            generator().into_root_schema_for::<tune::TogetherReport>(),
+        ),
+        (
+            "cuda-launch",
+            generator().into_root_schema_for::<extract::LaunchReport<'_>>(),
+        ),
+        (
+            "cuda-analyse",
+            generator().into_root_schema_for::<analyse::AnalyseReport<'_>>(),
+        ),
+        (
+            "cuda-judge",
+            generator().into_root_schema_for::<judge::JudgeReport>(),
         ),
         (
             "cuda-durations",
@@ -106,6 +128,9 @@ impl Cuda {
             Command::Jobs(command) => command.execute(),
             Command::Bench(command) => command.execute(),
             Command::Tune(command) => command.execute(),
+            Command::Extract(command) => command.execute(),
+            Command::Judge(command) => command.execute(),
+            Command::Analyse(command) => command.execute(),
         };
         outcome.unwrap_or_else(|failure| {
             if failure.is_closed_pipe() {

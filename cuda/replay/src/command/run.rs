@@ -15,6 +15,7 @@ use crate::{
 };
 use clap::Args;
 use gpureplay_cuda_launch::image::MAX_IMAGE;
+use gpureplay_cuda_launch::recording::MAX_BYTES;
 use gpureplay_host::beneath;
 
 use crate::command::attempt::{again, differences_elsewhere};
@@ -27,6 +28,7 @@ pub(crate) use evidence::Evidence;
 use report::Report;
 #[cfg(feature = "schema")]
 pub(crate) use report::RunReport;
+pub(crate) use report::TimesReport;
 
 /// How a replay is compared and bounded.
 #[derive(Args)]
@@ -88,6 +90,14 @@ fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
+fn piece(text: &str) -> Result<(usize, PathBuf), String> {
+    let (number, path) = text.split_once('=').ok_or("is no N=FILE")?;
+    let number = number
+        .parse()
+        .map_err(|_| format!("{number:?} is no number of a piece of memory"))?;
+    Ok((number, path.into()))
+}
+
 fn address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").ok_or("does not begin with 0x")?;
     u64::from_str_radix(digits, 16).map_err(|error| error.to_string())
@@ -99,7 +109,7 @@ impl Checking {
     }
 
     /// `cold` or `warm`.
-    fn cache(&self) -> &'static str {
+    pub(crate) fn cache(&self) -> &'static str {
         if self.is_cold() { "cold" } else { "warm" }
     }
 
@@ -230,17 +240,9 @@ impl Checking {
     }
 }
 
-/// Replay a launch or a whole run, and compare
-///
-/// Of a launch all memory is compared, of a run its outputs.
+/// Other sizes of a launch than the recorded ones.
 #[derive(Args)]
-pub(crate) struct Run {
-    /// The launch, DIR#K, or the whole run, DIR#runK; DIR where it holds one.
-    #[arg(value_name = "DIR")]
-    target: Target,
-    /// Timed runs before the one that is compared.
-    #[arg(long, alias = "repetitions", value_name = "N", default_value_t = 0)]
-    runs: u32,
+pub(crate) struct NewSizes {
     /// Threads of a block: x, x,y or x,y,z.
     #[arg(long, value_name = "X,Y,Z", value_parser = sizes)]
     block: Option<[u32; 3]>,
@@ -253,6 +255,37 @@ pub(crate) struct Run {
     /// Dynamic shared memory, in bytes.
     #[arg(long, value_name = "BYTES")]
     shared: Option<u32>,
+}
+
+impl NewSizes {
+    pub(crate) fn apply(&self, recorded: Sizes) -> Sizes {
+        let mut sizes = recorded;
+        if let Some(block) = self.block {
+            sizes = if self.keep_total {
+                sizes.keep_total(block)
+            } else {
+                Sizes { block, ..sizes }
+            };
+        }
+        sizes.grid = self.grid.unwrap_or(sizes.grid);
+        sizes.shared = self.shared.unwrap_or(sizes.shared);
+        sizes
+    }
+}
+
+/// Replay a launch or a whole run, and compare
+///
+/// Of a launch all memory is compared, of a run its outputs.
+#[derive(Args)]
+pub(crate) struct Run {
+    /// The launch, DIR#K, or the whole run, DIR#runK; DIR where it holds one.
+    #[arg(value_name = "DIR")]
+    target: Target,
+    /// Timed runs before the one that is compared.
+    #[arg(long, alias = "repetitions", value_name = "N", default_value_t = 0)]
+    runs: u32,
+    #[command(flatten)]
+    sizes: NewSizes,
     /// Another cubin, fatbin or PTX file with the same kernel.
     #[arg(long, value_name = "FILE")]
     image: Option<PathBuf>,
@@ -277,6 +310,9 @@ pub(crate) struct Run {
     /// Launch and time, and compare nothing.
     #[arg(long, conflicts_with_all = ["null", "show"])]
     no_verify: bool,
+    /// Other bytes for a piece of memory, by its number in `memory.csv` or `launch.json`; may be given several times.
+    #[arg(long, value_name = "N=FILE", requires = "no_verify", value_parser = piece)]
+    memory: Vec<(usize, PathBuf)>,
     /// Write memory as the replay leaves it to this new folder, a file for each region and variable, with a table.
     #[arg(long, value_name = "DIR", conflicts_with = "null")]
     save_output: Option<PathBuf>,
@@ -301,27 +337,20 @@ pub(crate) fn read_image(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(image)
 }
 
-impl Run {
-    fn sizes(&self, recorded: Sizes) -> Sizes {
-        let mut sizes = recorded;
-        if let Some(block) = self.block {
-            sizes = if self.keep_total {
-                sizes.keep_total(block)
-            } else {
-                Sizes { block, ..sizes }
-            };
-        }
-        sizes.grid = self.grid.unwrap_or(sizes.grid);
-        sizes.shared = self.shared.unwrap_or(sizes.shared);
-        sizes
-    }
+/// Bytes for a piece of memory.
+fn read_memory(path: &Path) -> Result<Vec<u8>, Failure> {
+    File::open(path)
+        .and_then(|opened| beneath::contents(opened, MAX_BYTES))
+        .map_err(file(path))
+}
 
+impl Run {
     /// The option that was given and is only for launches, if any.
     fn for_launches(&self) -> Option<&'static str> {
         [
-            (self.block.is_some(), "--block"),
-            (self.grid.is_some(), "--grid"),
-            (self.shared.is_some(), "--shared"),
+            (self.sizes.block.is_some(), "--block"),
+            (self.sizes.grid.is_some(), "--grid"),
+            (self.sizes.shared.is_some(), "--shared"),
             (self.image.is_some(), "--image"),
             (self.max_registers.is_some(), "--max-registers"),
             (self.optimisation.is_some(), "--optimisation"),
@@ -330,6 +359,7 @@ impl Run {
             (self.null, "--null"),
             (self.no_verify, "--no-verify"),
             (self.save_output.is_some(), "--save-output"),
+            (!self.memory.is_empty(), "--memory"),
         ]
         .into_iter()
         .find_map(|(given, option)| given.then_some(option))
@@ -364,6 +394,9 @@ impl Run {
         let Some(mask) = self.checking.mask(&mut session)? else {
             return Ok(ExitCode::SUCCESS);
         };
+        for (number, path) in &self.memory {
+            session.replace_memory(*number, read_memory(path)?)?;
+        }
         let options = JitOptions {
             registers: self.max_registers,
             optimisation: self.optimisation,
@@ -377,7 +410,7 @@ impl Run {
                 session.rewritten()
             );
         }
-        let sizes = self.sizes(session.sizes());
+        let sizes = self.sizes.apply(session.sizes());
         let mut report = Report {
             kernel: session.launch().kernel.clone(),
             sizes,

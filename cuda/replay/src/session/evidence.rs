@@ -4,12 +4,15 @@
 use super::{Mask, Session};
 use crate::poison::{Poison, search};
 use crate::reaction::{self, Reaction, WINDOW};
-use crate::sum::Sum;
 use crate::{Comparison, Loaded, ReplayError, Sizes, Verdict};
 
 impl Session {
     /// Words that are not to be changed before a launch: those that look like pointers, and those of the mask.
-    fn fixed<'a>(&'a self, loaded: &Loaded, mask: &'a Mask) -> impl Fn(usize, usize) -> bool + 'a {
+    pub(super) fn fixed<'a>(
+        &'a self,
+        loaded: &Loaded,
+        mask: &'a Mask,
+    ) -> impl Fn(usize, usize) -> bool + 'a {
         let mut ranges: Vec<(u64, u64)> = self
             .contents
             .iter()
@@ -62,7 +65,7 @@ impl Session {
         (0..starts.len()).map(window).collect()
     }
 
-    fn memory(&self) -> Vec<Vec<u8>> {
+    pub(super) fn memory(&self) -> Vec<Vec<u8>> {
         let memory = self.contents.iter().map(|contents| contents.before.clone());
         memory.collect()
     }
@@ -150,22 +153,11 @@ impl Session {
         loaded.limits().check(sizes)?;
         let from = reaction.before(self.memory());
         let want = reaction.after(from.clone());
-        let verdict = |memory: &[Vec<u8>]| {
-            let mut sum = Sum::default();
-            let pieces = self.contents.iter().zip(memory).zip(&want);
-            for (index, ((contents, got), want)) in pieces.enumerate() {
-                if self.ignored[index] {
-                    continue;
-                }
-                let mask = mask.piece(index);
-                sum.add(how, contents.address, got, want, mask);
-            }
-            sum.verdict()
-        };
         // What a replay finds that launches nothing.
-        if verdict(&from).is_right() {
+        if self.sum_of(&from, &want, how, mask).is_right() {
             return Ok(Verdict::Inconclusive);
         }
-        Ok(verdict(&self.launch_from(loaded, sizes, &from)?))
+        let got = self.launch_from(loaded, sizes, &from)?;
+        Ok(self.sum_of(&got, &want, how, mask))
     }
 }

@@ -61,6 +61,7 @@ impl Session {
 
     /// Launches and waits.
     pub(super) fn launch_once(&self, loaded: &Loaded, sizes: &Sizes) -> Result<(), ReplayError> {
+        self.scratch()?;
         let events = Events::new(&self.gpu)?;
         self.submit(loaded, sizes, &events)?;
         events.wait(self.time_limit)

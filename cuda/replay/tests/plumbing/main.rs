@@ -5,6 +5,7 @@
 //! The program is this test binary itself, started again with [`app::VARIABLE`] set.
 #![allow(clippy::unwrap_used)]
 
+mod analyse;
 mod app;
 mod embedded;
 mod faults;
@@ -21,3 +22,4 @@ mod tune;
 mod turns;
 mod weights;
 mod whole;
+mod workbench;

@@ -231,3 +231,28 @@ fn tuning_goes_on_after_kernels_that_fail() {
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.out.contains("inconclusive"), "{run:?}");
 }
+
+#[test]
+fn launches_of_one_kernel_are_tuned_together() {
+    let stage = recorded("shapes");
+    let words = ["--blocks", "64 96", "--grids", "16 32"];
+    let said = tune(
+        &stage,
+        "rec --kernel ^stride$ --json --tuned t.toml",
+        &words,
+    );
+    assert_eq!(said.code, Some(0), "{said:?}");
+    crate::schema_check::assert_fits("cuda-tune-together", &said.out);
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    // Three launches of two sizes: what was recorded of one is no way of the others.
+    assert_eq!(report["launches"].as_array().unwrap().len(), 3);
+    assert_eq!(report["ways"].as_array().unwrap().len(), 4, "{report}");
+    assert_eq!(report["best"]["grid"], serde_json::json!([32, 1, 1]));
+    assert_eq!(report["best"]["block"], serde_json::json!([64, 1, 1]));
+    let text = std::fs::read_to_string(stage.path("t.toml")).unwrap();
+    assert_eq!(text.matches("[[winner]]").count(), 2, "{text}");
+    for kernel in ["other", "plane|stride"] {
+        let refused = stage.run(&format!("tune rec --kernel {kernel}"));
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+    }
+}

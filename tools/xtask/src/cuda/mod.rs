@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask cuda device-test`: records and replays real programs on a real GPU, and keeps what came out in measurements/.
 
+mod inside;
 mod machines;
 mod measure;
 mod programs;
@@ -114,6 +115,10 @@ enum Part {
     Runs,
     /// Profilers on a replay.
     Tools,
+    /// What probes count inside of kernels, against known counts and Nsight Compute's.
+    Analyse,
+    /// What a workbench says of kernels that do nothing, half, or other work.
+    Workbench,
     /// Several processes and GPUs.
     Ranks,
 }
@@ -203,6 +208,8 @@ impl DeviceTest {
                 Part::Memory => measure::memory(&bench).map(|text| (text, 0)),
                 Part::Runs => runs::runs(&bench),
                 Part::Tools => machines::tools(&bench),
+                Part::Analyse => inside::analyse(&bench),
+                Part::Workbench => inside::workbench(&bench),
                 Part::Ranks => machines::ranks(&bench),
             };
             // What one part measured stays if another one fails.

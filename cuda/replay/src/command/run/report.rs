@@ -34,13 +34,26 @@ pub(crate) struct RunReport<'a> {
 /// Times in microseconds.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Serialize)]
-struct TimesReport {
+pub(crate) struct TimesReport {
     runs: usize,
     /// `cold` or `warm`: the second-level cache before each run.
     cache: &'static str,
     median_us: f64,
     least_us: f64,
     spread_us: f64,
+}
+
+impl TimesReport {
+    /// Nothing if nothing was timed.
+    pub(crate) fn of(times: &Times, cache: &'static str) -> Option<Self> {
+        (times.runs() > 0).then(|| Self {
+            runs: times.runs(),
+            cache,
+            median_us: times.median(),
+            least_us: times.least(),
+            spread_us: times.spread(),
+        })
+    }
 }
 
 /// Where a replay differs.
@@ -131,13 +144,7 @@ impl Report {
             registers: self.registers,
             null: self.is_null,
             verdict: self.verdict.map_or("unverified", |verdict| verdict.word()),
-            times: (self.times.runs() > 0).then(|| TimesReport {
-                runs: self.times.runs(),
-                cache: self.cache,
-                median_us: self.times.median(),
-                least_us: self.times.least(),
-                spread_us: self.times.spread(),
-            }),
+            times: TimesReport::of(&self.times, self.cache),
             difference: match self.verdict {
                 Some(Verdict::Differs(difference)) => Some(DifferenceReport {
                     elements: difference.elements,

@@ -3,6 +3,7 @@
 
 mod search;
 mod space;
+mod together;
 mod tries;
 mod winner;
 mod words;
@@ -19,6 +20,10 @@ use crate::command::failure::{Failure, Outcome, written};
 use crate::command::run::{Checking, read_image};
 use crate::command::target::Target;
 use search::Search;
+use space::Candidate;
+#[cfg(feature = "schema")]
+pub(crate) use together::TogetherReport;
+use together::{Part, Way};
 use tries::{Subject, Tries, Try};
 use words::{AllBounds, Budget, List, Sampler};
 
@@ -27,9 +32,14 @@ use words::{AllBounds, Budget, List, Sampler};
 /// Replays the launch with each, verifies and times it.
 #[derive(Args)]
 pub(crate) struct Tune {
-    /// The launch.
+    /// The launch; with --kernel, the recording.
     #[arg(value_name = "DIR#K")]
     target: Target,
+    /// Tune all launches of this kernel together, and find what is right for all and fastest in sum.
+    #[arg(long, value_name = "REGEX", conflicts_with_all = ["table", "resume"])]
+    kernel: Option<String>,
+    #[arg(long, hide = true)]
+    part: Option<Part>,
     /// Blocks to try, separated by spaces or semicolons: "64 16,16 32,8", or "32..1024", doubled each time.
     #[arg(long, value_name = "BLOCKS")]
     blocks: Option<List>,
@@ -102,11 +112,37 @@ struct Handed {
 }
 
 impl Tune {
+    /// Whether only JSON is printed.
+    fn is_json(&self) -> bool {
+        self.json || self.part.is_some()
+    }
+
+    /// Where winners go; those of several launches once they are settled.
+    fn tuned(&self) -> Option<&PathBuf> {
+        let is_open = self
+            .part
+            .as_ref()
+            .is_some_and(|part| part.settled.is_none());
+        self.tuned.as_ref().filter(|_| !is_open)
+    }
+
+    /// Whether a candidate may be the winner.
+    fn may_win(&self, candidate: &Candidate) -> bool {
+        let settled = self.part.as_ref().and_then(|part| part.settled.as_ref());
+        settled.is_none_or(|way| *way == Way::of(candidate, self.grids.is_some()))
+    }
+
     pub(crate) fn execute(&self) -> Outcome {
+        let mut target = self.target.clone();
+        match (&self.part, &self.kernel) {
+            (Some(part), _) => target.number = Some(part.number),
+            (None, Some(kernel)) => return together::run(self, kernel),
+            (None, None) => {}
+        }
         let began = Instant::now();
         let mut images = Vec::new();
         for path in &self.image {
-            if path.as_os_str() == space::Candidate::RECORDED {
+            if path.as_os_str() == Candidate::RECORDED {
                 return Err(Failure::Usage(
                     "--image recorded: so the table names the recorded image; say ./recorded"
                         .into(),
@@ -114,12 +150,13 @@ impl Tune {
             }
             images.push((path.display().to_string(), read_image(path)?));
         }
-        let mut session = self.checking.session(&self.target)?;
+        let mut session = self.checking.session(&target)?;
         let Some(mask) = self.checking.mask(&mut session)? else {
             return Ok(ExitCode::SUCCESS);
         };
         let mut handed: Handed = attempt::handed_on()?.unwrap_or_default();
-        let path = match (&self.resume, &handed.folder) {
+        let part = self.part.as_ref().map(|part| &part.tries);
+        let path = match (part.or(self.resume.as_ref()), &handed.folder) {
             (Some(path), _) => path.clone(),
             (None, Some(folder)) => folder.join("tries"),
             (None, None) => {

@@ -38,7 +38,7 @@ impl Search<'_> {
     pub(super) fn run(mut self) -> Outcome {
         let recorded = self.recorded();
         let candidates = self.candidates(&recorded)?;
-        if self.handed.time.is_zero() && !self.options.json {
+        if self.handed.time.is_zero() && !self.options.is_json() {
             say!("{HEADER}");
         }
         self.begin(&recorded)?;
@@ -194,7 +194,7 @@ impl Search<'_> {
     }
 
     fn push(&mut self, one: Try) -> Result<(), Failure> {
-        if !self.options.json {
+        if !self.options.is_json() {
             say!("{}", one.csv().trim_end());
         }
         self.handed.tries += 1;
@@ -217,7 +217,7 @@ impl Search<'_> {
         }
         let base = self.tries.right(recorded);
         let best = self.tries.best(recorded, |_| true);
-        if self.options.json {
+        if self.options.is_json() {
             let report = TuneReport {
                 kernel: &self.session.launch().kernel,
                 gpu: &self.session.gpu().info().name,
@@ -242,7 +242,7 @@ impl Search<'_> {
                 }
             }
         }
-        if let (Some(path), Some(base)) = (&self.options.tuned, base) {
+        if let (Some(path), Some(base)) = (self.options.tuned(), base) {
             self.write_winner(path, recorded, base)?;
         }
         Ok(ExitCode::from(u8::from(base.is_none())))
@@ -255,7 +255,9 @@ impl Search<'_> {
         recorded: &Candidate,
         recorded_us: [f64; 2],
     ) -> Result<(), Failure> {
-        let is_asked_for = |one: &Candidate| winner::is_for_programs(&self.session, one);
+        let is_asked_for = |one: &Candidate| {
+            self.options.may_win(one) && winner::is_for_programs(&self.session, one)
+        };
         let best = self.tries.best(recorded, is_asked_for);
         let Some((best, tuned_us)) = best.and_then(|(best, _)| Some((best, best.right()?))) else {
             note!(

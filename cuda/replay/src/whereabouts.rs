@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which piece of a launch's memory an address lies in, and which parameter leads there.
+
+use gpureplay_cuda_launch::recording::Launch;
+
+/// Where an address lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// Number of the piece: regions by address, then variables.
+    pub piece: usize,
+    /// Bytes from where the piece begins.
+    pub offset: u64,
+    /// The parameter with the highest address up to this one in the piece, and the bytes from there.
+    pub parameter: Option<(usize, u64)>,
+}
+
+/// The pieces of a launch's memory.
+pub struct Pieces {
+    /// Address, size, number; ascending.
+    ranges: Vec<(u64, u64, usize)>,
+    /// Address and parameter; ascending.
+    pointers: Vec<(u64, usize)>,
+}
+
+impl Pieces {
+    /// Of a launch: addresses are those of the recorded process.
+    #[must_use]
+    pub fn of(launch: &Launch) -> Self {
+        let regions = launch.regions.iter();
+        let regions = regions.map(|region| (region.address, region.size));
+        let variables = launch.variables.iter();
+        let variables = variables.map(|variable| (variable.address, variable.size));
+        let all = regions.chain(variables).enumerate();
+        let mut ranges: Vec<_> = all
+            .map(|(number, (address, size))| (address, size, number))
+            .collect();
+        ranges.sort_unstable();
+        let mut pieces = Self {
+            ranges,
+            pointers: Vec::new(),
+        };
+        for (index, [offset, size]) in launch.layout.iter().enumerate() {
+            let bytes = launch.parameters.get(*offset..offset.saturating_add(*size));
+            // A structure may hold several pointers.
+            for word in bytes.unwrap_or_default().as_chunks::<8>().0 {
+                let address = u64::from_le_bytes(*word);
+                if pieces.piece(address).is_some() {
+                    pieces.pointers.push((address, index));
+                }
+            }
+        }
+        pieces.pointers.sort_unstable();
+        pieces
+    }
+
+    /// Address, size and number of the piece that holds an address.
+    fn piece(&self, address: u64) -> Option<(u64, u64, usize)> {
+        let after = self.ranges.partition_point(|range| range.0 <= address);
+        let range = *self.ranges.get(after.checked_sub(1)?)?;
+        (address - range.0 < range.1).then_some(range)
+    }
+
+    /// Where an address lies; none if it is in no piece.
+    #[must_use]
+    pub fn find(&self, address: u64) -> Option<Whereabouts> {
+        let (start, _, piece) = self.piece(address)?;
+        let after = self
+            .pointers
+            .partition_point(|pointer| pointer.0 <= address);
+        let pointer = after.checked_sub(1).and_then(|at| self.pointers.get(at));
+        let pointer = pointer.filter(|pointer| pointer.0 >= start);
+        Some(Whereabouts {
+            piece,
+            offset: address - start,
+            parameter: pointer.map(|(from, index)| (*index, address - from)),
+        })
+    }
+
+    /// Parameters that lead into a piece, ascending.
+    #[must_use]
+    pub fn parameters(&self, piece: usize) -> Vec<usize> {
+        let leading = self.pointers.iter().filter(|(address, _)| {
+            let found = self.piece(*address);
+            found.is_some_and(|(_, _, number)| number == piece)
+        });
+        let mut all: Vec<usize> = leading.map(|(_, index)| *index).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}

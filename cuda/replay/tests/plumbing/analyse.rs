@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `analyse`: probes are put into a kernel, it still computes the same, and places are reported. What probes count is for a GPU.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::stage::recorded;
+
+/// The kernel `scale` of the program with something in it.
+const TEXT: &str = "\
+.version 7.0
+.target sm_70
+.address_size 64
+.file 1 \"/src/scale.cu\"
+.visible .global .align 4 .u32 hits;
+.visible .global .align 8 .u64 target;
+.visible .global .align 4 .u32 total;
+.visible .entry scale(.param .u64 p, .param .f32 factor, .param .u32 n)
+{
+    .reg .b64 %rd<2>; .reg .f32 %f<2>;
+    .loc 1 7 1
+    ld.param.u64 %rd1, [p];
+    ld.global.f32 %f1, [%rd1];
+    cp.async.wait_all;
+    ret;
+}
+";
+
+#[test]
+fn probes_change_nothing_and_places_are_named() {
+    let stage = recorded("scale");
+    fs::write(stage.path("scale.ptx"), TEXT).unwrap();
+    let said = stage.run("analyse rec#0 --ptx scale.ptx --json -o report.json");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    crate::schema_check::assert_fits("cuda-analyse", &said.out);
+    assert_eq!(
+        fs::read_to_string(stage.path("report.json")).unwrap(),
+        said.out
+    );
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(report["verdict"], "exact");
+    let sites = report["sites"].as_array().unwrap();
+    assert_eq!(sites.len(), 2, "a block and an access");
+    assert_eq!(sites[1]["kind"], "load");
+    assert_eq!(sites[1]["file"], "/src/scale.cu");
+    assert_eq!(sites[1]["source_line"], 7);
+    assert_eq!(sites[1]["line"], 13);
+    assert_eq!(
+        report["incomplete"][0],
+        "cp.async: 1 places are not followed"
+    );
+    assert_eq!(report["races_verdict"], "incomplete");
+    let denied = stage.run("analyse rec#0 --ptx scale.ptx --what races --deny");
+    assert_eq!(denied.code, Some(1), "{denied:?}");
+    let lines = stage.run("analyse rec#0 --ptx scale.ptx --what lines");
+    assert!(!lines.out.contains("races"), "{lines:?}");
+    // The program's own text has nothing in it but a beginning.
+    let own = stage.run("analyse rec#0 --json");
+    let report: Value = serde_json::from_str(&own.out).unwrap();
+    assert_eq!(
+        (&report["ptx"], &report["races_verdict"]),
+        (&"the image".into(), &"clean".into())
+    );
+}
+
+#[test]
+fn a_probe_of_the_users_is_called_and_its_variables_are_shown() {
+    let stage = recorded("scale");
+    let probe = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 8 .b8 mine[16];\n.func probe (.param .b64 address, .param .b32 site, .param .b32 bytes, .param .b32 kind) { ret; }\n";
+    fs::write(stage.path("probe.ptx"), probe).unwrap();
+    let said = stage.run("analyse rec#0 --what lines --probe probe.ptx");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("  mine "), "{said:?}");
+}
+
+#[test]
+fn what_cannot_be_analysed_is_refused_by_name() {
+    let stage = recorded("scale");
+    fs::write(stage.path("old.ptx"), TEXT.replace("sm_70", "sm_60")).unwrap();
+    let old = stage.run("analyse rec#0 --ptx old.ptx");
+    assert_eq!(old.code, Some(4), "{old:?}");
+    assert!(old.err.contains("the PTX is for sm_60"), "{old:?}");
+    fs::write(stage.path("other.ptx"), TEXT.replace("scale(", "other(")).unwrap();
+    let other = stage.run("analyse rec#0 --ptx other.ptx");
+    assert_eq!(other.code, Some(4), "{other:?}");
+    assert!(
+        other.err.contains("the PTX has no kernel scale"),
+        "{other:?}"
+    );
+}
