@@ -197,7 +197,7 @@ fn code_stays_where_branches_reach() {
             .bytes
             .clone();
         let change = Change {
-            launch: Launch::of(subject.compute().unwrap()),
+            launch: subject.launch(),
             kernel: code.into(),
         };
         match subject.try_out(&change) {
@@ -240,7 +240,7 @@ fn a_softmax_with_a_barrier_is_unproven_and_another_size_is_found_wrong() {
     }
     // As it was recorded it is equal, and still unproven.
     let change = Change {
-        launch: Launch::of(subject.compute().unwrap()),
+        launch: subject.launch(),
         kernel: Kernel::Recorded,
     };
     let tried = subject.try_out(&change).unwrap();
