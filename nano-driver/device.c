@@ -333,10 +333,10 @@ static int nano_request_lines(struct platform_device *pdev, struct nano *nano)
 	return 0;
 }
 
-/* driver_override may name any device: what is no GPU of this family is left alone. */
-static bool nano_is_bifrost(u32 gpu_id)
+/* driver_override may name any device: what has no job manager of Bifrost (6, 7) or Valhall (9) is left alone. */
+static bool nano_has_job_manager(u32 gpu_id)
 {
-	return gpu_id >> 28 == 6 || gpu_id >> 28 == 7;
+	return gpu_id >> 28 == 6 || gpu_id >> 28 == 7 || gpu_id >> 28 == 9;
 }
 
 /* Learns what GPU this is, and leaves it reset and off. */
@@ -348,8 +348,8 @@ static int nano_try(struct platform_device *pdev, struct nano *nano)
 	if (ret)
 		return ret;
 	nano->gpu_id = readl(nano->registers + GPU_ID);
-	if (!nano_is_bifrost(nano->gpu_id)) {
-		dev_err(nano->dev, "GPU_ID %#x is no Bifrost GPU\n", nano->gpu_id);
+	if (!nano_has_job_manager(nano->gpu_id)) {
+		dev_err(nano->dev, "GPU_ID %#x is no Bifrost or Valhall GPU with a job manager\n", nano->gpu_id);
 		pm_runtime_put_sync(nano->dev);
 		return -ENODEV;
 	}

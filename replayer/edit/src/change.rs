@@ -17,11 +17,12 @@ use crate::footprint::{Bytes, PAGE};
 use crate::interface;
 use crate::kernel::Kernel;
 use crate::launch::{Launch, text};
-use crate::proof::{Proof, prove};
+use crate::proof::Proof;
 use crate::provenance;
-use crate::scene::{Outcome, Scene, compute_job};
+use crate::scene::{self, Outcome, Scene};
 use crate::shader;
 use crate::taken::Taken;
+use crate::target::Target;
 use crate::tensors::tensors;
 
 /// What is changed about a job.
@@ -76,7 +77,7 @@ pub struct Subject<'r> {
     recording: &'r Recording,
     jobs: &'r Jobs,
     job: &'r Job,
-    compute: &'r Compute,
+    target: Target<'r>,
     scenes: Vec<(Scene, Outcome)>,
     /// Bytes of tensors.
     tensors: Bytes,
@@ -96,7 +97,8 @@ impl<'r> Subject<'r> {
         inputs: &[Bindings],
         work_limit: Option<u64>,
     ) -> Result<Self> {
-        let (job, compute) = compute_job(jobs, index)?;
+        let job = scene::job(jobs, index)?;
+        let target = Target::of(job)?;
         let mut scenes = Vec::new();
         for bindings in inputs {
             let scene = Scene::take(recording, jobs, bindings, index, work_limit)?;
@@ -111,13 +113,13 @@ impl<'r> Subject<'r> {
         let (first, _) = scenes.first().ok_or_else(|| {
             EditError::NoInput("a change is tried with at least one input".into())
         })?;
-        let proof = prove(first, compute)?;
+        let proof = target.prove(first)?;
         Ok(Self {
             tensors: tensors(recording.verified().recording()),
             recording,
             jobs,
             job,
-            compute,
+            target,
             scenes,
             proof,
         })
@@ -128,14 +130,19 @@ impl<'r> Subject<'r> {
         &self.proof
     }
 
-    /// The job's descriptors.
-    pub fn compute(&self) -> &Compute {
-        self.compute
+    /// The job's descriptors, if it is one of Bifrost.
+    pub fn compute(&self) -> Option<&Compute> {
+        self.target.bifrost(self.job.index).ok()
+    }
+
+    /// The sizes that the job was recorded with.
+    pub fn launch(&self) -> Launch {
+        self.target.launch()
     }
 
     /// Whether a change changes nothing.
     fn is_nothing(&self, change: &Change) -> bool {
-        let recorded = self.compute.code.as_ref().ok().map(|code| &code.bytes);
+        let recorded = self.target.code();
         let same = match &change.kernel {
             Kernel::Recorded => true,
             Kernel::Shader(shader) => recorded.is_some_and(|recorded| {
@@ -144,11 +151,11 @@ impl<'r> Subject<'r> {
                 code == recorded && padding.iter().all(|byte| *byte == 0)
             }),
             Kernel::Job(taken) => {
-                let first = self.scenes.first();
-                first.is_some_and(|(scene, _)| taken.is(&scene.memory, self.compute))
+                let first = self.scenes.first().zip(self.target.bifrost(0).ok());
+                first.is_some_and(|((scene, _), compute)| taken.is(&scene.memory, compute))
             }
         };
-        change.launch == Launch::of(self.compute) && same
+        change.launch == self.launch() && same
     }
 
     /// The bytes of the job's descriptors that a change changes, and what it needs besides.
@@ -162,29 +169,31 @@ impl<'r> Subject<'r> {
                     "a whole job keeps its sizes: its uniforms may hold them; change the sizes in a second step".into(),
                 ));
             }
+            let compute = self.target.bifrost(self.job.index)?;
             let first = self.scenes.first();
             if let Some((scene, _)) = first {
-                taken.replaces(view, &scene.memory, self.compute)?;
+                taken.replaces(view, &scene.memory, compute)?;
             }
             change.launch.check(taken.compute(), profile)?;
             shader::fits(taken.code(), taken.compute(), profile)?;
-            return addition::whole(taken, self.compute, profile, self.job.address, end);
+            return addition::whole(taken, compute, profile, self.job.address, end);
         }
-        change.launch.check(self.compute, profile)?;
-        let words = change.launch.words(self.compute)?.into_iter();
+        self.target.check(&change.launch, profile)?;
+        let words = self.target.words(&change.launch)?.into_iter();
         let mut words: Writes = words
             .map(|(offset, bytes)| (self.job.address.wrapping_add(offset), bytes))
             .collect();
         let Kernel::Shader(shader) = &change.kernel else {
             return Ok((words, Addition::default()));
         };
-        let fitting = shader::fits(&shader.bytes, self.compute, profile)?;
+        let compute = self.target.bifrost(self.job.index)?;
+        let fitting = shader::fits(&shader.bytes, compute, profile)?;
         if let Some(interface) = &shader.interface {
-            interface.fits(&shader.bytes, self.compute, profile)?;
+            interface.fits(&shader.bytes, compute, profile)?;
         }
         let size = usize::try_from(fitting.size()).unwrap_or(usize::MAX);
         let code = shader.bytes.get(..size).unwrap_or(&shader.bytes);
-        let (more, addition) = addition::shader(code, self.compute, self.job.address, end)?;
+        let (more, addition) = addition::shader(code, compute, self.job.address, end)?;
         words.extend(more);
         Ok((words, addition))
     }
@@ -196,7 +205,7 @@ impl<'r> Subject<'r> {
     /// nor a tensor holds; or it computes something else although only sizes change.
     pub fn try_out(&self, change: &Change) -> Result<Tried> {
         let (words, addition) = self.parts(change)?;
-        let recorded = Launch::of(self.compute);
+        let recorded = self.launch();
         let proof = match (&change.kernel, change.launch.global() == recorded.global()) {
             (Kernel::Job(_), _) => Proof::Unproven(vec!["the whole job is another one".into()]),
             (_, true) => self.proof.clone(),
@@ -376,7 +385,7 @@ impl<'r> Subject<'r> {
         manifest.variants.clear();
         let name = self.recording.name();
         manifest.name = format!("{}-edited", name.trim_end_matches("-edited"));
-        let recorded = Launch::of(self.compute);
+        let recorded = self.launch();
         let mut done = Vec::new();
         let equal = match tried.different {
             0 => format!("equal for {} inputs on the model", tried.inputs),

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gpureplay_format::{Opcode, Recording as View, RegionKind};
-use gpureplay_jobs::{Compute, Jobs};
+use gpureplay_jobs::{Job, Jobs};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{ModelOptions, Recording, Session, Tensor, TensorKind};
 use mali_facts::walk::Purpose;
@@ -121,11 +121,7 @@ fn followed(recording: &Recording) -> gpureplay_library::Result<Option<Bytes>> {
     }
     let follower = Arc::new(Follower(Mutex::new(Followed {
         fixed,
-        steps: jobs
-            .jobs
-            .iter()
-            .map(|job| Step::of(job.compute.as_ref()))
-            .collect(),
+        steps: jobs.jobs.iter().map(Step::of).collect(),
         ended: 0,
         reached: 0,
         now: None,
@@ -207,14 +203,19 @@ struct Step {
 }
 
 impl Step {
-    fn of(compute: Option<&Compute>) -> Self {
+    fn of(job: &Job) -> Self {
+        let compute = job.compute.as_ref();
         let code = compute.and_then(|compute| compute.code.as_ref().ok());
         let flow = code.map(|code| Flow::of(&code.shader));
         let steady = |flow: Flow| {
             !flow.dynamic && flow.address_from_memory.is_none() && flow.branch_from_memory.is_none()
         };
         Self {
-            steady: compute.is_none() || flow.is_some_and(steady),
+            // Code of Valhall is not followed.
+            steady: match compute {
+                Some(_) => flow.is_some_and(steady),
+                None => job.valhall.is_none(),
+            },
         }
     }
 }

@@ -52,11 +52,11 @@ impl Launch {
         [(x, gx), (y, gy), (z, gz)].map(|(size, count)| u64::from(size) * u64::from(count))
     }
 
-    /// Checks what the GPU can run.
+    /// Checks that there are threads, and no more in a group than the GPU runs. How many those are.
     ///
     /// # Errors
-    /// The limit that is exceeded.
-    pub fn check(&self, compute: &Compute, profile: &Profile) -> Result<()> {
+    /// There are none, or too many.
+    pub(crate) fn check_threads(&self, profile: &Profile) -> Result<u64> {
         let size = |text: String| Err(EditError::Size(text));
         if self.local.contains(&0) || self.groups.contains(&0) {
             return size("a size of 0 runs nothing; each is at least 1".into());
@@ -70,6 +70,16 @@ impl Launch {
                 profile.name.to_uppercase()
             ));
         }
+        Ok(threads)
+    }
+
+    /// Checks what the GPU can run.
+    ///
+    /// # Errors
+    /// The limit that is exceeded.
+    pub fn check(&self, compute: &Compute, profile: &Profile) -> Result<()> {
+        let size = |text: String| Err(EditError::Size(text));
+        let threads = self.check_threads(profile)?;
         // A core has room for half as many threads with all registers.
         let all = profile.architecture == Architecture::V7
             && compute.job.state.register_allocation() == 0;

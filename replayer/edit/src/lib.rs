@@ -23,6 +23,7 @@ mod provenance;
 mod scene;
 pub mod shader;
 mod taken;
+mod target;
 mod tensors;
 pub mod tune;
 

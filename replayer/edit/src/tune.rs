@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::change::{Change, Subject};
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::launch::{Launch, text};
+use crate::launch::text;
 
 /// A change with a name.
 #[derive(Clone, Debug)]
@@ -136,7 +136,7 @@ const CLEARLY: f64 = 0.01;
 /// The recorded job itself does not run.
 pub fn tune(subject: &Subject<'_>, candidates: &[Candidate], runs: u32, by: By) -> Result<Tuning> {
     let recorded = Change {
-        launch: Launch::of(subject.compute()),
+        launch: subject.launch(),
         kernel: Kernel::Recorded,
     };
     let base = subject.try_out(&recorded)?;

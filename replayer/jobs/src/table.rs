@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use gpureplay_format::SegmentKind;
 use gpureplay_library::{Layer, Recording};
+use mali_facts::job::PAYLOAD;
 use mali_facts::registers::GpuId;
+use mali_facts::valhall::ComputePayload;
 use mali_facts::{ComputeJob, JobType, Launch, Profile, follow};
 use mali_isa::Identity;
 use mali_jobs::walk::{Code, Codes, Full, Image, MAX_LISTED_JOBS, Submission, Words, submissions};
@@ -60,6 +62,8 @@ pub struct Compute {
 pub struct Valhall {
     /// What the descriptors say.
     pub launch: Launch,
+    /// The one that has the sizes.
+    pub payload: ComputePayload,
     /// The code, or why it cannot be decoded.
     pub code: Result<Arc<Words>, String>,
 }
@@ -269,9 +273,11 @@ impl Jobs {
 
     fn valhall(&self, memory: &Image, job: &mali_facts::Job, codes: &mut Codes) -> Option<Valhall> {
         let launch = Launch::read(memory, job, self.profile.architecture)?;
+        let payload = mali_facts::bytes(memory, job.address.checked_add(PAYLOAD)?)?;
         let code = codes.words_at(memory, launch.shader);
         Some(Valhall {
             launch,
+            payload: ComputePayload::from_bytes(&payload),
             code: code.map_err(|error| error.to_string()),
         })
     }

@@ -101,7 +101,7 @@ impl Patch {
         let index = one(&self.jobs, &jobs)?;
         let inputs = inputs(&recording, self.trials as usize)?;
         let subject = Subject::new(&recording, &jobs, index, &inputs, self.work.limit_work)?;
-        let recorded = Launch::of(subject.compute());
+        let recorded = subject.launch();
         let change = match &self.from {
             Some(text) => Arc::new(edited::taken(
                 text, &recording, &self.map, &trust, self.work,

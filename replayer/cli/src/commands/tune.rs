@@ -149,7 +149,7 @@ impl Tune {
         subject: &Subject<'_>,
         trust: &Trust,
     ) -> Vec<Candidate> {
-        let recorded = Launch::of(subject.compute());
+        let recorded = subject.launch();
         let sizes = self.local.iter().map(|local| Candidate {
             name: format!("local {}", local.map(|size| size.to_string()).join("x")),
             change: Launch::over(recorded.global(), *local)

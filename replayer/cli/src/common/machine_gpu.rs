@@ -67,7 +67,7 @@ pub(crate) fn finding(root: &Path) -> Finding {
             }
         };
     }
-    if devices.iter().any(|name| name == "arm,mali-valhall-jm") {
+    if is_valhall(root) {
         return finding(
             true,
             "those recorded on the same Mali of the Valhall family (G57); retarget makes none for it".into(),
@@ -87,6 +87,12 @@ pub(crate) fn finding(root: &Path) -> Finding {
             "docs/boards.md lists boards on which recordings can run; --device model needs no GPU",
         ),
     )
+}
+
+/// Whether the machine below `root` has a GPU of Valhall with a job manager, by its device tree.
+pub(crate) fn is_valhall(root: &Path) -> bool {
+    let mut devices = compatibles(root).into_iter();
+    devices.any(|name| name == "arm,mali-valhall-jm")
 }
 
 /// Broadcom makes more than GPUs.

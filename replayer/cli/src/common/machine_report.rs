@@ -11,7 +11,9 @@ use gpureplay_core::Gpu;
 use gpureplay_library::shown;
 use gpureplay_linux::machine::Finding;
 use gpureplay_linux::panfrost::{self, Panfrost};
-use mali_facts::registers::{Class, all};
+use mali_facts::Profile;
+use mali_facts::registers::gpu::GPU_ID;
+use mali_facts::registers::{Class, GpuId, all};
 
 use crate::VERSION;
 use crate::common::machine_gpu;
@@ -22,13 +24,22 @@ const PLACES: [&str; 2] = ["../share/gpureplay/recordings", "../../recordings"];
 /// A shipped recording, and the arguments that give it an input and what must come out.
 struct Trial {
     recording: &'static str,
+    /// For a GPU of Valhall, to which Bifrost's recordings cannot be converted.
+    valhall: bool,
     /// Options, with files below the recording.
     files: &'static [(&'static str, &'static str, &'static str)],
 }
 
-const TRIALS: [Trial; 2] = [
+/// An input of digits, and the answer.
+const DIGIT: &[(&str, &str, &str)] = &[
+    ("--input", "input", "inputs/3.npy"),
+    ("--expect", "probabilities", "expected/3.npy"),
+];
+
+const TRIALS: [Trial; 3] = [
     Trial {
         recording: "saxpy-g52",
+        valhall: false,
         files: &[
             ("--input", "x", "inputs/x2.npy"),
             ("--input", "y", "inputs/y2.npy"),
@@ -37,10 +48,13 @@ const TRIALS: [Trial; 2] = [
     },
     Trial {
         recording: "digits-g52",
-        files: &[
-            ("--input", "input", "inputs/3.npy"),
-            ("--expect", "probabilities", "expected/3.npy"),
-        ],
+        valhall: false,
+        files: DIGIT,
+    },
+    Trial {
+        recording: "digits-g57",
+        valhall: true,
+        files: DIGIT,
     },
 ];
 
@@ -70,12 +84,27 @@ pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
     let devices = devices.filter_map(|way| way.subject.strip_prefix("run --device "));
     // A board must be named for it.
     let devices = devices.filter(|device| *device != "devmem");
+    let valhall = is_valhall(root);
     for device in devices {
-        for trial in &TRIALS {
+        for trial in TRIALS.iter().filter(|trial| trial.valhall == valhall) {
             let _ = writeln!(text, "{}", tried(trial, device, root));
         }
     }
     text
+}
+
+/// Whether the GPU is one of Valhall, as panfrost or the device tree says.
+fn is_valhall(root: &Path) -> bool {
+    let opened = panfrost::find(root).and_then(|path| Panfrost::open(&path));
+    let architecture = |mut gpu: Panfrost| {
+        let id = GpuId(gpu.read32(GPU_ID));
+        Profile::by_product(id.product()).map(|profile| profile.architecture)
+    };
+    let told = opened.ok().and_then(architecture);
+    told.map_or_else(
+        || machine_gpu::is_valhall(root),
+        |told| told.has_resource_tables(),
+    )
 }
 
 /// Registers that say which GPU it is, as panfrost tells them.
@@ -106,7 +135,7 @@ fn tried(trial: &Trial, device: &str, root: &Path) -> String {
         Err(error) => return format!("{name}: not tried: {error}"),
     };
     let mut replayed = recording.clone();
-    if let (Some(gpu), true) = (machine_gpu::name(root), device != "model") {
+    if let (Some(gpu), true, false) = (machine_gpu::name(root), device != "model", trial.valhall) {
         replayed = folder.path().join("retargeted");
         let mut retarget = Command::new(&own);
         retarget.arg("retarget").arg(&recording);

@@ -448,6 +448,15 @@ fn all_held_out_digits_run_in_one_process() {
         (&value["inputs"], &value["right"]),
         (&360.into(), &359.into())
     );
+    // The same network, compiled for a GPU of Valhall.
+    let valhall = run.map(|word| word.replace("g52", "g57"));
+    let (good, text) = gpureplay(&valhall.each_ref().map(String::as_str));
+    assert!(good, "{text}");
+    let other: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (&other["inputs"], &other["right"]),
+        (&360.into(), &359.into())
+    );
     // One session for each thread: the answers are those of one session, in the same order.
     let alone = [&run[..], &["--threads", "1"]].concat();
     let several = [&run[..], &["--threads", "5"]].concat();

@@ -41,7 +41,42 @@ fn words_have_no_clauses_to_stand_beside() {
 }
 
 #[test]
-fn what_is_not_done_with_valhall_is_said() {
+fn sizes_of_a_job_are_changed_and_compared() {
+    let new = tempfile::tempdir().unwrap();
+    let new = new.path().join("tuned").display().to_string();
+    let folder = saxpy();
+    let folder = folder.path().to_str().unwrap();
+    // 1000 threads in warps of 16: groups of 8 leave half of each warp idle.
+    let words = ["--jobs", "0", "--local", "40x1x1", "-o", &new];
+    let (done, text) = code(&[&["patch", folder], &words[..]].concat());
+    assert!(
+        done == 0 && text.contains("the code of Valhall is not followed"),
+        "{text}"
+    );
+    assert!(
+        text.contains("writes the same bytes for 3 inputs"),
+        "{text}"
+    );
+    let (done, text) = code(&["jobs", &new]);
+    assert!(done == 0 && text.contains("1000x1x1  40x1x1"), "{text}");
+    let (done, text) = code(&["verify", &new, "--deep"]);
+    assert!(done == 0, "{text}");
+    // Other threads compute something else, or reach other memory; groups have a most.
+    for (global, local, said) in [
+        ("504x1x1", "8x1x1", "computes something else"),
+        ("1000x1x1", "1000x1x1", "runs at most 512"),
+        ("1000x1x1", "7x1x1", "no whole number of work groups"),
+    ] {
+        let words = ["patch", folder, "--jobs", "0", "--global", global];
+        let (done, text) = code(&[&words[..], &["--local", local]].concat());
+        assert!(done != 0 && text.contains(said), "{global} {local}: {text}");
+    }
+    let (done, text) = code(&["tune", folder, "--jobs", "0", "--local", "40,20"]);
+    assert!(done == 0 && text.contains("local 40x1x1"), "{text}");
+}
+
+/// The recording in a folder, with a case.
+fn saxpy() -> tempfile::TempDir {
     let recording = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../jobs/tests/data/saxpy-g57.gpr"
@@ -58,8 +93,17 @@ fn what_is_not_done_with_valhall_is_said() {
     for name in ["x.npy", "y.npy"] {
         fs::copy(Path::new(inputs).join(name), folder.path().join(name)).unwrap();
     }
+    folder
+}
+
+#[test]
+fn what_is_not_done_with_valhall_is_said() {
+    let folder = saxpy();
     let folder = folder.path().to_str().unwrap();
-    let (done, text) = code(&["patch", folder, "--jobs", "0", "--local", "4x1x1"]);
+    let words = "../../mali/valhall/tests/golden/loop_with_exits.bin";
+    let words = Path::new(env!("CARGO_MANIFEST_DIR")).join(words);
+    let words = words.display().to_string();
+    let (done, text) = code(&["patch", folder, "--jobs", "0", "--shader", &words]);
     assert!(
         done != 0 && text.contains("is a Valhall COMPUTE job"),
         "{text}"

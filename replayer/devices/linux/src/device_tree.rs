@@ -68,11 +68,14 @@ pub fn find_gpu_of(sysfs: &Path, board: Option<&Board>) -> Result<GpuNode, OpenE
     }
 }
 
-/// The node of a platform device, if it is a GPU of this family.
+/// Families whose GPUs have a job manager.
+const FAMILIES: [&str; 2] = ["arm,mali-bifrost", "arm,mali-valhall-jm"];
+
+/// The node of a platform device, if it is a GPU of these families.
 fn read_node(device: &Path) -> io::Result<Option<GpuNode>> {
     let node = device.join("of_node");
     let compatible = strings(&fs::read(node.join("compatible"))?);
-    if !compatible.iter().any(|name| name == "arm,mali-bifrost") {
+    if !compatible.iter().any(|name| FAMILIES.contains(&&**name)) {
         return Ok(None);
     }
     let Some((registers, register_bytes)) = first_range(device, &node)? else {

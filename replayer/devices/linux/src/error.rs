@@ -57,7 +57,9 @@ pub enum OpenError {
     #[error("the nano driver that is loaded is too old for this program; build both from one tree")]
     OldDriver,
     /// The device tree has no Mali GPU.
-    #[error("the device tree has no enabled node that is compatible with arm,mali-bifrost")]
+    #[error(
+        "the device tree has no enabled node that is compatible with arm,mali-bifrost or arm,mali-valhall-jm"
+    )]
     NoGpu,
     /// The device tree and what is known of the board do not agree.
     #[error(

@@ -426,28 +426,28 @@ mod tests {
         let device = root.join("bus/platform/devices/fde60000.gpu");
         let node = device.join("of_node");
         fs::create_dir_all(&node).unwrap();
-        fs::write(
-            node.join("compatible"),
-            b"rockchip,rk3568-mali\0arm,mali-bifrost\0",
-        )
-        .unwrap();
-        fs::write(
-            node.join("reg"),
-            [0, 0, 0, 0, 0xfd, 0xe6, 0, 0, 0, 0, 0x40, 0],
-        )
-        .unwrap();
-        let found = find_gpu(&root).unwrap();
+        let range = [0, 0, 0, 0, 0xfd, 0xe6, 0, 0, 0, 0, 0x40, 0];
+        fs::write(node.join("reg"), range).unwrap();
+        let of = |family: &str| {
+            let names = format!("vendor,chip-mali\0{family}\0");
+            fs::write(node.join("compatible"), names).unwrap();
+            find_gpu(&root)
+        };
+        let families = ["arm,mali-bifrost", "arm,mali-valhall-jm"];
+        let found = families.map(|family| (family, of(family).unwrap()));
+        let csf = of("arm,mali-valhall-csf");
         fs::remove_dir_all(&root).unwrap();
-        assert_eq!(
-            found,
-            GpuNode {
+        assert!(csf.is_err());
+        for (family, found) in found {
+            let expected = GpuNode {
                 device: "fde60000.gpu".into(),
-                compatible: vec!["rockchip,rk3568-mali".into(), "arm,mali-bifrost".into()],
+                compatible: vec!["vendor,chip-mali".into(), family.into()],
                 registers: 0xfde6_0000,
                 register_bytes: 0x4000,
                 coherent: false,
                 driver: None,
-            }
-        );
+            };
+            assert_eq!(found, expected);
+        }
     }
 }

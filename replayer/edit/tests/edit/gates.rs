@@ -188,9 +188,16 @@ fn code_stays_where_branches_reach() {
         let jobs = Jobs::of(&recording).unwrap();
         let subject =
             Subject::new(&recording, &jobs, 0, std::slice::from_ref(&bindings), None).unwrap();
-        let code = subject.compute().code.as_ref().unwrap().bytes.clone();
+        let code = subject
+            .compute()
+            .unwrap()
+            .code
+            .as_ref()
+            .unwrap()
+            .bytes
+            .clone();
         let change = Change {
-            launch: Launch::of(subject.compute()),
+            launch: subject.launch(),
             kernel: code.into(),
         };
         match subject.try_out(&change) {
@@ -209,8 +216,8 @@ fn a_softmax_with_a_barrier_is_unproven_and_another_size_is_found_wrong() {
     let values = inputs(&recording, 2).unwrap();
     let subject = Subject::new(&recording, &jobs, 0, &values, None).unwrap();
     assert!(
-        subject.compute().job.state.contains_barrier() != 0
-            && subject.compute().group_storage() > 0
+        subject.compute().unwrap().job.state.contains_barrier() != 0
+            && subject.compute().unwrap().group_storage() > 0
     );
     let Proof::Unproven(reasons) = subject.proof() else {
         panic!("proven");
@@ -233,7 +240,7 @@ fn a_softmax_with_a_barrier_is_unproven_and_another_size_is_found_wrong() {
     }
     // As it was recorded it is equal, and still unproven.
     let change = Change {
-        launch: Launch::of(subject.compute()),
+        launch: subject.launch(),
         kernel: Kernel::Recorded,
     };
     let tried = subject.try_out(&change).unwrap();

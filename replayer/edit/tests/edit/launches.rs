@@ -79,8 +79,11 @@ fn all_other_sizes_of_digits_are_proven_and_equal_bit_for_bit() {
     for index in 8..20 {
         let subject = Subject::new(&recording, &jobs, index, &inputs, None).unwrap();
         assert_eq!(subject.proof(), &Proof::Proven, "job {index}");
-        for launch in others(Launch::of(subject.compute())) {
-            if launch.check(subject.compute(), jobs.profile).is_err() {
+        for launch in others(subject.launch()) {
+            if launch
+                .check(subject.compute().unwrap(), jobs.profile)
+                .is_err()
+            {
                 continue;
             }
             let change = Change {
@@ -143,7 +146,7 @@ fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
     let (recording, jobs, bindings) = shipped("digits-g52");
     let inputs = inputs(&recording, 2).unwrap();
     let subject = Subject::new(&recording, &jobs, 11, &inputs, None).unwrap();
-    let launch = Launch::over(Launch::of(subject.compute()).global(), [4, 4, 1]).unwrap();
+    let launch = Launch::over(subject.launch().global(), [4, 4, 1]).unwrap();
     let changed = subject
         .apply(&Change {
             launch,
@@ -187,8 +190,15 @@ fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
         recording.recorded().manifest().unwrap().provenance["sha256"]
     );
     // Nothing changed: the same file.
-    let launch = Launch::of(subject.compute());
-    let code = subject.compute().code.as_ref().unwrap().bytes.clone();
+    let launch = subject.launch();
+    let code = subject
+        .compute()
+        .unwrap()
+        .code
+        .as_ref()
+        .unwrap()
+        .bytes
+        .clone();
     let same = subject
         .apply(&Change {
             launch,

@@ -72,8 +72,15 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
 
 /// The first single bit that turns a job's shader into one that fits, does no more, and computes something else.
 fn wrong_and_cheaper(subject: &Subject<'_>) -> Vec<u8> {
-    let launch = Launch::of(subject.compute());
-    let own = subject.compute().code.as_ref().unwrap().bytes.clone();
+    let launch = subject.launch();
+    let own = subject
+        .compute()
+        .unwrap()
+        .code
+        .as_ref()
+        .unwrap()
+        .bytes
+        .clone();
     for bit in 0..own.len() * 8 {
         let mut code = own.clone();
         code[bit / 8] ^= 1 << (bit % 8);
@@ -97,7 +104,7 @@ fn a_wrong_variant_is_never_the_best() {
     let (recording, jobs, _) = shipped("saxpy-g52");
     let inputs = inputs(&recording, 2).unwrap();
     let subject = Subject::new(&recording, &jobs, 0, &inputs, None).unwrap();
-    let launch = Launch::of(subject.compute());
+    let launch = subject.launch();
     let planted = Candidate {
         name: "planted".into(),
         change: Ok(Change {
@@ -157,7 +164,7 @@ fn another_shader_is_put_into_the_recording_for_one_job_only() {
     // Jobs 0, 2 and 4 of set-up run one shader; the second gets a wrong one.
     let subject = Subject::new(&recording, &jobs, 2, &inputs, None).unwrap();
     let code = wrong_and_cheaper(&subject);
-    let launch = Launch::of(subject.compute());
+    let launch = subject.launch();
     let changed = subject
         .apply(&Change {
             launch,
@@ -192,7 +199,7 @@ fn the_pooling_of_lenet_touches_a_quarter_of_the_lines_with_wider_groups() {
     let (recording, jobs, _) = shipped("lenet-g52");
     let inputs = inputs(&recording, 1).unwrap();
     let subject = Subject::new(&recording, &jobs, 14, &inputs, None).unwrap();
-    let global = Launch::of(subject.compute()).global();
+    let global = subject.launch().global();
     let candidates = [[1, 4, 4], [25, 4, 2]].map(|local| Candidate {
         name: format!("{local:?}"),
         change: Ok(Change {

@@ -73,7 +73,14 @@ fn a_job_of_another_driver_takes_the_place_and_sizes_come_along() {
     let values = inputs(&kbase, 1).unwrap();
     let subject = Subject::new(&kbase, &jobs, 0, &values, None).unwrap();
     let local = Launch::over([1000, 1, 1], [125, 1, 1]).unwrap();
-    let kernel = subject.compute().code.as_ref().unwrap().bytes.clone();
+    let kernel = subject
+        .compute()
+        .unwrap()
+        .code
+        .as_ref()
+        .unwrap()
+        .bytes
+        .clone();
     let wide = subject
         .apply(&Change {
             launch: local,

@@ -42,6 +42,9 @@ pub(crate) struct Panfrost {
     /// Debian's kernel: of the release before (old), of the release (stock), of backports (new).
     #[arg(long, value_name = "WHICH", default_value = "stock", value_parser = ["old", "stock", "new"])]
     pub(crate) kernel: String,
+    /// Which GPU the model is; its recordings are replayed.
+    #[arg(long, value_name = "NAME", default_value = "g52")]
+    pub(crate) gpu: String,
     /// Runs of each case of each recording.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) runs: u32,
@@ -112,6 +115,7 @@ impl Panfrost {
         };
         let counts = [self.runs, self.kills, self.wrong, self.apps];
         let options = Options {
+            gpu: self.gpu.clone(),
             driver,
             share: Some(share.path().to_path_buf()),
             // Generous: a machine that does other things as well.
@@ -177,6 +181,7 @@ impl Panfrost {
         let mut names: Vec<String> = entries
             .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
             .filter(|name| all.join(name).join("manifest.toml").is_file())
+            .filter(|name| name.ends_with(&format!("-{}", self.gpu)))
             .filter(|name| {
                 let mut wanted = self.recording.iter();
                 self.recording.is_empty() || wanted.any(|it| name.starts_with(it.as_str()))

@@ -214,6 +214,15 @@ impl Recording<'_> {
         session::run(self.folder, &options, Some(&command))
     }
 
+    /// What a user types for the same recording.
+    fn command(&self) -> String {
+        let gpu = match self.gpu {
+            "g52" => String::new(),
+            gpu => format!(" --gpu {gpu}"),
+        };
+        format!("cargo xtask guest record {}{gpu}", self.name)
+    }
+
     /// Where the recording goes unless the user says.
     pub(crate) fn default_output(&self) -> PathBuf {
         let name = format!("{}-{}", self.name, self.gpu);
@@ -275,7 +284,7 @@ impl Recording<'_> {
             .args(["compile", "trace", "--second", "trace2", "--force"])
             .args(["--description", &self.app.description])
             .arg("--command")
-            .arg(format!("cargo xtask guest record {}", self.name));
+            .arg(self.command());
         if let Some(tensors) = &self.app.tensors {
             let tools = self.folder.repository.join("tools");
             compile.arg("--tensors").arg(tools.join(tensors));

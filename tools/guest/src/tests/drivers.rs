@@ -46,6 +46,7 @@ pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
 pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
     let short = Panfrost {
         kernel: "stock".into(),
+        gpu: "g52".into(),
         runs: 1,
         recording: [
             "saxpy",
@@ -74,6 +75,7 @@ pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
     for (kernel, non_coherent) in machines {
         let machine = Panfrost {
             kernel: kernel.into(),
+            gpu: "g52".into(),
             runs: 1,
             recording: Vec::new(),
             kills: 6,
@@ -98,6 +100,7 @@ pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
 pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
     let repaired = Panfrost {
         kernel: "stock".into(),
+        gpu: "g52".into(),
         runs: 1,
         recording: ["saxpy", "digits", "perceptron"].map(String::from).to_vec(),
         kills: 6,

@@ -20,6 +20,7 @@ mod runner;
 mod scene;
 mod state;
 mod user;
+mod valhall;
 
 use std::process::ExitCode;
 
@@ -82,6 +83,7 @@ const TESTS: &[(&str, TestFunction)] = tests! {
     "clinfo names the GPU" => clinfo;
     "kernels give the right values" => own_kernels;
     "kernels give the right values on a G71" => |folder| kernels(folder, "g71", "kernels", None);
+    "kernels give the right values on a G57" => |folder| kernels(folder, "g57", "kernels", None);
     "what kernels print arrives" => |folder| kernels(folder, "g52", "kernel_printf", None);
     "OpenGL ES compute is right on a G52" => |folder| kernels(folder, "g52", "gles_compute", None);
     "OpenGL ES compute is right on a G72" => |folder| kernels(folder, "g72", "gles_compute", None);
@@ -128,6 +130,8 @@ const TESTS: &[(&str, TestFunction)] = tests! {
     "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again" =>
         devices;
     "replays, kills and wrong chains on the kernel's own driver" => panfrost;
+    "a G57 on the kernel's own driver and on the nano driver replays as the model does" =>
+        |folder| valhall::devices(folder).map(Verdict::of);
     "pages that a coherent GPU would see as copies are refused" =>
         |folder| copies(folder).map(Verdict::of);
     "linked chains are one submission on the nano driver, /dev/mem and bare metal" =>

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A job that is changed: of Bifrost, whose code is followed, or of Valhall, of which only the sizes are changed.
+
+use gpureplay_jobs::{Compute, Job, Valhall};
+use mali_facts::{JobType, Profile, job};
+
+use crate::error::{EditError, Result};
+use crate::launch::{Launch, text};
+use crate::proof::{self, Proof};
+use crate::scene::Scene;
+
+/// What the descriptors of a job say.
+#[derive(Clone, Copy)]
+pub(crate) enum Target<'r> {
+    Bifrost(&'r Compute),
+    Valhall(&'r Valhall),
+}
+
+impl<'r> Target<'r> {
+    /// What a compute job has; nothing of other jobs.
+    pub(crate) fn of(job: &'r Job) -> Result<Self> {
+        let bifrost = job.compute.as_ref().map(Self::Bifrost);
+        let found = bifrost.or_else(|| job.valhall.as_ref().map(Self::Valhall));
+        found.ok_or_else(|| EditError::NotCompute {
+            job: job.index,
+            kind: job.kind.map_or("unknown", JobType::name).into(),
+        })
+    }
+
+    /// The job of Bifrost whose shader, or all of which, is replaced.
+    ///
+    /// # Errors
+    /// It is one of Valhall.
+    pub(crate) fn bifrost(self, index: usize) -> Result<&'r Compute> {
+        match self {
+            Self::Bifrost(compute) => Ok(compute),
+            Self::Valhall(_) => Err(EditError::NotCompute {
+                job: index,
+                kind: "Valhall COMPUTE".into(),
+            }),
+        }
+    }
+
+    pub(crate) fn launch(self) -> Launch {
+        match self {
+            Self::Bifrost(compute) => Launch::of(compute),
+            Self::Valhall(valhall) => Launch {
+                local: valhall.launch.size,
+                groups: valhall.launch.count,
+            },
+        }
+    }
+
+    /// What is known about other sizes of work groups.
+    pub(crate) fn prove(self, scene: &Scene) -> Result<Proof> {
+        match self {
+            Self::Bifrost(compute) => proof::prove(scene, compute),
+            Self::Valhall(_) => Ok(Proof::Unproven(vec![
+                "the code of Valhall is not followed".into(),
+            ])),
+        }
+    }
+
+    /// Checks what the GPU can run.
+    pub(crate) fn check(self, launch: &Launch, profile: &Profile) -> Result<()> {
+        match self {
+            Self::Bifrost(compute) => launch.check(compute, profile),
+            Self::Valhall(_) => {
+                launch.check_threads(profile)?;
+                // A size has ten bits, and stands there less one.
+                let most = profile.max_barrier_size.min(1 << 10);
+                let threads: u64 = launch.local.iter().map(|&size| u64::from(size)).product();
+                match threads <= most.into() {
+                    true => Ok(()),
+                    false => Err(EditError::Size(format!(
+                        "work groups of {} have {threads} threads, and at most {most} can wait at a barrier",
+                        text(launch.local)
+                    ))),
+                }
+            }
+        }
+    }
+
+    /// The words of a job that hold sizes: offset from the job's header, and bytes.
+    pub(crate) fn words(self, launch: &Launch) -> Result<Vec<(u64, Vec<u8>)>> {
+        let Self::Valhall(valhall) = self else {
+            return launch.words(self.bifrost(0)?);
+        };
+        let mut payload = valhall.payload;
+        for (axis, name) in ["X", "Y", "Z"].into_iter().enumerate() {
+            let size = u64::from(launch.local[axis]).saturating_sub(1);
+            let count = launch.groups[axis].into();
+            payload = payload
+                .with(&format!("Work group size {name}"), size)
+                .with(&format!("Work group count {name}"), count);
+        }
+        Ok(vec![(job::PAYLOAD, payload.to_bytes().to_vec())])
+    }
+
+    /// Bytes of the recorded code, where it decodes.
+    pub(crate) fn code(self) -> Option<&'r [u8]> {
+        match self {
+            Self::Bifrost(compute) => compute.code.as_ref().ok().map(|code| &code.bytes[..]),
+            Self::Valhall(_) => None,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A Mali-G57: Mesa computes on the kernel's own driver, and recordings replay there and on the nano driver as on the model, bit for bit.
+
+use std::{fs, process::Command, time::Duration};
+
+use super::scene::temporary;
+use crate::{
+    build::{payload, step::logged},
+    devices::expect,
+    error::{Error, Result},
+    folder::Folder,
+    run::{
+        driver::Driver,
+        session::{self, Checked, Options},
+    },
+};
+
+/// What the guest runs.
+const SCRIPT: &str = include_str!("valhall.sh");
+/// Recorded on the model's render node.
+const SAXPY: &str = "replayer/jobs/tests/data/saxpy-g57.gpr";
+/// Runs of digits on each device.
+const RUNS: u32 = 3;
+
+/// Runs a program live, and two recordings on two devices.
+pub(super) fn devices(folder: &Folder) -> Result<Checked> {
+    payload::nano_driver(folder)?;
+    let share = temporary()?;
+    expect(folder, "digits-g57", share.path())?;
+    let top = &folder.repository;
+    let copy = |from: &str, to: &str| {
+        let from = top.join(from);
+        fs::copy(&from, share.path().join(to)).map_err(Error::io("copy", from))
+    };
+    copy(SAXPY, "saxpy.gpr")?;
+    let mut replay = Command::new(payload::host_command(folder));
+    replay.current_dir(share.path()).args(["run", "saxpy.gpr"]);
+    for name in ["x", "y"] {
+        let file = format!("{name}2.npy");
+        copy(&format!("recordings/saxpy-g52/inputs/{file}"), &file)?;
+        replay.arg("--input").arg(format!("{name}={file}"));
+    }
+    replay.args(["--output", "out=by-model.npy"]);
+    let log = folder.local.join("log/model-saxpy-g57.log");
+    logged(&mut replay, "replay on the model", &log)?;
+    let options = Options {
+        gpu: "g57".into(),
+        timeout: Duration::from_secs(900),
+        environment: vec![("RUNS".into(), RUNS.to_string())],
+        ..Options::sharing(Driver::Stock, share.path())
+    };
+    let outcome = session::script(folder, &options, SCRIPT)?;
+    let said = outcome.said();
+    Ok(match outcome.clean() {
+        Ok(()) if said.ends_with("A G57 AGREES\n") => Ok(()),
+        Ok(()) => Err(format!("ended early: {}", said.trim())),
+        failed => failed,
+    })
+}
