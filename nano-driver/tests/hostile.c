@@ -5,6 +5,7 @@
  *
  *	hostile [SECONDS [SEED]]	checks, then random requests for SECONDS
  *	hostile neighbours		what the processor wrote beside a range that is synced stays
+ *	hostile orphans			pages of who is gone stay until a GPU resets that did not
  *	hostile copies			a machine whose pages reach the GPU by copies only: MAP is refused
  *
  * Ends with 0 when all held, 4 (skip) without the device. Needs root: it looks up physical addresses to aim at.
@@ -778,6 +779,56 @@ static void copies(void)
 	close(fd);
 }
 
+/* The module of the guest's power domain keeps the GPU from resetting, or lets it. */
+static void let_reset(int carried_out)
+{
+	FILE *file = fopen("/sys/module/gpureplay_power/parameters/resets", "w");
+
+	if (!file || fputs(carried_out ? "0" : "1", file) < 0 || fclose(file))
+		check(0, "the GPU's resets are under control");
+}
+
+/* Locked memory of this process, in pages. */
+static long locked_pages(void)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	char line[128];
+	long locked = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmLck: %ld", &locked) == 1)
+			break;
+	fclose(file);
+	return locked / 4;
+}
+
+/* Closed while the GPU does not reset: the pages stay, and stay locked memory. The next good reset frees both. */
+static void orphans_of(int by_reset)
+{
+	struct gpureplay_nano_acquire acquire = {}, wait = { .flags = GPUREPLAY_NANO_WAIT };
+	int fd = client_open(), other = open(DEVICE, O_RDWR);
+
+	check(!client_try_map(fd, 0x1000000, 8, RW) && locked_pages() == 12, "eight pages, four of page tables");
+	if (by_reset)
+		check(!ioctl(other, GPUREPLAY_NANO_IOC_ACQUIRE, &wait), "the GPU goes to another, the pages stay");
+	let_reset(0);
+	refused(ioctl(by_reset ? other : fd, GPUREPLAY_NANO_IOC_RESET), ETIMEDOUT, "a GPU that does not reset");
+	close(fd);
+	check(pages_in_use() == 8 && locked_pages() == 12, "its pages stay, and stay locked memory");
+	if (!by_reset)
+		refused(ioctl(other, GPUREPLAY_NANO_IOC_ACQUIRE, &acquire), ETIMEDOUT, "nobody gets such a GPU");
+	check(pages_in_use() == 8, "nor are the pages freed");
+	let_reset(1);
+	if (by_reset)
+		check(!ioctl(other, GPUREPLAY_NANO_IOC_RESET), "a reset that succeeds");
+	else
+		check(!ioctl(other, GPUREPLAY_NANO_IOC_ACQUIRE, &acquire), "a new owner, with a reset");
+	for (int tries = 0; tries < 500 && (pages_in_use() || locked_pages()); tries++)
+		usleep(10000);
+	check(pages_in_use() == 0 && locked_pages() == 0, "frees them");
+	close(other);
+}
+
 /* Shows something only where the GPU does not see the processor's caches. */
 static void neighbours(void)
 {
@@ -800,6 +851,7 @@ static void neighbours(void)
 int main(int argc, char **argv)
 {
 	int only_copies = argc > 1 && !strcmp(argv[1], "copies");
+	int only_orphans = argc > 1 && !strcmp(argv[1], "orphans");
 	int only_neighbours = argc > 1 && !strcmp(argv[1], "neighbours");
 	int seconds = argc > 1 ? atoi(argv[1]) : 0;
 	unsigned long seed = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
@@ -812,6 +864,11 @@ int main(int argc, char **argv)
 	}
 	if (only_copies) {
 		copies();
+	} else if (only_orphans) {
+		parameter("idle_ms", 300);
+		orphans_of(0);
+		orphans_of(1);
+		parameter("idle_ms", 2000);
 	} else if (only_neighbours) {
 		neighbours();
 	} else {

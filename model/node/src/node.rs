@@ -268,7 +268,8 @@ fn with<T: FromBytes + IntoBytes + Immutable>(
     }
     step(&mut value)?;
     if request.is_written() {
-        user::write(argument, &value.as_bytes()[..size])?;
+        // SAFETY: the request says that its answer goes to the argument.
+        unsafe { user::write(argument, &value.as_bytes()[..size]) }?;
     }
     Ok(0)
 }
@@ -281,7 +282,9 @@ fn version(version: &mut uapi::Version) -> Result<()> {
         (&mut version.text_length, version.text, TEXT),
     ] {
         if place != 0 {
-            user::write(place as u64, &text.as_bytes()[..text.len().min(*length)])?;
+            let text = &text.as_bytes()[..text.len().min(*length)];
+            // SAFETY: the request says that so many bytes of text go there.
+            unsafe { user::write(place as u64, text) }?;
         }
         *length = text.len();
     }

@@ -4,6 +4,10 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use mali_facts::registers::{
+    GpuCommand,
+    gpu::{GPU_CMD, GPU_INT_CLEAR},
+};
 use mali_memory::Cached;
 use mali_model::{Gpu, Level, Log, Work};
 
@@ -76,6 +80,11 @@ impl State {
                 outside.miss(log, register);
                 return;
             }
+            let resets = [GpuCommand::SoftReset, GpuCommand::HardReset];
+            let resets = register == GPU_CMD && resets.iter().any(|&reset| value == reset as u32);
+            if resets && !outside.resets() {
+                return;
+            }
         }
         self.writes += 1;
         if let Some(log) = &mut self.registers {
@@ -86,12 +95,8 @@ impl State {
 
     /// As after a power-up: nothing runs, nothing is pending.
     fn lose_state(&mut self) {
-        self.gpu.write32(
-            mali_facts::registers::gpu::GPU_CMD,
-            mali_facts::registers::GpuCommand::HardReset as u32,
-        );
-        self.gpu
-            .write32(mali_facts::registers::gpu::GPU_INT_CLEAR, u32::MAX);
+        self.gpu.write32(GPU_CMD, GpuCommand::HardReset as u32);
+        self.gpu.write32(GPU_INT_CLEAR, u32::MAX);
     }
 }
 

@@ -26,6 +26,9 @@ const POWER: u32 = FIRST + 0x14;
 /// Accesses to registers of a GPU without power, and times that it was switched off under a chain that ran.
 const UNPOWERED: u32 = FIRST + 0x18;
 
+/// Resets that the GPU still carries out, and one: it takes no notice of those that follow. 0: it carries out all of them.
+const RESETS: u32 = FIRST + 0x1c;
+
 /// "CACH": the registers are there.
 const PRESENT: u32 = 0x4341_4348;
 /// Lines of one operation at most: a gibibyte.
@@ -39,6 +42,7 @@ pub(crate) struct Registers {
     done: [u32; 5],
     powered: bool,
     unpowered: u32,
+    resets: u32,
 }
 
 impl Registers {
@@ -50,12 +54,20 @@ impl Registers {
             done: [0; 5],
             powered: true,
             unpowered: 0,
+            resets: 0,
         }
     }
 
     /// Whether the GPU has power.
     pub(crate) fn powered(&self) -> bool {
         self.powered
+    }
+
+    /// Whether the GPU carries out the reset that it is asked for now.
+    pub(crate) fn resets(&mut self) -> bool {
+        let carried_out = self.resets != 1;
+        self.resets = self.resets.saturating_sub(u32::from(carried_out));
+        carried_out
     }
 
     /// What must not be: an access to a register of the GPU, which has no power, where hardware would hang or raise an error of the bus.
@@ -84,6 +96,7 @@ impl Registers {
             COUNT => self.count,
             POWER => u32::from(self.powered),
             UNPOWERED => self.unpowered,
+            RESETS => self.resets,
             DONE => self.done.iter().fold(0, |sum, &n| sum.wrapping_add(n)),
             _ => 0,
         }
@@ -96,6 +109,7 @@ impl Registers {
             COUNT => self.count = value,
             OPERATION => self.operate(memory, log, value),
             POWER => self.powered = value & 1 != 0,
+            RESETS => self.resets = value,
             _ => {}
         }
     }

@@ -15,6 +15,7 @@
 #define MAGIC		0x00
 #define POWER		0x14
 #define UNPOWERED	0x18
+#define RESETS		0x1c
 #define PRESENT		0x43414348
 
 static void __iomem *registers;
@@ -53,12 +54,30 @@ static int get_unpowered(char *buffer, const struct kernel_param *parameter)
 	return sysfs_emit(buffer, "%u\n", readl(registers + UNPOWERED));
 }
 
+static int get_resets(char *buffer, const struct kernel_param *parameter)
+{
+	return sysfs_emit(buffer, "%u\n", readl(registers + RESETS));
+}
+
+static int set_resets(const char *text, const struct kernel_param *parameter)
+{
+	u32 value;
+	int ret = kstrtou32(text, 0, &value);
+
+	if (!ret)
+		writel(value, registers + RESETS);
+	return ret;
+}
+
 static const struct kernel_param_ops power_operations = { .get = get_power };
 static const struct kernel_param_ops unpowered_operations = { .get = get_unpowered };
 module_param_cb(power, &power_operations, NULL, 0444);
 MODULE_PARM_DESC(power, "Whether the GPU has power");
 module_param_cb(unpowered, &unpowered_operations, NULL, 0444);
 MODULE_PARM_DESC(unpowered, "Accesses to registers of the GPU without power");
+static const struct kernel_param_ops resets_operations = { .get = get_resets, .set = set_resets };
+module_param_cb(resets, &resets_operations, NULL, 0644);
+MODULE_PARM_DESC(resets, "Resets until the GPU takes no notice of them, plus one; 0: it carries out all");
 module_param(switched, uint, 0444);
 MODULE_PARM_DESC(switched, "Times that the power was switched");
 

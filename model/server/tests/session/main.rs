@@ -95,6 +95,20 @@ fn caches_that_are_not_coherent_have_to_be_maintained() {
 }
 
 #[test]
+fn a_gpu_resets_as_often_as_it_is_told() {
+    const SOFT: u32 = 1;
+    let mut session = Session::start_with("resets", &["--power-domain"]);
+    for (resets, expected) in [(0, [true; 3]), (1, [false; 3]), (3, [true, true, false])] {
+        session.write32(0xf01c, resets);
+        for (done, command) in expected.into_iter().zip([SOFT, 2, SOFT]) {
+            session.write32(0x24, u32::MAX);
+            session.write32(0x30, command);
+            assert_eq!(session.read32(0x20) >> 8 & 1 == 1, done, "{resets}");
+        }
+    }
+}
+
+#[test]
 fn a_gpu_without_power_answers_nothing() {
     let mut session = Session::start_with("power", &["--power-domain"]);
     assert_eq!(session.read32(gpu::GPU_ID), 0x7093_0000);

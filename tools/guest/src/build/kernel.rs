@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest with another of Debian's kernels.
+//! The guest with another of Debian's kernels, or with one that checks itself.
 
-use std::{fs, os::unix::fs::symlink, path::PathBuf};
+use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
 
-use super::{payload::in_root, step::logged};
+use super::{
+    payload::in_root,
+    step::{Fingerprint, logged},
+};
 use crate::{
     error::{Error, Result},
-    folder::Folder,
+    folder::{Folder, GUEST_VARIABLE, create_dir},
 };
 
 /// The guest with the kernel of the release before (`old`) or of backports (`new`), made once for a work tree. Panfrost is loaded before a run begins:
@@ -31,6 +34,47 @@ pub(crate) fn other(folder: &Folder, which: &str) -> Result<Folder> {
     }
     Ok(Folder {
         guest,
+        ..folder.clone()
+    })
+}
+
+/// The guest with a kernel that finds misuse of memory, of locks and of atomic context. Built once beside the guest, for all work trees; programs for
+/// it lie apart from those for Debian's kernel.
+pub(crate) fn sanitized(folder: &Folder) -> Result<Folder> {
+    let guest = folder.guest.join("sanitized");
+    let _lock = Folder::lock(&guest)?;
+    let script = folder.recipe().join("sanitized/build");
+    let mut hash = Fingerprint::default();
+    for input in ["build", "config"] {
+        hash.file(&folder.recipe().join("sanitized").join(input))?;
+    }
+    for input in ["kernels", "gpu.dtso", "guest-files/initramfs-init"] {
+        hash.file(&folder.guest.join(input))?;
+    }
+    let (stamp, wanted) = (guest.join("stamp"), hash.text());
+    if fs::read_to_string(&stamp).unwrap_or_default() != wanted {
+        let _ = fs::remove_file(&stamp);
+        let mut build = Command::new("bash");
+        build
+            .arg(&script)
+            .env(GUEST_VARIABLE, &folder.guest)
+            .current_dir(&folder.repository);
+        let log = guest.join("build.log");
+        logged(&mut build, "kernel with KASAN and lockdep", &log)?;
+        fs::write(&stamp, wanted).map_err(Error::io("write", &stamp))?;
+    }
+    let local = folder.local.join("sanitized");
+    create_dir(&local)?;
+    for name in ["cargo", "cargo-shared"] {
+        create_dir(&folder.local.join(name))?;
+        let link = local.join(name);
+        if !link.exists() {
+            symlink(folder.local.join(name), &link).map_err(Error::io("create", link))?;
+        }
+    }
+    Ok(Folder {
+        guest,
+        local,
         ..folder.clone()
     })
 }

@@ -7,7 +7,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use clap::Args;
@@ -15,7 +15,7 @@ use gpureplay_task::measured::{self, Table};
 use serde_json::json;
 
 use crate::{
-    build::{payload, step::logged},
+    build::{kernel, payload, step::logged},
     error::{Error, Result},
     folder::{Folder, copy_dir},
     run::driver::Driver,
@@ -34,6 +34,7 @@ const RECORDINGS: [&str; 3] = ["digits-g52", "acl-gemm-g52", "acl-conv-g52"];
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  cargo xtask guest devices\n  \
                         cargo xtask guest devices --runs 20 --kills 5 --seconds 10\n  \
+                        cargo xtask guest devices --sanitized --runs 2 --kills 2 --seconds 10 --repeat 10\n  \
                         cargo xtask guest devices --runs 1 --kernel-option slub_debug=FZPU --kernel-option page_poison=1")]
 pub(crate) struct Devices {
     /// Runs of each recording on each device.
@@ -48,6 +49,9 @@ pub(crate) struct Devices {
     /// Times that the whole test is repeated, each with a seed of its own; the first failure ends it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) repeat: u32,
+    /// On a kernel with KASAN and lockdep, which is built first if it is not there: half an hour of two processors.
+    #[arg(long)]
+    pub(crate) sanitized: bool,
     /// Further word of the kernel's command line; may be repeated.
     #[arg(long = "kernel-option", value_name = "WORD")]
     pub(crate) kernel_options: Vec<String>,
@@ -67,11 +71,16 @@ impl Devices {
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;
+        let folder = match self.sanitized {
+            true => kernel::sanitized(&folder)?,
+            false => folder,
+        };
         if !self.no_build {
             payload::prepare(&folder, Driver::None)?;
             payload::build_host_command(&folder)?;
         }
         for round in 0..self.repeat {
+            let begun = Instant::now();
             let devices = Self {
                 seed: self.seed.wrapping_add(round),
                 no_build: self.no_build || round > 0,
@@ -81,6 +90,12 @@ impl Devices {
                 eprintln!("round {} of {}: {reason}", round + 1, self.repeat);
                 return Ok(ExitCode::FAILURE);
             }
+            let seconds = begun.elapsed().as_secs();
+            println!(
+                "round {} of {} passed in {seconds} s",
+                round + 1,
+                self.repeat
+            );
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -123,13 +138,15 @@ impl Devices {
         let options = Options {
             // Generous: a machine that does other things as well, a kernel with checks.
             timeout: Duration::from_secs(
-                900 + u64::from(self.seconds + 10 * (self.runs + self.kills)),
+                900 * (1 + u64::from(self.sanitized))
+                    + u64::from(self.seconds + 10 * (self.runs + self.kills)),
             ),
             environment: [
                 ("RUNS", self.runs),
                 ("KILLS", self.kills),
                 ("SECONDS_OF_REQUESTS", self.seconds),
                 ("SEED", self.seed),
+                ("SANITIZED", u32::from(self.sanitized)),
             ]
             .map(|(name, value)| (name.to_owned(), value.to_string()))
             .to_vec(),

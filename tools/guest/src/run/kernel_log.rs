@@ -106,6 +106,11 @@ mod tests {
             "[ 9.1] BUG kmalloc-64 (Tainted: G           O      ): Poison overwritten",
             "[ 9.1] irq 14: nobody cared (try booting with the \"irqpoll\" option)",
             "[ 9.1] Kernel panic - not syncing: Attempted to kill init!",
+            // Of a kernel with KASAN, lockdep and checks of atomic context.
+            "[ 9.1] BUG: KASAN: slab-use-after-free in nano_free+0x1c/0x60",
+            "[ 9.1] WARNING: possible circular locking dependency detected",
+            "[ 9.1] [ BUG: Invalid wait context ]",
+            "[ 9.1] BUG: sleeping function called from invalid context at kernel/locking/mutex.c:585",
         ] {
             assert!(is_fault(line), "{line}");
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is around a board's GPU, and what befalls a machine while the nano driver has it: a power domain and a supply, little memory,
-//! lockdown, sleep in the middle of a replay.
+//! lockdown, a GPU that does not reset, sleep in the middle of a replay, a clock that does not come back from it.
 
 use std::fs;
 
@@ -39,7 +39,13 @@ const LATE_UNBINDING: [(&str, &str); 3] = [
     ),
 ];
 
-/// The driver as it is, and one that must be noticed.
+/// A driver whose clocks can be made to stay off.
+const NO_CLOCK: [(&str, &str); 1] = [(
+    "static int nano_runtime_resume(struct device *dev)\n{\n",
+    "static bool no_clock;\nmodule_param(no_clock, bool, 0600);\n\nstatic int nano_runtime_resume(struct device *dev)\n{\n\tif (no_clock)\n\t\treturn -EIO;\n",
+)];
+
+/// The driver as it is, and two that are changed: one must be noticed, one must survive what befalls it.
 pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
@@ -47,8 +53,12 @@ pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     for name in RECORDINGS {
         expect(folder, name, share.path())?;
     }
-    let module = share.path().join("late-unbinding.ko");
-    payload::nano_mutant(folder, "device.c", &LATE_UNBINDING, &module)?;
+    for (name, changes) in [
+        ("late-unbinding.ko", &LATE_UNBINDING[..]),
+        ("no-clock.ko", &NO_CLOCK),
+    ] {
+        payload::nano_mutant(folder, "device.c", changes, &share.path().join(name))?;
+    }
     let options = Options {
         board: Board {
             non_coherent: false,

@@ -87,11 +87,18 @@ grep -q OutOfMemory refused
 [ "$(device_test pages)" = 0 ]
 replay nano 1 | tail -n 1
 
+# A GPU that does not reset.
+hostile orphans > tap || { grep -v ^ok tap; exit 1; }
+say "a GPU that does not reset: $(tail -n 1 tap)"
+replay nano 1 | tail -n 1
+[ "$(domain unpowered)" = $before ]
+
 # Sleep, in the middle of a replay. Disks do not come back from it: all that follows is in memory, and words of the shell.
 mount -t securityfs none /sys/kernel/security
 mkdir -p /dev/shm/sleep
 mount -t tmpfs none /dev/shm/sleep
-cp -r /opt/gpureplay/nano/device_test digits-g52 acl-conv-g52 /dev/shm/sleep/
+cp -r /opt/gpureplay/nano/device_test /usr/bin/busybox no-clock.ko digits-g52 acl-conv-g52 /dev/shm/sleep/
+for name in insmod rmmod; do ln -s busybox /dev/shm/sleep/$name; done
 cd /dev/shm/sleep
 mkfifo never
 # What is started from here on lies in memory.
@@ -100,20 +107,41 @@ exec 9<> never
 # All of a sleep but the last step, for a second: devices are suspended and resumed.
 echo devices > /sys/power/pm_test
 echo 1 > /sys/module/suspend/parameters/pm_test_delay
-# On a busy machine it is looked for before the shell of the replay has made it.
-: > running
-device_test acl-conv-g52/recording.gpr nano 0 $(< acl-conv-g52/words) > running 2> ended & endless=$!
-for ((tries = 0; tries < 60; tries++)); do
-	[ "$(< running)" = running ] && break
-	read -r -t 0.5 -u 9 || true
-done
-read -r -t 1 -u 9 || true
-echo freeze > /sys/power/state
-if wait $endless; then exit 1; fi
+sleep_under_replay() {
+	# On a busy machine it is looked for before the shell of the replay has made it.
+	: > running
+	device_test acl-conv-g52/recording.gpr nano 0 $(< acl-conv-g52/words) > running 2> ended & endless=$!
+	for ((tries = 0; tries < 60; tries++)); do
+		[ "$(< running)" = running ] && break
+		read -r -t 0.5 -u 9 || true
+	done
+	read -r -t 1 -u 9 || true
+	[ -z "$1" ] || echo Y > $1
+	echo freeze > /sys/power/state
+	if wait $endless; then exit 1; fi
+}
+sleep_under_replay
 say "slept under a replay: $(< ended)"
 replay nano 2 > again
 say "after it: $(< again)"
 [ "$(device_test pages)" = 0 ]
+[ "$(domain unpowered)" = $before ]
+
+# A clock that does not come back from sleep: the GPU is gone, and no register of it is touched.
+echo $gpu > /sys/bus/platform/drivers/gpureplay-nano/unbind
+rmmod gpureplay_nano
+load no-clock.ko
+replay nano 1 > again
+sleep_under_replay /sys/module/gpureplay_nano/parameters/no_clock
+say "slept, and the clock stayed off: $(< ended)"
+if replay nano 1 > again 2> refused; then exit 1; fi
+say "after it: $(< refused)"
+[ "$(domain unpowered)" = $before ]
+echo N > /sys/module/gpureplay_nano/parameters/no_clock
+echo $gpu > /sys/bus/platform/drivers/gpureplay-nano/unbind
+echo $gpu > /sys/bus/platform/drivers_probe
+replay nano 1 > again
+say "bound again: $(< again)"
 [ "$(domain unpowered)" = $before ]
 
 # A kernel that is locked down: the driver gives away nothing that it would have to refuse.

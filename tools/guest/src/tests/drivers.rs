@@ -35,6 +35,7 @@ pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
         seconds: 10,
         seed: 1,
         repeat: 1,
+        sanitized: false,
         kernel_options: Vec::new(),
         write: false,
         no_build: false,

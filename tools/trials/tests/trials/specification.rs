@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every promise of docs/reference/specification.md has tests in limits.toml beside it, and every test that this names exists.
+//! Every promise of docs/reference/specification.md has tests in limits.toml beside it, every finding of a review has a commit in
+//! docs/internals/findings.toml, and every test that these name exists.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -42,12 +43,102 @@ struct Defect {
     tests: Vec<String>,
 }
 
+/// findings.toml.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Findings {
+    finding: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Finding {
+    id: String,
+    what: String,
+    severity: String,
+    commit: String,
+    /// What is not mended or not tested, and why.
+    #[serde(default)]
+    why: String,
+    #[serde(default)]
+    tests: Vec<String>,
+    /// Tests of `cargo xtask guest test`, or functions of the hostile client.
+    #[serde(default)]
+    guest: Vec<String>,
+    /// Cases of `cargo xtask foreign`.
+    #[serde(default)]
+    foreign: Vec<String>,
+}
+
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// A test is named by its file and its function, or by its line in the list of tests in the guest.
+fn exists(test: &str) {
+    let (file, name) = test.split_once(": ").expect("FILE: TEST");
+    let source = read(file);
+    if file == GUEST {
+        let quoted = format!("\"{name}\"");
+        assert!(source.contains(&quoted), "{GUEST} has no test {name}");
+        return;
+    }
+    let at = source.find(&format!("fn {name}("));
+    let at = at.unwrap_or_else(|| panic!("{file} has no test {name}"));
+    // A program without the harness has a table of its tests.
+    let listed =
+        source.contains("fn main() -> ExitCode") && source.contains(&format!("\"{name}\","));
+    assert!(
+        listed || source[..at].trim_end().ends_with("#[test]"),
+        "{name} in {file} is no test"
+    );
+}
+
+#[test]
+fn every_finding_is_mended_or_says_why_not() {
+    let Findings { finding } = toml::from_str(&read("docs/internals/findings.toml")).unwrap();
+    let found: Vec<&str> = finding.iter().map(|finding| finding.id.as_str()).collect();
+    let reviews = [("N", 15), ("R", 9), ("A", 13), ("D", 8)];
+    let all: Vec<String> = reviews
+        .iter()
+        .flat_map(|(review, count)| (1..=*count).map(move |number| format!("{review}{number}")))
+        .collect();
+    assert_eq!(found, all);
+    let hostile = read("nano-driver/tests/hostile.c");
+    let cases = read("tools/foreign/cases.py") + &read("tools/foreign/programs.py");
+    for finding in &finding {
+        let id = &finding.id;
+        assert!(!finding.what.is_empty(), "{id}");
+        let hash = finding.commit.chars().all(|c| c.is_ascii_hexdigit());
+        assert!(
+            hash && finding.commit.len() == 8,
+            "{id}: {}",
+            finding.commit
+        );
+        let tested = finding.tests.len() + finding.guest.len() + finding.foreign.len();
+        match finding.severity.as_str() {
+            "high" | "medium" => assert!(tested > 0, "{id} has no test"),
+            severity => assert!(severity == "low", "{id}: {severity}"),
+        }
+        assert!(finding.why.is_empty() || finding.why.ends_with('.'), "{id}");
+        finding.tests.iter().for_each(|test| exists(test));
+        for test in &finding.guest {
+            match test.strip_prefix("hostile: ") {
+                Some(function) => {
+                    assert!(hostile.contains(&format!("void {function}(")), "{test}");
+                }
+                None => exists(&format!("{GUEST}: {test}")),
+            }
+        }
+        for case in &finding.foreign {
+            assert!(cases.contains(&format!("case(\"{case}\"")), "{id}: {case}");
+        }
+    }
+}
+
 #[test]
 fn every_named_test_exists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let read = |path: &str| {
-        std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-    };
     let limits: Limits = toml::from_str(&read("docs/reference/limits.toml")).unwrap();
     let promises = limits.promise.iter();
     let promises = promises.map(|promise| (promise.number.to_string(), &promise.tests));
@@ -67,22 +158,7 @@ fn every_named_test_exists() {
     for (what, tests) in named {
         assert!(!tests.is_empty(), "{what} has no test");
         for test in tests {
-            let (file, name) = test.split_once(": ").expect("FILE: TEST");
-            let source = read(file);
-            if file == GUEST {
-                let quoted = format!("\"{name}\"");
-                assert!(source.contains(&quoted), "{GUEST} has no test {name}");
-                continue;
-            }
-            let at = source.find(&format!("fn {name}("));
-            let at = at.unwrap_or_else(|| panic!("{file} has no test {name}"));
-            // A program without the harness has a table of its tests.
-            let listed = source.contains("fn main() -> ExitCode")
-                && source.contains(&format!("\"{name}\","));
-            assert!(
-                listed || source[..at].trim_end().ends_with("#[test]"),
-                "{name} in {file} is no test"
-            );
+            exists(test);
         }
     }
     let page = read("docs/reference/specification.md");
