@@ -48,7 +48,7 @@ fn sizes_of_a_job_are_changed_and_compared() {
     let folder = folder.path().to_str().unwrap();
     // 1000 threads in warps of 16: groups of 8 leave half of each warp idle.
     let words = ["--jobs", "0", "--local", "40x1x1", "-o", &new];
-    let (done, text) = code(&[&["patch", folder], &words[..]].concat());
+    let (done, text) = code(&[&["patch", folder][..], &words].concat());
     assert!(
         done == 0 && text.contains("the code of Valhall is not followed"),
         "{text}"
