@@ -42,8 +42,8 @@ mod tests {
 
     #[test]
     fn copies_and_refuses_what_is_not_mapped() {
-        let ways: [fn(u64, &mut [u8]) -> io::Result<()>; 2] = [read, read_file];
-        for read in ways {
+        type Way = fn(u64, &mut [u8]) -> io::Result<()>;
+        for read in [read as Way, read_file] {
             let mine = [1u32, 2, 3];
             let address = mine.as_ptr().expose_provenance() as u64;
             let mut one = [0; 4];

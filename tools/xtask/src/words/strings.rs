@@ -44,12 +44,12 @@ fn literals(source: &str) -> Vec<(usize, String)> {
             3
         } else if let Some(end) = raw(rest) {
             end
-        } else if rest.starts_with('"') {
-            let end = 1 + closed(&rest[1..]);
+        } else if let Some(literal) = rest.strip_prefix('"') {
+            let end = closed(literal);
             let line = source[..at].matches('\n').count() + 1;
-            let texts = unescaped(&rest[1..end]);
+            let texts = unescaped(&literal[..end]);
             found.extend(texts.into_iter().map(|text| (line, text)));
-            end + 1
+            end + 2
         } else {
             rest.chars().next().map_or(1, char::len_utf8)
         };
