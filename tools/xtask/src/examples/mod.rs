@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask examples`: builds the examples of docs/embedding.md, runs them, and compares their answers; runs docs/start.md.
+//! `cargo xtask examples`: builds the examples of docs/embedding.md, runs them, and compares their answers; runs docs/start.md and the
+//! commands of the other pages.
+
+mod commands;
 
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -27,7 +30,7 @@ use crate::{
 ///
 /// The shared library and the example in C are built; each example classifies the ten digits of recordings/digits-g52, and all
 /// probabilities must be those of the recorded stack, bit for bit. Without NumPy the example in Python is skipped, and the last
-/// line counts it.
+/// line counts it. Then the commands of all pages run; docs/commands.toml says which need more than this machine has.
 #[derive(Args)]
 #[command(
     after_help = "Needs a C compiler (cc, or what CC names); python3 with NumPy (PYTHON names another interpreter).\n\
@@ -45,7 +48,9 @@ impl Examples {
         counts.add("C", in_c(&top, &library, work.path()));
         counts.add("Python", in_python(&top, &library));
         counts.add("Rust, a layer on the CPU", in_rust(&top));
-        counts.add("docs/start.md", start_page(&top, work.path()));
+        let path = build_command(&top, work.path())?;
+        counts.add("docs/start.md", start_page(&top, work.path(), &path));
+        commands::run(&top, work.path(), &path, &mut counts)?;
         Ok(counts.finish())
     }
 }
@@ -143,30 +148,35 @@ fn python() -> std::result::Result<OsString, String> {
     }
 }
 
+/// Builds the command; a search path that begins with a folder and with the command's.
+fn build_command(top: &Path, work: &Path) -> Result<OsString> {
+    let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build
+        .current_dir(top)
+        .args(["build", "--package", "gpureplay"]);
+    good("building the command", &mut build)?;
+    let mut path = work.as_os_str().to_owned();
+    path.push(":");
+    path.push(top.join("target/debug"));
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap_or_default());
+    Ok(path)
+}
+
 /// Runs the blocks of docs/start.md in one shell, as a reader would who pastes them: the answers must be those that the page states.
-fn start_page(top: &Path, work: &Path) -> Result<End> {
+fn start_page(top: &Path, work: &Path, path: &OsStr) -> Result<End> {
     let python = match python() {
         Ok(python) => python,
         Err(missing) => return Ok(End::Skipped(missing)),
     };
     let page = top.join("docs/start.md");
     let text = fs::read_to_string(&page).map_err(Error::io("read", &page))?;
-    let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build
-        .current_dir(top)
-        .args(["build", "--package", "gpureplay"]);
-    good("building the command", &mut build)?;
     // The page says `python3`.
     let script = work.join("python3");
     let line = format!("#!/bin/sh\nexec '{}' \"$@\"\n", python.to_string_lossy());
     fs::write(&script, line).map_err(Error::io("write", &script))?;
     let mode = fs::Permissions::from_mode(0o755);
     fs::set_permissions(&script, mode).map_err(Error::io("change", &script))?;
-    let mut path = work.as_os_str().to_owned();
-    path.push(":");
-    path.push(top.join("target/debug"));
-    path.push(":");
-    path.push(env::var_os("PATH").unwrap_or_default());
     let mut shell = Command::new("bash");
     shell
         .args(["-euc", &shell_blocks(&text)])
