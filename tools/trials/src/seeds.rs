@@ -120,7 +120,11 @@ pub fn write(directory: &Path) -> io::Result<()> {
         let code = std::fs::read(golden.join(name).with_extension("bin"))?;
         put("valhall", name, &code)?;
     }
-    put("streams", "dispatch", &std::fs::read(golden.join("dispatch.bin"))?)?;
+    put(
+        "streams",
+        "dispatch",
+        &std::fs::read(golden.join("dispatch.bin"))?,
+    )?;
     put("valhall", "text", b"LOAD.i32.slot0.wait0 @r0, r2, offset:4")?;
     put("cuda_launch", "launch", CUDA_LAUNCH.as_bytes())?;
     put("cuda_run", "run", CUDA_RUN.as_bytes())?;
