@@ -12,6 +12,7 @@ use crate::object::Object;
 use crate::ranges::Ranges;
 use crate::sync::SyncObject;
 use crate::tables::BLOCK_BYTES;
+use crate::vm::Spaces;
 
 /// The addresses that panfrost gives to objects.
 const ADDRESSES: (u64, u64) = (32 << 20, 1 << 32);
@@ -22,8 +23,10 @@ const HANDLES: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) object: Arc<Object>,
-    /// GPU virtual address.
+    /// GPU virtual address; 0 where the app chooses it.
     pub(crate) va: u64,
+    /// The only address space that may map it; 0: any.
+    pub(crate) exclusive: u32,
 }
 
 /// An open file.
@@ -38,6 +41,8 @@ pub(crate) struct File {
     addresses: Ranges,
     /// Its objects at their addresses, unless they have changed.
     mappings: Option<Arc<Mappings>>,
+    /// What panthor's files have.
+    pub(crate) spaces: Spaces,
 }
 
 impl File {
@@ -49,17 +54,38 @@ impl File {
             syncs: BTreeMap::new(),
             addresses: Ranges::new(ADDRESSES.0 / PAGE_BYTES, ADDRESSES.1 / PAGE_BYTES),
             mappings: None,
+            spaces: Spaces::default(),
         }
+    }
+
+    /// Adds an object that gets no address, or finds the handle that it has.
+    pub(crate) fn add_plain(&mut self, object: Arc<Object>, exclusive: u32) -> Result<u32> {
+        if let Some((handle, _)) = self.known(&object) {
+            return Ok(handle);
+        }
+        let handle = vacant(&self.objects)?;
+        let va = 0;
+        self.objects.insert(
+            handle,
+            Held {
+                object,
+                va,
+                exclusive,
+            },
+        );
+        Ok(handle)
+    }
+
+    fn known(&self, object: &Arc<Object>) -> Option<(u32, u64)> {
+        let mut objects = self.objects.iter();
+        let known = objects.find(|(_, held)| Arc::ptr_eq(&held.object, object));
+        known.map(|(handle, held)| (*handle, held.va))
     }
 
     /// Adds an object, or finds the handle that it has. Gives the handle and the address.
     pub(crate) fn add(&mut self, object: Arc<Object>) -> Result<(u32, u64)> {
-        let known = self
-            .objects
-            .iter()
-            .find(|(_, held)| Arc::ptr_eq(&held.object, &object));
-        if let Some((handle, held)) = known {
-            return Ok((*handle, held.va));
+        if let Some(known) = self.known(&object) {
+            return Ok(known);
         }
         let pages = object.size / PAGE_BYTES;
         // As `panfrost_gem_open`: code is aligned to its size, so that it does not cross 16 MiB.
@@ -80,7 +106,14 @@ impl File {
         let va = page * PAGE_BYTES;
         match vacant(&self.objects) {
             Ok(handle) => {
-                self.objects.insert(handle, Held { object, va });
+                self.objects.insert(
+                    handle,
+                    Held {
+                        object,
+                        va,
+                        exclusive: 0,
+                    },
+                );
                 self.changed();
                 Ok((handle, va))
             }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use mali_facts::page_table::Format;
 use mali_facts::panfrost::parameter;
 use mali_facts::registers::{
     AddressSpaceCommand, GpuCommand, JobCommand, JobStatus, TranslationTable, address_space, gpu,
@@ -15,17 +16,17 @@ use mali_model::{Gpu, Level, Log, Options, Profile};
 
 use crate::errno::{Errno, Result};
 use crate::object::{Memory, Object};
-use crate::tables::Tables;
+use crate::tables::{Rights, Tables};
 
 /// What one chain may do, in clauses: about three minutes of a processor, then it is stopped. The kernel's watchdog has half a second of
 /// a GPU.
-const WORK_LIMIT: u64 = 1 << 32;
+pub(crate) const WORK_LIMIT: u64 = 1 << 32;
 /// The address space in use.
 const SPACE: u32 = 0;
 /// JS_CONFIG as panfrost writes it, for [`SPACE`].
 const JOB_CONFIG: u32 = 0x8_7300;
 /// Ticks a second of the timestamps that shaders and GET_PARAM read.
-const TIMESTAMP_FREQUENCY: u64 = 62_500_000;
+pub(crate) const TIMESTAMP_FREQUENCY: u64 = 62_500_000;
 
 /// Objects at their addresses.
 pub(crate) type Mappings = Vec<(u64, Arc<Object>)>;
@@ -50,7 +51,7 @@ pub(crate) struct Machine {
 }
 
 /// Faults that the model names go to the app's standard error, as the kernel's go to its log.
-struct Faults;
+pub(crate) struct Faults;
 
 impl Log for Faults {
     fn level(&self) -> Level {
@@ -144,9 +145,13 @@ impl Machine {
     }
 
     fn map(&mut self, mappings: &Mappings) -> Option<()> {
-        let mut tables = Tables::new(self.memory.bus())?;
+        let mut tables = Tables::new(self.memory.bus(), Format::Lpae)?;
         for (va, object) in mappings {
-            tables.map(*va, object.address, object.size, object.executable)?;
+            let rights = Rights {
+                write: true,
+                execute: object.executable,
+            };
+            tables.map(*va, object.address, object.size, rights)?;
         }
         let root = TranslationTable::legacy(tables.root(), true).0;
         self.write64(

@@ -2,15 +2,17 @@
 //! The render node: open files and what they share, and which request does what.
 
 mod objects;
+mod panthor;
 mod submit;
 mod syncs;
+mod time_lines;
 
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
-use mali_model::Profile;
+use mali_model::{Profile, StreamGpu};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::descriptor::{self, Identity};
@@ -18,23 +20,55 @@ use crate::errno::{Errno, Result};
 use crate::file::File;
 use crate::machine::Machine;
 use crate::object::{Memory, Object};
+use crate::stream_machine::StreamMachine;
 use crate::sync::{Fence, SyncObject};
 use crate::user;
 use mali_facts::panfrost::request::{self as uapi, Request, number};
+use mali_facts::panthor::FLUSH_ID_OFFSET;
 
-/// Version of panfrost's interface: 1.3 has timestamps and the cycle counter.
+/// Bytes of the page with LATEST_FLUSH.
+const FLUSH_ID_BYTES: u64 = 4096;
 /// Requests of time lines, which panfrost does not have.
 const SYNCOBJ_TIMELINES: std::ops::RangeInclusive<u8> = 0xca..=0xcd;
-const VERSION: [i32; 3] = [1, 3, 0];
-const NAME: &str = "panfrost";
-const DATE: &str = "20180908";
-const TEXT: &str = "panfrost DRM, on the GPU model";
+
+/// How a driver calls itself.
+struct Driver {
+    version: [i32; 3],
+    name: &'static str,
+    date: &'static str,
+    text: &'static str,
+}
+
+/// Version 1.3 has timestamps and the cycle counter.
+const PANFROST: Driver = Driver {
+    version: [1, 3, 0],
+    name: "panfrost",
+    date: "20180908",
+    text: "panfrost DRM, on the GPU model",
+};
+
+/// Version 1.2 tells timestamps and priorities.
+const PANTHOR: Driver = Driver {
+    version: [1, 2, 0],
+    name: "panthor",
+    date: "20230801",
+    text: "panthor DRM, on the GPU model",
+};
+
+/// The GPU's model, by the driver that it has. Busy while work runs; never taken by who holds the state.
+enum Model {
+    Panfrost(Mutex<Machine>),
+    Panthor {
+        machine: Mutex<StreamMachine>,
+        /// The page with LATEST_FLUSH.
+        flush_id: Arc<OwnedFd>,
+    },
+}
 
 /// A render node whose GPU is the model.
 pub struct Node {
     memory: Arc<Memory>,
-    /// Busy while a chain runs. Never taken by who holds `state`.
-    machine: Mutex<Machine>,
+    model: Model,
     state: Mutex<State>,
     /// A sync object got a fence.
     signalled: Condvar,
@@ -65,6 +99,28 @@ impl Node {
     /// # Errors
     /// The process can have no more memory or files.
     pub fn new(profile: &'static Profile) -> Result<Self> {
+        Self::with(|memory| Ok(Model::Panfrost(Mutex::new(Machine::new(profile, memory)))))
+    }
+
+    /// A node with a GPU that takes command streams.
+    ///
+    /// # Errors
+    /// The process can have no more memory or files.
+    pub fn with_streams(gpu: &'static StreamGpu) -> Result<Self> {
+        Self::with(|memory| {
+            let flush_id = descriptor::memory_file(c"gpureplay-flush", FLUSH_ID_BYTES)?;
+            // Each stream begins with a flush, whatever the app says: the number may stand still.
+            let page = std::fs::File::from(flush_id.try_clone().map_err(|_| Errno::NO_MEMORY)?);
+            let written = std::os::unix::fs::FileExt::write_all_at(&page, &1u32.to_le_bytes(), 0);
+            written.map_err(|_| Errno::NO_MEMORY)?;
+            Ok(Model::Panthor {
+                machine: Mutex::new(StreamMachine::new(gpu, memory)),
+                flush_id: Arc::new(flush_id),
+            })
+        })
+    }
+
+    fn with(model: impl FnOnce(Arc<Memory>) -> Result<Model>) -> Result<Self> {
         descriptor::raise_limit();
         let memory = Memory::new()?;
         let fence = || {
@@ -73,7 +129,7 @@ impl Node {
             Ok((file, identity))
         };
         Ok(Self {
-            machine: Mutex::new(Machine::new(profile, memory.clone())),
+            model: model(memory.clone())?,
             memory,
             state: Mutex::default(),
             signalled: Condvar::new(),
@@ -130,6 +186,13 @@ impl Node {
         let file = state.files.get(&identity)?;
         let find = || {
             let offset = u64::try_from(offset).map_err(|_| Errno::INVALID)?;
+            if let Model::Panthor { flush_id, .. } = &self.model
+                && offset == FLUSH_ID_OFFSET
+            {
+                let whole = length as u64 <= FLUSH_ID_BYTES;
+                let page = whole.then(|| MappedFile(Mappable::Page(flush_id.clone())));
+                return Ok((page.ok_or(Errno::INVALID)?, 0));
+            }
             let (object, delta) = file.at_offset(offset).ok_or(Errno::INVALID)?;
             let length = (length as u64)
                 .checked_next_multiple_of(4096)
@@ -138,7 +201,7 @@ impl Node {
                 return Err(Errno::INVALID);
             }
             Ok((
-                MappedFile(object.clone()),
+                MappedFile(Mappable::Object(object.clone())),
                 i64::try_from(delta).map_err(|_| Errno::INVALID)?,
             ))
         };
@@ -162,6 +225,13 @@ impl Node {
         Some(done)
     }
 
+    fn driver(&self) -> &'static Driver {
+        match self.model {
+            Model::Panfrost(_) => &PANFROST,
+            Model::Panthor { .. } => &PANTHOR,
+        }
+    }
+
     fn kind(&self, fd: RawFd) -> Option<Kind> {
         let identity = descriptor::identity(fd)?;
         if let Some(fence) = self.fence(identity) {
@@ -175,17 +245,32 @@ impl Node {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn machine(&self) -> MutexGuard<'_, Machine> {
-        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A number that no file and no address space has had.
+    fn new_number(&self) -> u64 {
+        let mut state = self.state();
+        state.opened += 1;
+        state.opened
     }
 }
 
+fn locked<T>(machine: &Mutex<T>) -> MutexGuard<'_, T> {
+    machine.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The memory file of an object, which lives at least as long as this.
-pub struct MappedFile(Arc<Object>);
+pub struct MappedFile(Mappable);
+
+enum Mappable {
+    Object(Arc<Object>),
+    Page(Arc<OwnedFd>),
+}
 
 impl AsRawFd for MappedFile {
     fn as_raw_fd(&self) -> RawFd {
-        self.0.file().as_raw_fd()
+        match &self.0 {
+            Mappable::Object(object) => object.file().as_raw_fd(),
+            Mappable::Page(file) => file.as_raw_fd(),
+        }
     }
 }
 
@@ -200,13 +285,13 @@ struct Call<'a> {
 impl Call<'_> {
     fn drm(&self) -> Result<c_int> {
         match self.request.number() {
-            number::VERSION => self.with(version),
+            number::VERSION => self.with(|argument| version(self.node.driver(), argument)),
             // A node without a bus has no unique name.
             number::GET_UNIQUE => self.with(|unique: &mut uapi::Unique| {
                 unique.length = 0;
                 Ok(())
             }),
-            number::GET_CAP => self.with(capability),
+            number::GET_CAP => self.with(|argument| self.capability(argument)),
             number::GEM_CLOSE => self.with(|argument| self.gem_close(argument)),
             number::PRIME_HANDLE_TO_FD => self.with(|argument| self.export(argument)),
             number::PRIME_FD_TO_HANDLE => self.with(|argument| self.import(argument)),
@@ -217,11 +302,21 @@ impl Call<'_> {
             number::SYNCOBJ_WAIT => self.with(|argument| self.sync_wait(argument)),
             number::SYNCOBJ_RESET => self.with(|argument| self.sync_set(argument, None)),
             number::SYNCOBJ_SIGNAL => self.with(|argument| self.sync_set(argument, Some(Ok(())))),
-            number::SUBMIT => self.with(|argument| self.submit(argument)),
+            other => match &self.node.model {
+                Model::Panfrost(machine) => self.panfrost(machine),
+                Model::Panthor { .. } if SYNCOBJ_TIMELINES.contains(&other) => self.time_lines(),
+                Model::Panthor { machine, .. } => self.panthor(machine),
+            },
+        }
+    }
+
+    fn panfrost(&self, machine: &Mutex<Machine>) -> Result<c_int> {
+        match self.request.number() {
+            number::SUBMIT => self.with(|argument| self.submit(machine, argument)),
             number::WAIT_BO => self.with(|argument| self.wait_bo(argument)),
             number::CREATE_BO => self.with(|argument| self.create_bo(argument)),
             number::MMAP_BO => self.with(|argument| self.mmap_bo(argument)),
-            number::GET_PARAM => self.with(|argument| self.get_param(argument)),
+            number::GET_PARAM => self.with(|argument| get_param(machine, argument)),
             number::GET_BO_OFFSET => self.with(|argument| self.get_bo_offset(argument)),
             number::MADVISE => self.with(|argument| self.madvise(argument)),
             number::PERFCNT_ENABLE | number::PERFCNT_DUMP => Err(Errno(libc::ENOSYS)),
@@ -245,14 +340,28 @@ impl Call<'_> {
         step(file)
     }
 
-    fn get_param(&self, argument: &mut uapi::GetParam) -> Result<()> {
-        if argument.pad != 0 {
-            return Err(Errno::INVALID);
-        }
-        let value = self.node.machine().parameter(argument.parameter);
-        argument.value = value.ok_or(Errno::INVALID)?;
+    fn capability(&self, capability: &mut uapi::Capability) -> Result<()> {
+        const PRIME: u64 = 0x5;
+        const TIMESTAMP_MONOTONIC: u64 = 0x6;
+        const SYNCOBJ: u64 = 0x13;
+        const SYNCOBJ_TIMELINE: u64 = 0x14;
+        capability.value = match capability.which {
+            PRIME => 3,
+            TIMESTAMP_MONOTONIC | SYNCOBJ => 1,
+            SYNCOBJ_TIMELINE => u64::from(matches!(self.node.model, Model::Panthor { .. })),
+            _ => return Err(Errno(libc::EOPNOTSUPP)),
+        };
         Ok(())
     }
+}
+
+fn get_param(machine: &Mutex<Machine>, argument: &mut uapi::GetParam) -> Result<()> {
+    if argument.pad != 0 {
+        return Err(Errno::INVALID);
+    }
+    let value = locked(machine).parameter(argument.parameter);
+    argument.value = value.ok_or(Errno::INVALID)?;
+    Ok(())
 }
 
 /// Runs `step` on a request's argument: read before, zero where the app's is shorter, written after.
@@ -274,12 +383,12 @@ fn with<T: FromBytes + IntoBytes + Immutable>(
     Ok(0)
 }
 
-fn version(version: &mut uapi::Version) -> Result<()> {
-    [version.major, version.minor, version.patch] = VERSION;
+fn version(driver: &Driver, version: &mut uapi::Version) -> Result<()> {
+    [version.major, version.minor, version.patch] = driver.version;
     for (length, place, text) in [
-        (&mut version.name_length, version.name, NAME),
-        (&mut version.date_length, version.date, DATE),
-        (&mut version.text_length, version.text, TEXT),
+        (&mut version.name_length, version.name, driver.name),
+        (&mut version.date_length, version.date, driver.date),
+        (&mut version.text_length, version.text, driver.text),
     ] {
         if place != 0 {
             let text = &text.as_bytes()[..text.len().min(*length)];
@@ -288,20 +397,6 @@ fn version(version: &mut uapi::Version) -> Result<()> {
         }
         *length = text.len();
     }
-    Ok(())
-}
-
-fn capability(capability: &mut uapi::Capability) -> Result<()> {
-    const PRIME: u64 = 0x5;
-    const TIMESTAMP_MONOTONIC: u64 = 0x6;
-    const SYNCOBJ: u64 = 0x13;
-    const SYNCOBJ_TIMELINE: u64 = 0x14;
-    capability.value = match capability.which {
-        PRIME => 3,
-        TIMESTAMP_MONOTONIC | SYNCOBJ => 1,
-        SYNCOBJ_TIMELINE => 0,
-        _ => return Err(Errno(libc::EOPNOTSUPP)),
-    };
     Ok(())
 }
 

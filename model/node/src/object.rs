@@ -69,6 +69,14 @@ impl Memory {
         self.object(file, size, flags & uapi::NO_EXECUTE == 0, heap)
     }
 
+    /// A new object of zeros for panthor, where mappings say what may be executed.
+    pub(crate) fn create_plain(self: &Arc<Self>, size: u64, mappable: bool) -> Result<Arc<Object>> {
+        let size = size.checked_next_multiple_of(PAGE_BYTES);
+        let size = size.ok_or(Errno::NO_MEMORY)?;
+        let file = descriptor::memory_file(c"gpureplay-object", size)?;
+        self.object(file, size, true, !mappable)
+    }
+
     /// The object of a descriptor that was exported, by a file or a process that has closed it since.
     pub(crate) fn adopt(self: &Arc<Self>, fd: RawFd) -> Result<Arc<Object>> {
         let size = descriptor::size(fd).unwrap_or(0);

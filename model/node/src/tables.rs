@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Page tables of one address space at a time, as panfrost makes them: Mali LPAE, blocks of 2 MiB where they fit.
+//! Page tables of one address space at a time, as the drivers make them: Mali LPAE for panfrost, AArch64 for panthor, blocks of 2 MiB
+//! where they fit.
 
 use mali_facts::page_table::{
     ENTRY_BYTES, Entry, EntryType, Format, LEVELS, PAGE_BYTES, entry_offset, shift,
@@ -18,13 +19,22 @@ const LAST: u32 = LEVELS - 1;
 /// Page tables while they are made.
 pub(crate) struct Tables<'a> {
     bus: &'a Mapped,
+    format: Format,
     end: u64,
+}
+
+/// What the GPU may do with memory beside reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rights {
+    pub(crate) write: bool,
+    pub(crate) execute: bool,
 }
 
 impl<'a> Tables<'a> {
     /// A root without entries, in place of all tables that there were.
-    pub(crate) fn new(bus: &'a Mapped) -> Option<Self> {
-        let mut tables = Self { bus, end: BASE };
+    pub(crate) fn new(bus: &'a Mapped, format: Format) -> Option<Self> {
+        let end = BASE;
+        let mut tables = Self { bus, format, end };
         tables.table()?;
         Some(tables)
     }
@@ -35,14 +45,18 @@ impl<'a> Tables<'a> {
     }
 
     /// Maps `size` bytes at `va`; all are multiples of the page size.
-    pub(crate) fn map(&mut self, va: u64, address: u64, size: u64, execute: bool) -> Option<()> {
+    pub(crate) fn map(&mut self, va: u64, address: u64, size: u64, rights: Rights) -> Option<()> {
         let mut done = 0;
         while done < size {
             let (va, address) = (va + done, address + done);
             let block = (va | address).is_multiple_of(BLOCK_BYTES) && size - done >= BLOCK_BYTES;
             let level = if block { LAST - 1 } else { LAST };
             let place = self.place(va, level)?;
-            self.store(place, Entry::page(Format::Lpae, address, true, execute));
+            let entry = if block { Entry::block } else { Entry::page };
+            self.store(
+                place,
+                entry(self.format, address, rights.write, rights.execute),
+            );
             done += if block { BLOCK_BYTES } else { PAGE_BYTES };
         }
         Some(())
@@ -54,7 +68,7 @@ impl<'a> Tables<'a> {
         for above in 0..level {
             let place = table + entry_offset(va, above);
             let mut entry = self.load(place);
-            if entry.entry_type(Format::Lpae, above) != EntryType::Table {
+            if entry.entry_type(self.format, above) != EntryType::Table {
                 entry = Entry::table(self.table()?);
                 self.store(place, entry);
             }
@@ -91,15 +105,22 @@ mod tests {
     use super::*;
     use crate::object::Memory;
 
+    const DATA: Rights = Rights {
+        write: true,
+        execute: false,
+    };
+
     /// Entries that the driver writes for such objects.
     #[test]
     fn pages_and_blocks() {
         let memory = Memory::new().unwrap();
-        let mut tables = Tables::new(memory.bus()).unwrap();
-        tables
-            .map(0x20_0000, 0x4000_0000, 0x40_1000, false)
-            .unwrap();
-        tables.map(0x200_1000, 0x5000_3000, 0x2000, true).unwrap();
+        let mut tables = Tables::new(memory.bus(), Format::Lpae).unwrap();
+        tables.map(0x20_0000, 0x4000_0000, 0x40_1000, DATA).unwrap();
+        let code = Rights {
+            write: true,
+            execute: true,
+        };
+        tables.map(0x200_1000, 0x5000_3000, 0x2000, code).unwrap();
         let mut entry = |va, level| {
             let place = tables.place(va, level).unwrap();
             tables.load(place).0
@@ -112,13 +133,33 @@ mod tests {
         assert_eq!(entry(0x200_2000, 3), 0x5000_42c1);
     }
 
+    /// The same in the format of panthor, high up, and code that cannot be written.
+    #[test]
+    fn pages_and_blocks_of_aarch64() {
+        let memory = Memory::new().unwrap();
+        let mut tables = Tables::new(memory.bus(), Format::AArch64).unwrap();
+        let va = 0x7fff_ffe0_0000;
+        tables.map(va, 0x1_4000_0000, 0x20_0000, DATA).unwrap();
+        let code = Rights {
+            write: false,
+            execute: true,
+        };
+        tables.map(va - 0x1000, 0x5000_3000, 0x1000, code).unwrap();
+        let mut entry = |va, level| {
+            let place = tables.place(va, level).unwrap();
+            tables.load(place).0
+        };
+        assert_eq!(entry(va, 2), 0x0040_0001_4000_0741);
+        assert_eq!(entry(va - 0x1000, 3), 0x5000_37c3);
+    }
+
     /// Every page of the space on its own, 2 MiB apart.
     #[test]
     fn the_whole_space_has_room() {
         let memory = Memory::new().unwrap();
-        let mut tables = Tables::new(memory.bus()).unwrap();
+        let mut tables = Tables::new(memory.bus(), Format::Lpae).unwrap();
         for va in (0..1 << 32).step_by(BLOCK_BYTES as usize) {
-            tables.map(va, 0x4000_0000, PAGE_BYTES, false).unwrap();
+            tables.map(va, 0x4000_0000, PAGE_BYTES, DATA).unwrap();
         }
     }
 }

@@ -5,9 +5,13 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
 use gpureplay_host::caller;
-use zerocopy::IntoBytes;
+use mali_facts::panthor::ObjectArray;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::errno::{Errno, Result};
+
+/// Bytes of an object of an array, at most.
+const MOST_BYTES: usize = 256;
 
 /// Reads bytes of the app.
 pub(crate) fn read(address: u64, to: &mut [u8]) -> Result<()> {
@@ -59,6 +63,34 @@ pub(crate) fn each(array: u64, count: u32, mut step: impl FnMut(u32) -> Result<(
         read(address, part.as_mut_bytes())?;
         part.iter().try_for_each(|number| step(*number))?;
         done += length as u32;
+    }
+    Ok(())
+}
+
+/// Calls `step` with each object of an array, whose objects may be shorter than we know them, or longer if the rest is zero.
+pub(crate) fn objects<T: FromBytes + IntoBytes + Immutable>(
+    array: &ObjectArray,
+    mut step: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    let stride = array.stride as usize;
+    if array.count > 0 && !(4..=MOST_BYTES).contains(&stride) {
+        return Err(Errno::INVALID);
+    }
+    for index in 0..array.count {
+        let offset = u64::from(index) * u64::from(array.stride);
+        let address = array.array.checked_add(offset).ok_or(Errno::FAULT)?;
+        let mut object = T::new_zeroed();
+        let known = stride.min(size_of::<T>());
+        read(address, &mut object.as_mut_bytes()[..known])?;
+        let mut rest = [0; MOST_BYTES];
+        let rest = &mut rest[..stride - known];
+        if !rest.is_empty() {
+            read(address.wrapping_add(known as u64), rest)?;
+        }
+        if rest.iter().any(|byte| *byte != 0) {
+            return Err(Errno(libc::E2BIG));
+        }
+        step(object)?;
     }
     Ok(())
 }

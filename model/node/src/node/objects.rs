@@ -7,7 +7,7 @@ use crate::descriptor;
 use crate::errno::{Errno, Result};
 use mali_facts::panfrost::request as uapi;
 
-use super::{Call, ForApp};
+use super::{Call, ForApp, Model};
 
 impl Call<'_> {
     pub(super) fn create_bo(&self, argument: &mut uapi::CreateBo) -> Result<()> {
@@ -71,7 +71,13 @@ impl Call<'_> {
         if argument.flags & !allowed != 0 {
             return Err(Errno::INVALID);
         }
-        let object = self.in_file(|file| Ok(file.object(argument.handle)?.object.clone()))?;
+        let object = self.in_file(|file| {
+            let held = file.object(argument.handle)?;
+            match held.exclusive {
+                0 => Ok(held.object.clone()),
+                _ => Err(Errno::INVALID),
+            }
+        })?;
         let fd = ForApp::new(object.file(), argument.flags & libc::O_CLOEXEC as u32 != 0)?;
         let mut state = self.node.state();
         state.objects.retain(|_, object| object.strong_count() > 0);
@@ -99,7 +105,10 @@ impl Call<'_> {
                 object
             }
         };
-        (argument.handle, _) = self.in_file(|file| file.add(object))?;
+        argument.handle = self.in_file(|file| match self.node.model {
+            Model::Panfrost(_) => file.add(object).map(|(handle, _)| handle),
+            Model::Panthor { .. } => file.add_plain(object, 0),
+        })?;
         Ok(())
     }
 }

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SUBMIT: checks as panfrost makes them, then the chain runs.
 
+use std::sync::Mutex;
+
 use mali_facts::registers::JobStatus;
 
 use crate::errno::{Errno, Result};
-use crate::machine::Submission;
+use crate::machine::{Machine, Submission};
 use crate::user;
 use mali_facts::panfrost::request as uapi;
 
-use super::Call;
+use super::{Call, locked};
 
 impl Call<'_> {
-    pub(super) fn submit(&self, argument: &mut uapi::Submit) -> Result<()> {
+    pub(super) fn submit(
+        &self,
+        machine: &Mutex<Machine>,
+        argument: &mut uapi::Submit,
+    ) -> Result<()> {
         let known = uapi::FRAGMENT | uapi::CYCLE_COUNT;
         if argument.head == 0 || argument.requirements & !known != 0 {
             return Err(Errno::INVALID);
@@ -38,7 +44,7 @@ impl Call<'_> {
             chain: argument.head,
             fragment: argument.requirements & uapi::FRAGMENT != 0,
         };
-        let status = self.node.machine().run(&submission)?;
+        let status = locked(machine).run(&submission)?;
         let fence = if status == JobStatus::DONE {
             Ok(())
         } else {

@@ -20,13 +20,16 @@ use super::{Call, ForApp, Node, with};
 /// SYNCOBJ_CREATE: with a fence that is signalled.
 const SIGNALED: u32 = 1;
 /// SYNCOBJ_WAIT: for all of them; and for a fence to come.
-const WAIT_ALL: u32 = 1;
-const WAIT_FOR_SUBMIT: u32 = 2;
-const WAIT_DEADLINE: u32 = 8;
+pub(super) const WAIT_ALL: u32 = 1;
+pub(super) const WAIT_FOR_SUBMIT: u32 = 2;
+pub(super) const WAIT_DEADLINE: u32 = 8;
 /// SYNCOBJ_HANDLE_TO_FD, FD_TO_HANDLE: the fence, not the object.
 const SYNC_FILE: u32 = 1;
 /// Sync objects of one request, at most.
 const MOST: u32 = 1 << 16;
+
+/// A sync object and the point of its time line; 0: all of it.
+pub(super) type Point = (Arc<SyncObject>, u64);
 
 impl Call<'_> {
     pub(super) fn sync_create(&self, argument: &mut uapi::Syncobj) -> Result<()> {
@@ -101,28 +104,40 @@ impl Call<'_> {
             return Err(Errno::INVALID);
         }
         let syncs = self.sync_list(argument.handles, argument.count)?;
+        let points: Vec<Point> = syncs.into_iter().map(|sync| (sync, 0)).collect();
         let may_wait = argument.flags & WAIT_FOR_SUBMIT != 0;
-        if !may_wait && syncs.iter().any(|sync| sync.fence().is_none()) {
+        let all = argument.flags & WAIT_ALL != 0;
+        argument.first = self.wait_for(&points, all, may_wait, argument.timeout_ns)?;
+        Ok(())
+    }
+
+    /// Waits for one or all points; gives the first that is there.
+    pub(super) fn wait_for(
+        &self,
+        points: &[Point],
+        for_all: bool,
+        may_wait: bool,
+        timeout: i64,
+    ) -> Result<u32> {
+        let there = |(sync, point): &Point| sync.fence_at(*point).is_some();
+        if !may_wait && !points.iter().all(there) {
             return Err(Errno::INVALID);
         }
         let mut state = self.node.state();
         loop {
-            let first = syncs.iter().position(|sync| sync.fence().is_some());
-            let all = syncs.iter().all(|sync| sync.fence().is_some());
+            let first = points.iter().position(there);
+            let all = points.iter().all(there);
             match first {
-                Some(first) if all || argument.flags & WAIT_ALL == 0 => {
-                    argument.first = u32::try_from(first).unwrap_or(0);
-                    return Ok(());
-                }
+                Some(first) if all || !for_all => return Ok(u32::try_from(first).unwrap_or(0)),
                 _ => {}
             }
-            let left = left(argument.timeout_ns).ok_or(Errno(libc::ETIME))?;
+            let left = left(timeout).ok_or(Errno(libc::ETIME))?;
             let waited = self.node.signalled.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    fn sync_list(&self, handles: u64, count: u32) -> Result<Vec<Arc<SyncObject>>> {
+    pub(super) fn sync_list(&self, handles: u64, count: u32) -> Result<Vec<Arc<SyncObject>>> {
         if count > MOST {
             return Err(Errno::NO_MEMORY);
         }
@@ -141,6 +156,14 @@ impl Node {
         // With the state, so that nobody looks before and sleeps after.
         let state = self.state();
         sync.set(fence);
+        drop(state);
+        self.signalled.notify_all();
+    }
+
+    /// Gives a time line a point, and wakes who waits for it; point 0 replaces what there is.
+    pub(super) fn reach(&self, sync: &SyncObject, point: u64, fence: Fence) {
+        let state = self.state();
+        sync.reach(point, fence);
         drop(state);
         self.signalled.notify_all();
     }

@@ -2,6 +2,7 @@
 //! The node as an app sees it: requests with structures at addresses, as Mesa makes them and as nobody should.
 
 mod chains;
+mod streams;
 mod syncs;
 mod wrong;
 

@@ -9,23 +9,27 @@ use std::process::Command;
 
 use clap::Args;
 use gpureplay_library::shown;
+use mali_facts::StreamGpu;
 
 use crate::Result;
 use crate::common::companion;
 use crate::common::failure::Failure;
-use crate::common::gpu_argument::{self, Gpu};
+use crate::common::gpu_argument;
 
 /// Variables by which a user chooses OpenCL runtimes.
 const RUNTIMES: [&str; 2] = ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"];
 /// The loader of programs, in the folder of Mesa's C library.
 const LOADER: &str = "ld-linux-x86-64.so.2";
 
+/// The GPU if none is named.
+const DEFAULT: &str = "g52";
+
 /// Options of the node.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NodeOptions {
-    /// The model's GPU: g31, g52, g57, g71, g72, g76, or a board
-    #[arg(id = "node_gpu", long = "gpu", value_name = "GPU", default_value = "g52", value_parser = gpu_argument::gpu)]
-    gpu: Gpu,
+    /// The model's GPU: g31, g52, g57, g610, g71, g72, g76, or a board
+    #[arg(id = "node_gpu", long = "gpu", value_name = "GPU", default_value = DEFAULT, value_parser = gpu_argument::node_gpu)]
+    gpu: String,
     /// Mesa with panfrost, as `cargo xtask mesa` makes it. If not given, ~/.cache/gpureplay/mesa; without that, the machine's
     #[arg(long, value_name = "DIR")]
     mesa: Option<PathBuf>,
@@ -46,16 +50,27 @@ impl NodeOptions {
     /// What a user has who names nothing.
     pub(crate) fn unnamed() -> Result<Self> {
         Ok(Self {
-            gpu: gpu_argument::gpu("g52").map_err(Failure::Usage)?,
+            gpu: DEFAULT.to_owned(),
             mesa: None,
             node_library: None,
         })
     }
 
+    /// Finds all that is needed to record. No recorder follows command streams yet.
+    pub(crate) fn recordable(&self) -> Result<ModelNode> {
+        match StreamGpu::by_name(&self.gpu) {
+            Some(_) => Err(Failure::Usage(format!(
+                "--gpu {}: takes command streams, which no recorder follows yet; `gpureplay node --gpu {0}` runs the app",
+                self.gpu
+            ))),
+            None => self.node(),
+        }
+    }
+
     /// Finds all that is needed.
     pub(crate) fn node(&self) -> Result<ModelNode> {
         Ok(ModelNode {
-            gpu: self.gpu.name.clone(),
+            gpu: self.gpu.clone(),
             library: companion::NODE.find(self.node_library.as_deref())?,
             mesa: self.mesa()?,
         })
@@ -134,6 +149,15 @@ fn preload(before: Option<OsString>, library: &Path) -> OsString {
     list
 }
 
+/// Folders of libraries for the loader, which heeds no variable then: the app's own stay, behind Mesa's C library.
+fn libraries(mesa: &Path, theirs: Option<OsString>) -> OsString {
+    let own = mesa.join("libc").into_os_string();
+    match theirs.filter(|folders| !folders.is_empty()) {
+        Some(folders) => preload(Some(own), Path::new(&folders)),
+        None => own,
+    }
+}
+
 /// What tells an OpenCL loader of the runtime.
 fn runtime(mesa: &Path) -> PathBuf {
     mesa.join("icd/rusticl.icd")
@@ -177,7 +201,8 @@ fn through_loader(mesa: &Path, program: &str, arguments: &[String]) -> Result<Co
     words.push(file.into());
     words.extend(arguments.iter().map(OsString::from));
     let mut command = Command::new(mesa.join("libc").join(LOADER));
-    command.arg("--library-path").arg(mesa.join("libc"));
+    let theirs = env::var_os("LD_LIBRARY_PATH");
+    command.arg("--library-path").arg(libraries(mesa, theirs));
     // A program may look at its name.
     if words.first().map(OsString::as_os_str) == Some(found(program)?.as_os_str()) {
         command.arg("--argv0").arg(program);
@@ -231,7 +256,7 @@ impl NodeOptions {
     /// Options with which there is no node, because a folder holds no Mesa.
     pub(crate) fn without_mesa(folder: &Path) -> Self {
         Self {
-            gpu: gpu_argument::gpu("g52").expect("a GPU"),
+            gpu: DEFAULT.to_owned(),
             mesa: Some(folder.into()),
             node_library: Some(folder.into()),
         }
@@ -251,6 +276,14 @@ mod tests {
             preload(Some("a.so:b.so".into()), library),
             "a.so:b.so:/lib/node.so"
         );
+    }
+
+    #[test]
+    fn the_app_keeps_its_folders_of_libraries() {
+        let found = |theirs: Option<&str>| libraries(Path::new("/mesa"), theirs.map(Into::into));
+        assert_eq!(found(None), "/mesa/libc");
+        assert_eq!(found(Some("")), "/mesa/libc");
+        assert_eq!(found(Some("/a:/b")), "/mesa/libc:/a:/b");
     }
 
     #[test]
@@ -280,7 +313,7 @@ mod tests {
     fn a_folder_without_the_runtime_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let options = NodeOptions {
-            gpu: gpu_argument::gpu("g52").unwrap(),
+            gpu: DEFAULT.to_owned(),
             mesa: Some(folder.path().into()),
             node_library: None,
         };

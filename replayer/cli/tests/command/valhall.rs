@@ -29,6 +29,20 @@ fn a_file_with_valhall_code_is_printed_for_its_gpu() {
 }
 
 #[test]
+fn a_file_with_a_command_stream_is_printed() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/valhall/tests/golden");
+    let file = golden.join("dispatch.bin").display().to_string();
+    let (done, text) = code(&["disasm", &file, "--streams"]);
+    let line = "   78  0400000000008001  RUN_COMPUTE Task increment=0x1 Task axis=Z";
+    assert!(done == 0 && text.lines().any(|it| it == line), "{text}");
+    assert_eq!(text.lines().count(), 20);
+    for wrong in ["--json", "--gpu=g57", "--job=1"] {
+        assert_eq!(code(&["disasm", &file, "--streams", wrong]).0, 2, "{wrong}");
+    }
+    assert_eq!(code(&["disasm", "saxpy-g52", "--streams"]).0, 2);
+}
+
+#[test]
 fn words_have_no_clauses_to_stand_beside() {
     let recording = concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -24,6 +24,8 @@ use crate::{
 
 /// Elements of a tensor of saxpy.
 const ELEMENTS: usize = 1000;
+/// The GPU with command streams.
+const STREAMS: &str = "g610";
 /// Programs that check their own results, and their arguments.
 const CHECKED: [(&str, &[&str]); 5] = [
     ("kernels", &["--dir", "KERNELS"]),
@@ -61,7 +63,7 @@ impl Node {
             command: root().join("target/debug/gpureplay"),
             work: work.path().to_owned(),
         };
-        let all = ["g31", "g52", "g57", "g71", "g72", "g76"];
+        let all = ["g31", "g52", "g57", STREAMS, "g71", "g72", "g76"];
         let one = self.gpu.as_deref();
         let gpus = one.map_or(all.to_vec(), |gpu| vec![gpu]);
         for (program, arguments) in CHECKED {
@@ -70,8 +72,7 @@ impl Node {
                 .iter()
                 .filter(|gpu| one.is_some() || tried(program, gpu))
             {
-                // Mesa fills images with draws, which the model runs on Bifrost only.
-                let end = match program != "image_fill" || *gpu != "g57" {
+                let end = match program != "image_fill" || draws(gpu) {
                     true => here.checked(program, arguments, gpu),
                     false => Ok(End::Skipped("the model does not draw on this GPU".into())),
                 };
@@ -79,6 +80,13 @@ impl Node {
             }
         }
         let gpu = one.unwrap_or("g52");
+        if gpu == STREAMS {
+            let sample = piglit::sample(&here, gpu);
+            counts.add("a sample of piglit's OpenCL tests passes", sample);
+            let reason = "no recorder follows command streams yet".into();
+            counts.add("what is recorded", Ok(End::Skipped(reason)));
+            return Ok(counts.finish());
+        }
         here.compile("opencl_cases")?;
         for (case, end) in here.cases(gpu)? {
             counts.add(case, end);
@@ -126,6 +134,11 @@ fn tried(program: &str, gpu: &str) -> bool {
         "kernel_printf" => gpu == "g52",
         _ => ["g52", "g72"].contains(&gpu),
     }
+}
+
+/// Whether the model draws on a GPU, as Mesa fills images: on Bifrost only.
+fn draws(gpu: &str) -> bool {
+    !["g57", STREAMS].contains(&gpu)
 }
 
 /// What is missing on this machine, in words.

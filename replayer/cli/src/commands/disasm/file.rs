@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay disasm` of a file with code, which belongs to no recording.
 
+use std::io::Write;
+
 use gpureplay_edit::ShaderFile;
 use gpureplay_jobs::Code;
 use gpureplay_library::shown;
@@ -11,6 +13,7 @@ use super::{Disasm, Found, Report, ShaderReport, Shown, describe};
 use crate::Result;
 use crate::common::edited;
 use crate::common::failure::{Failure, Outcome};
+use crate::common::terminal;
 
 impl Disasm {
     /// Prints the shader of the file.
@@ -27,6 +30,14 @@ impl Disasm {
             )));
         }
         let file = edited::read_shader(&self.recording)?;
+        if self.streams {
+            let mut out = terminal::buffered_stdout();
+            for line in mali_valhall::streams::text(&file.bytes).to_string().lines() {
+                writeln!(out, "{line}")?;
+            }
+            out.flush()?;
+            return Ok(Outcome::Done);
+        }
         let beside = file.interface.as_ref().map(|it| it.gpu.as_str());
         let given = self.gpu.as_ref().map(|gpu| gpu.profile);
         let profile = given.or_else(|| Profile::by_name(beside?));

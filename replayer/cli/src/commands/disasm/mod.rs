@@ -34,6 +34,7 @@ Examples:
   gpureplay disasm recordings/lenet-g52 --jobs layer:conv2 --annotate lenet.json
   gpureplay disasm code/e18c719edd19456a.bin      a file of --save, or of cargo xtask guest compile-kernel
   gpureplay disasm kernel.bin --gpu g57           a Valhall shader as a compiler writes it
+  gpureplay disasm dispatch.bin --streams         a command stream of a Mali-G610
   gpureplay disasm recordings/digits-g52 --json | jq -r '.shaders[].hash'
 Shaders are found by walking the job chains that the recording submits. docs/reference/isa.md describes the text.";
 
@@ -59,6 +60,9 @@ pub(crate) struct Disasm {
     /// The GPU that a file with code is for: g57 for Valhall; Bifrost's share one encoding
     #[arg(long, value_name = "GPU", value_parser = gpu)]
     gpu: Option<Gpu>,
+    /// The file is a command stream of architecture 10 (Mali-G610), not a shader
+    #[arg(long, conflicts_with_all = ["gpu", "json"])]
+    streams: bool,
     /// Write what `gpureplay analyse --json` found in this recording beside the clauses
     #[arg(long, value_name = "ANALYSIS.json")]
     annotate: Option<PathBuf>,
@@ -100,9 +104,9 @@ impl Disasm {
         if self.recording.extension().is_some_and(|end| end == "bin") && self.recording.is_file() {
             return self.file();
         }
-        if self.gpu.is_some() {
+        if self.gpu.is_some() || self.streams {
             return Err(Failure::Usage(format!(
-                "{}: --gpu is about files with code, and a recording says which GPU it is for",
+                "{}: --gpu and --streams are about files with code, and a recording says which GPU it is for",
                 shown(&self.recording)
             )));
         }

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Requests of panthor: what the GPU is, address spaces, objects, heaps.
+
+mod submit;
+
+use std::sync::Mutex;
+
+use mali_facts::panthor::{self as uapi, number, query};
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::errno::{Errno, Result};
+use crate::stream_machine::StreamMachine;
+use crate::tables::Rights;
+use crate::user;
+use crate::vm::Region;
+
+use super::{Call, locked};
+
+/// Low and medium: what an app gets without rights.
+const PRIORITIES: u8 = 0b11;
+/// Bytes of a chunk of a heap.
+const CHUNK: std::ops::RangeInclusive<u32> = 128 << 10..=8 << 20;
+
+impl Call<'_> {
+    pub(super) fn panthor(&self, machine: &Mutex<StreamMachine>) -> Result<std::ffi::c_int> {
+        match self.request.number() {
+            number::DEV_QUERY => self.with(|argument| query(machine, argument)),
+            number::VM_CREATE => self.with(|argument| self.vm_create(argument)),
+            number::VM_DESTROY => self.with(|argument: &mut uapi::VmDestroy| {
+                zero(argument.pad)?;
+                self.in_file(|file| file.spaces.destroy(argument.id))
+            }),
+            number::VM_BIND => self.with(|argument| self.vm_bind(argument)),
+            number::VM_GET_STATE => self.with(|argument: &mut uapi::VmGetState| {
+                let unusable = |vm: &mut crate::vm::Vm| u32::from(vm.unusable);
+                argument.state =
+                    self.in_file(|file| file.spaces.vms.get(argument.vm).map(unusable))?;
+                Ok(())
+            }),
+            number::BO_CREATE => self.with(|argument| self.bo_create(argument)),
+            number::BO_MMAP_OFFSET => self.with(|argument| self.bo_mmap_offset(argument)),
+            number::GROUP_CREATE => self.with(|argument| self.group_create(machine, argument)),
+            number::GROUP_DESTROY => self.with(|argument: &mut uapi::GroupDestroy| {
+                zero(argument.pad)?;
+                self.in_file(|file| file.spaces.groups.remove(argument.handle).map(drop))
+            }),
+            number::GROUP_SUBMIT => self.with(|argument| self.group_submit(machine, argument)),
+            number::GROUP_GET_STATE => self.with(|argument| self.group_get_state(argument)),
+            number::TILER_HEAP_CREATE => self.with(|argument| self.heap_create(argument)),
+            number::TILER_HEAP_DESTROY => self.with(|argument: &mut uapi::TilerHeapDestroy| {
+                zero(argument.pad)?;
+                self.in_file(|file| file.spaces.heaps.remove(argument.handle).map(drop))
+            }),
+            _ => Err(Errno::INVALID),
+        }
+    }
+
+    fn vm_create(&self, argument: &mut uapi::VmCreate) -> Result<()> {
+        zero(argument.flags)?;
+        let number = self.node.new_number();
+        let made = self.in_file(|file| file.spaces.create(argument.user_range, number));
+        (argument.id, argument.user_range) = made?;
+        Ok(())
+    }
+
+    /// Each operation happens at once: what it waits for has ended, and what it signals is signalled.
+    fn vm_bind(&self, argument: &mut uapi::VmBind) -> Result<()> {
+        let queued = match argument.flags {
+            0 => false,
+            uapi::BIND_ASYNC => true,
+            _ => return Err(Errno::INVALID),
+        };
+        self.in_file(|file| file.spaces.vms.get(argument.vm).map(drop))?;
+        let mut done = 0;
+        let result = user::objects(&argument.operations, |operation: uapi::VmBindOp| {
+            if !queued && operation.syncs.count != 0 {
+                return Err(Errno::INVALID);
+            }
+            let signals = self.syncs(&operation.syncs)?;
+            let bound = self.bind_one(argument.vm, queued, &operation);
+            if queued && bound.is_err() {
+                self.in_file(|file| {
+                    file.spaces.vms.get(argument.vm)?.unusable = true;
+                    Ok(())
+                })?;
+            }
+            bound?;
+            self.signal_all(signals, Ok(()));
+            done += 1;
+            Ok(())
+        });
+        if result.is_err() && !queued {
+            // The driver says how many it did.
+            argument.operations.count = done;
+        }
+        result
+    }
+
+    fn bind_one(&self, vm: u32, queued: bool, operation: &uapi::VmBindOp) -> Result<()> {
+        let map = uapi::MAP_READ_ONLY | uapi::MAP_NO_EXECUTE | uapi::MAP_UNCACHED;
+        let flags = operation.flags & !uapi::BIND_KIND;
+        let nothing = operation.handle == 0 && operation.offset == 0 && flags == 0;
+        match operation.flags & uapi::BIND_KIND {
+            uapi::BIND_MAP if flags & !map == 0 => self.in_file(|file| {
+                let held = file.object(operation.handle).map_err(|_| Errno::INVALID)?;
+                if ![0, vm].contains(&held.exclusive) {
+                    return Err(Errno::INVALID);
+                }
+                let region = Region {
+                    object: held.object.clone(),
+                    offset: operation.offset,
+                    size: operation.size,
+                    rights: Rights {
+                        write: flags & uapi::MAP_READ_ONLY == 0,
+                        execute: flags & uapi::MAP_NO_EXECUTE == 0,
+                    },
+                };
+                let space = file.spaces.vms.get(vm)?;
+                match space.unusable {
+                    true => Err(Errno::INVALID),
+                    false => space.map(operation.va, region),
+                }
+            }),
+            uapi::BIND_UNMAP if nothing => self.in_file(|file| {
+                let space = file.spaces.vms.get(vm)?;
+                space.unmap(operation.va, operation.size)
+            }),
+            uapi::BIND_SYNC_ONLY if nothing => {
+                let empty = operation.va == 0 && operation.size == 0;
+                match queued && empty && operation.syncs.count > 0 {
+                    true => Ok(()),
+                    false => Err(Errno::INVALID),
+                }
+            }
+            _ => Err(Errno::INVALID),
+        }
+    }
+
+    fn bo_create(&self, argument: &mut uapi::BoCreate) -> Result<()> {
+        let mappable = match argument.flags {
+            0 => true,
+            uapi::NO_MMAP => false,
+            _ => return Err(Errno::INVALID),
+        };
+        if argument.size == 0 || argument.pad != 0 {
+            return Err(Errno::INVALID);
+        }
+        let exclusive = argument.exclusive_vm;
+        if exclusive != 0 {
+            self.in_file(|file| file.spaces.vms.get(exclusive).map(drop))?;
+        }
+        let object = self.node.memory.create_plain(argument.size, mappable)?;
+        argument.size = object.size;
+        argument.handle = self.in_file(|file| file.add_plain(object, exclusive))?;
+        Ok(())
+    }
+
+    fn bo_mmap_offset(&self, argument: &mut uapi::BoMmapOffset) -> Result<()> {
+        zero(argument.pad)?;
+        argument.offset = self.in_file(|file| {
+            let object = &file.object(argument.handle)?.object;
+            match object.heap {
+                true => Err(Errno(libc::EPERM)),
+                false => Ok(object.address),
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Addresses without memory: no stream that runs here uses a heap.
+    fn heap_create(&self, argument: &mut uapi::TilerHeapCreate) -> Result<()> {
+        let counts = (1..=argument.max_chunks).contains(&argument.initial_chunks);
+        let bytes = argument.chunk_bytes;
+        if !counts || !CHUNK.contains(&bytes) || !bytes.is_power_of_two() {
+            return Err(Errno::INVALID);
+        }
+        let all = u64::from(bytes) * u64::from(argument.max_chunks);
+        let (handle, heap) = self.in_file(|file| file.spaces.heap(argument.vm, all))?;
+        argument.handle = handle;
+        (argument.context, argument.first_chunk) = (heap.context, heap.first_chunk);
+        Ok(())
+    }
+}
+
+/// Tells what is asked for, as much of it as the app has room for.
+fn query(machine: &Mutex<StreamMachine>, argument: &mut uapi::DevQuery) -> Result<()> {
+    let machine = locked(machine);
+    match argument.kind {
+        query::GPU_INFO => answer(argument, &machine.gpu_info(), 96),
+        query::CSIF_INFO => answer(argument, &machine.csif_info(), 24),
+        query::TIMESTAMP_INFO => answer(argument, &machine.timestamp_info(), 16),
+        query::GROUP_PRIORITIES => {
+            let told = uapi::GroupPriorities {
+                allowed: PRIORITIES,
+                pad: [0; 3],
+            };
+            answer(argument, &told, 4)
+        }
+        _ => Err(Errno::INVALID),
+    }
+}
+
+/// Writes an answer, of which an app takes at least `least` bytes; without a place, its size.
+fn answer<T: IntoBytes + Immutable>(
+    argument: &mut uapi::DevQuery,
+    told: &T,
+    least: usize,
+) -> Result<()> {
+    let bytes = told.as_bytes();
+    if argument.pointer == 0 {
+        argument.size = bytes.len() as u32;
+        return Ok(());
+    }
+    let room = argument.size as usize;
+    if room < least {
+        return Err(Errno::INVALID);
+    }
+    user::write(argument.pointer, &bytes[..room.min(bytes.len())])
+}
+
+/// What has to be zero.
+fn zero(value: u32) -> Result<()> {
+    match value {
+        0 => Ok(()),
+        _ => Err(Errno::INVALID),
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Groups of queues, and streams for them: checks as panthor makes them, then each stream runs.
+
+use std::sync::{Arc, Mutex};
+
+use mali_facts::panthor as uapi;
+use mali_model::Sequencer;
+
+use crate::errno::{Errno, Result};
+use crate::stream_machine::StreamMachine;
+use crate::sync::Fence;
+use crate::user;
+use crate::vm::Group;
+
+use super::{PRIORITIES, zero};
+use crate::node::syncs::Point;
+use crate::node::{Call, locked};
+
+/// Bytes of a ring.
+const RING: std::ops::RangeInclusive<u32> = 4 << 10..=64 << 10;
+
+impl Call<'_> {
+    pub(super) fn group_create(
+        &self,
+        machine: &Mutex<StreamMachine>,
+        argument: &mut uapi::GroupCreate,
+    ) -> Result<()> {
+        let gpu = locked(machine).gpu();
+        let (shaders, tilers) = (gpu.profile.shader_present, gpu.profile.tiler_present);
+        let fits = |mask: u64, present: u64, most: u8| {
+            mask & !present == 0 && mask.count_ones() >= u32::from(most)
+        };
+        if argument.pad != 0
+            || !(1..=gpu.streams).contains(&argument.queues.count)
+            || !fits(argument.compute_mask, shaders, argument.compute_cores)
+            || !fits(argument.fragment_mask, shaders, argument.fragment_cores)
+            || !fits(argument.tiler_mask, tilers, argument.tilers)
+            || argument.priority > 3
+        {
+            return Err(Errno::INVALID);
+        }
+        if PRIORITIES >> argument.priority & 1 == 0 {
+            return Err(Errno(libc::EACCES));
+        }
+        let mut queues = Vec::new();
+        user::objects(&argument.queues, |queue: uapi::QueueCreate| {
+            let ring = queue.ring_bytes;
+            if queue.priority > 15
+                || queue.pad != [0; 3]
+                || !RING.contains(&ring)
+                || !ring.is_power_of_two()
+            {
+                return Err(Errno::INVALID);
+            }
+            queues.push(Arc::new(Mutex::new(Sequencer::new())));
+            Ok(())
+        })?;
+        argument.handle = self.in_file(|file| {
+            let (_, (space, _)) = file.spaces.vms.get(argument.vm)?.regions();
+            file.spaces.groups.add(Group {
+                vm: argument.vm,
+                space,
+                queues,
+                fatal_queues: 0,
+            })
+        })?;
+        Ok(())
+    }
+
+    pub(super) fn group_get_state(&self, argument: &mut uapi::GroupGetState) -> Result<()> {
+        zero(argument.pad)?;
+        let found = self.in_file(|file| {
+            file.spaces
+                .groups
+                .get(argument.group)
+                .map(|it| it.fatal_queues)
+        });
+        argument.fatal_queues = found?;
+        argument.state = match argument.fatal_queues {
+            0 => 0,
+            _ => uapi::GROUP_FATAL_FAULT,
+        };
+        Ok(())
+    }
+
+    /// Nothing runs unless all that is submitted makes sense.
+    pub(super) fn group_submit(
+        &self,
+        machine: &Mutex<StreamMachine>,
+        argument: &mut uapi::GroupSubmit,
+    ) -> Result<()> {
+        zero(argument.pad)?;
+        let queues = self.in_file(|file| {
+            let group = file.spaces.groups.get(argument.group)?;
+            match group.fatal_queues {
+                0 => Ok(group.queues.len()),
+                _ => Err(Errno::INVALID),
+            }
+        })?;
+        if argument.submits.count == 0 {
+            return Err(Errno::INVALID);
+        }
+        let mut jobs = Vec::new();
+        user::objects(&argument.submits, |submit: uapi::QueueSubmit| {
+            let empty = (submit.bytes == 0, submit.address == 0);
+            if submit.pad != 0
+                || submit.queue as usize >= queues
+                || empty.0 != empty.1
+                || !submit.address.is_multiple_of(64)
+                || !submit.bytes.is_multiple_of(8)
+            {
+                return Err(Errno::INVALID);
+            }
+            jobs.push((submit, self.syncs(&submit.syncs)?));
+            Ok(())
+        })?;
+        for (submit, signals) in jobs {
+            let fence = self.run_stream(machine, argument.group, &submit)?;
+            self.signal_all(signals, fence);
+        }
+        Ok(())
+    }
+
+    fn run_stream(
+        &self,
+        machine: &Mutex<StreamMachine>,
+        group: u32,
+        submit: &uapi::QueueSubmit,
+    ) -> Result<Fence> {
+        let (queue, fatal, (regions, space)) = self.in_file(|file| {
+            let group = file.spaces.groups.get(group)?;
+            let queue = group.queues.get(submit.queue as usize);
+            let queue = queue.ok_or(Errno::INVALID)?.clone();
+            let (vm, number, fatal) = (group.vm, group.space, group.fatal_queues != 0);
+            let found = file.spaces.vms.get(vm)?.regions();
+            match found.1.0 == number {
+                true => Ok((queue, fatal, found)),
+                false => Err(Errno::INVALID),
+            }
+        })?;
+        if fatal {
+            // An earlier stream of the same request failed.
+            return Ok(Err(Errno::INVALID));
+        }
+        if submit.bytes == 0 {
+            return Ok(Ok(()));
+        }
+        let stream = (submit.address, submit.bytes);
+        let ended = {
+            let mut machine = locked(machine);
+            let mut queue = locked(&queue);
+            machine.run(space, &regions, &mut queue, stream)?
+        };
+        let Err(fault) = ended else {
+            return Ok(Ok(()));
+        };
+        eprintln!(
+            "gpureplay node: the stream at {:#x} ended with {fault}",
+            submit.address
+        );
+        self.in_file(|file| {
+            file.spaces.groups.get(group)?.fatal_queues |= 1 << submit.queue;
+            Ok(())
+        })?;
+        Ok(Err(Errno::INVALID))
+    }
+
+    /// Looks sync operations up: all that is waited for has ended, or was never submitted. Gives what is to be signalled.
+    pub(super) fn syncs(&self, array: &uapi::ObjectArray) -> Result<Vec<Point>> {
+        let mut signals = Vec::new();
+        user::objects(array, |operation: uapi::SyncOp| {
+            let timeline = match operation.flags & uapi::SYNC_KIND {
+                0 => false,
+                uapi::SYNC_TIMELINE => true,
+                _ => return Err(Errno::INVALID),
+            };
+            let known = uapi::SYNC_KIND | uapi::SYNC_SIGNAL;
+            if operation.flags & !known != 0 || !timeline && operation.point != 0 {
+                return Err(Errno::INVALID);
+            }
+            let sync = self.in_file(|file| file.sync(operation.handle).cloned());
+            let sync = sync.map_err(|_| Errno::INVALID)?;
+            if operation.flags & uapi::SYNC_SIGNAL != 0 {
+                signals.push((sync, operation.point));
+                return Ok(());
+            }
+            // That others failed stops nothing.
+            let fence = sync.fence_at(operation.point);
+            fence.map(drop).ok_or(Errno::INVALID)
+        })?;
+        Ok(signals)
+    }
+
+    pub(super) fn signal_all(&self, signals: Vec<Point>, fence: Fence) {
+        for (sync, point) in signals {
+            self.node.reach(&sync, point, fence);
+        }
+    }
+}

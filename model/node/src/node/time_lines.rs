@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Requests about time lines of sync objects, which panthor has.
+
+use std::ffi::c_int;
+
+use mali_facts::panfrost::request::{self as uapi, number};
+use zerocopy::{FromZeros, IntoBytes};
+
+use crate::errno::{Errno, Result};
+use crate::user;
+
+use super::Call;
+use super::syncs::{Point, WAIT_ALL, WAIT_DEADLINE, WAIT_FOR_SUBMIT};
+
+/// SYNCOBJ_TIMELINE_WAIT: only for a fence to come.
+const WAIT_AVAILABLE: u32 = 4;
+
+impl Call<'_> {
+    pub(super) fn time_lines(&self) -> Result<c_int> {
+        match self.request.number() {
+            number::SYNCOBJ_TIMELINE_WAIT => self.with(|argument| self.timeline_wait(argument)),
+            number::SYNCOBJ_QUERY => self.with(|argument| self.timeline_query(argument)),
+            number::SYNCOBJ_TRANSFER => self.with(|argument| self.transfer(argument)),
+            _ => self.with(|argument: &mut uapi::SyncobjTimelineArray| {
+                if argument.flags != 0 || argument.count == 0 {
+                    return Err(Errno::INVALID);
+                }
+                for (sync, point) in
+                    self.points(argument.handles, argument.points, argument.count)?
+                {
+                    self.node.reach(&sync, point, Ok(()));
+                }
+                Ok(())
+            }),
+        }
+    }
+
+    fn timeline_wait(&self, argument: &mut uapi::SyncobjTimelineWait) -> Result<()> {
+        let known = WAIT_ALL | WAIT_FOR_SUBMIT | WAIT_AVAILABLE | WAIT_DEADLINE;
+        if argument.flags & !known != 0 || argument.count == 0 {
+            return Err(Errno::INVALID);
+        }
+        let points = self.points(argument.handles, argument.points, argument.count)?;
+        // A fence that is there has ended; so one that is waited for to come is, too.
+        let may_wait = argument.flags & (WAIT_FOR_SUBMIT | WAIT_AVAILABLE) != 0;
+        let all = argument.flags & WAIT_ALL != 0;
+        argument.first = self.wait_for(&points, all, may_wait, argument.timeout_ns)?;
+        Ok(())
+    }
+
+    fn timeline_query(&self, argument: &mut uapi::SyncobjTimelineArray) -> Result<()> {
+        // Flag 1 asks for the last point that was submitted: all have ended.
+        if argument.flags & !1 != 0 || argument.count == 0 {
+            return Err(Errno::INVALID);
+        }
+        let syncs = self.sync_list(argument.handles, argument.count)?;
+        for (index, sync) in (0..).zip(syncs) {
+            user::write(place(argument.points, index)?, sync.point().as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn transfer(&self, argument: &mut uapi::SyncobjTransfer) -> Result<()> {
+        if argument.pad != 0 || argument.flags & !WAIT_FOR_SUBMIT != 0 {
+            return Err(Errno::INVALID);
+        }
+        let sync = |handle| self.in_file(|file| file.sync(handle).cloned());
+        let (source, target) = (sync(argument.source)?, sync(argument.target)?);
+        let fence = source.fence_at(argument.source_point);
+        let fence = fence.ok_or(Errno::INVALID)?;
+        self.node.reach(&target, argument.target_point, fence);
+        Ok(())
+    }
+
+    /// Sync objects and their points; without a place for points, all of each.
+    fn points(&self, handles: u64, points: u64, count: u32) -> Result<Vec<Point>> {
+        let syncs = self.sync_list(handles, count)?;
+        let point = |index| {
+            let mut point = u64::new_zeroed();
+            if points != 0 {
+                user::read(place(points, index)?, point.as_mut_bytes())?;
+            }
+            Ok(point)
+        };
+        let found = (0..).zip(syncs);
+        found
+            .map(|(index, sync)| Ok((sync, point(index)?)))
+            .collect()
+    }
+}
+
+/// Where a point of an array is.
+fn place(points: u64, index: u64) -> Result<u64> {
+    points.checked_add(8 * index).ok_or(Errno::FAULT)
+}
