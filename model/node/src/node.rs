@@ -57,7 +57,7 @@ const PANTHOR: Driver = Driver {
 
 /// The GPU's model, by the driver that it has. Busy while work runs; never taken by who holds the state.
 enum Model {
-    Panfrost(Mutex<Machine>),
+    Panfrost(Box<Mutex<Machine>>),
     Panthor {
         machine: Mutex<StreamMachine>,
         /// The page with LATEST_FLUSH.
@@ -99,7 +99,10 @@ impl Node {
     /// # Errors
     /// The process can have no more memory or files.
     pub fn new(profile: &'static Profile) -> Result<Self> {
-        Self::with(|memory| Ok(Model::Panfrost(Mutex::new(Machine::new(profile, memory)))))
+        Self::with(|memory| {
+            let machine = Mutex::new(Machine::new(profile, memory));
+            Ok(Model::Panfrost(Box::new(machine)))
+        })
     }
 
     /// A node with a GPU that takes command streams.

@@ -55,7 +55,9 @@ impl Call<'_> {
         }
         let syncs = self.sync_list(argument.handles, argument.count)?;
         for (index, sync) in (0..).zip(syncs) {
-            user::write(place(argument.points, index)?, sync.point().as_bytes())?;
+            let to = place(argument.points, index)?;
+            // SAFETY: the request says that the points go there, one for each object.
+            unsafe { user::write(to, sync.point().as_bytes()) }?;
         }
         Ok(())
     }

@@ -215,7 +215,8 @@ fn answer<T: IntoBytes + Immutable>(
     if room < least {
         return Err(Errno::INVALID);
     }
-    user::write(argument.pointer, &bytes[..room.min(bytes.len())])
+    // SAFETY: the query says that so many bytes of an answer go there.
+    unsafe { user::write(argument.pointer, &bytes[..room.min(bytes.len())]) }
 }
 
 /// What has to be zero.
