@@ -36,13 +36,21 @@ const OLD: &[(&str, &str)] = &[
     ),
     ("cuda run r --time-limit 3", "cuda run r --timeout 3"),
     ("cuda tune r#0 --time-limit 3", "cuda tune r#0 --timeout 3"),
+    (
+        "cuda judge r#0 --image k --time-limit 3",
+        "cuda judge r#0 --image k --timeout 3",
+    ),
+    (
+        "cuda analyse r#0 --time-limit 3",
+        "cuda analyse r#0 --timeout 3",
+    ),
     ("cuda run r --repetitions 3", "cuda run r --runs 3"),
     ("cuda tune r#0 --repetitions 3", "cuda tune r#0 --runs 3"),
     ("cuda tune r#0 --csv x", "cuda tune r#0 --table x"),
 ];
 
 /// Commands with --require-signature, and words that they need.
-const SIGNED: [&str; 11] = [
+const SIGNED: [&str; 14] = [
     "run r",
     "diff r --against model:g31",
     "jobs r",
@@ -54,10 +62,13 @@ const SIGNED: [&str; 11] = [
     "cuda run r",
     "cuda tune r#0",
     "cuda verify r",
+    "cuda extract r#0 -o d",
+    "cuda judge r#0 --image k",
+    "cuda analyse r#0",
 ];
 
 /// What is hidden and no other name of something: it is run in `tests/command/old_names.rs` or the tests of CUDA, or is for our own use.
-const RUN: [&str; 21] = [
+const RUN: [&str; 27] = [
     "keygen name",
     "jobs html",
     "analyse html",
@@ -74,11 +85,17 @@ const RUN: [&str; 21] = [
     "cuda jobs",
     "cuda sign",
     "cuda verify",
+    "cuda analyse cold",
+    "cuda analyse differences",
     "cuda check compare",
+    "cuda check trim",
+    "cuda judge cold",
+    "cuda judge differences",
     "cuda run cold",
     "cuda run differences",
     "cuda tune cold",
     "cuda tune differences",
+    "cuda tune part",
 ];
 
 /// Pairs of command lines that mean the same.

@@ -8,6 +8,7 @@ macro_rules! rows {
 
 mod deep;
 mod file;
+mod places;
 mod program;
 mod state;
 mod tables;

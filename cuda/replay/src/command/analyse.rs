@@ -16,7 +16,9 @@ use crate::command::target::Target;
 use crate::{Verdict, Wanted};
 pub(crate) use report::AnalyseReport;
 
-/// Counts lines of memory, bank conflicts, divergence, heat and races of a launch, by source line.
+/// Look inside a launch
+///
+/// Counts lines of memory, bank conflicts, divergence, heat and races, by source line.
 #[derive(Args)]
 pub(crate) struct Analyse {
     /// The launch.

@@ -20,7 +20,9 @@ use crate::command::sign::Trust;
 use crate::command::target::Target;
 use source::Source;
 
-/// Writes a launch as a folder to work in: kernel, memory, a Makefile, and a check for changed kernels.
+/// Write a launch as a folder to work in
+///
+/// It has kernel, memory, a Makefile, and a check for changed kernels.
 #[derive(Args)]
 pub(crate) struct Extract {
     /// The launch.

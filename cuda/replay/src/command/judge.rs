@@ -17,7 +17,9 @@ use crate::{
     Variation, Verdict,
 };
 
-/// Checks a changed kernel: the recorded inputs, results changed first, a second input, time. Prints one JSON object.
+/// Check a changed kernel, and print a verdict as JSON
+///
+/// Tries the recorded inputs, results changed first, and a second input; then times it.
 #[derive(Args)]
 pub(crate) struct Judge {
     /// The launch.

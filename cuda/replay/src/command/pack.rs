@@ -10,7 +10,9 @@ use crate::command::failure::{Failure, Outcome, written};
 use crate::command::report::{bytes, say};
 use crate::command::target::Target;
 
-/// Puts a whole run into one file: the manifest, its signature, images and memory. Weights in a file of their own stay there.
+/// Put a whole run into one file
+///
+/// The file has the manifest, its signature, images and memory. Weights in a file of their own stay there.
 #[derive(Args)]
 pub(crate) struct Pack {
     /// The whole run, DIR#runK; DIR where it holds one.

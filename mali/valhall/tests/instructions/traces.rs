@@ -302,7 +302,10 @@ impl Visitor for Tables<'_> {
         }
     }
 
+    /// The environment is made here, and names no program.
     fn problem(&mut self, address: u64, problem: &Problem) {
-        self.0.problem(address, problem);
+        if (address, problem) != (0, &Problem::Program) {
+            self.0.problem(address, problem);
+        }
     }
 }

@@ -8,7 +8,7 @@ use mali_facts::valhall::{
 };
 
 use super::Mutant;
-use super::deep::Places;
+use super::places::Places;
 use super::tables::HIGH;
 
 /// From the job's start to the shader environment.

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where a recording has what mutants of its jobs point to, and its last chain submitted once more.
+
+use gpureplay_format::layout::ActionEntry;
+use gpureplay_format::{Access, Opcode, RegionKind, Section};
+use zerocopy::IntoBytes;
+
+use super::tables::{HIGH, region};
+use crate::parts::{Parts, action};
+
+/// Actions that put bytes into memory.
+fn uploads(parts: &mut Parts, patches: &[(u64, &[u8])]) -> Vec<ActionEntry> {
+    let mut entries = Vec::new();
+    for (va, bytes) in patches.iter().filter(|(_, bytes)| !bytes.is_empty()) {
+        let at = parts.section(Section::Data).len() as u64;
+        parts.section(Section::Data).extend(*bytes);
+        entries.push(action(Opcode::Seek, 0, 0, 0, at));
+        entries.push(action(Opcode::Upload, 0, 0, bytes.len() as u32, *va));
+    }
+    entries
+}
+
+/// The recording with one more submit of its last chain, some of whose bytes were changed before.
+pub(super) fn resubmitted(
+    parts: &Parts,
+    patches: &[(u64, &[u8])],
+    also: Option<ActionEntry>,
+) -> Vec<u8> {
+    let mut parts = parts.clone();
+    let Some(submit) = parts.last(Opcode::Submit).copied() else {
+        return Vec::new();
+    };
+    let mut entries = uploads(&mut parts, patches);
+    entries.push(action(Opcode::Rearm, 0, 0, 0, submit.d.get()));
+    entries.extend(also);
+    entries.push(submit);
+    parts.append(&entries);
+    parts.file()
+}
+
+/// Where a recording has what its mutants point to.
+pub(super) struct Places<'a> {
+    pub(super) parts: &'a Parts,
+    /// Header of the last chain's first job.
+    pub(super) chain: u64,
+    /// Start of the first region of each kind.
+    pub(super) descriptors: u64,
+    pub(super) code: u64,
+    pub(super) scratch: u64,
+    pub(super) data: u64,
+    /// Where the region of descriptors ends, and bytes at its end that no job needs.
+    pub(super) end: u64,
+    pub(super) spare: u64,
+    /// Where the first tensor lies, an input.
+    pub(super) input: u64,
+    /// In no region.
+    pub(super) nowhere: u64,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn of(parts: &'a Parts) -> Self {
+        let mut copy = parts.clone();
+        let mut region = |kind: RegionKind| {
+            let mut regions = copy.regions().iter();
+            let found = regions.find(|region| region.kind == kind.code());
+            found.map_or((0, 0), |it| (it.va.get(), it.end()))
+        };
+        let (descriptors, end) = region(RegionKind::Descriptors);
+        let [code, scratch, data] =
+            [RegionKind::Code, RegionKind::Scratch, RegionKind::Data].map(|kind| region(kind).0);
+        // Its first piece holds its address.
+        let input = copy.section(Section::Pieces).first_chunk();
+        Self {
+            parts,
+            input: input.map_or(0, |va| u64::from_le_bytes(*va)),
+            chain: copy.last(Opcode::Submit).map_or(0, |entry| entry.d.get()),
+            descriptors,
+            code,
+            scratch,
+            data,
+            end,
+            spare: end - 512,
+            nowhere: 0x7000_0000_0000,
+        }
+    }
+
+    /// The recording with its last chain once more, after these bytes were uploaded.
+    pub(super) fn patched(&self, patches: &[(u64, &[u8])]) -> Vec<u8> {
+        resubmitted(self.parts, patches, None)
+    }
+
+    /// The same with eight bytes of the job.
+    pub(super) fn with(&self, at: u64, value: u64) -> Vec<u8> {
+        self.patched(&[(self.chain + at, &value.to_le_bytes())])
+    }
+
+    /// The recording with one more region of data at [`HIGH`] and its last chain again and again: a small file that would take hours to
+    /// look through.
+    pub(super) fn endless(&self, patches: &[(u64, &[u8])]) -> Vec<u8> {
+        let mut parts = self.parts.clone();
+        let added = region(HIGH, 16, Access::READ_WRITE, RegionKind::Data);
+        parts.section(Section::Regions).extend(added.as_bytes());
+        let Some(submit) = parts.last(Opcode::Submit).copied() else {
+            return Vec::new();
+        };
+        let mut entries = uploads(&mut parts, patches);
+        for _ in 0..40 {
+            entries.push(action(Opcode::Rearm, 0, 0, 0, submit.d.get()));
+            entries.push(submit);
+        }
+        parts.append(&entries);
+        parts.file()
+    }
+}
