@@ -131,8 +131,8 @@ pub(crate) struct Record {
     /// process that replays.
     #[arg(long, default_value = "native", value_parser = ["native", "arena"])]
     alloc: String,
-    /// Record a whole run: profiler (from cudaProfilerStart to cudaProfilerStop), turn (of a loop, from work after a result to the
-    /// next result), nvtx:NAME (a range of NVTX), or launches=FIRST..END (by number). Copies around the launches belong to it.
+    /// Record a whole run: profiler (from cudaProfilerStart to cudaProfilerStop), turn (of a loop, up to a result), nvtx:NAME (a
+    /// range of NVTX), or launches=FIRST..END (by number). Copies around the launches belong to it.
     #[arg(long, value_name = "REGION", num_args = 0..=1, default_missing_value = "profiler", require_equals = true, value_parser = region,
         conflicts_with_all = ["pick", "max_per_kernel", "alloc", "kernel"])]
     run: Option<String>,
