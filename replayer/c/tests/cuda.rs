@@ -29,7 +29,7 @@ driver = 13000
 kind = "default"
 
 [[memory]]
-address = 0x100000000000
+address = 0x200000000000
 size = 16
 contents = "MEMORY"
 
@@ -48,20 +48,20 @@ form = "f32[2]"
 [[operation]]
 do = "copy"
 stream = 0
-to = 0x100000000008
-from = 0x100000000000
+to = 0x200000000008
+from = 0x200000000000
 size = 8
 
 [[operation]]
 do = "in"
 stream = 0
-address = 0x100000000000
+address = 0x200000000000
 input = 0
 
 [[operation]]
 do = "out"
 stream = 0
-address = 0x100000000008
+address = 0x200000000008
 output = 0
 "#;
 
