@@ -5,6 +5,8 @@
 //! boundary: it becomes `GPUREPLAY_STATUS_PANIC`, and the session that was in use refuses further work.
 
 mod guard;
+#[cfg(not(feature = "cuda"))]
+mod no_cuda;
 mod recording;
 mod session;
 mod types;

@@ -4,6 +4,9 @@
 use std::ffi::{CString, c_char, c_void};
 use std::path::Path;
 
+#[cfg(not(feature = "cuda"))]
+use crate::no_cuda::{from_bytes, open};
+#[cfg(feature = "cuda")]
 use gpureplay_cuda_replay::embed::{from_bytes, open};
 use gpureplay_library::{Recorded, Trust, layer_named};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run of CUDA by the functions of C, on the stand-in for the driver. The run copies, but launches nothing; tests of
 //! `gpureplay-cuda-replay` launch.
+#![cfg(feature = "cuda")]
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
