@@ -333,7 +333,7 @@ static int nano_request_lines(struct platform_device *pdev, struct nano *nano)
 	return 0;
 }
 
-/* driver_override may name any device: what has no job manager of Bifrost (6, 7) or Valhall (9) is left alone. */
+/* driver_override may name any device: only Bifrost (6, 7) and Valhall (9) have a job manager. */
 static bool nano_has_job_manager(u32 gpu_id)
 {
 	return gpu_id >> 28 == 6 || gpu_id >> 28 == 7 || gpu_id >> 28 == 9;
@@ -349,7 +349,8 @@ static int nano_try(struct platform_device *pdev, struct nano *nano)
 		return ret;
 	nano->gpu_id = readl(nano->registers + GPU_ID);
 	if (!nano_has_job_manager(nano->gpu_id)) {
-		dev_err(nano->dev, "GPU_ID %#x is no Bifrost or Valhall GPU with a job manager\n", nano->gpu_id);
+		dev_err(nano->dev, "GPU_ID %#x is no Bifrost or Valhall GPU with a job manager\n",
+			nano->gpu_id);
 		pm_runtime_put_sync(nano->dev);
 		return -ENODEV;
 	}
