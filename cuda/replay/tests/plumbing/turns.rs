@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use gpureplay_cuda_launch::recording::{Recording, Writer};
+
 use crate::app::turns::{TURNS, input};
 use crate::stage::{Said, Stage};
 
@@ -362,10 +364,21 @@ fn states_are_kept_in_files_and_continued() {
     assert_eq!(out(), answer(0), "without a state it begins as recorded");
     let (other, _) = recorded("plain", "");
     fs::copy(stage.path("s.safetensors"), other.path("s.safetensors")).unwrap();
-    let said = other.run("run rec --state-in s.safetensors");
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(
-        said.err.contains("holds the state of no such run"),
-        "{said:?}"
-    );
+    // The same work, which begins with other memory: the state does not say what it has in common with the first one's.
+    let folder = stage.path("rec");
+    let mut run = Recording::open(&folder).unwrap().run(0).unwrap();
+    let writer = Writer::create(&folder).unwrap();
+    let mut memory = run.memory.iter_mut();
+    let held = memory.find(|one| one.contents.is_some()).unwrap();
+    let bytes = vec![1; usize::try_from(held.size).unwrap()];
+    held.contents = Some(writer.store().put(&bytes).unwrap());
+    writer.replace_run(0, &run).unwrap();
+    for other in [stage, other] {
+        let said = other.run("run rec --state-in s.safetensors");
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(
+            said.err.contains("holds the state of no such run"),
+            "{said:?}"
+        );
+    }
 }
