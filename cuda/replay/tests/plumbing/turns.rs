@@ -343,6 +343,16 @@ fn what_a_run_writes_before_it_reads_it_is_left_out() {
 }
 
 #[test]
+fn memory_is_kept_if_no_turn_had_other_inputs() {
+    let (stage, said) = recorded("large-same", "--verify-inputs 1");
+    let text = "all of the recorded inputs";
+    assert!(state(&stage, 0).contains(text), "{said:?}");
+    assert!(!said.err.contains("are left out"), "{said:?}");
+    assert!(said.err.contains("is kept"), "{said:?}");
+    assert_eq!(stage.run("run rec").code, Some(0));
+}
+
+#[test]
 fn states_are_kept_in_files_and_continued() {
     let (stage, _) = recorded("state", "");
     fs::write(stage.path("x"), input(9)).unwrap();
