@@ -183,6 +183,26 @@ fn what_fits_no_probes_is_refused() {
 
 /// Texts cut and changed anywhere: no panic, and no more than is added to each statement.
 #[test]
+fn names_that_places_repeat_are_bounded() {
+    let long = "n".repeat(1 << 20);
+    let text = |places: usize| {
+        let load = "ld.global.u32 %r1, [%rd1];\n".repeat(places);
+        format!(
+            ".version 7.8\n.target sm_90\n.address_size 64\n.file 1 \"{long}\"\n.visible .entry k() {{ .reg .b64 %rd<2>; .reg .b32 %r<2>;\n\
+             .loc 1 2 3\n{load}ret; }}"
+        )
+    };
+    let calls = Calls {
+        blocks: false,
+        ..ALL
+    };
+    let few = instrument(text(9).as_bytes(), "k", &calls, "").unwrap();
+    assert_eq!(few.sites.len(), 9);
+    let many = instrument(text(200).as_bytes(), "k", &calls, "");
+    assert_eq!(many.err(), Some(ProbeError::Names));
+}
+
+#[test]
 fn damaged_texts_do_no_harm() {
     let mut random = fastrand::Rng::with_seed(40);
     for _ in 0..20_000 {

@@ -15,6 +15,8 @@ struct Callbacks {
     table: Option<unsafe extern "C" fn(c_int, *mut *mut *mut usize, *mut u32) -> c_int>,
 }
 
+/// What functions without a domain stand for.
+const NO_DOMAIN: usize = 0;
 /// `NVTX_ETID_CALLBACKS`.
 const CALLBACKS: u32 = 1;
 
@@ -26,6 +28,7 @@ fn ours() -> [(c_int, Vec<(usize, usize)>); 2] {
             vec![
                 (8, push_attributes as *const () as usize),
                 (9, push_text as *const () as usize),
+                (10, push_wide as *const () as usize),
                 (11, pop as *const () as usize),
             ],
         ),
@@ -117,23 +120,28 @@ unsafe fn message<'a>(attributes: *const u8) -> Cow<'a, str> {
 
 unsafe extern "C" fn push_text(name: *const c_char) -> c_int {
     // SAFETY: the program passes a C string.
-    run::range_begins(&unsafe { text(name) })
+    run::range_begins(&unsafe { text(name) }, NO_DOMAIN)
+}
+
+/// Its name is not read, but it ends as others do.
+extern "C" fn push_wide(_name: *const c_void) -> c_int {
+    run::range_begins("", NO_DOMAIN)
 }
 
 unsafe extern "C" fn push_attributes(attributes: *const u8) -> c_int {
     // SAFETY: the program passes attributes.
-    run::range_begins(&unsafe { message(attributes) })
+    run::range_begins(&unsafe { message(attributes) }, NO_DOMAIN)
 }
 
-unsafe extern "C" fn push_in_domain(_domain: *mut c_void, attributes: *const u8) -> c_int {
+unsafe extern "C" fn push_in_domain(domain: *mut c_void, attributes: *const u8) -> c_int {
     // SAFETY: as above.
-    run::range_begins(&unsafe { message(attributes) })
+    run::range_begins(&unsafe { message(attributes) }, domain as usize)
 }
 
 extern "C" fn pop() -> c_int {
-    run::range_ends()
+    run::range_ends(NO_DOMAIN)
 }
 
-extern "C" fn pop_in_domain(_domain: *mut c_void) -> c_int {
-    run::range_ends()
+extern "C" fn pop_in_domain(domain: *mut c_void) -> c_int {
+    run::range_ends(domain as usize)
 }

@@ -37,6 +37,9 @@ pub enum ProbeError {
     /// More places than are followed.
     #[error("the PTX has more than {MAX_SITES} places for probes")]
     TooMany,
+    /// Names that all places would repeat take too much memory.
+    #[error("the PTX has names too long for its many places for probes")]
+    Names,
     /// It uses a name of the probes.
     #[error("the PTX has the name gpureplay_ already")]
     Name,

@@ -11,6 +11,8 @@ use super::{ProbeError, module};
 
 /// Places for probes in one text, at most.
 pub const MAX_SITES: usize = 1 << 16;
+/// Bytes of the names of functions and sources that all places repeat, at most.
+const MAX_NAMES: usize = 128 << 20;
 /// The longest instruction that a report shows, in bytes.
 const SHOWN: usize = 120;
 
@@ -92,6 +94,7 @@ pub fn instrument(
         line: (0, 1),
         source: None,
         sites: Vec::new(),
+        names: 0,
         left_out: BTreeMap::new(),
         unordered: None,
     };
@@ -125,6 +128,8 @@ struct Rewriter<'a> {
     line: (usize, usize),
     source: Option<(u32, u32)>,
     sites: Vec<Site>,
+    /// Bytes of their names.
+    names: usize,
     left_out: BTreeMap<String, usize>,
     unordered: Option<&'static str>,
 }
@@ -219,7 +224,11 @@ impl<'a> Rewriter<'a> {
         let line = self.line_of(at);
         let source = self
             .source
-            .and_then(|(file, line)| Some(((*self.files.get(&file)?).to_owned(), line)));
+            .and_then(|(file, line)| Some((*self.files.get(&file)?, line)));
+        self.names += function.len() + source.map_or(0, |(file, _)| file.len());
+        if self.names > MAX_NAMES {
+            return Err(ProbeError::Names);
+        }
         let instruction: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         self.sites.push(Site {
             access,
@@ -227,7 +236,7 @@ impl<'a> Rewriter<'a> {
             function: function.to_owned(),
             instruction: instruction.chars().take(SHOWN).collect(),
             line,
-            source,
+            source: source.map(|(file, line)| (file.to_owned(), line)),
         });
         Ok(self.sites.len() - 1)
     }

@@ -10,6 +10,8 @@ use crate::settings::Region;
 /// A range of this thread that has not ended.
 struct Open {
     name: String,
+    /// The domain: each has an order of its own.
+    domain: usize,
     /// The region's number and that of the next operation, if it lies in a region.
     first: Option<(u64, usize)>,
     /// It is the region.
@@ -20,8 +22,8 @@ thread_local! {
     static OPEN: RefCell<Vec<Open>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A range begins; says how many there were.
-pub(crate) fn range_begins(name: &str) -> i32 {
+/// A range of a domain begins; says how many of it there were.
+pub(crate) fn range_begins(name: &str, domain: usize) -> i32 {
     let mut is_region = false;
     if let Some((record, Region::Nvtx(wanted))) = wanted()
         && wanted == name
@@ -35,22 +37,30 @@ pub(crate) fn range_begins(name: &str) -> i32 {
         .map(|log| (log.number, log.operations.len()));
     let open = Open {
         name: name.to_owned(),
+        domain,
         first: first.filter(|_| !is_region),
         is_region,
     };
     let depth = OPEN.try_with(|all| {
         let mut all = all.borrow_mut();
+        let depth = of_domain(&all, domain);
         all.push(open);
-        all.len() - 1
+        depth
     });
     i32::try_from(depth.unwrap_or(0)).unwrap_or(i32::MAX)
 }
 
-/// The last range ends; says how many there are still.
-pub(crate) fn range_ends() -> i32 {
+fn of_domain(all: &[Open], domain: usize) -> usize {
+    all.iter().filter(|open| open.domain == domain).count()
+}
+
+/// The last range of a domain ends; says how many of it there are still.
+pub(crate) fn range_ends(domain: usize) -> i32 {
     let ended = OPEN.try_with(|all| {
         let mut all = all.borrow_mut();
-        (all.pop(), all.len())
+        let last = all.iter().rposition(|open| open.domain == domain);
+        let open = last.map(|last| all.remove(last));
+        (open, of_domain(&all, domain))
     });
     let Ok((Some(open), depth)) = ended else {
         return -1;

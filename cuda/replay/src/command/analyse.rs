@@ -33,7 +33,7 @@ pub(crate) struct Analyse {
     /// PTX with a function `probe` of yours, which is called at accesses and blocks.
     #[arg(long, value_name = "FILE.ptx")]
     probe: Option<PathBuf>,
-    /// Exit with 1 if a race or a read before any write is found, or if some may have been missed.
+    /// Exit with 1 if a race or a read before any write is found, or if races are incomplete.
     #[arg(long)]
     deny: bool,
     /// Print at most N places, those with most work first.

@@ -14,7 +14,7 @@ use crate::command::run::{Checking, Evidence, NewSizes, TimesReport, read_image}
 use crate::command::target::Target;
 use crate::{
     Comparison, JitOptions, Loaded, Mask, Pieces, ReplayError, Second, Session, Sizes, Times,
-    Variation, Verdict,
+    Useless, Variation, Verdict,
 };
 
 /// Check a changed kernel, and print a verdict as JSON
@@ -111,6 +111,8 @@ struct Handed {
     no_evidence: Option<String>,
     /// Why variations show nothing.
     tried: Vec<String>,
+    /// The recorded kernel writes the recorded results on another input, too.
+    is_constant: bool,
 }
 
 /// What the recorded kernel showed.
@@ -198,7 +200,10 @@ impl Judge {
                         second = Some((variation, found));
                         break;
                     }
-                    Ok(Err(useless)) => useless.reason().to_owned(),
+                    Ok(Err(useless)) => {
+                        handed.is_constant |= useless == Useless::NoEffect;
+                        useless.reason().to_owned()
+                    }
                     Err(error @ (ReplayError::Driver { .. } | ReplayError::TimeLimit { .. })) => {
                         let reason = format!("the recorded kernel fails on it: {error}");
                         handed.tried.push(format!("{}: {reason}", variation.word()));
@@ -307,6 +312,13 @@ impl JudgeReport {
             self.checks
                 .push(skipped("permuted inputs", handed.tried.join("; ")));
         }
+        let has_others =
+            reference.second.is_some() || matches!(reference.evidence, Some(Evidence::Reaction(_)));
+        let differs = self.checks.iter().any(|check| check.verdict == "differs");
+        if !has_others && !handed.is_constant && !differs {
+            let reason = "no other input shows anything: a kernel that has the recorded results built in would pass too";
+            self.reason.get_or_insert_with(|| reason.to_owned());
+        }
         if reference.evidence.is_none() {
             let reason = handed.no_evidence.clone();
             let reason = reason.unwrap_or_else(|| "no word can be changed first".to_owned());
@@ -314,7 +326,7 @@ impl JudgeReport {
         }
     }
 
-    /// The verdict of all checks. A check that a kernel passes which does nothing shows nothing.
+    /// The verdict of all checks. A check shows nothing that a kernel passes which does nothing.
     fn conclude(&mut self) {
         let has = |words: &[&str]| {
             let mut checks = self.checks.iter();
@@ -322,7 +334,7 @@ impl JudgeReport {
         };
         if has(&["differs"]) {
             self.verdict = "differs";
-        } else if self.verdict != "fails" && has(&["exact", "within"]) {
+        } else if self.verdict != "fails" && self.reason.is_none() && has(&["exact", "within"]) {
             self.verdict = "right";
         } else if self.verdict != "fails" && self.reason.is_none() {
             self.reason = Some("a kernel that does nothing would pass too".to_owned());

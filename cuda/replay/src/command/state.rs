@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use gpureplay_cuda_launch::recording::Run;
+use gpureplay_cuda_launch::recording::{Hash, Run};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
@@ -17,22 +17,36 @@ type Range = (u64, Vec<u8>);
 /// The tensor that says of which run the memory is.
 const OF: &str = "run";
 
+/// What a run is, and what its memory holds at the beginning: a state says only what differs from that.
+fn of(run: &Run) -> String {
+    let mut text = run.structure().to_string();
+    let memory = run.memory.iter();
+    let memory = memory.map(|one| (one.address, one.size, one.contents));
+    let variables = run.variables.iter();
+    let variables = variables.map(|one| (one.address, one.size, Some(one.contents)));
+    for (address, size, contents) in memory.chain(variables) {
+        let contents = contents.map(|hash| hash.to_string()).unwrap_or_default();
+        text += &format!(" {address:x} {size:x} {contents}");
+    }
+    Hash::of(text.as_bytes()).to_string()
+}
+
 /// Reads memory that was kept of a run.
 pub(crate) fn read(path: &Path, run: &Run) -> Result<Vec<Range>, Failure> {
     let wrong = |reason: &str| Failure::Usage(format!("{}: {reason}", path.display()));
     let mut state = Vec::new();
-    let mut of = None;
+    let mut held = None;
     for (name, bytes) in Archive::open(path)?.all().map_err(file(path))? {
         let address = name
             .strip_prefix("0x")
             .map(|digits| u64::from_str_radix(digits, 16));
         match address {
             Some(Ok(address)) => state.push((address, bytes)),
-            _ if name == OF => of = Some(bytes),
+            _ if name == OF => held = Some(bytes),
             _ => return Err(wrong(&format!("{name} is no address of memory"))),
         }
     }
-    if of.is_none_or(|of| of != run.structure().to_string().as_bytes()) {
+    if held.is_none_or(|held| held != of(run).as_bytes()) {
         return Err(wrong("holds the state of no such run"));
     }
     Ok(state)
@@ -40,7 +54,7 @@ pub(crate) fn read(path: &Path, run: &Run) -> Result<Vec<Range>, Failure> {
 
 /// Writes memory that is to be kept of a run.
 pub(crate) fn write(path: &Path, run: &Run, state: &[Range]) -> Result<(), Failure> {
-    let of = run.structure().to_string();
+    let of = of(run);
     let named = state
         .iter()
         .map(|(address, bytes)| (format!("{address:#x}"), bytes.as_slice()));

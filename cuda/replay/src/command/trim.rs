@@ -10,7 +10,7 @@ use gpureplay_cuda_launch::recording::{Recording, Reduced, Run, Writer};
 use crate::command::attempt::again;
 use crate::command::failure::Failure;
 use crate::command::report::{bytes, note};
-use crate::{Gpu, How, ReplayError, RunSession};
+use crate::{Gpu, How, LeftOut, ReplayError, RunSession};
 
 /// Puts zeros where a run writes first, if the run then still reproduces its outputs and those of all later turns; and cubins with only
 /// its kernels in the place of its images. What the run had is still there.
@@ -25,7 +25,17 @@ pub(crate) fn trim(
     let (gpu, turns) = (Gpu::open(gpu)?, run.turns.clone());
     let session = RunSession::open(gpu, &recording, run.clone(), None, time_limit);
     let mut session = session.map_err(again)?;
-    let left_out = session.written_first(recording.store())?;
+    // Another input may make the run read what this one writes first; only turns show that none does.
+    let has_others = run.checked.as_ref().is_some_and(|one| one.others > 0);
+    let left_out = match has_others {
+        true => session.written_first(recording.store())?,
+        false => {
+            note!(
+                "run {number}: memory that it writes first is kept: no later turn had other inputs"
+            );
+            LeftOut::new()
+        }
+    };
     session.execute(How::Graph)?;
     let right = session.is_as_recorded()
         && session.reproduces(recording.store(), &turns, How::Graph)? == turns.len();

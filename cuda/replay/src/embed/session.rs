@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use gpureplay_cuda_launch::recording::Operation;
 use gpureplay_library::{
     Class, Error, Layer, Phase, Recorded, Replay, Result, Tensor, TensorInfo, TensorKind, Timing,
     layers_named, list,
@@ -26,7 +27,8 @@ pub(super) struct CudaSession {
     /// By tensor.
     values: Vec<Option<Tensor>>,
     weights: Option<PathBuf>,
-    has_run: bool,
+    /// By output: whether a run has copied it out.
+    has_copied: Vec<bool>,
     timing: Timing,
 }
 
@@ -35,11 +37,11 @@ impl CudaSession {
     pub(super) fn new(of: CudaRun, gpu: Gpu) -> Self {
         Self {
             values: vec![None; of.tensors.len()],
-            of,
             gpu,
             session: None,
             weights: None,
-            has_run: false,
+            has_copied: vec![false; of.run.outputs.len()],
+            of,
             timing: Timing::default(),
         }
     }
@@ -88,16 +90,27 @@ impl CudaSession {
             }
         }
         let bound = began.elapsed();
-        match part {
-            None => session.execute(How::Graph).map_err(other)?,
-            Some(part) => session.execute_part(part).map_err(other)?,
-        }
+        let copied = match part {
+            None => {
+                session.execute(How::Graph).map_err(other)?;
+                0..self.of.run.operations.len()
+            }
+            Some(part) => {
+                let copied = part.start as usize..part.end as usize;
+                session.execute_part(part).map_err(other)?;
+                copied
+            }
+        };
         let ended = began.elapsed();
         self.timing.run = ended;
         self.timing.set_phase(Phase::Bind, bound);
         self.timing
             .set_phase(Phase::Device, ended.saturating_sub(bound));
-        self.has_run = true;
+        for operation in &self.of.run.operations[copied] {
+            if let Operation::Out { output, .. } = operation {
+                self.has_copied[*output as usize] = true;
+            }
+        }
         Ok(())
     }
 
@@ -105,7 +118,7 @@ impl CudaSession {
     fn unload(&mut self) {
         let _kept = Entered::keep(&self.gpu);
         self.session = None;
-        self.has_run = false;
+        self.has_copied.fill(false);
     }
 }
 
@@ -219,7 +232,7 @@ impl CudaSession {
         let Some(output) = index.checked_sub(first) else {
             return self.values[index].clone().ok_or_else(nothing);
         };
-        let session = self.session.as_ref().filter(|_| self.has_run);
+        let session = self.session.as_ref().filter(|_| self.has_copied[output]);
         let bytes = session.ok_or_else(nothing)?.output(output).to_vec();
         Tensor::new(info.dtype, &info.shape, bytes).map_err(|error| Error::Other {
             class: Class::Output,

@@ -65,6 +65,26 @@ fn probes_change_nothing_and_places_are_named() {
 }
 
 #[test]
+fn accesses_of_parts_of_a_word_are_no_evidence_against_races() {
+    let stage = recorded("scale");
+    let text = TEXT
+        .replace("cp.async.wait_all;", "st.shared.u8 [part], 1;")
+        .replace("    .loc 1 7 1", "    .shared .b8 part[4];\n    .loc 1 7 1");
+    fs::write(stage.path("parts.ptx"), text).unwrap();
+    let said = stage.run("analyse rec#0 --ptx parts.ptx --json --deny");
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(report["races_verdict"], "incomplete");
+    assert!(
+        report["incomplete"][0]
+            .as_str()
+            .unwrap()
+            .contains("less than 4 bytes"),
+        "{said:?}"
+    );
+    assert_eq!(said.code, Some(1), "{said:?}");
+}
+
+#[test]
 fn a_probe_of_the_users_is_called_and_its_variables_are_shown() {
     let stage = recorded("scale");
     let probe = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 8 .b8 mine[16];\n.func probe (.param .b64 address, .param .b32 site, .param .b32 bytes, .param .b32 kind) { ret; }\n";

@@ -154,6 +154,9 @@ fn layers_run_one_by_one() {
         let bytes = session.read("out0").unwrap().into_bytes();
         f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
     };
+    session.run_layers(0..1).unwrap();
+    let error = session.read("out0").unwrap_err().to_string();
+    assert!(error.contains("nothing has run"), "{error}");
     session.run().unwrap();
     assert_eq!(first(&mut *session), 30.0);
     session.run_layers(0..1).unwrap();

@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use gpureplay_cuda_launch::recording::{Recording, Writer};
+
 use crate::app::turns::{TURNS, input};
 use crate::stage::{Said, Stage};
 
@@ -341,6 +343,16 @@ fn what_a_run_writes_before_it_reads_it_is_left_out() {
 }
 
 #[test]
+fn memory_is_kept_if_no_turn_had_other_inputs() {
+    let (stage, said) = recorded("large-same", "--verify-inputs 1");
+    let text = "all of the recorded inputs";
+    assert!(state(&stage, 0).contains(text), "{said:?}");
+    assert!(!said.err.contains("are left out"), "{said:?}");
+    assert!(said.err.contains("is kept"), "{said:?}");
+    assert_eq!(stage.run("run rec").code, Some(0));
+}
+
+#[test]
 fn states_are_kept_in_files_and_continued() {
     let (stage, _) = recorded("state", "");
     fs::write(stage.path("x"), input(9)).unwrap();
@@ -362,10 +374,21 @@ fn states_are_kept_in_files_and_continued() {
     assert_eq!(out(), answer(0), "without a state it begins as recorded");
     let (other, _) = recorded("plain", "");
     fs::copy(stage.path("s.safetensors"), other.path("s.safetensors")).unwrap();
-    let said = other.run("run rec --state-in s.safetensors");
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(
-        said.err.contains("holds the state of no such run"),
-        "{said:?}"
-    );
+    // The same work, which begins with other memory: the state does not say what it has in common with the first one's.
+    let folder = stage.path("rec");
+    let mut run = Recording::open(&folder).unwrap().run(0).unwrap();
+    let writer = Writer::create(&folder).unwrap();
+    let mut memory = run.memory.iter_mut();
+    let held = memory.find(|one| one.contents.is_some()).unwrap();
+    let bytes = vec![1; usize::try_from(held.size).unwrap()];
+    held.contents = Some(writer.store().put(&bytes).unwrap());
+    writer.replace_run(0, &run).unwrap();
+    for other in [stage, other] {
+        let said = other.run("run rec --state-in s.safetensors");
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(
+            said.err.contains("holds the state of no such run"),
+            "{said:?}"
+        );
+    }
 }

@@ -102,6 +102,21 @@ fn the_recorded_kernel_is_right_and_lesser_ones_are_not() {
 }
 
 #[test]
+fn recorded_inputs_alone_make_no_kernel_right() {
+    for (task, verdict) in [("bump", "inconclusive"), ("again", "right")] {
+        let stage = recorded(task);
+        let said = stage.run("extract rec#0 -o bench");
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = stage.run("judge bench/recording --image bench/kernel.ptx");
+        let report: Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(check(&report, "recorded inputs"), "exact", "{report}");
+        assert_eq!(check(&report, "permuted inputs"), "skipped", "{report}");
+        assert_eq!(report["verdict"], verdict, "{report}");
+        assert_eq!(said.code, Some(i32::from(verdict != "right")));
+    }
+}
+
+#[test]
 fn what_cannot_be_judged_is_no_panic() {
     let stage = bench();
     fs::write(

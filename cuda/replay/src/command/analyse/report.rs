@@ -3,7 +3,7 @@
 
 mod print;
 
-use gpureplay_cuda_launch::probe::{Kind, Site};
+use gpureplay_cuda_launch::probe::{Kind, Site, Space};
 use gpureplay_cuda_launch::recording::Launch;
 use serde::Serialize;
 
@@ -266,7 +266,16 @@ fn races<'a>(
     };
     let mut found: Vec<_> = analysis.findings.iter().map(one).collect();
     found.sort_by_key(|race| std::cmp::Reverse(race.times));
-    let verdict = match (found.is_empty(), is_whole) {
+    // Each word has marks of its last write and of two reads, whichever of its bytes they reach.
+    let in_parts = |site: &Site| site.bytes < 4 && matches!(site.access, Some((_, Space::Shared)));
+    let has_parts = sites.iter().any(in_parts);
+    if has_parts {
+        incomplete.push(
+            "races between accesses of less than 4 bytes: only the last write to a word is remembered"
+                .to_owned(),
+        );
+    }
+    let verdict = match (found.is_empty(), is_whole && !has_parts) {
         (false, _) => "found",
         (true, true) => "clean",
         (true, false) => "incomplete",

@@ -89,23 +89,51 @@ impl Nvtx {
         }
     }
 
-    /// In a domain, with attributes of 48 bytes.
-    pub(super) fn range_with_attributes<T>(&self, name: &CStr, work: impl FnOnce() -> T) -> T {
+    /// With a name of wide letters.
+    pub(super) fn range_with_wide_name<T>(&self, name: &[u32], work: impl FnOnce() -> T) -> T {
         if !self.is_there {
             return work();
         }
+        // SAFETY: functions that the injection put there, or none.
+        unsafe {
+            let push: Option<unsafe extern "C" fn(*const u32) -> c_int> =
+                std::mem::transmute(self.function(0, 10));
+            let pop: unsafe extern "C" fn() -> c_int = std::mem::transmute(self.function(0, 11));
+            if let Some(push) = push {
+                push(name.as_ptr());
+            }
+            let done = work();
+            pop();
+            done
+        }
+    }
+
+    /// A domain, as far as a library is concerned that only compares it.
+    const DOMAIN: *mut c_void = 16 as *mut c_void;
+
+    /// Begins a range in a domain, with attributes of 48 bytes.
+    pub(super) fn push_in_domain(&self, name: &CStr) {
         let mut attributes = [0u64; 6];
         (attributes[4], attributes[5]) = (1, name.as_ptr() as u64);
-        // SAFETY: functions that the injection put there.
-        unsafe {
-            let push: unsafe extern "C" fn(*mut c_void, *const u64) -> c_int =
-                std::mem::transmute(self.function(1, 4));
-            let pop: unsafe extern "C" fn(*mut c_void) -> c_int =
-                std::mem::transmute(self.function(1, 5));
-            push(null_mut(), attributes.as_ptr());
-            let done = work();
-            pop(null_mut());
-            done
+        if self.is_there {
+            // SAFETY: a function that the injection put there.
+            unsafe {
+                let push: unsafe extern "C" fn(*mut c_void, *const u64) -> c_int =
+                    std::mem::transmute(self.function(1, 4));
+                assert_eq!(push(Self::DOMAIN, attributes.as_ptr()), 0);
+            }
+        }
+    }
+
+    /// Ends the range of the domain.
+    pub(super) fn pop_in_domain(&self) {
+        if self.is_there {
+            // SAFETY: a function that the injection put there.
+            unsafe {
+                let pop: unsafe extern "C" fn(*mut c_void) -> c_int =
+                    std::mem::transmute(self.function(1, 5));
+                assert_eq!(pop(Self::DOMAIN), 0, "as many as before");
+            }
         }
     }
 }

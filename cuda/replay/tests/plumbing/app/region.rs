@@ -188,9 +188,13 @@ impl Program {
                         self.send(memory[0], &one, 0);
                         nvtx.range(c"inner", || self.scale_in(0, memory[0], 2.0));
                     });
-                    self.scale_in(0, memory[0], 3.0);
-                    nvtx.range_with_attributes(c"second", || self.scale_in(0, memory[0], 5.0));
+                    let name = ['w', '\0'].map(u32::from);
+                    nvtx.range_with_wide_name(&name, || self.scale_in(0, memory[0], 3.0));
+                    // Each domain has its own order.
+                    nvtx.push_in_domain(c"second");
+                    self.scale_in(0, memory[0], 5.0);
                 });
+                nvtx.pop_in_domain();
                 nvtx.range(c"last", || [self.receive(memory[0], 0), Vec::new()])
             }
             "silent" => {

@@ -77,7 +77,7 @@ impl Program {
         let cache = self.memory(&vec![0; size * TURNS]);
         let state = self.numbers(COUNT);
         let scratch = match what {
-            "large" => {
+            "large" | "large-same" => {
                 let words = (0..LARGE as u32 / 2).map(|index| index.wrapping_mul(2_654_435_761));
                 self.memory(&words.flat_map(u32::to_le_bytes).collect::<Vec<_>>())
             }
@@ -99,7 +99,7 @@ impl Program {
             if what == "outside" || (what == "late" && turn == 1) {
                 self.write(state, &input(turn * turn));
             }
-            let x = input(if what == "same" { 0 } else { turn });
+            let x = input(if what.ends_with("same") { 0 } else { turn });
             let size = match what {
                 "sizes" if turn % 2 == 1 => size / 2,
                 _ => size,
@@ -165,8 +165,9 @@ impl Program {
                     self.received(input_memory, size)
                 }
                 // A large input is copied, and a part of the copy is the result; a state grows.
-                "large" => {
-                    let large = (0..LARGE / 4).map(|index| (turn * 7919 + index) as u32);
+                "large" | "large-same" => {
+                    let step = if what == "large" { 7919 } else { 0 };
+                    let large = (0..LARGE / 4).map(|index| (turn * step + index) as u32);
                     let large: Vec<u8> = large.flat_map(u32::to_le_bytes).collect();
                     self.write(scratch, &large);
                     call!(self.driver, cuMemcpyDtoDAsync_v2(scratch + LARGE as u64 => u64, scratch => u64, LARGE => usize, 0 => u64));
