@@ -78,7 +78,7 @@ kill -9 $endless
 wait $endless 2> /dev/null || [ $? = 137 ]
 # Both at once. On a busy machine one may be done before the other has begun: then nothing is lent, and they run longer.
 for ((shared = RUNS > 100 ? RUNS : 100; ; shared *= 4)); do
-	[ $shared -lt 100000 ]
+	[ $shared -lt 100000 ] || { echo "two replays never shared the GPU" >&2; exit 1; }
 	replay digits-g52 nano:shared $shared > $own/first & first=$!
 	replay acl-gemm-g52 nano:shared $shared > $own/second & second=$!
 	wait $first

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The commands that the pages show, run as a reader would run them; docs/commands.toml says which need more than this machine has.
+//! The lines of shell that the pages show, run as a reader would run them; docs/commands.toml says which need more than this machine has.
 
 use std::{ffi::OsStr, fs, os::unix::fs::symlink, path::Path, process::Command};
 
@@ -15,6 +15,39 @@ use crate::{
 
 /// How the README says `gpureplay`.
 const FROM_SOURCE: &str = "cargo run --release -- ";
+
+/// What begins a block of shell: programs, the first folder of one that is named by its path, and a word of the shell.
+const SHELL: [&str; 29] = [
+    ".",
+    "apt",
+    "cargo",
+    "cat",
+    "cc",
+    "cp",
+    "driver-patch",
+    "echo",
+    "for",
+    "git",
+    "gpureplay",
+    "insmod",
+    "kbase-client",
+    "ln",
+    "make",
+    "mkdir",
+    "modprobe",
+    "ncu",
+    "nvcc",
+    "pip",
+    "python3",
+    "rmmod",
+    "rustup",
+    "scripts",
+    "sh",
+    "sudo",
+    "systemctl",
+    "tools",
+    "venv",
+];
 
 /// docs/commands.toml.
 #[derive(Deserialize)]
@@ -126,7 +159,8 @@ pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) ->
     Ok(())
 }
 
-/// The commands of this program in a page's blocks of code, joined where they go on in the next line, without remarks.
+/// The commands in a page's blocks of code, joined where they continue in the next line, without remarks: all lines of a block that begins
+/// as shell does, of other blocks, which show what programs print or read, those that call this program.
 fn commands(page: &str) -> Vec<String> {
     let (mut found, mut inside, mut text) = (Vec::new(), false, String::new());
     for event in Parser::new(page) {
@@ -137,7 +171,12 @@ fn commands(page: &str) -> Vec<String> {
                 inside = false;
                 let whole = std::mem::take(&mut text);
                 let lines: Vec<&str> = whole.split("\\\n").map(str::trim_start).collect();
-                found.extend(lines.join("").lines().filter_map(command));
+                // Markdown joins blocks with nothing but an empty line between them.
+                for part in lines.join("").split("\n\n") {
+                    let lines: Vec<String> = part.lines().filter_map(command).collect();
+                    let shell = lines.first().is_some_and(|line| begins_shell(line));
+                    found.extend(lines.into_iter().filter(|line| shell || is_ours(line)));
+                }
             }
             _ => {}
         }
@@ -145,7 +184,7 @@ fn commands(page: &str) -> Vec<String> {
     found
 }
 
-/// The command of a line.
+/// A line without its remark; none if nothing else is there.
 fn command(line: &str) -> Option<String> {
     let line = line.trim();
     let line = match line.strip_prefix(FROM_SOURCE) {
@@ -153,8 +192,23 @@ fn command(line: &str) -> Option<String> {
         None => line.to_owned(),
     };
     let line = line.split("   ").next()?.split(" # ").next()?.trim();
-    let first = line.split(' ').find(|word| !["sudo", "ncu"].contains(word));
-    (first == Some("gpureplay")).then(|| line.to_owned())
+    (!line.is_empty() && !line.starts_with("# ")).then(|| line.to_owned())
+}
+
+fn is_ours(line: &str) -> bool {
+    let mut words = line.split(' ');
+    words.find(|word| !["sudo", "ncu"].contains(word)) == Some("gpureplay")
+}
+
+fn begins_shell(line: &str) -> bool {
+    let word = line.split(' ').next().unwrap_or_default();
+    let variable = word.split_once('=').map_or("", |(name, _)| name);
+    let letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let sets = !variable.is_empty() && variable.chars().all(letter);
+    sets || word
+        .split('/')
+        .next()
+        .is_some_and(|first| SHELL.contains(&first))
 }
 
 #[cfg(test)]
@@ -168,8 +222,29 @@ mod tests {
         let all = commands(page);
         assert_eq!(
             all,
-            ["gpureplay b c", "sudo gpureplay d", "gpureplay run e"]
+            [
+                "gpureplay b c",
+                "ls",
+                "sudo gpureplay d",
+                "gpureplayed",
+                "gpureplay run e"
+            ]
         );
+    }
+
+    #[test]
+    fn all_lines_of_shell_are_commands_and_no_line_of_output() {
+        let page = "    # as root\n    rmmod a   remark\n    other b\n\ntext\n\n    x 3.7 kB\n    cargo c\n    gpureplay d\n\ntext\n\n    \
+                    A=b ./run\n\n    import x\n\ntext\n\n    version = 1\n\ntext\n\n    driver-patch/build x \\\n      y\n";
+        let all = commands(page);
+        let wanted = [
+            "rmmod a",
+            "other b",
+            "gpureplay d",
+            "A=b ./run",
+            "driver-patch/build x y",
+        ];
+        assert_eq!(all, wanted);
     }
 
     #[test]

@@ -79,12 +79,10 @@ fn closed(text: &str) -> usize {
 }
 
 fn unescaped(literal: &str) -> Vec<String> {
-    let mut joined = String::new();
-    for line in literal.split_inclusive('\n') {
-        match line.strip_suffix("\\\n") {
-            Some(continued) => joined += continued,
-            None => joined += line,
-        }
+    let mut lines = literal.split("\\\n");
+    let mut joined = lines.next().unwrap_or_default().to_owned();
+    for continued in lines {
+        joined += continued.trim_start();
     }
     let text = joined.replace("\\n", "\n").replace("\\\"", "\"");
     let lines = text.lines().map(|line| line.trim().to_owned());
@@ -117,7 +115,7 @@ const D: &str = "last one";
             texts,
             [
                 "one \"quoted\" text",
-                "and                  another",
+                "and another",
                 "last one",
                 "Says what is here, in two lines.",
                 "Second paragraph.",

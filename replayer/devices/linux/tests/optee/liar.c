@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A library that an app preloads, as if the machine had OP-TEE with a trusted application that lies: results, origins and parameters are
- * random, and shared memory changes while a call is in progress and after it. The kernel between them is honest: it makes the memory that
+ * random, and shared memory changes while a call is in progress. The kernel between them is honest: it makes the memory that
  * is asked for, and numbers it.
  */
 #define _GNU_SOURCE
