@@ -166,7 +166,10 @@ impl Patch {
     /// How the recording can be made again.
     fn command(&self, index: usize) -> String {
         let sizes = |sizes: [u32; 3]| sizes.map(|size| size.to_string()).join("x");
-        let mut command = format!("gpureplay patch {} --job {index}", self.recording.display());
+        let mut command = format!(
+            "gpureplay patch {} --jobs {index}",
+            self.recording.display()
+        );
         let mut add = |option: &str, value: Option<String>| {
             if let Some(value) = value {
                 command += &format!(" --{option} {value}");

@@ -136,7 +136,7 @@ impl Tune {
             .and_then(|at| candidates.get(at.checked_sub(1)?));
         if let (Some(new), Some(Ok(change))) = (new, best.map(|it| it.change.as_ref())) {
             let changed = subject.apply(change)?;
-            let command = format!("gpureplay tune {} --job {index}", self.recording.display());
+            let command = format!("gpureplay tune {} --jobs {index}", self.recording.display());
             let mut out = terminal::report(destinations.takes_standard_output());
             new.put(&recording, &changed, command, &mut out)?;
         }

@@ -62,8 +62,8 @@ fn no_name_begins_a_line() {
         "disasm rec",
         "extract --job 0 -o made rec",
         "extract --job kernel:none -o made2 rec",
-        "patch --job 0 --local 4 rec",
-        "tune --job 0 --local 4 rec",
+        "patch --jobs 0 --local 4 rec",
+        "tune --jobs 0 --local 4 rec",
     ] {
         let output = copy.line(line);
         let said = text(&output);

@@ -126,7 +126,7 @@ fn links_are_followed_nowhere() {
         "link @rec -o @made",
         "retarget @rec --gpu g76 -o @made",
         "extract @rec --tensor w -o @made.npy",
-        "patch @rec --job 0 --local 1 -o @made",
+        "patch @rec --jobs 0 --local 1 -o @made",
         SIGNED,
     ];
     for file in FILES {

@@ -51,7 +51,7 @@ fn a_recording_that_is_read_is_not_replaced() {
     assert!(text.contains("saxpy-g52"), "{text}");
     // Of another recording nothing stays but the place.
     let (done, text) = code(&format!(
-        "patch saxpy-g52 --job 0 --local 100 -o {ours} --force"
+        "patch saxpy-g52 --jobs 0 --local 100 -o {ours} --force"
     ));
     assert_eq!(done, 0, "{text}");
     assert!(!at("ours/recording.sig").exists());
@@ -62,7 +62,7 @@ fn a_patched_recording_runs_and_says_what_was_done() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let out = at("out");
-    let (done, text) = code(&format!("patch saxpy-g52 --job 0 --local 100 -o {out}"));
+    let (done, text) = code(&format!("patch saxpy-g52 --jobs 0 --local 100 -o {out}"));
     assert_eq!(done, 0, "{text}");
     assert!(text.contains("proven to compute the same"), "{text}");
     let (done, text) = code(&["run", &out]);
@@ -71,6 +71,11 @@ fn a_patched_recording_runs_and_says_what_was_done() {
     let manifest = fs::read_to_string(Path::new(&out).join("manifest.toml")).unwrap();
     assert!(
         manifest.contains("work groups of 100x1x1 instead of 8x1x1"),
+        "{manifest}"
+    );
+    // The command that it names is one of today's.
+    assert!(
+        manifest.contains("gpureplay patch saxpy-g52 --jobs 0 "),
         "{manifest}"
     );
     let (_, jobs) = code(&["jobs", &out, "--csv"]);

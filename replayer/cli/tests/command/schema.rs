@@ -66,7 +66,7 @@ fn what_is_printed_has_the_form_of_its_schema() {
     );
     fits(
         "tune",
-        &format!("tune {saxpy} --job 0 --local 32 --json"),
+        &format!("tune {saxpy} --jobs 0 --local 32 --json"),
         0,
     );
     let retargeted = at("g31");

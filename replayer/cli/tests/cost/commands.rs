@@ -188,7 +188,7 @@ pub(crate) const COMMANDS: [Command; 36] = commands! {
     [runs deep] Recording, "analyse", "analyse --threads 1 --limit-work 1000000 --json @rec", 700;
     [fits runs deep] Recording, "retarget", "retarget --gpu g31 --threads 1 --limit-work 1000000 -o @made --force @rec", 8;
     [runs deep] Recording, "extract", "extract --job 0 -o @made @rec", 8;
-    [runs deep] Recording, "patch", "patch --job 0 --local 1x1x1 --inputs 1 @rec", 100;
+    [runs deep] Recording, "patch", "patch --jobs 0 --local 1x1x1 --trials 1 @rec", 100;
     [] Recording, "pack", "pack -o @made.pack @rec", 8;
     [] Recording, "sign", "sign --force --key %key.pem @rec", 8;
     [runs] State, "run --state-in", "run --threads 1 --limit-work 1000000 --repeat 3 --state-in @s.safetensors --state-out @made.safetensors @rec", 100;

@@ -158,8 +158,8 @@ fn every_command_that_runs_a_recording_names_the_job_that_needs_too_much_work() 
         "retarget --gpu g31 -o MADE",
         "extract --job 0 -o MADE",
         "extract --tensor out -o MADE",
-        "patch --job 0 --local 4",
-        "tune --job 0 --local 4",
+        "patch --jobs 0 --local 4",
+        "tune --jobs 0 --local 4",
         "jobs",
         "analyse",
     ] {
