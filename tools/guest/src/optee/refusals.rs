@@ -7,8 +7,8 @@ use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Te
 use gpureplay_sign::{SecretKey, sign};
 
 use super::{
-    clients::{self, RUNS},
-    rig::{Checked, Rig, Share, UNTIL_IT_RUNS, npy, pack, packed, read, recording},
+    clients,
+    rig::{Checked, Rig, Share, npy, pack, packed, read, recording},
     test_key,
 };
 use crate::error::{Error, Result};
@@ -170,6 +170,7 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     share.write("expected-3.npy", &read(&digits.join("expected/3.npy"))?)?;
     let pem = share.path("key.pem");
     std::fs::write(&pem, key.public().to_pem()).map_err(Error::io("write", &pem))?;
+    let interrupt = clients::interrupt("cancelled.said");
     let script = format!(
         "say() {{ local name=$1; shift; \"$@\" > $name.said 2>&1; echo $? >> $name.said; }}\n\
          say unstated run generate.pack --input forced.npy\n\
@@ -178,9 +179,7 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
          say good run good --input 3.npy --expect expected-3.npy --require-signature key.pem\n\
          say old run old --input 3.npy\n\
          say layers run good --input 3.npy --until conv2\n\
-         gpureplay run short.pack --device optee --input x.bin --repeat {RUNS} > cancelled.said 2>&1 & client=$!\n\
-         {UNTIL_IT_RUNS}\
-         kill -INT $client; wait $client; echo $? >> cancelled.said\n"
+         {interrupt} echo $code >> cancelled.said\n"
     );
     Ok(script)
 }
