@@ -27,6 +27,9 @@ const CRATES: [&str; 8] = [
 #[derive(Args)]
 pub(crate) struct Sanitize {}
 
+/// A test that loads a library as the CUDA driver: built with the sanitizer, the library wants its functions, and a program does not export them.
+const SKIPPED: &str = "a_run_binds_runs_and_reads_as_other_recordings";
+
 impl Sanitize {
     pub(crate) fn execute(&self) -> Result<ExitCode> {
         let target = host()?;
@@ -35,6 +38,7 @@ impl Sanitize {
             .current_dir(root())
             .args(["test", "--tests", "--no-fail-fast", "--target", &target])
             .args(CRATES.iter().flat_map(|name| ["--package", name]))
+            .args(["--", "--skip", SKIPPED])
             .env("CARGO_TARGET_DIR", root().join("target/sanitize"))
             .env("RUSTC_BOOTSTRAP", "1")
             .env("RUSTFLAGS", "-Zsanitizer=address")
