@@ -140,6 +140,13 @@ impl<'r> Subject<'r> {
         self.target.launch()
     }
 
+    /// Sizes of its work groups that are worth a try on its GPU.
+    pub fn sizes(&self) -> Vec<[u32; 3]> {
+        let mut sizes = Launch::sizes(self.launch().global(), self.jobs.profile.max_workgroup_size);
+        sizes.retain(|size| *size != self.launch().local);
+        sizes
+    }
+
     /// Whether a change changes nothing.
     fn is_nothing(&self, change: &Change) -> bool {
         let recorded = self.target.code();

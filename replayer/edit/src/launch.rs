@@ -52,6 +52,28 @@ impl Launch {
         [(x, gx), (y, gy), (z, gz)].map(|(size, count)| u64::from(size) * u64::from(count))
     }
 
+    /// Sizes of work groups worth a try over so many threads, with at most `most` in a group. In one dimension all that divide the
+    /// threads; in more, an extent is a power of two that divides its dimension, or the whole of it. Groups of fewer than 32 threads are
+    /// left out where there are larger ones.
+    pub fn sizes(global: [u64; 3], most: u32) -> Vec<[u32; 3]> {
+        let is_line = global.iter().filter(|threads| **threads > 1).count() < 2;
+        let extents = global.map(|threads| {
+            let divides = move |size: &u32| threads > 0 && threads.is_multiple_of((*size).into());
+            let tried =
+                move |size: &u32| is_line || size.is_power_of_two() || u64::from(*size) == threads;
+            let sizes = (1..=most).filter(divides).filter(tried);
+            sizes.collect::<Vec<u32>>()
+        });
+        let threads = |size: &[u32; 3]| size.iter().map(|&it| u64::from(it)).product::<u64>();
+        let [x, y, z] = &extents;
+        let pairs = z.iter().flat_map(|z| y.iter().map(move |y| (y, z)));
+        let all = pairs.flat_map(|(y, z)| x.iter().map(move |x| [*x, *y, *z]));
+        let mut sizes: Vec<[u32; 3]> = all.filter(|size| threads(size) <= most.into()).collect();
+        let least = sizes.iter().map(threads).max().unwrap_or_default().min(32);
+        sizes.retain(|size| threads(size) >= least);
+        sizes
+    }
+
     /// Checks that there are threads, and no more in a group than the GPU runs. How many those are.
     ///
     /// # Errors
@@ -205,6 +227,24 @@ mod tests {
         );
         assert!(Launch::over([1000, 1, 1], [64, 1, 1]).is_err());
         assert!(Launch::over([4, 4, 1], [8, 1, 1]).is_err());
+    }
+
+    #[test]
+    fn sizes_to_try_divide_the_threads() {
+        let text = |global, most| {
+            let sizes = Launch::sizes(global, most).into_iter().map(text);
+            sizes.collect::<Vec<String>>().join(" ")
+        };
+        assert_eq!(text([1000, 1, 1], 128), "40x1x1 50x1x1 100x1x1 125x1x1");
+        assert_eq!(text([96, 3, 1], 64), "32x1x1 16x3x1");
+        assert_eq!(text([4, 2, 1], 384), "4x2x1");
+        assert_eq!(text([8, 8, 1], 64), "8x4x1 4x8x1 8x8x1");
+        // What no recording has costs no time and no memory.
+        assert_eq!(text([0, 1, 1], 384), "");
+        assert!(Launch::sizes([1 << 60; 3], 512).len() < 200);
+        for size in Launch::sizes([64, 25, 6], 384) {
+            Launch::over([64, 25, 6], size).unwrap();
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpureplay_host::statistics::Spread;
 use gpureplay_jobs::report::Work;
@@ -130,11 +131,18 @@ pub fn cost(work: &Work) -> u64 {
 /// Differences below this share of the recorded job's cost are none.
 const CLEARLY: f64 = 0.01;
 
-/// Tries every candidate, times it `runs` times in turns with the recorded job, and ranks those that compute the same.
+/// Tries every candidate, times it `runs` times in turns with the recorded job, and ranks those that compute the same. `done` counts
+/// [`steps`].
 ///
 /// # Errors
 /// The recorded job itself does not run.
-pub fn tune(subject: &Subject<'_>, candidates: &[Candidate], runs: u32, by: By) -> Result<Tuning> {
+pub fn tune(
+    subject: &Subject<'_>,
+    candidates: &[Candidate],
+    runs: u32,
+    by: By,
+    done: &AtomicU64,
+) -> Result<Tuning> {
     let recorded = Change {
         launch: subject.launch(),
         kernel: Kernel::Recorded,
@@ -152,8 +160,11 @@ pub fn tune(subject: &Subject<'_>, candidates: &[Candidate], runs: u32, by: By) 
         rank: None,
         model_seconds: None,
     }];
-    rows.extend(candidates.iter().map(|candidate| row(subject, candidate)));
-    time(subject, &recorded, candidates, &mut rows, runs);
+    rows.extend(candidates.iter().map(|candidate| {
+        done.fetch_add(1, Ordering::Relaxed);
+        row(subject, candidate)
+    }));
+    time((subject, &recorded), candidates, &mut rows, runs, done);
     let changes =
         std::iter::once(Some(&recorded)).chain(candidates.iter().map(|it| it.change.as_ref().ok()));
     for (row, change) in rows.iter_mut().zip(changes) {
@@ -262,12 +273,18 @@ fn row(subject: &Subject<'_>, candidate: &Candidate) -> Row {
 }
 
 /// Times of the model, in turns: what disturbs one run disturbs all candidates alike. One run of each is not counted.
+/// What [`tune`] does for so many candidates: it tries each, and times each and the recorded job so often, once more to begin with.
+pub fn steps(candidates: usize, runs: u32) -> u64 {
+    let runs = u64::from(runs).checked_add(1).filter(|_| runs > 0);
+    (candidates as u64 + 1) * runs.unwrap_or_default() + candidates as u64
+}
+
 fn time(
-    subject: &Subject<'_>,
-    recorded: &Change,
+    (subject, recorded): (&Subject<'_>, &Change),
     candidates: &[Candidate],
     rows: &mut [Row],
     runs: u32,
+    done: &AtomicU64,
 ) {
     let changes =
         std::iter::once(Some(recorded)).chain(candidates.iter().map(|it| it.change.as_ref().ok()));
@@ -276,6 +293,7 @@ fn time(
     for run in 0..=runs {
         for ((change, row), times) in changes.iter().zip(rows.iter()).zip(&mut times) {
             let counts = matches!(row.standing, Standing::Recorded | Standing::Equal);
+            done.fetch_add(1, Ordering::Relaxed);
             let Some(change) = change.filter(|_| counts && runs > 0) else {
                 continue;
             };

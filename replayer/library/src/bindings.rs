@@ -427,12 +427,12 @@ fn read(files: &Files, info: &TensorInfo, path: &Path) -> Result<Tensor> {
     values::read_with(|file| files.open_file(file), (&file, part), info, image)
 }
 
-/// Requires a value to have the type and the shape of a tensor.
+/// Requires a value to have the type and the shape of a tensor ([`TensorInfo::takes`]).
 ///
 /// # Errors
 /// It has not.
 pub fn require(info: &TensorInfo, value: &Tensor, from: &str) -> Result<()> {
-    match value.dtype() == info.dtype && value.shape() == info.shape {
+    match info.takes(value.dtype(), value.shape()) {
         true => Ok(()),
         false => Err(misfit(info, value.dtype(), value.shape(), from)),
     }

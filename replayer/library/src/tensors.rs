@@ -44,6 +44,14 @@ impl TensorInfo {
             })
             .collect()
     }
+
+    /// Whether a value of a type and a shape is one of this tensor. A buffer of OpenCL or CUDA has no shape: a tensor of one dimension
+    /// takes as many elements in any shape, in the order of rows.
+    pub fn takes(&self, dtype: ElementType, shape: &[u64]) -> bool {
+        let elements = shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
+        let is_flat = matches!(self.shape[..], [length] if elements == Some(length));
+        dtype == self.dtype && (is_flat || shape == self.shape)
+    }
 }
 
 /// Type and shape: `f32[1,8,8]`.

@@ -205,7 +205,8 @@ class Session:
             value = _array(tensor, value)
         if value.dtype != tensor.dtype:
             raise TypeError(f"expected {tensor.dtype} for {name}, got {value.dtype}; x.astype({tensor.dtype.name!r}) converts it")
-        if value.shape != tensor.shape:
+        # A buffer has no shape: a tensor of one dimension takes as many elements in any.
+        if value.shape != tensor.shape and (value.size,) != tensor.shape:
             raise ValueError(f"expected shape {tensor.shape} for {name}, got {value.shape}")
         array = np.ascontiguousarray(value)
         element = ctypes.c_uint32(_DTYPES.index(tensor.dtype))

@@ -4,10 +4,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use clap::Args;
-use gpureplay_edit::tune::{By, Candidate, Row, Standing, Tuning, tune};
-use std::sync::Arc;
+use gpureplay_edit::tune::{By, Candidate, Row, Standing, Tuning, steps, tune};
 
 use gpureplay_edit::{Change, Kernel, Launch, Pair, Subject, inputs, launch};
 use gpureplay_host::csv;
@@ -21,11 +22,14 @@ use crate::common::edited::{self, Edited};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::{one, table};
 use crate::common::model_options::WorkLimit;
+use crate::common::progress::Progress;
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
 
 const EXAMPLES: &str = "\
 Examples:
+  gpureplay tune recordings/digits-g52 --jobs 11 --by lines
+      sizes of work groups that divide the threads, ranked by the memory lines that they touch
   gpureplay tune recordings/digits-g52 --jobs 11 --local 8x8,16x4,4x4,32x8 --table tune.csv
       a row for each candidate: equal, wrong or refused, with the reason
   gpureplay tune recordings/digits-g52 --jobs 11 --local 8x8 --variant mine.bin --table tune.csv -o best
@@ -45,7 +49,7 @@ pub(crate) struct Tune {
     /// The job: a number, or anything else that means one job, such as kernel:NAME
     #[arg(long, alias = "job", value_name = "SELECTOR")]
     jobs: Selector,
-    /// Sizes of work groups to try
+    /// Sizes of work groups to try; without it and --variant: powers of two that divide the threads
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = launch::parse)]
     local: Vec<[u32; 3]>,
     /// Shaders to try: a file, or a whole job of another recording
@@ -82,11 +86,6 @@ pub(crate) struct Tune {
 
 impl Tune {
     pub(crate) fn execute(&self) -> Result {
-        if self.local.is_empty() && self.variant.is_empty() {
-            return Err(Failure::Usage(
-                "say what to try: --local or --variant".into(),
-            ));
-        }
         if self.by == By::Time && self.runs == 0 {
             return Err(Failure::Usage("--by time needs --runs above 0".into()));
         }
@@ -112,7 +111,11 @@ impl Tune {
         let inputs = inputs(&recording, self.trials as usize)?;
         let subject = Subject::new(&recording, &jobs, index, &inputs, self.work.limit_work)?;
         let candidates = self.candidates(&recording, &subject, &trust);
-        let tuning = tune(&subject, &candidates, self.runs, self.by)?;
+        let done = Arc::new(AtomicU64::new(0));
+        let steps = Some(steps(candidates.len(), self.runs));
+        let progress = Progress::start("tuning", done.clone(), steps, "steps");
+        let tuning = tune(&subject, &candidates, self.runs, self.by, &done)?;
+        drop(progress);
         if let Some(path) = &self.table {
             destinations.write(path, comma_separated(&tuning).as_bytes())?;
         }
@@ -150,7 +153,11 @@ impl Tune {
         trust: &Trust,
     ) -> Vec<Candidate> {
         let recorded = subject.launch();
-        let sizes = self.local.iter().map(|local| Candidate {
+        let tried = match self.local.is_empty() && self.variant.is_empty() {
+            true => subject.sizes(),
+            false => self.local.clone(),
+        };
+        let sizes = tried.iter().map(|local| Candidate {
             name: format!("local {}", local.map(|size| size.to_string()).join("x")),
             change: Launch::over(recorded.global(), *local)
                 .map(|launch| Change {

@@ -49,3 +49,19 @@ fn tune_finds_the_fewest_lines() {
     let (code, _, error) = ran(&[&words[..], &["time"]].concat());
     assert!(code == 2 && error.contains("--runs"), "{error}");
 }
+
+#[test]
+fn tune_finds_sizes_to_try_by_itself() {
+    let words = "tune lenet-g52 --jobs 14 --runs 0 --trials 1 --json --by lines";
+    let (code, text, error) = ran(&words.split(' ').collect::<Vec<_>>());
+    assert_eq!(code, 0, "{error}");
+    let tuned: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let rows = tuned["rows"].as_array().unwrap();
+    let best = &rows[tuned["best"].as_u64().unwrap() as usize];
+    // The best of the sizes that were given by hand.
+    assert!(best["cost"].as_u64().unwrap() <= 948, "{best}");
+    assert!(
+        rows.len() > 4 && rows.iter().all(|row| row["standing"] != "wrong"),
+        "{text}"
+    );
+}

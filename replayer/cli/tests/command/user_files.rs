@@ -452,3 +452,40 @@ fn messages_say_what_is_expected_and_what_to_do() {
     );
     assert!(read_npy(&copy.at("rec/inputs/3.npy")).is_ok());
 }
+
+#[test]
+fn a_buffer_takes_an_array_of_any_shape() {
+    let copy = Copy::of("saxpy-g52");
+    let ran = |shape: &[u64], bytes: &[u8]| {
+        let tensor = Tensor::new(ElementType::F32, shape, bytes.to_vec()).unwrap();
+        write_npy(&copy.at("x.npy"), &tensor).unwrap();
+        let words = "run rec --input x=x.npy --input y=rec/inputs/y.npy --output out=y.npy";
+        copy.ran(&words.split(' ').collect::<Vec<_>>())
+    };
+    let x: Vec<u8> = (0..1000u16)
+        .flat_map(|at| f32::from(at).to_le_bytes())
+        .collect();
+    let values = |shape: &[u64]| {
+        let (code, _, error) = ran(shape, &x);
+        assert_eq!(code, 0, "{error}");
+        let read = read_npy(&copy.at("y.npy")).unwrap();
+        fs::remove_file(copy.at("y.npy")).unwrap();
+        (read.shape().to_vec(), read.into_bytes())
+    };
+    let flat = values(&[1000]);
+    assert_eq!(values(&[10, 100]), flat);
+    assert_eq!(values(&[1, 1000]), flat);
+    // Other values give others: what was compared is not the recorded input's.
+    assert_ne!(
+        flat.1,
+        read_npy(&copy.at("rec/expected/out.npy"))
+            .unwrap()
+            .into_bytes()
+    );
+    let (code, _, error) = ran(&[10, 99], &x[..4 * 990]);
+    assert_eq!(code, 4, "{error}");
+    assert!(
+        error.contains("expected f32[1000] for input `x`, got f32[10,99]"),
+        "{error}"
+    );
+}

@@ -2,6 +2,7 @@
 //! Other shaders for shipped jobs: what does not fit is refused by name, and a wrong one is never the best.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU64;
 
 use gpureplay_edit::shader::fits;
 use gpureplay_edit::tune::{By, Candidate, Standing, tune};
@@ -127,7 +128,7 @@ fn a_wrong_variant_is_never_the_best() {
         size([7, 1, 1]),
         size([500, 1, 1]),
     ];
-    let tuning = tune(&subject, &candidates, 2, By::Work).unwrap();
+    let tuning = tune(&subject, &candidates, 2, By::Work, &AtomicU64::new(0)).unwrap();
     let standings: Vec<Standing> = tuning.rows.iter().map(|row| row.standing).collect();
     let expected = [
         Standing::Recorded,
@@ -148,7 +149,7 @@ fn a_wrong_variant_is_never_the_best() {
     );
     assert!(tuning.rows[2].model_seconds.is_some() && tuning.rows[1].model_seconds.is_none());
     // All but times is the same again.
-    let again = tune(&subject, &candidates, 0, By::Work).unwrap();
+    let again = tune(&subject, &candidates, 0, By::Work, &AtomicU64::new(0)).unwrap();
     for (one, other) in tuning.rows.iter().zip(&again.rows) {
         assert_eq!(
             (one.rank, one.cost, &one.reason),
@@ -208,10 +209,15 @@ fn the_pooling_of_lenet_touches_a_quarter_of_the_lines_with_wider_groups() {
         }),
     });
     // The table of docs/analysis.md, which `analyse` gave.
-    let tuning = tune(&subject, &candidates, 0, By::Lines).unwrap();
+    let tuning = tune(&subject, &candidates, 0, By::Lines, &AtomicU64::new(0)).unwrap();
     let costs: Vec<_> = tuning.rows.iter().map(|row| row.cost).collect();
     assert_eq!(costs, [Some(4000), Some(4000), Some(948)]);
     assert_eq!((tuning.best, tuning.by), (Some(2), "memory lines"));
     // By work they are the same.
-    assert_eq!(tune(&subject, &candidates, 0, By::Work).unwrap().best, None);
+    assert_eq!(
+        tune(&subject, &candidates, 0, By::Work, &AtomicU64::new(0))
+            .unwrap()
+            .best,
+        None
+    );
 }

@@ -129,12 +129,14 @@ pub(crate) fn read_with(
 
 /// Reads an `.npy` file that has the type and the shape of a tensor; of another one only the header is read.
 pub(crate) fn npy(path: &Path, file: impl Read, info: &TensorInfo) -> Result<Tensor> {
-    let fits = |dtype: ElementType, shape: &[u64]| dtype == info.dtype && shape == info.shape;
-    read_npy_if(file, fits).map_err(|error| match error {
+    let fits = |dtype: ElementType, shape: &[u64]| info.takes(dtype, shape);
+    let read = read_npy_if(file, fits).map_err(|error| match error {
         NpyError::Unwanted { dtype, shape } => misfit(info, dtype, &shape, &shown(path)),
         NpyError::Io { source, .. } => Error::file(path, source),
         error => Error::file(path, error),
-    })
+    })?;
+    Tensor::new(info.dtype, &info.shape, read.into_bytes())
+        .map_err(|error| Error::file(path, error))
 }
 
 /// Reads a file whose name does not say what it is.

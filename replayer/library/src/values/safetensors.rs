@@ -103,7 +103,7 @@ impl<R: Read + Seek> Archive<R> {
             return Err(Error::file(&self.path, reason));
         };
         let shape: Vec<u64> = found.shape.iter().map(|extent| *extent as u64).collect();
-        if dtype != info.dtype || shape != info.shape {
+        if !info.takes(dtype, &shape) {
             return Err(misfit(info, dtype, &shape, from));
         }
         let (begin, end) = found.data_offsets;
@@ -112,7 +112,7 @@ impl<R: Read + Seek> Archive<R> {
         self.file.seek(SeekFrom::Start(at)).map_err(io)?;
         let mut bytes = vec![0; end.saturating_sub(begin)];
         self.file.read_exact(&mut bytes).map_err(io)?;
-        Tensor::new(dtype, &shape, bytes).map_err(|error| Error::file(&self.path, error))
+        Tensor::new(dtype, &info.shape, bytes).map_err(|error| Error::file(&self.path, error))
     }
 
     fn unknown(&self, wanted: &str) -> Error {
