@@ -12,7 +12,8 @@ SIDE, PLANES, FILTERS = 19, 18, 8
 POSITIONS = {"a": "q16", "b": "c3"}
 # What its tuner finds, which tries launches that no Mali can take: a recording of the tuner is refused, with the reason.
 TUNED = ("1;XgemmBatched;8;25;8;36; -DKWG=16 -DKWI=8 -DMDIMA=8 -DMDIMC=8 -DMWG=16 -DNDIMB=8 -DNDIMC=8 -DNWG=32 -DSA=1 -DSB=1 -DSTRM=0 "
-         "-DSTRN=0 -DTCE=0 -DVWM=2 -DVWN=2;OpenCL: Arm Mali-G52 (Panfrost) @ 800MHz")
+         "-DSTRN=0 -DTCE=0 -DVWM=2 -DVWN=2;OpenCL: Arm {} (Panfrost) @ 800MHz\n")
+GPUS = ("Mali-G52", "Mali-G57")
 
 
 def network():
@@ -43,7 +44,7 @@ def prepared(source):
     pathlib.Path("net.txt").write_text("".join(" ".join(f"{value:g}" for value in row) + "\n" for row in rows))
     own = pathlib.Path(".local/share/leela-zero")
     own.mkdir(parents=True, exist_ok=True)
-    (own / "leelaz_opencl_tuning").write_text(TUNED + "\n")
+    (own / "leelaz_opencl_tuning").write_text("".join(TUNED.format(gpu) for gpu in GPUS))
     move = POSITIONS[pathlib.Path(source).stem]
     pathlib.Path(source).with_suffix(".stdin").write_text(f"play b d4\nplay w {move}\ngenmove b\nquit\n")
     return PROGRAM, *"--gtp --noponder -t 1 --batchsize 1 --precision single -w net.txt -p 6 -s 1".split()

@@ -70,9 +70,12 @@ descriptors! {
     /// What the tiler knows of a framebuffer. Hardware keeps its own state from word 32 on; so does the model.
     TilerContext = "Tiler context", 48 words {
         polygon_list = "Polygon list", 0:0, 64, Address;
+        /// Of Valhall; Bifrost has it in each primitive.
+        first_provoking_vertex = "First provoking vertex", 2:18, 1, Bool;
         heap = "Heap", 6:0, 64, Address;
         mark = "Model's mark", 32:0, 32, Hex;
         draws = "Model's number of draws", 33:0, 32, Unsigned;
+        vertices = "Model's bytes of vertices", 34:0, 32, Unsigned;
     }
 
     /// Memory of the tiler.

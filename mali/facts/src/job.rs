@@ -56,6 +56,8 @@ pub enum JobType {
     Fragment = 9,
     /// Vertex and tiler work, vertices shaded by index.
     IndexedVertex = 10,
+    /// The same on Valhall, where the tiler finds memory for what vertices are.
+    MallocVertex = 11,
 }
 
 const JOB_TYPES: &[(u32, &str)] = &[
@@ -70,11 +72,12 @@ const JOB_TYPES: &[(u32, &str)] = &[
     (8, "FUSED"),
     (9, "FRAGMENT"),
     (10, "INDEXED_VERTEX"),
+    (11, "MALLOC_VERTEX"),
 ];
 
 impl JobType {
     /// Every type, by its number.
-    pub const ALL: [JobType; 11] = [
+    pub const ALL: [JobType; 12] = [
         JobType::NotStarted,
         JobType::Null,
         JobType::WriteValue,
@@ -86,10 +89,11 @@ impl JobType {
         JobType::Fused,
         JobType::Fragment,
         JobType::IndexedVertex,
+        JobType::MallocVertex,
     ];
 
     /// True for the types that a recording's chains may hold: those whose descriptors [`walk_chain`](crate::walk::walk_chain) knows,
-    /// so that all memory that they reach can be checked before a replay. Jobs that draw are not among them, although the model runs two
+    /// so that all memory that they reach can be checked before a replay. Jobs that draw are not among them, although the model runs three
     /// of their types.
     pub const fn is_replayed(self) -> bool {
         matches!(
@@ -316,7 +320,7 @@ mod tests {
             assert_eq!(JobType::from_bits(number.into()), Some(job_type));
             assert_eq!(JOB_TYPES[number as usize], (number, job_type.name()));
         }
-        assert_eq!(JobType::from_bits(11), None);
+        assert_eq!(JobType::from_bits(12), None);
         assert_eq!(JobType::from_bits(u64::MAX), None);
     }
 

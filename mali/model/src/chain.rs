@@ -226,7 +226,12 @@ impl<B: Bus> Runner<'_, B> {
         };
         let features = self.environment.profile.js_features;
         let supported = features.get(self.chain.slot as usize).copied().unwrap_or(0);
-        if supported >> job_type as u32 & 1 == 0 {
+        // No public log has the features of a Valhall GPU's slots: where Bifrost ran the one, it runs the other.
+        let bit = match job_type {
+            JobType::MallocVertex if valhall => JobType::IndexedVertex,
+            other => other,
+        };
+        if supported >> bit as u32 & 1 == 0 {
             return Err(config(format!(
                 "slot {} does not run {} jobs",
                 self.chain.slot,
@@ -248,7 +253,9 @@ impl<B: Bus> Runner<'_, B> {
                 (*report, result) = compute::run(self.environment, &self.memory, address, cores);
                 result
             }
-            JobType::IndexedVertex | JobType::Fragment if !valhall => {
+            JobType::Fragment | JobType::MallocVertex | JobType::IndexedVertex
+                if job_type != JobType::IndexedVertex || !valhall =>
+            {
                 self.cores(address)?;
                 let job = Job {
                     environment: self.environment,
@@ -257,6 +264,7 @@ impl<B: Bus> Runner<'_, B> {
                 };
                 match job_type {
                     JobType::Fragment => draw::fragment::run(&job),
+                    JobType::MallocVertex => draw::valhall::run(&job),
                     _ => draw::vertex::run(&job),
                 }
             }

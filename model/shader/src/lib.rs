@@ -42,7 +42,8 @@ pub use fault::{FaultKind, ShaderFault};
 pub use run::{analyse, draw, run};
 pub use space::{Access, AddressSpace, MmuFault};
 pub use stage::{
-    AttributeTable, Fragments, GUARD_BAND, Lookup, Preload, Stage, Tile, Triangle, Vertices,
+    AttributeTable, Fragments, GUARD_BAND, Lookup, Packets, Preload, Stage, Tile, Triangle,
+    Vertices,
 };
 pub use statistics::Statistics;
 pub use threads::Threads;

@@ -20,6 +20,23 @@ pub struct AttributeTable {
     pub buffers: u64,
 }
 
+/// What vertices of Valhall write, of a kind: so many bytes each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packets {
+    /// Address of the first vertex's bytes.
+    pub base: u64,
+    /// Bytes of a vertex.
+    pub stride: u32,
+}
+
+impl Packets {
+    /// Where the bytes of a vertex are.
+    pub(crate) fn at(&self, vertex: u32) -> u64 {
+        let offset = u64::from(vertex) * u64::from(self.stride);
+        self.base.wrapping_add(offset)
+    }
+}
+
 /// What a dispatch draws. Its work groups have one thread each.
 #[derive(Debug)]
 pub enum Stage<'a> {
@@ -36,6 +53,8 @@ pub struct Vertices {
     pub positions: u64,
     /// What the shader writes besides positions.
     pub varyings: AttributeTable,
+    /// What it writes, on Valhall.
+    pub packets: Packets,
 }
 
 /// Fragments of one triangle.
@@ -55,6 +74,8 @@ pub struct Fragments<'a> {
     pub provoking: u32,
     /// What vertices wrote.
     pub varyings: AttributeTable,
+    /// What they wrote, on Valhall.
+    pub packets: Packets,
     /// What is in the first registers when a thread starts.
     pub preload: Option<Preload>,
     /// What shaders read as blend descriptor 0.

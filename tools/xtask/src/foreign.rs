@@ -31,7 +31,7 @@ const SCRIPT: &str = "tools/foreign/cases.py";
     after_help = "Needs python3 with numpy, what cargo xtask mesa makes, and the programs: python3-pyopencl python3-gpyfft\n\
                         python3-silx python3-opencv libviennacl-dev libclblast-dev ffmpeg leela-zero, and for VkFFT\n\
                         pip install --target target/foreign/python --no-deps pyvkfft.\n\
-                        Examples:\n  cargo xtask foreign\n  cargo xtask foreign half typedef three-turns"
+                        Examples:\n  cargo xtask foreign\n  cargo xtask foreign --gpu g57 half typedef three-turns"
 )]
 pub(crate) struct Foreign {
     /// Cases; all if none is named
@@ -39,6 +39,9 @@ pub(crate) struct Foreign {
     /// The interpreter
     #[arg(long, default_value = "/usr/bin/python3", value_name = "FILE")]
     python: PathBuf,
+    /// The GPU's model
+    #[arg(long, default_value = "g52")]
+    gpu: String,
     /// List the cases
     #[arg(long)]
     list: bool,
@@ -121,6 +124,7 @@ impl Foreign {
         };
         let mut record = command();
         record.args(["record", "--recorder", "model", "-o", "recorded"]);
+        record.args(["--gpu", &self.gpu]);
         record.args(options("a"));
         // Programs find their settings here. The cache with Mesa stays where it is.
         record

@@ -3,6 +3,7 @@
 //!
 //! Architectures 9 and 10 differ in few fields; such a field says since when it is there. Source: Mesa's `v9.xml` and `v10.xml`.
 
+pub mod drawing;
 mod walk;
 
 use crate::field::Kind::{
@@ -277,6 +278,11 @@ pub static LAYOUTS: &[&Layout] = &[
     ShaderEnvironment::LAYOUT,
     ComputePayload::LAYOUT,
     Conversion::LAYOUT,
+    drawing::VertexPrimitive::LAYOUT,
+    drawing::VertexAllocation::LAYOUT,
+    drawing::Scissor::LAYOUT,
+    drawing::FragmentDraw::LAYOUT,
+    drawing::DepthStencil::LAYOUT,
 ];
 
 impl LocalStorage {

@@ -14,6 +14,7 @@ use mali_shader::{
 };
 
 pub(crate) use self::bifrost::thread_storage;
+pub(crate) use self::valhall::started;
 use crate::environment::{Environment, JobFault};
 use crate::log::{ComputeReport, Level, log};
 use crate::space::JobMemory;

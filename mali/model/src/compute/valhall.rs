@@ -34,6 +34,25 @@ pub(super) fn requested<B: Bus>(
     payload: &ComputePayload,
     environment: &ShaderEnvironment,
 ) -> Result<Dispatch, JobFault> {
+    if [payload.offset_x(), payload.offset_y(), payload.offset_z()] != [0; 3] {
+        return Err(invalid(address, "offsets of work groups are not modelled"));
+    }
+    Ok(Dispatch {
+        workgroup_size: [payload.size_x(), payload.size_y(), payload.size_z()].map(|n| n as u32),
+        workgroup_count: [payload.count_x(), payload.count_y(), payload.count_z()]
+            .map(|n| n as u32),
+        ..started(profile, memory, address, environment, stage::COMPUTE)?
+    })
+}
+
+/// What shaders of a stage start from, as a dispatch of nothing; faults name `address`.
+pub(crate) fn started<B: Bus>(
+    profile: &Profile,
+    memory: &JobMemory<'_, B>,
+    address: u64,
+    environment: &ShaderEnvironment,
+    stage: u32,
+) -> Result<Dispatch, JobFault> {
     let program = ShaderProgram::from_bytes(&memory.bytes(environment.program())?);
     if program.descriptor_type() as u32 != descriptor_type::SHADER {
         return Err(invalid(
@@ -41,11 +60,8 @@ pub(super) fn requested<B: Bus>(
             "the shader's descriptor is of another type",
         ));
     }
-    if program.stage() as u32 != stage::COMPUTE {
+    if program.stage() as u32 != stage {
         return Err(invalid(address, "the shader is for another stage"));
-    }
-    if [payload.offset_x(), payload.offset_y(), payload.offset_z()] != [0; 3] {
-        return Err(invalid(address, "offsets of work groups are not modelled"));
     }
     let mut dispatch = Dispatch {
         subnormals: match program.subnormals() as u32 {
@@ -55,9 +71,6 @@ pub(super) fn requested<B: Bus>(
             _ => Subnormals::Flushed,
         },
         shader: program.binary(),
-        workgroup_size: [payload.size_x(), payload.size_y(), payload.size_z()].map(|n| n as u32),
-        workgroup_count: [payload.count_x(), payload.count_y(), payload.count_z()]
-            .map(|n| n as u32),
         push_uniforms: environment.uniforms(),
         push_uniform_count: environment.uniform_count() as u32,
         ..Dispatch::default()

@@ -11,6 +11,7 @@ use super::framebuffer::{FrameShader, Framebuffer, Rectangle};
 use super::primitive::{self, Placed};
 use super::shading::{Corners, Shading};
 use super::tiler::{self, Record};
+use super::valhall;
 use crate::environment::JobFault;
 
 /// Side of the model's tiles in pixels. Hardware's are smaller, which nothing shows.
@@ -43,7 +44,11 @@ pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     let mut draws = Vec::new();
     for record in tiler::records(job, framebuffer.tiler)? {
         job.spend(DRAW_COST)?;
-        draws.push((record, Shading::read(job, record.draw)?));
+        let shading = match job.has_packets() {
+            true => valhall::shading(job, &record)?,
+            false => Shading::read(job, record.draw)?,
+        };
+        draws.push((record, shading));
     }
     let pass = Pass {
         job,
@@ -74,6 +79,9 @@ fn frame_shading<B: Bus>(
     job: &Job<'_, B>,
     framebuffer: &Framebuffer,
 ) -> Result<(Shading, Placed), JobFault> {
+    if job.has_packets() {
+        return valhall::frame_shading(job, framebuffer);
+    }
     let shading = Shading::read(job, framebuffer.frame_draw)?;
     let placed = primitive::place(job, shading.positions, FRAME_CORNERS.vertices)?;
     let placed = placed.ok_or_else(|| job.invalid("the frame shader's triangle has no area"))?;

@@ -54,6 +54,8 @@ pub(crate) enum FrameShader {
 pub(crate) struct Framebuffer {
     /// Pixels to work on; `None`: there are none.
     pub(crate) bounds: Option<Rectangle>,
+    /// All of it.
+    pub(crate) frame: Rectangle,
     pub(crate) frame_shader: FrameShader,
     /// Address of the frame shader's draw descriptor.
     pub(crate) frame_draw: u64,
@@ -227,6 +229,7 @@ impl Framebuffer {
             bounds: frame
                 .intersection(&bounds)
                 .and_then(|both| both.intersection(&tiles)),
+            frame,
             frame_shader,
             frame_draw: parameters.frame_shaders(),
             tiler: parameters.tiler() & !63,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Drawing: as much of it as runtimes need that fill images by drawing a rectangle.
 //!
-//! An indexed vertex job ([`vertex`]) runs the shaders of positions and of varyings, which write to memory, and notes in the tiler's
+//! An indexed vertex job ([`vertex`]), on Valhall a malloc vertex job ([`valhall`]), runs the shaders of positions and of varyings, which write to memory, and notes in the tiler's
 //! heap which primitives there are ([`tiler`]). A fragment job ([`fragment`]) goes over its framebuffer ([`framebuffer`]) tile by
 //! tile: clear, what the frame shader loads, then fragments of triangles ([`primitive`], [`shading`]), and back to memory. What is
 //! not modelled ends the job with JOB_CONFIG_FAULT, what makes no sense with DATA_INVALID_FAULT; the text names it.
@@ -11,6 +11,7 @@ mod framebuffer;
 mod primitive;
 mod shading;
 mod tiler;
+pub(crate) mod valhall;
 pub(crate) mod vertex;
 
 use mali_facts::registers::JobStatus;
@@ -48,6 +49,11 @@ impl<B: Bus> Job<'_, B> {
             Some((_, what)) => Err(self.unmodelled(what)),
             None => Ok(()),
         }
+    }
+
+    /// Whether vertices are in packets, as on Valhall.
+    fn has_packets(&self) -> bool {
+        self.environment.profile.architecture.has_resource_tables()
     }
 
     /// Accounts for work that no shader does.

@@ -6,7 +6,7 @@ use mali_facts::{
     descriptor_address,
 };
 use mali_memory::Bus;
-use mali_shader::{AttributeTable, Dispatch, Fragments, Lookup, Preload, Stage, Tile};
+use mali_shader::{AttributeTable, Dispatch, Fragments, Lookup, Packets, Preload, Stage, Tile};
 
 use super::Job;
 use super::framebuffer::Rectangle;
@@ -14,9 +14,9 @@ use super::primitive::Placed;
 use crate::environment::JobFault;
 
 /// The comparison that every depth passes.
-const ALWAYS: u64 = 7;
+pub(super) const ALWAYS: u64 = 7;
 /// Depth comes from the shader.
-const DEPTH_FROM_SHADER: u64 = 3;
+pub(super) const DEPTH_FROM_SHADER: u64 = 3;
 /// What threads may ask for: their pixel (bit 11) and its coverage (bit 7).
 const PRELOADS: u64 = 1 << 11 | 1 << 7;
 /// Red, green, blue and alpha take the place of what was there: source + source * 0, for both, no component masked.
@@ -26,16 +26,17 @@ const OFF: [u32; 2] = [3, 0];
 
 /// What the fragments of a draw have in common.
 pub(crate) struct Shading {
-    dispatch: Dispatch,
-    varyings: AttributeTable,
-    preload: Option<Preload>,
-    blend: [u32; 2],
+    pub(super) dispatch: Dispatch,
+    pub(super) varyings: AttributeTable,
+    pub(super) packets: Packets,
+    pub(super) preload: Option<Preload>,
+    pub(super) blend: [u32; 2],
     /// Address of the positions of its vertices.
     pub(crate) positions: u64,
     /// Pixels that it may draw to.
     pub(crate) scissor: Rectangle,
     /// Depths that are drawn; without bounds if nothing is discarded for its depth.
-    depth: [f32; 2],
+    pub(super) depth: [f32; 2],
 }
 
 /// Which vertices a triangle has.
@@ -92,6 +93,7 @@ impl Shading {
                 count: state.varying_count() as u32,
                 buffers: draw.varying_buffers(),
             },
+            packets: Packets::default(),
             preload: preload(job, &state)?,
             blend: blend_words(job, &blend)?,
             positions: draw.position(),
@@ -139,6 +141,7 @@ impl Shading {
             vertices: corners.vertices,
             provoking: corners.provoking,
             varyings: self.varyings,
+            packets: self.packets,
             preload: self.preload,
             blend: self.blend,
             tile,
@@ -182,7 +185,7 @@ fn preload<B: Bus>(job: &Job<'_, B>, state: &FragmentState) -> Result<Option<Pre
 }
 
 /// What shaders read as blend descriptor.
-fn blend_words<B: Bus>(job: &Job<'_, B>, blend: &Blend) -> Result<[u32; 2], JobFault> {
+pub(super) fn blend_words<B: Bus>(job: &Job<'_, B>, blend: &Blend) -> Result<[u32; 2], JobFault> {
     const OPAQUE: u64 = 1;
     const NOTHING: u64 = 3;
     if blend.enable() == 0 || blend.mode() == NOTHING {

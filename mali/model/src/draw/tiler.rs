@@ -18,30 +18,43 @@ const MOST_DRAWS: u64 = 1024;
 /// Primitives with the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Address of the draw descriptor of their fragments.
+    /// Address of the draw descriptor of their fragments; on Valhall, of the job.
     pub(crate) draw: u64,
     /// Draw mode.
     pub(crate) mode: u32,
     pub(crate) vertices: u32,
     /// Values that are not interpolated come from the first vertex of a triangle, not from the last.
     pub(crate) first_provokes: bool,
+    /// Address of what the shaders of vertices wrote, on Valhall.
+    pub(crate) packets: u64,
 }
 
 impl Record {
     fn words(&self) -> [u32; 8] {
         let provoking = u32::from(self.first_provokes);
-        let [low, high] = [self.draw as u32, (self.draw >> 32) as u32];
-        [MARK, low, high, self.mode, self.vertices, provoking, 0, 0]
+        let [[low, high], [first, second]] =
+            [self.draw, self.packets].map(|va| [va as u32, (va >> 32) as u32]);
+        [
+            MARK,
+            low,
+            high,
+            self.mode,
+            self.vertices,
+            provoking,
+            first,
+            second,
+        ]
     }
 
     fn from_words(words: [u32; 8]) -> Option<Record> {
-        let [mark, low, high, mode, vertices, provoking, ..] = words;
+        let [mark, low, high, mode, vertices, provoking, first, second] = words;
         let known = mark == MARK && primitive::is_known(mode);
         known.then_some(Record {
             draw: u64::from(high) << 32 | u64::from(low),
             mode,
             vertices,
             first_provokes: provoking == 1,
+            packets: u64::from(second) << 32 | u64::from(first),
         })
     }
 }
@@ -51,6 +64,9 @@ struct List {
     bottom: u64,
     count: u64,
     room: u64,
+    /// Where the vertices begin that are kept at the heap's end, and their bytes.
+    vertices: u64,
+    taken: u64,
 }
 
 impl List {
@@ -63,7 +79,9 @@ impl List {
             (MARK, count) => count,
             _ => return Err(job.invalid("the tiler context has a state that is not the model's")),
         };
-        let room = heap.top().saturating_sub(heap.bottom()) / RECORD_BYTES;
+        let taken = context.vertices();
+        let vertices = (heap.top() & !63).saturating_sub(taken);
+        let room = vertices.saturating_sub(heap.bottom()) / RECORD_BYTES;
         if count > room.min(MOST_DRAWS) {
             return Err(job.invalid(format!("the tiler context has {count} draws")));
         }
@@ -71,6 +89,8 @@ impl List {
             bottom: heap.bottom(),
             count,
             room,
+            vertices,
+            taken,
         })
     }
 
@@ -88,6 +108,29 @@ fn words(bytes: [u8; 32]) -> [u32; 8] {
     words
 }
 
+/// Memory for vertices at the end of the heap of a tiler context.
+pub(crate) fn allocate<B: Bus>(
+    job: &Job<'_, B>,
+    context: u64,
+    bytes: u64,
+) -> Result<u64, JobFault> {
+    let list = List::read(job, context)?;
+    let bytes = bytes.next_multiple_of(64);
+    let taken = u32::try_from(list.taken + bytes).ok();
+    let free = (list.room - list.count) * RECORD_BYTES;
+    let Some(taken) = taken.filter(|_| bytes <= free) else {
+        return Err(full(list.vertices));
+    };
+    let state = [MARK, list.count as u32, taken].map(u32::to_le_bytes);
+    let at = context.wrapping_add(TILER_STATE_OFFSET);
+    job.memory.write(at, state.as_flattened())?;
+    Ok(list.vertices - bytes)
+}
+
+fn full(at: u64) -> JobFault {
+    JobFault::new(JobStatus::OUT_OF_MEMORY, at, "the tiler's heap is full")
+}
+
 /// Adds a draw to a tiler context.
 pub(crate) fn add<B: Bus>(job: &Job<'_, B>, context: u64, record: &Record) -> Result<(), JobFault> {
     let list = List::read(job, context)?;
@@ -95,12 +138,7 @@ pub(crate) fn add<B: Bus>(job: &Job<'_, B>, context: u64, record: &Record) -> Re
         return Err(job.unmodelled(format!("more than {MOST_DRAWS} draws to a framebuffer")));
     }
     if list.count >= list.room {
-        let text = "the tiler's heap is full";
-        return Err(JobFault::new(
-            JobStatus::OUT_OF_MEMORY,
-            list.at(list.count),
-            text,
-        ));
+        return Err(full(list.at(list.count)));
     }
     let bytes = record.words().map(u32::to_le_bytes);
     job.memory
@@ -135,6 +173,7 @@ mod tests {
             mode: 12,
             vertices: 4,
             first_provokes: true,
+            packets: 0x98_7654_3240,
         };
         assert_eq!(Record::from_words(record.words()), Some(record));
         assert_eq!(Record::from_words([0; 8]), None);

@@ -6,7 +6,7 @@ use mali_facts::{
     descriptor_address, job,
 };
 use mali_memory::Bus;
-use mali_shader::{AttributeTable, Stage, Vertices};
+use mali_shader::{AttributeTable, Packets, Stage, Vertices};
 
 use super::tiler::{self, Record};
 use super::{Job, primitive};
@@ -62,6 +62,7 @@ pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
         mode: primitive.draw_mode() as u32,
         vertices,
         first_provokes: primitive.first_provoking_vertex() == 1,
+        packets: 0,
     };
     tiler::add(job, descriptor_address(tiler.context()), &record)
 }
@@ -99,6 +100,7 @@ fn shade<B: Bus>(
         let stage = Stage::Vertices(Vertices {
             positions,
             varyings,
+            packets: Packets::default(),
         });
         job.run(&dispatch, &stage)?;
     }

@@ -15,7 +15,7 @@ fn machine(gpu: &str) -> Machine {
 }
 
 /// Runs a job and says how it ended.
-fn run(machine: &mut Machine, slot: u32, job: u64) -> JobStatus {
+pub(crate) fn run(machine: &mut Machine, slot: u32, job: u64) -> JobStatus {
     machine.submit(slot, job, CONFIG);
     machine.gpu.run();
     let status = JobStatus(machine.slot(slot, job_slot::STATUS));
@@ -24,7 +24,7 @@ fn run(machine: &mut Machine, slot: u32, job: u64) -> JobStatus {
     status
 }
 
-fn draw(machine: &mut Machine) {
+pub(crate) fn draw(machine: &mut Machine) {
     assert_eq!(run(machine, 1, JOBS), JobStatus::DONE);
     assert_eq!(run(machine, 0, JOBS + FRAGMENT_JOB), JobStatus::DONE);
 }
@@ -35,7 +35,7 @@ fn pixel(machine: &Machine, x: u32, y: u32) -> [u32; 4] {
     [0, 4, 8, 12].map(|offset| machine.memory.read32(at + offset))
 }
 
-fn untouched(x: u32, y: u32) -> [u32; 4] {
+pub(crate) fn untouched(x: u32, y: u32) -> [u32; 4] {
     [0, 1, 2, 3].map(|word| before((y * WIDTH + x) * 4 + word))
 }
 
@@ -53,7 +53,7 @@ fn drawn(x: u32, y: u32) -> Option<[u32; 4]> {
 }
 
 #[track_caller]
-fn expect(machine: &Machine, outside: impl Fn(u32, u32) -> [u32; 4]) {
+pub(crate) fn expect(machine: &Machine, outside: impl Fn(u32, u32) -> [u32; 4]) {
     for y in 0..HEIGHT {
         for x in 0..WIDTH {
             let have = pixel(machine, x, y);

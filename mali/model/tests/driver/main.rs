@@ -19,4 +19,5 @@ mod stalls;
 mod stops;
 mod streams;
 mod valhall;
+mod valhall_drawing;
 mod walk;

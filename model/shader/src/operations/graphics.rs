@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vertices and fragments of a batch: what their threads start with, and the instructions that only they have.
 
+use mali_facts::valhall::{self, descriptor_type};
 use mali_facts::{AttributeBuffer, Blend, PixelFormat, attribute_type, blend_mode};
 
 use super::image::{
@@ -23,6 +24,12 @@ const POSITION: u16 = 58;
 const PIXEL: u16 = 59;
 /// Register that holds the samples that the fragment covers, as bits.
 const COVERAGE: u16 = 60;
+/// Registers that hold the vertex, on Valhall: its number in the packets, its number, and that of its instance. Of a fragment the last
+/// holds which sample it is.
+const VERTEX: [u16; 3] = [59, 60, 61];
+
+/// In the modifiers of [`blend`]: these name the type of the colour in registers, not the blend descriptor.
+pub(crate) const TYPED: u32 = 1 << 16;
 
 fn invalid(text: impl Into<String>) -> Trouble {
     Trouble::new(FaultKind::InvalidData, 0, text)
@@ -67,6 +74,15 @@ pub(crate) fn begin(
     let all = u64::MAX >> (LANES - (count as usize).clamp(1, LANES));
     match stage {
         Stage::Vertices(vertices) => {
+            if core.dispatch.architecture.has_resource_tables() {
+                for lane in lanes(all) {
+                    let number = (first + lane as u64) as u32;
+                    for (register, value) in VERTEX.into_iter().zip([number, number, 0]) {
+                        rows.get_mut(register).0[lane] = value;
+                    }
+                }
+                return Ok(None);
+            }
             for lane in lanes(all).filter(|_| vertices.positions != 0) {
                 let offset = (first + lane as u64).wrapping_mul(16);
                 let va = vertices.positions.wrapping_add(offset);
@@ -82,6 +98,9 @@ pub(crate) fn begin(
                 covered |= u64::from(inside) << lane;
                 rows.get_mut(PIXEL).0[lane] = x & 0xffff | y << 16;
                 rows.get_mut(COVERAGE).0[lane] = 1;
+                if core.dispatch.architecture.has_resource_tables() {
+                    rows.get_mut(VERTEX[2]).0[lane] = 0;
+                }
             }
             if let Some(preload) = fragments.preload {
                 rows.activate(covered, covered);
@@ -147,6 +166,9 @@ impl Attribute {
         index: u32,
         what: &str,
     ) -> Result<Self, Trouble> {
+        if core.dispatch.architecture.has_resource_tables() {
+            return Attribute::named(core, index, what);
+        }
         if index >= table.count {
             return Err(invalid(format!("{what} {index} of {}", table.count)));
         }
@@ -175,6 +197,43 @@ impl Attribute {
             base: buffer.pointer(),
             offset: descriptor.enabled_offset(),
             stride: buffer.stride() as u32,
+            size: buffer.size() as u32,
+        })
+    }
+
+    /// The attribute that a handle names, on Valhall.
+    fn named(core: &mut Core<'_>, handle: u32, what: &str) -> Result<Self, Trouble> {
+        let descriptor = valhall::Attribute {
+            words: core.descriptor(handle)?,
+        };
+        let record = descriptor.table() << 24 | descriptor.buffer_index() & 0xff_ffff;
+        let buffer = valhall::Buffer {
+            words: core.descriptor(record as u32)?,
+        };
+        let kinds = [
+            (descriptor.descriptor_type(), descriptor_type::ATTRIBUTE),
+            (descriptor.attribute_type(), 1),
+            (descriptor.frequency(), 0),
+            (buffer.descriptor_type(), descriptor_type::BUFFER),
+            (buffer.buffer_type(), 1),
+        ];
+        if kinds
+            .iter()
+            .any(|(found, known)| *found != u64::from(*known))
+        {
+            return Err(invalid(format!(
+                "{what} {handle:#x}: only plain attributes of vertices in plain buffers are modelled"
+            )));
+        }
+        let format_word = descriptor.format() as u32;
+        let format = TexelFormat::parse(PixelFormat(format_word), false)
+            .map_err(|error| invalid(format!("{what} {handle:#x}: {error}")))?;
+        Ok(Attribute {
+            format,
+            format_word,
+            base: buffer.address(),
+            offset: i64::from(descriptor.offset() as i32),
+            stride: descriptor.stride() as u32,
             size: buffer.size() as u32,
         })
     }
@@ -242,6 +301,40 @@ pub(crate) fn varying_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
         put_address(core, lane, va, varying.format_word, format);
     }
     finish(op, rows, core, 3)
+}
+
+/// `LEA_BUF_IMM`: where a vertex shader of Valhall writes; number of the vertex in row `a`.
+pub(crate) fn packet_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
+    let Some(Stage::Vertices(vertices)) = core.stage else {
+        return Err(missing("LEA_BUF_IMM", "the packet of a vertex"));
+    };
+    for lane in lanes(rows.mask()) {
+        let va = vertices.packets.at(rows.get(op.a).0[lane]);
+        core.results.put(lane, &[va as u32, (va >> 32) as u32]);
+    }
+    finish(op, rows, core, 2)
+}
+
+/// `LD_VAR_BUF_IMM` of words that are not interpolated: offset into the attributes of a vertex in row `a`.
+pub(crate) fn packet_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
+    let fragments = fragments(core, "LD_VAR_BUF_IMM", "the varyings of a fragment")?;
+    let (packets, count) = (fragments.packets, components(op.m));
+    let start = packets.at(fragments.provoking);
+    for lane in lanes(rows.mask()) {
+        let offset = rows.get(op.a).0[lane];
+        if offset as usize + 4 * count > packets.stride as usize {
+            return Err(invalid(format!("varying at byte {offset} of a vertex")));
+        }
+        let mut varying = [0; 4];
+        for (word, to) in varying.iter_mut().take(count).enumerate() {
+            [*to] = words(
+                core,
+                start.wrapping_add(u64::from(offset) + word as u64 * 4),
+            )?;
+        }
+        core.results.put(lane, &varying);
+    }
+    finish(op, rows, core, count)
 }
 
 /// `LD_VAR_FLAT`: number of the varying in row `a`.
@@ -406,6 +499,11 @@ pub(crate) fn blend(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done 
             continue;
         }
         let (pixel_format, format) = conversion(core, word)?;
+        let format = match (op.m & TYPED, pixel_format) {
+            (0, _) => format,
+            (_, Some(pixel)) => register_format(op.m, pixel.kind()),
+            (_, None) => return Err(invalid("a blend descriptor of plain words is not modelled")),
+        };
         let count = format.registers(4);
         let mut colour = [0; 4];
         for (i, word) in colour.iter_mut().enumerate().take(count) {

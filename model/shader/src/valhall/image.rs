@@ -18,7 +18,7 @@ use crate::translate::emit::Emit;
 
 impl Translator<'_> {
     /// The number of components less one, where the engine looks for it.
-    fn vector(&self) -> u32 {
+    pub(super) fn vector(&self) -> u32 {
         match self.ins.named(&VECTOR_SIZE) {
             Some("v2") => 1 << 8,
             Some("v3") => 2 << 8,
@@ -28,7 +28,7 @@ impl Translator<'_> {
     }
 
     /// The type of elements in registers, as conversion descriptors number it.
-    fn format(&self) -> Result<u32, Trap> {
+    pub(super) fn format(&self) -> Result<u32, Trap> {
         Ok(match self.ins.named(&REGISTER_FORMAT) {
             None | Some("auto") => AUTO,
             Some("f32") => RegisterFormat::F32 as u32,

@@ -10,6 +10,7 @@ mod atomic;
 mod control;
 mod convert;
 mod float;
+mod graphics;
 mod image;
 mod integer;
 mod logic;
@@ -188,6 +189,12 @@ impl Translator<'_> {
             Op::TexFetch => self.texture(What::Fetch),
             Op::TexSingle => self.texture(What::Sample),
             Op::TexGather => self.texture(What::Gather),
+            Op::LdAttrImm => self.load_attribute(),
+            Op::LeaBufImm => self.packet_address(),
+            Op::LdVarImm => self.varying(),
+            Op::LdVarBufImmF32 => self.packet_varying(),
+            Op::Atest => self.alpha_test(),
+            Op::Blend => self.blend(),
             op if self.integer(op)? || self.logic(op)? || self.float(op)? => Ok(()),
             op if self.convert(op)? || self.table(op)? || self.wide(op)? => Ok(()),
             _ => Err(self.trap("is not translated")),

@@ -7,7 +7,7 @@ use super::Translator;
 use crate::Subnormals;
 use crate::alu::lanes::{Halves, Part};
 use crate::alu::{float, half};
-use crate::ir::{Constant, special};
+use crate::ir::{Constant, STAGE_WORDS, special};
 use crate::translate::Trap;
 use crate::translate::emit::{Emit, byte_named};
 
@@ -76,6 +76,10 @@ impl Translator<'_> {
             (Some("thread_local_pointer"), _) => special::THREAD_HIGH,
             (Some("workgroup_local_pointer"), 0) => special::WORKGROUP_LOW,
             (Some("workgroup_local_pointer"), _) => special::WORKGROUP_HIGH,
+            (Some("blend_descriptor_0"), word) => {
+                let word = Constant::Uniform(STAGE_WORDS + u16::from(word));
+                self.program.constant(word)
+            }
             // Of the instruction behind: Mesa, `va_lower_blend`.
             (Some("program_counter"), word) => {
                 let next = self.address.wrapping_add(WORD_BYTES as u64);

@@ -4,7 +4,7 @@
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use gpureplay_core::Gpu;
@@ -16,10 +16,8 @@ use mali_facts::registers::gpu::GPU_ID;
 use mali_facts::registers::{Class, GpuId, all};
 
 use crate::VERSION;
-use crate::common::machine_gpu;
-
-/// Where the recordings of the self test lie, from the command's own directory: Debian's package, a build in a clone.
-const PLACES: [&str; 2] = ["../share/gpureplay/recordings", "../../recordings"];
+use crate::common::shipped::{ended, fitting, found, own};
+use crate::common::{machine_bits, machine_gpu};
 
 /// A shipped recording, and the arguments that give it an input and what must come out.
 struct Trial {
@@ -85,11 +83,14 @@ pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
     // A board must be named for it.
     let devices = devices.filter(|device| *device != "devmem");
     let valhall = is_valhall(root);
+    let mut bits = String::new();
     for device in devices {
         for trial in TRIALS.iter().filter(|trial| trial.valhall == valhall) {
-            let _ = writeln!(text, "{}", tried(trial, device, root));
+            let _ = writeln!(text, "{}", tried(trial, device));
         }
+        bits += &machine_bits::on(device, valhall);
     }
+    text += &format!("\nBits\n{bits}");
     text
 }
 
@@ -124,58 +125,25 @@ fn registers(root: &Path) -> String {
 }
 
 /// Replays one recording on one device in a process of its own, for this machine's GPU where that is known.
-fn tried(trial: &Trial, device: &str, root: &Path) -> String {
-    let name = format!("  {} on {device}", trial.recording);
-    let own = env::current_exe().unwrap_or_default();
-    let Some(recording) = found(&own, trial.recording) else {
-        return format!("{name}: not tried, the recording is in none of {PLACES:?}");
+fn tried(trial: &Trial, device: &str) -> String {
+    let said = match replayed(trial, device) {
+        Ok(()) => "right".into(),
+        Err(said) => said,
     };
-    let folder = match tempfile::tempdir() {
-        Ok(folder) => folder,
-        Err(error) => return format!("{name}: not tried: {error}"),
-    };
-    let mut replayed = recording.clone();
-    if let (Some(gpu), true, false) = (machine_gpu::name(root), device != "model", trial.valhall) {
-        replayed = folder.path().join("retargeted");
-        let mut retarget = Command::new(&own);
-        retarget.arg("retarget").arg(&recording);
-        retarget.args(["--gpu", &gpu, "-o"]).arg(&replayed);
-        if let Err(said) = ended(&mut retarget) {
-            return format!("{name}: not retargeted to {gpu}: {said}");
-        }
-    }
-    let mut run = Command::new(&own);
-    run.arg("run").arg(&replayed).args(["--device", device]);
+    format!("  {} on {device}: {said}", trial.recording)
+}
+
+fn replayed(trial: &Trial, device: &str) -> Result<(), String> {
+    let recording = found(trial.recording)?;
+    let folder = tempfile::tempdir().map_err(|error| format!("not tried: {error}"))?;
+    let fitting = fitting(&recording, device, trial.valhall, folder.path())?;
+    let mut run = Command::new(own());
+    run.arg("run").arg(&fitting).args(["--device", device]);
     for (option, tensor, file) in trial.files {
         run.arg(option)
             .arg(format!("{tensor}={}", recording.join(file).display()));
     }
-    match ended(&mut run) {
-        Ok(()) => format!("{name}: right"),
-        Err(said) => format!("{name}: {said}"),
-    }
-}
-
-/// What a command said that did not end well.
-fn ended(command: &mut Command) -> Result<(), String> {
-    let output = command.output().map_err(|error| error.to_string())?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!(
-            "{}: {}{}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr).trim(),
-            String::from_utf8_lossy(&output.stdout).trim()
-        )),
-    }
-}
-
-/// A shipped recording.
-fn found(own: &Path, name: &str) -> Option<PathBuf> {
-    let beside = own.parent()?;
-    PLACES
-        .iter()
-        .find_map(|place| beside.join(place).join(name).canonicalize().ok())
+    ended(&mut run)
 }
 
 /// Says where the report is.

@@ -313,7 +313,12 @@ fn the_doctor_leads_with_the_ways_and_writes_a_report() {
         true => "on model: right",
         false => "on model: not tried",
     };
+    let (tests, bits) = tests.split_once("\nBits\n").unwrap();
     assert_eq!(tests.matches(result).count(), 2, "{tests}");
+    match result.ends_with("right") {
+        true => assert_eq!(bits.matches(": the same\n").count(), 19, "{bits}"),
+        false => assert!(bits.contains("on model: not tried"), "{bits}"),
+    }
 
     let (code, _, said) = copy.ran(&["doctor", "--report", "report.txt"]);
     assert_eq!(code, 6, "{said}");

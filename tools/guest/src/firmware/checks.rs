@@ -32,13 +32,13 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(Error::io("read", path))
 }
 
-/// Digits replays on bare metal: linked into the image, and loaded by the machine to an address and verified there.
+/// Digits replays on bare metal: linked into the image, and loaded by the machine to an address and verified there; that of a G57 too.
 pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
-    let recording = digits(folder);
-    let file = recording.join("recording.gpr");
-    let inputs = [recording.join("inputs/3.npy")];
-    let expected = largest(&read(&recording.join("expected/3.npy"))?);
-    for linked in [true, false] {
+    for (gpu, linked) in [("g52", true), ("g52", false), ("g57", true)] {
+        let recording = folder.repository.join(format!("recordings/digits-{gpu}"));
+        let file = recording.join("recording.gpr");
+        let inputs = [recording.join("inputs/3.npy")];
+        let expected = largest(&read(&recording.join("expected/3.npy"))?);
         let parts = Linked {
             recording: linked.then_some(&file),
             inputs: &inputs,
@@ -46,7 +46,7 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
         };
         let image = bare::firmware(folder, &parts, &[])?;
         let has = Machine {
-            gpu: Gpu::Model("g52"),
+            gpu: Gpu::Model(gpu),
             loaded: (!linked).then_some(&file),
             flash: None,
             long: false,
@@ -54,7 +54,7 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
         let said = boot(folder, &image, &has)?;
         if !said.contains(&format!("\nanswer {expected}\n")) || !said.contains("\nDONE\n") {
             return Ok(Err(format!(
-                "linked {linked}: expected answer {expected}, the image said: {said}"
+                "{gpu}, linked {linked}: expected answer {expected}, the image said: {said}"
             )));
         }
         let bound = crate::size::stack_bound(folder, &image)?;

@@ -23,7 +23,13 @@ pub(super) const COMPANIONS: [(&str, &str); 3] = [
 ];
 
 /// Recordings of the self test of `doctor --report`, and for a first try.
-const SHIPPED: [&str; 3] = ["saxpy-g52", "digits-g52", "digits-g57"];
+const SHIPPED: [&str; 5] = [
+    "saxpy-g52",
+    "digits-g52",
+    "digits-g57",
+    "bits-g52",
+    "bits-g57",
+];
 
 /// Where the command finds them.
 const PRIVATE: &str = "usr/lib/gpureplay";

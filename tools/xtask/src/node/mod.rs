@@ -44,7 +44,7 @@ const CHECKED: [(&str, &[&str]); 5] = [
                         Example:\n  cargo xtask mesa && cargo xtask node"
 )]
 pub(crate) struct Node {
-    /// Run on this GPU only [default: the kernels on all, images on g52 and g72, the others on g52]
+    /// Run on this GPU only [default: the kernels on all, images on g52, g57 and g72, the others on g52]
     #[arg(long)]
     gpu: Option<String>,
 }
@@ -132,13 +132,13 @@ fn tried(program: &str, gpu: &str) -> bool {
     match program {
         "kernels" => true,
         "kernel_printf" => gpu == "g52",
-        _ => ["g52", "g72"].contains(&gpu),
+        _ => ["g52", "g57", "g72"].contains(&gpu),
     }
 }
 
-/// Whether the model draws on a GPU, as Mesa fills images: on Bifrost only.
+/// Whether the model draws on a GPU, as Mesa fills images.
 fn draws(gpu: &str) -> bool {
-    !["g57", STREAMS].contains(&gpu)
+    gpu != STREAMS
 }
 
 /// What is missing on this machine, in words.

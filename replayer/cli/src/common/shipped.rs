@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recordings that ship with the command, and this command as a process that replays them.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::machine_gpu;
+
+/// Where the shipped recordings lie, from the command's own directory: Debian's package, a build in a clone.
+const PLACES: [&str; 2] = ["../share/gpureplay/recordings", "../../recordings"];
+
+/// This command.
+pub(super) fn own() -> PathBuf {
+    env::current_exe().unwrap_or_default()
+}
+
+/// A shipped recording.
+pub(super) fn found(name: &str) -> Result<PathBuf, String> {
+    let own = own();
+    let beside = own.parent().unwrap_or(Path::new(""));
+    PLACES
+        .iter()
+        .find_map(|place| beside.join(place).join(name).canonicalize().ok())
+        .ok_or_else(|| format!("not tried, the recording is in none of {PLACES:?}"))
+}
+
+/// The recording for this machine's GPU: as it is, or retargeted into the folder. Recordings of Valhall are as they are.
+pub(super) fn fitting(
+    recording: &Path,
+    device: &str,
+    valhall: bool,
+    folder: &Path,
+) -> Result<PathBuf, String> {
+    let gpu = machine_gpu::name(Path::new("/")).filter(|_| device != "model" && !valhall);
+    let Some(gpu) = gpu else {
+        return Ok(recording.to_owned());
+    };
+    let replayed = folder.join("retargeted");
+    let mut retarget = Command::new(own());
+    retarget.arg("retarget").arg(recording);
+    retarget.args(["--gpu", &gpu, "-o"]).arg(&replayed);
+    ended(&mut retarget).map_err(|said| format!("not retargeted to {gpu}: {said}"))?;
+    Ok(replayed)
+}
+
+/// What a command said that did not end well.
+pub(super) fn ended(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "{}: {}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim(),
+            String::from_utf8_lossy(&output.stdout).trim()
+        )),
+    }
+}
