@@ -42,6 +42,7 @@ pub(crate) const BUFFER_REGION: u32 = 0x1220;
 /// `cl_kernel_info`, `cl_kernel_arg_info`
 pub(crate) const KERNEL_FUNCTION_NAME: u32 = 0x1190;
 pub(crate) const KERNEL_NUM_ARGS: u32 = 0x1191;
+pub(crate) const KERNEL_REFERENCE_COUNT: u32 = 0x1192;
 pub(crate) const KERNEL_PROGRAM: u32 = 0x1194;
 pub(crate) const ARG_TYPE_NAME: u32 = 0x1198;
 pub(crate) const ARG_TYPE_QUALIFIER: u32 = 0x1199;

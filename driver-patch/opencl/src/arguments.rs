@@ -125,17 +125,17 @@ fn argument(kernel: Handle, index: u32) -> Described {
 
 /// Name and arguments of a kernel as they are set now.
 pub(crate) fn current(kernel: Handle) -> (String, Vec<Argument>) {
-    let known = state::with(|state| {
-        state
-            .kernels
-            .get(&kernel)
-            .and_then(|k| k.description.clone())
-    });
+    let known = state::with(|state| state.kernels.get(&kernel).map(|k| k.description.clone()));
+    // What the runtime did not make is not asked for: the runtime may refuse the launch before it looks at the kernel.
+    let Some(known) = known else {
+        return Default::default();
+    };
     let (name, described) = known.unwrap_or_else(|| {
         let description = describe(kernel);
         state::with(|state| {
-            let known = state.kernels.entry(kernel).or_default();
-            known.description = Some(description.clone());
+            if let Some(known) = state.kernels.get_mut(&kernel) {
+                known.description = Some(description.clone());
+            }
         });
         description
     });

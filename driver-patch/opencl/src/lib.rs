@@ -18,6 +18,7 @@ pub mod entry;
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 pub mod forwarder;
 mod pending;
+mod reach;
 mod set;
 mod sink;
 mod state;

@@ -3,14 +3,13 @@
 
 use core::ffi::c_void;
 use core::ptr;
-use core::slice;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gpureplay_trace::note::{Note, content_hash};
+use gpureplay_trace::note::Note;
 
 use crate::abi::{EVENT_STATUS, Handle, SUCCESS, ask, signature};
 use crate::table::next;
-use crate::{sink, state};
+use crate::{reach, sink, state};
 
 /// What becomes of a hash.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +28,9 @@ struct Pending {
     size: usize,
     used: Use,
 }
+
+/// Most commands that are waited for; what more of them move stays unknown.
+const MAX_PENDING: usize = 4096;
 
 static LIST: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
 
@@ -55,7 +57,15 @@ pub(crate) unsafe fn add(
             return;
         }
     }
-    list().push(Pending {
+    if list().len() >= MAX_PENDING {
+        look();
+    }
+    let mut list = list();
+    if list.len() >= MAX_PENDING {
+        drop(list);
+        return release(event);
+    }
+    list.push(Pending {
         event,
         address: address.expose_provenance(),
         size,
@@ -65,38 +75,42 @@ pub(crate) unsafe fn add(
 
 /// Looks at the memory of all events that have completed.
 pub(crate) fn look() {
+    let mut ended = Vec::new();
     // Locked all the while: another thread's app must not go on before its memory has been looked at.
-    list().retain(|pending| match status(pending.event) {
-        Some(1..) => true,
-        Some(0) => {
+    list().retain(|pending| {
+        let status = status(pending.event);
+        if status == Some(0) {
             tell(pending);
-            release(pending.event);
-            false
         }
-        _ => {
-            release(pending.event);
-            false
+        let stays = matches!(status, Some(1..));
+        if !stays {
+            ended.push(pending.event);
         }
+        stays
     });
+    // Not locked: with the last reference the runtime may call the app back, and that the layer.
+    ended.into_iter().for_each(release);
 }
 
 /// Gives up all of them: their contents stay unknown.
 pub(crate) fn forget() {
-    list().drain(..).for_each(|pending| release(pending.event));
+    let all = std::mem::take(&mut *list());
+    all.into_iter().for_each(|pending| release(pending.event));
 }
 
 /// Gives up what an object held at this address when it was mapped, if the map is not complete; whether that was so.
 pub(crate) fn give_up(object: Handle, address: usize) -> bool {
-    let mut found = false;
+    let mut ended = Vec::new();
     list().retain(|pending| {
         let mapped = matches!(pending.used, Use::Before(of, _) if of == object);
         let stays = !mapped || pending.address != address;
         if !stays {
-            release(pending.event);
-            found = true;
+            ended.push(pending.event);
         }
         stays
     });
+    let found = !ended.is_empty();
+    ended.into_iter().for_each(release);
     found
 }
 
@@ -113,8 +127,11 @@ fn release(event: Handle) {
 
 fn tell(pending: &Pending) {
     let memory = ptr::with_exposed_provenance::<u8>(pending.address);
-    // SAFETY: as promised to `add`: no call has returned by which the app learns that the memory is its own again.
-    let hash = content_hash(unsafe { slice::from_raw_parts(memory, pending.size) });
+    // SAFETY: as promised to `add`: no call has returned by which the app learns that the memory is its own again. What an app mapped
+    // and released without unmapping it is not there any more.
+    let Some(hash) = (unsafe { reach::hash(memory.cast(), pending.size) }) else {
+        return;
+    };
     let content = match pending.used {
         Use::Content(id) => Some(id),
         Use::Before(object, id) => {

@@ -90,6 +90,15 @@ impl State {
         }
     }
 
+    pub(crate) fn has_queue(&self, handle: Handle) -> bool {
+        self.queues.contains_key(&handle)
+    }
+
+    /// Forgets what turned out to be no queue.
+    pub(crate) fn forget_queue(&mut self, handle: Handle) {
+        self.queues.remove(&handle);
+    }
+
     /// A number for content that is not known yet.
     pub(crate) fn add_content(&mut self) -> u32 {
         let id = self.next_content;

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Longest source that is looked at, in bytes.
 pub(crate) const MAX_SOURCE: usize = 1 << 22;
+/// Longest meaning of a name that is kept, in bytes.
+const MAX_MEANING: usize = 256;
 /// Typedefs that are followed from a name.
 const MAX_STEPS: usize = 8;
 /// Conditions inside each other that are followed.
@@ -215,8 +217,13 @@ impl Types {
                 continue;
             };
             if *typedef == "typedef" && ended == ';' && !meaning.is_empty() && is_name(name) {
+                let meaning = meaning.join(" ");
+                // What is longer is no name, and would be kept for each argument.
+                if meaning.len() > MAX_MEANING {
+                    continue;
+                }
                 let meanings = self.meanings.entry((*name).to_owned()).or_default();
-                meanings.insert(meaning.join(" "));
+                meanings.insert(meaning);
             }
         }
     }
@@ -311,6 +318,16 @@ mod tests {
             assert!(is_built_in(name), "{name}");
         }
         assert!(!is_built_in("net_t*") && !is_built_in("real"));
+    }
+
+    #[test]
+    fn a_meaning_that_is_no_name_is_not_kept() {
+        let others = "other, ".repeat(1000);
+        let types = Types::of(&format!("typedef int {others} t; typedef half u;"), "");
+        assert_eq!(
+            (types.resolve("t*"), types.resolve("u*")),
+            ("t*".into(), "half*".into())
+        );
     }
 
     #[test]

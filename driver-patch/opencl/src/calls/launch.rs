@@ -7,24 +7,40 @@ use core::slice;
 use gpureplay_trace::note::{Launch, Note};
 
 use super::{ABSENT, Command, command, functions, unseen};
-use crate::abi::{Handle, SUCCESS, Status, signature};
+use crate::abi::{Handle, KERNEL_REFERENCE_COUNT, SUCCESS, Status, ask, signature};
 use crate::set::Set;
 use crate::state::{self, Kernel};
 use crate::table::next;
-use crate::{arguments, sink};
+use crate::{arguments, reach, sink};
 
 functions! {
     clCreateKernel => create_kernel: signature::CreateKernel,
     clCreateKernelsInProgram => create_kernels: signature::CreateKernels,
     clCloneKernel => clone_kernel: signature::CloneKernel,
+    clReleaseKernel => release_kernel: signature::Object,
     clSetKernelArg => set_kernel_arg: signature::SetKernelArg,
     clSetKernelArgSVMPointer => set_kernel_arg_svm: signature::SetKernelArgSvm,
     clEnqueueNDRangeKernel => enqueue_nd_range: signature::Launch,
     clEnqueueTask => enqueue_task: signature::Task,
 }
 
-fn forget(kernel: Handle) {
-    state::with(|state| state.kernels.insert(kernel, Kernel::default()));
+/// Remembers a new kernel, also one that has the handle of an earlier one.
+fn made(kernel: Handle) {
+    if kernel != Handle::NULL {
+        state::with(|state| state.kernels.insert(kernel, Kernel::default()));
+    }
+}
+
+/// After the last release a kernel is unknown: it is not asked for anything any more.
+unsafe extern "C" fn release_kernel(kernel: Handle) -> Status {
+    let next = next!(clReleaseKernel: signature::Object, or ABSENT);
+    let info = next!(clGetKernelInfo: signature::Info);
+    let known = state::with(|state| state.kernels.contains_key(&kernel));
+    if known && ask(info, kernel, KERNEL_REFERENCE_COUNT).map(u32::from_ne_bytes) == Some(1) {
+        state::with(|state| state.kernels.remove(&kernel));
+    }
+    // SAFETY: the app's own argument, passed on.
+    unsafe { next(kernel) }
 }
 
 unsafe extern "C" fn create_kernel(
@@ -35,7 +51,7 @@ unsafe extern "C" fn create_kernel(
     let next = next!(clCreateKernel: signature::CreateKernel, or Handle::NULL);
     // SAFETY: the app's own arguments, passed on.
     let kernel = unsafe { next(program, name, status) };
-    forget(kernel);
+    made(kernel);
     kernel
 }
 
@@ -49,14 +65,14 @@ unsafe extern "C" fn create_kernels(
     let mut made = 0;
     // SAFETY: the app's own arguments, passed on, but for a place for the number, which the app need not give.
     let status = unsafe { next(program, room, kernels, &raw mut made) };
-    if !count.is_null() {
-        // SAFETY: the app's place for the number.
+    if status == SUCCESS && !count.is_null() {
+        // SAFETY: the app's place for the number, which the runtime would have filled.
         unsafe { count.write(made) };
     }
     if status == SUCCESS && !kernels.is_null() {
         // SAFETY: the runtime wrote as many handles as there are kernels, at most as many as there is room for.
         let made = unsafe { slice::from_raw_parts(kernels, made.min(room) as usize) };
-        made.iter().copied().for_each(forget);
+        made.iter().copied().for_each(self::made);
     }
     status
 }
@@ -67,7 +83,9 @@ unsafe extern "C" fn clone_kernel(kernel: Handle, status: *mut Status) -> Handle
     let copy = unsafe { next(kernel, status) };
     state::with(|state| {
         let known = state.kernels.get(&kernel).cloned().unwrap_or_default();
-        state.kernels.insert(copy, known);
+        if copy != Handle::NULL {
+            state.kernels.insert(copy, known);
+        }
     });
     copy
 }
@@ -96,16 +114,20 @@ unsafe extern "C" fn set_kernel_arg_svm(
     pointer: *const c_void,
 ) -> Status {
     let next = next!(clSetKernelArgSVMPointer: signature::SetKernelArgSvm, or ABSENT);
-    unseen("clSetKernelArgSVMPointer");
-    set(kernel, index, Set::default());
     // SAFETY: the app's own arguments, passed on.
-    unsafe { next(kernel, index, pointer) }
+    let status = unsafe { next(kernel, index, pointer) };
+    if status == SUCCESS {
+        unseen("clSetKernelArgSVMPointer");
+        set(kernel, index, Set::default());
+    }
+    status
 }
 
 fn set(kernel: Handle, index: u32, value: Set) {
     state::with(|state| {
-        let kernel = state.kernels.entry(kernel).or_default();
-        kernel.values.insert(index, value);
+        if let Some(kernel) = state.kernels.get_mut(&kernel) {
+            kernel.values.insert(index, value);
+        }
     });
 }
 
@@ -117,10 +139,10 @@ fn launch(
     enqueue: impl FnOnce() -> Status,
 ) -> Status {
     let (name, arguments) = arguments::current(kernel);
-    let (id, number) = state::with(|state| {
+    let (id, known, number) = state::with(|state| {
         let id = state.next_launch;
         state.next_launch = id.wrapping_add(1);
-        (id, state.queue(queue))
+        (id, state.has_queue(queue), state.queue(queue))
     });
     sink::put(&Note::Launch(Launch {
         id,
@@ -134,22 +156,20 @@ fn launch(
     let status = command(call, enqueue, |_| ());
     if status != SUCCESS {
         sink::put(&Note::Refused { launch: id, status });
+        if !known {
+            state::with(|state| state.forget_queue(queue));
+        }
     }
     status
 }
 
-/// Up to three sizes, 1 where there is none; `None` if the app gives no address.
-///
-/// # Safety
-/// `sizes` is null or the address of `dimensions` numbers.
-unsafe fn sizes(sizes: *const usize, dimensions: u32) -> Option<[u64; 3]> {
-    if sizes.is_null() {
-        return None;
-    }
+/// One to three sizes, 1 where there is none; `None` if there are none at the address.
+fn sizes(sizes: *const usize, dimensions: u32) -> Option<[u64; 3]> {
+    let count = dimensions as usize;
+    let read = reach::numbers(sizes, count)?;
     let mut out = [1; 3];
-    for (index, size) in out.iter_mut().enumerate().take(dimensions as usize) {
-        // SAFETY: `index` is below `dimensions`.
-        *size = unsafe { sizes.add(index).read() } as u64;
+    for (size, given) in out.iter_mut().zip(read).take(count) {
+        *size = given as u64;
     }
     Some(out)
 }
@@ -175,14 +195,16 @@ unsafe extern "C" fn enqueue_nd_range(
             )
         }
     };
-    // SAFETY: OpenCL demands that both are null or hold a number for each of one to three dimensions.
-    let (work, group) = unsafe { (sizes(global, dimensions), sizes(local, dimensions)) };
-    match work {
-        Some(work) if (1..=3).contains(&dimensions) => {
-            launch((queue, kernel), (work, group), event, enqueue)
-        }
-        // The runtime will refuse it, or do nothing.
-        _ => enqueue(),
+    // The runtime refuses other numbers of dimensions, and sizes that are not there.
+    let given = |at| {
+        (1..=3)
+            .contains(&dimensions)
+            .then(|| sizes(at, dimensions))
+            .flatten()
+    };
+    match given(global) {
+        Some(work) => launch((queue, kernel), (work, given(local)), event, enqueue),
+        None => enqueue(),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::abi::{
     Handle, MAP_READ, MAP_WRITE, MAP_WRITE_INVALIDATE, OUT_OF_RESOURCES, SUCCESS, Status, signature,
 };
 use crate::pending::{self, Use};
+use crate::reach;
 use crate::state::{self, Mapped};
 use crate::table::next;
 
@@ -157,7 +158,7 @@ unsafe extern "C" fn unmap(
     let written = mapped.filter(|m| m.flags & (MAP_WRITE | MAP_WRITE_INVALIDATE) != 0);
     let held = written.map(|m| {
         // SAFETY: mapped until the runtime hears of this call, and the app has said that it is done with it.
-        let now = filled.then(|| unsafe { hash(memory, m.size) });
+        let now = filled.then(|| unsafe { reach::hash(memory, m.size) });
         (m, now.flatten())
     });
     let enqueue = || {
@@ -177,5 +178,13 @@ unsafe extern "C" fn unmap(
         moved(direction, at, content(now), (queue, complete));
     };
     let call = Command::new(queue, event, false);
-    command(call, enqueue, after)
+    let status = command(call, enqueue, after);
+    if let (Some(mapped), true) = (mapped, status != SUCCESS) {
+        // It is still mapped, and what the app wrote is told when it is not any more.
+        let place = (object, memory.addr());
+        state::with(|state| {
+            state.mapped.entry(place).or_insert(mapped);
+        });
+    }
+    status
 }

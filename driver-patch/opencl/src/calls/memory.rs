@@ -236,7 +236,10 @@ unsafe extern "C" fn svm_alloc(
 unsafe extern "C" fn release(object: Handle) -> Status {
     let next = next!(clReleaseMemObject: signature::Object, or ABSENT);
     let info = next!(clGetMemObjectInfo: signature::Info);
-    if ask(info, object, MEM_REFERENCE_COUNT).map(u32::from_ne_bytes) == Some(1) {
+    let known = state::with(|state| {
+        state.objects.contains_key(&object) || state.mapped.keys().any(|(of, _)| *of == object)
+    });
+    if known && ask(info, object, MEM_REFERENCE_COUNT).map(u32::from_ne_bytes) == Some(1) {
         state::with(|state| {
             state.objects.remove(&object);
             // What was mapped of it, and not unmapped, says nothing about another object of this handle.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Queues, and those that time their commands, where the runtime has none.
 
+use core::cell::RefCell;
 use core::ffi::c_void;
 use core::mem::size_of;
 
@@ -22,17 +23,19 @@ functions! {
     clReleaseEvent => release_event: signature::Object,
 }
 
-/// Makes a queue; if the runtime cannot time its commands, one that does not, for which the layer does.
+/// Makes a queue; if the runtime cannot time its commands, one that does not, for which the layer does. `wanted` and `untimed` are asked for
+/// only after the runtime has looked at the app's arguments.
 fn create(
     status: *mut Status,
-    properties: u64,
-    make: impl Fn(u64, *mut Status) -> Handle,
+    make: impl FnOnce(*mut Status) -> Handle,
+    wanted: impl FnOnce() -> u64,
+    untimed: impl FnOnce(*mut Status) -> Handle,
 ) -> Handle {
     let mut own = SUCCESS;
-    let mut queue = make(properties, &raw mut own);
-    let timed = own == INVALID_QUEUE_PROPERTIES && properties & QUEUE_PROFILING != 0;
+    let mut queue = make(&raw mut own);
+    let timed = own == INVALID_QUEUE_PROPERTIES && wanted() & QUEUE_PROFILING != 0;
     if timed {
-        queue = make(properties & !QUEUE_PROFILING, &raw mut own);
+        queue = untimed(&raw mut own);
     }
     state::with(|state| {
         if own == SUCCESS {
@@ -59,9 +62,13 @@ unsafe extern "C" fn create_queue(
 ) -> Handle {
     let next = next!(clCreateCommandQueue: signature::CreateQueue, or Handle::NULL);
     // SAFETY: the app's own arguments, passed on, but for the properties and the place for the status.
-    create(status, properties, |properties, own| unsafe {
-        next(context, device, properties, own)
-    })
+    let make = |properties, own| unsafe { next(context, device, properties, own) };
+    create(
+        status,
+        |own| make(properties, own),
+        || properties,
+        |own| make(properties & !QUEUE_PROFILING, own),
+    )
 }
 
 /// Pairs in a list of properties that are read; OpenCL defines three.
@@ -75,30 +82,46 @@ unsafe extern "C" fn create_queue_with_properties(
 ) -> Handle {
     type Next = signature::CreateQueueWithProperties;
     let next = next!(clCreateCommandQueueWithProperties: Next, or Handle::NULL);
-    let mut pairs: Vec<[u64; 2]> = Vec::new();
-    // SAFETY: the list is null or ends with a 0 in the place of a name.
+    let is_properties = |pair: &&[u64; 2]| pair[0] == u64::from(QUEUE_PROPERTIES);
+    let pairs = RefCell::new(Vec::new());
+    create(
+        status,
+        // SAFETY: the app's own arguments, passed on, but for the place for the status.
+        |own| unsafe { next(context, device, list, own) },
+        || {
+            // SAFETY: the runtime has looked at the list.
+            pairs.replace(unsafe { properties(list) });
+            let pairs = pairs.borrow();
+            pairs.iter().find(is_properties).map_or(0, |pair| pair[1])
+        },
+        |own| {
+            let pairs = pairs.borrow();
+            let changed = pairs.iter().map(|pair| match is_properties(&pair) {
+                true => [pair[0], pair[1] & !QUEUE_PROFILING],
+                false => *pair,
+            });
+            let list: Vec<u64> = changed.flatten().chain([0]).collect();
+            // SAFETY: as above, with a list that ends with 0.
+            unsafe { next(context, device, list.as_ptr(), own) }
+        },
+    )
+}
+
+/// Names and values of a list of properties.
+///
+/// # Safety
+/// The list is null or ends with a 0 in the place of a name.
+unsafe fn properties(list: *const u64) -> Vec<[u64; 2]> {
+    let mut pairs = Vec::new();
+    let mut at = list;
+    // SAFETY: the caller's promise.
     unsafe {
-        let mut at = list;
         while !at.is_null() && at.read() != 0 && pairs.len() < MAX_PROPERTIES {
             pairs.push([at.read(), at.add(1).read()]);
             at = at.add(2);
         }
     }
-    let is_properties = |pair: &&[u64; 2]| pair[0] == u64::from(QUEUE_PROPERTIES);
-    let wanted = pairs.iter().find(is_properties).map_or(0, |pair| pair[1]);
-    create(status, wanted, |properties, own| {
-        if properties == wanted {
-            // SAFETY: the app's own arguments, passed on, but for the place for the status.
-            return unsafe { next(context, device, list, own) };
-        }
-        let changed = pairs.iter().map(|pair| match is_properties(&pair) {
-            true => [pair[0], properties],
-            false => *pair,
-        });
-        let list: Vec<u64> = changed.flatten().chain([0]).collect();
-        // SAFETY: as above, with a list that ends with 0.
-        unsafe { next(context, device, list.as_ptr(), own) }
-    })
+    pairs
 }
 
 unsafe extern "C" fn queue_info(

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An app that gives the layer what no app should: on a runtime that looks at its handles first, as real ones do, it sees the same as
+//! without the layer, and the layer keeps little.
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    reason = "the test plays both sides of a C interface"
+)]
+
+mod runtime;
+
+use core::ptr;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use gpureplay_opencl::entry::clInitLayer;
+use gpureplay_trace::note::{Content, Direction, Note};
+
+use runtime::*;
+
+/// Counts what is allocated.
+struct Counting;
+
+static HELD: AtomicIsize = AtomicIsize::new(0);
+
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD.fetch_add(layout.size() as isize, Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size() as isize, Relaxed);
+        unsafe { System.dealloc(place, layout) };
+    }
+}
+
+#[global_allocator]
+static HEAP: Counting = Counting;
+
+/// Bytes that the work leaves allocated.
+fn kept(work: impl FnOnce()) -> isize {
+    let before = HELD.load(Relaxed);
+    work();
+    HELD.load(Relaxed) - before
+}
+
+/// Most that the layer may keep of calls that the runtime refuses.
+const LITTLE: isize = 64 << 10;
+
+/// Longest time that a part may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// An address where nothing is.
+const WILD: usize = 0x5_0008;
+
+/// The app's view: its table, entry by entry.
+struct App(*const usize);
+
+impl App {
+    fn get<T>(&self, place: usize) -> T {
+        let address = unsafe { self.0.add(place).read() };
+        assert_ne!(address, 0);
+        unsafe { core::mem::transmute_copy(&address) }
+    }
+
+    fn launch(&self, queue: usize, kernel: usize, dimensions: u32, sizes: *const usize) -> i32 {
+        let none = ptr::null();
+        let event = ptr::null_mut();
+        self.get::<Launch>(LAUNCH)(queue, kernel, dimensions, none, sizes, none, 0, none, event)
+    }
+
+    fn map(&self, blocking: u32, flags: u64) -> *mut u8 {
+        let (none, event) = (ptr::null(), ptr::null_mut());
+        let mut status = 1;
+        let map = self.get::<Map>(MAP_BUFFER);
+        let memory = map(
+            QUEUE,
+            BUFFER,
+            blocking,
+            flags,
+            0,
+            SIZE,
+            0,
+            none,
+            event,
+            &mut status,
+        );
+        assert_eq!(status, 0);
+        memory
+    }
+
+    fn unmap(&self, queue: usize, memory: *mut u8) -> i32 {
+        self.get::<Unmap>(UNMAP)(queue, BUFFER, memory, 0, ptr::null(), ptr::null_mut())
+    }
+}
+
+fn load() -> (App, std::path::PathBuf) {
+    let path = std::env::temp_dir().join(format!("gpureplay-hostile-{}", std::process::id()));
+    fs::write(&path, "").unwrap();
+    unsafe { std::env::set_var("GPUREPLAY_NOTES", &path) };
+    let table = table();
+    let (mut count, mut ours) = (0, ptr::null());
+    let length = table.len() as u32;
+    let status = unsafe { clInitLayer(length, table.as_ptr().cast(), &mut count, &mut ours) };
+    assert_eq!((status, count), (0, length));
+    (App(ours.cast()), path)
+}
+
+/// Pointers and handles that lead nowhere, in calls that the runtime refuses for another reason.
+fn what_the_runtime_never_follows(app: &App, _: &Path) {
+    let wild = ptr::without_provenance::<usize>(WILD);
+    let sizes = [4usize, 1, 1];
+    assert_eq!(app.launch(0, WILD, 1, sizes.as_ptr()), BAD_QUEUE);
+    assert_eq!(app.launch(0, KERNEL, 3, wild), BAD_QUEUE);
+    assert_eq!(app.launch(QUEUE, WILD, 1, wild), BAD_KERNEL);
+    for dimensions in [0, 4, 77, u32::MAX] {
+        assert_eq!(app.launch(QUEUE, KERNEL, dimensions, wild), BAD_DIMENSIONS);
+    }
+    assert_eq!(app.launch(QUEUE, KERNEL, 2, ptr::null()), BAD_SIZES);
+
+    let mut status = 1;
+    let create = app.get::<CreateQueue>(CREATE_QUEUE);
+    let list = ptr::without_provenance(WILD);
+    assert_eq!(create(0, DEVICE, list, &mut status), 0);
+    assert_eq!(status, BAD_CONTEXT);
+    let create = app.get::<CreateKernels>(CREATE_KERNELS);
+    let count = ptr::without_provenance_mut(WILD);
+    assert_eq!(create(0, 1, ptr::null_mut(), count), BAD_PROGRAM);
+}
+
+/// Calls that the runtime refuses leave nothing behind.
+fn what_is_refused_is_not_kept(app: &App, _: &Path) {
+    let sizes = [4usize];
+    let svm = app.get::<SetSvm>(SET_SVM);
+    let kept = kept(|| {
+        for turn in 1..20_000usize {
+            assert_eq!(svm(WILD + turn, turn as u32, ptr::null()), BAD_KERNEL);
+            assert_eq!(svm(KERNEL, turn as u32, ptr::null()), BAD_ARGUMENT);
+            assert_eq!(
+                app.launch(WILD + turn, KERNEL, 1, sizes.as_ptr()),
+                BAD_QUEUE
+            );
+            assert_eq!(
+                app.launch(QUEUE, WILD + turn, 1, sizes.as_ptr()),
+                BAD_KERNEL
+            );
+        }
+    });
+    assert!(kept < LITTLE, "{kept} bytes are kept");
+}
+
+/// Kernels that are made and released again, at other addresses each.
+fn what_is_released_is_not_kept(app: &App, _: &Path) {
+    let create = app.get::<CreateKernel>(CREATE_KERNEL);
+    let release = app.get::<Release>(RELEASE_KERNEL);
+    let kept = kept(|| {
+        for _ in 0..5_000 {
+            let mut status = 1;
+            let kernel = create(PROGRAM, c"k".as_ptr(), &mut status);
+            assert_eq!(app.launch(QUEUE, kernel, 1, [4usize].as_ptr()), 0);
+            assert_eq!(release(kernel), 0);
+            assert_eq!(app.launch(QUEUE, kernel, 1, [4usize].as_ptr()), BAD_KERNEL);
+        }
+    });
+    assert!(kept < LITTLE, "{kept} bytes are kept");
+}
+
+/// Reads that nobody waits for hold a bounded number of the runtime's events.
+fn reads_without_an_end(app: &App, _: &Path) {
+    let read = app.get::<Transfer>(READ_BUFFER);
+    let mut to = [0u8; 4];
+    EVENT_STATUS.store(3, Relaxed);
+    for _ in 0..20_000 {
+        let (none, event) = (ptr::null(), ptr::null_mut());
+        assert_eq!(
+            read(QUEUE, BUFFER, 0, 0, 4, to.as_mut_ptr(), 0, none, event),
+            0
+        );
+    }
+    let held = EVENTS.load(Relaxed);
+    assert!((1..=4096).contains(&held), "{held} events are held");
+    EVENT_STATUS.store(0, Relaxed);
+    assert_eq!(app.get::<Release>(FINISH)(QUEUE), 0);
+    assert_eq!(EVENTS.load(Relaxed), 0, "events after the end of all reads");
+}
+
+/// With the last reference to an event the runtime calls the app, which calls the layer.
+fn the_end_of_an_event_calls_back(app: &App, _: &Path) {
+    static INFO: AtomicUsize = AtomicUsize::new(0);
+    INFO.store(app.get::<usize>(EVENT_INFO), Relaxed);
+    fn again() {
+        let info: Info = unsafe { core::mem::transmute(INFO.load(Relaxed)) };
+        let mut status = 0i32;
+        let place = ptr::from_mut(&mut status).cast();
+        assert_eq!(info(0x77, 0x11d3, 4, place, ptr::null_mut()), 0);
+    }
+    *ON_RELEASE.lock().unwrap() = Some(again);
+    let mut to = [0u8; 4];
+    let (none, event) = (ptr::null(), ptr::null_mut());
+    let read = app.get::<Transfer>(READ_BUFFER);
+    assert_eq!(
+        read(QUEUE, BUFFER, 0, 0, 4, to.as_mut_ptr(), 0, none, event),
+        0
+    );
+    assert_eq!(app.get::<Release>(FINISH)(QUEUE), 0);
+    *ON_RELEASE.lock().unwrap() = None;
+}
+
+/// Memory that was mapped and is gone when the layer could look at it.
+fn mapped_memory_that_is_gone(app: &App, _: &Path) {
+    EVENT_STATUS.store(3, Relaxed);
+    let memory = app.map(0, 1);
+    forget_mapping(memory);
+    EVENT_STATUS.store(0, Relaxed);
+    assert_eq!(app.get::<Release>(FINISH)(QUEUE), 0);
+    let memory = app.map(1, 3);
+    forget_mapping(memory);
+    assert_eq!(app.unmap(QUEUE, memory), 0);
+}
+
+/// An order to unmap that the runtime refuses changes nothing: the write is told when it succeeds.
+fn refused_unmaps(app: &App, notes: &Path) {
+    let memory = app.map(1, 2);
+    unsafe { memory.write(0x99) };
+    assert_eq!(app.unmap(0, memory), BAD_QUEUE);
+    assert_eq!(app.unmap(QUEUE, memory), 0);
+    let text = fs::read_to_string(notes).unwrap();
+    let last = text.lines().last().unwrap().strip_prefix("note ").unwrap();
+    let Some(Ok(Note::Transfer(last))) = Note::parse(last) else {
+        panic!("no write: {last}");
+    };
+    assert_eq!((last.direction, last.size), (Direction::Write, SIZE as u64));
+    assert!(matches!(last.content, Content::Hash(_)));
+}
+
+/// Threads call all functions with any handles, while the program ends.
+fn threads_until_the_exit(app: &App, notes: &Path) {
+    let table = app.0.expose_provenance();
+    for thread in 0..4u64 {
+        std::thread::spawn(move || {
+            let app = App(ptr::with_exposed_provenance(table));
+            let mut random = 0x9e37_79b9_7f4a_7c15 ^ thread;
+            loop {
+                anything(&app, &mut random);
+            }
+        });
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    fs::remove_file(notes).unwrap();
+    std::process::exit(0);
+}
+
+/// One call with handles of a list, some of which are no handles or others' handles.
+fn anything(app: &App, random: &mut u64) {
+    let mut below = |bound: usize| {
+        *random ^= *random << 13;
+        *random ^= *random >> 7;
+        *random ^= *random << 17;
+        (*random >> 16) as usize % bound
+    };
+    const HANDLES: [usize; 8] = [0, CONTEXT, QUEUE, QUEUE, PROGRAM, BUFFER, KERNEL, WILD];
+    let (first, second) = (HANDLES[below(8)], HANDLES[below(8)]);
+    let (none, event) = (ptr::null(), ptr::null_mut());
+    let mut status = 0;
+    match below(7) {
+        0 => drop(app.launch(first, second, below(6) as u32, [1, 1, 1].as_ptr())),
+        1 => drop(app.get::<SetSvm>(SET_SVM)(
+            first,
+            below(3) as u32,
+            ptr::null(),
+        )),
+        2 => drop(app.get::<Release>(FINISH)(first)),
+        3 => {
+            let create = app.get::<CreateKernel>(CREATE_KERNEL);
+            let kernel = create(PROGRAM, c"k".as_ptr(), &mut status);
+            app.launch(first, kernel, 1, [1].as_ptr());
+            app.get::<Release>(RELEASE_KERNEL)(kernel);
+        }
+        4 => {
+            // Nobody else writes there: the memory stays until the program ends.
+            let to = Box::leak(Box::new([0u8; 4])).as_mut_ptr();
+            app.get::<Transfer>(READ_BUFFER)(QUEUE, second, 0, 0, 4, to, 0, none, event);
+        }
+        5 => {
+            let memory = app.map(below(2) as u32, 1 << below(3));
+            app.unmap(first, memory);
+            app.unmap(QUEUE, memory);
+            forget_mapping(memory);
+        }
+        _ => {
+            let create = app.get::<CreateQueue>(CREATE_QUEUE);
+            create(first, second, ptr::null(), &mut status);
+        }
+    }
+}
+
+/// A part of the app, in a process of its own: a test of its name starts it.
+#[test]
+fn app() {
+    let Some(part) = std::env::var_os(PART) else {
+        return;
+    };
+    let (app, path) = load();
+    let mut status = 1;
+    let create = app.get::<CreateBuffer>(CREATE_BUFFER);
+    assert_eq!(create(CONTEXT, 0, SIZE, ptr::null(), &mut status), BUFFER);
+    let create = app.get::<CreateKernel>(CREATE_KERNEL);
+    assert_eq!(create(PROGRAM, c"k".as_ptr(), &mut status), KERNEL);
+    let part = PARTS.iter().find(|(name, _)| part == *name).unwrap().1;
+    part(&app, &path);
+    fs::remove_file(&path).unwrap();
+}
+
+/// Names, in the process that plays the app, what it does.
+const PART: &str = "GPUREPLAY_TEST_PART";
+
+macro_rules! parts {
+    ($($name:ident),+ $(,)?) => {
+        type Part = fn(&App, &std::path::Path);
+        const PARTS: &[(&str, Part)] = &[$((stringify!($name), $name)),+];
+        mod seen {
+            $(#[test]
+            fn $name() {
+                super::play(stringify!($name));
+            })+
+        }
+    };
+}
+
+parts! {
+    what_the_runtime_never_follows,
+    what_is_refused_is_not_kept,
+    what_is_released_is_not_kept,
+    reads_without_an_end,
+    the_end_of_an_event_calls_back,
+    mapped_memory_that_is_gone,
+    refused_unmaps,
+    threads_until_the_exit,
+}
+
+/// Plays a part; it must end by itself, in order.
+fn play(part: &str) {
+    let mut app = Command::new(std::env::current_exe().unwrap());
+    let app = app.args(["app", "--exact", "--nocapture"]).env(PART, part);
+    let mut app = app.spawn().unwrap();
+    let start = Instant::now();
+    while app.try_wait().unwrap().is_none() && start.elapsed() < LIMIT {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let ended = app.try_wait().unwrap();
+    if ended.is_none() {
+        app.kill().unwrap();
+        app.wait().unwrap();
+    }
+    assert!(
+        ended.is_some_and(|status| status.success()),
+        "{part}: {ended:?} (none: it hung)"
+    );
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A runtime that looks at handles in the order of OpenCL's arguments, and follows no pointer before it has accepted what comes first. A
+//! question about a handle that it did not make ends the program, as it may in a real one.
+
+use core::ffi::{c_char, c_void};
+use core::ptr;
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI32, AtomicIsize, AtomicUsize, Ordering::Relaxed};
+
+// Places in the dispatch table, from `CL/cl_icd.h`.
+pub(crate) const CREATE_BUFFER: usize = 14;
+pub(crate) const CREATE_KERNEL: usize = 34;
+pub(crate) const CREATE_KERNELS: usize = 35;
+pub(crate) const RELEASE_KERNEL: usize = 37;
+const KERNEL_INFO: usize = 39;
+pub(crate) const EVENT_INFO: usize = 42;
+const RETAIN_EVENT: usize = 43;
+const RELEASE_EVENT: usize = 44;
+pub(crate) const FINISH: usize = 47;
+pub(crate) const READ_BUFFER: usize = 48;
+pub(crate) const MAP_BUFFER: usize = 56;
+pub(crate) const UNMAP: usize = 58;
+pub(crate) const LAUNCH: usize = 59;
+const ARGUMENT_INFO: usize = 101;
+pub(crate) const CREATE_QUEUE: usize = 123;
+pub(crate) const SET_SVM: usize = 133;
+const ENTRIES: usize = 149;
+
+pub(crate) const BAD_CONTEXT: i32 = -34;
+pub(crate) const BAD_QUEUE: i32 = -36;
+pub(crate) const BAD_PROGRAM: i32 = -44;
+pub(crate) const BAD_KERNEL: i32 = -48;
+pub(crate) const BAD_ARGUMENT: i32 = -49;
+pub(crate) const BAD_DIMENSIONS: i32 = -53;
+pub(crate) const BAD_SIZES: i32 = -63;
+
+// What there is.
+pub(crate) const CONTEXT: usize = 0x10;
+pub(crate) const DEVICE: usize = 0x20;
+pub(crate) const QUEUE: usize = 0x30;
+pub(crate) const PROGRAM: usize = 0x40;
+pub(crate) const BUFFER: usize = 0x50;
+pub(crate) const KERNEL: usize = 0x1000;
+pub(crate) const SIZE: usize = 3 << 12;
+
+/// References to events that are held.
+pub(crate) static EVENTS: AtomicIsize = AtomicIsize::new(0);
+/// What is said of every event: 0 is complete, 3 queued.
+pub(crate) static EVENT_STATUS: AtomicI32 = AtomicI32::new(0);
+/// Called when an event is released.
+pub(crate) static ON_RELEASE: Mutex<Option<fn()>> = Mutex::new(None);
+/// Kernels that are not released.
+static KERNELS: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
+static NEXT_KERNEL: AtomicUsize = AtomicUsize::new(KERNEL);
+
+type Sizes = *const usize;
+type List = *const usize;
+pub(crate) type CreateBuffer = extern "C" fn(usize, u64, usize, *const c_void, *mut i32) -> usize;
+pub(crate) type CreateKernel = extern "C" fn(usize, *const c_char, *mut i32) -> usize;
+pub(crate) type CreateKernels = extern "C" fn(usize, u32, *mut usize, *mut u32) -> i32;
+pub(crate) type CreateQueue = extern "C" fn(usize, usize, *const u64, *mut i32) -> usize;
+pub(crate) type Info = extern "C" fn(usize, u32, usize, *mut c_void, *mut usize) -> i32;
+pub(crate) type Launch =
+    extern "C" fn(usize, usize, u32, Sizes, Sizes, Sizes, u32, List, *mut usize) -> i32;
+#[rustfmt::skip]
+pub(crate) type Map = extern "C" fn(usize, usize, u32, u64, usize, usize, u32, List, *mut usize, *mut i32) -> *mut u8;
+pub(crate) type Release = extern "C" fn(usize) -> i32;
+pub(crate) type SetSvm = extern "C" fn(usize, u32, *const c_void) -> i32;
+pub(crate) type Transfer =
+    extern "C" fn(usize, usize, u32, usize, usize, *mut u8, u32, List, *mut usize) -> i32;
+pub(crate) type Unmap = extern "C" fn(usize, usize, *mut u8, u32, List, *mut usize) -> i32;
+
+unsafe extern "C" {
+    fn mmap(
+        at: *mut c_void,
+        size: usize,
+        rights: i32,
+        flags: i32,
+        file: i32,
+        offset: i64,
+    ) -> *mut c_void;
+    fn munmap(at: *mut c_void, size: usize) -> i32;
+}
+
+fn kernels<T>(work: impl FnOnce(&mut HashSet<usize>) -> T) -> T {
+    work(KERNELS.lock().unwrap().get_or_insert_default())
+}
+
+extern "C" fn create_buffer(_: usize, _: u64, _: usize, _: *const c_void, out: *mut i32) -> usize {
+    unsafe { out.write(0) };
+    BUFFER
+}
+
+extern "C" fn create_kernel(_: usize, _: *const c_char, out: *mut i32) -> usize {
+    unsafe { out.write(0) };
+    let kernel = NEXT_KERNEL.fetch_add(8, Relaxed);
+    kernels(|all| all.insert(kernel));
+    kernel
+}
+
+extern "C" fn create_kernels(_: usize, _: u32, _: *mut usize, _: *mut u32) -> i32 {
+    BAD_PROGRAM
+}
+
+extern "C" fn release_kernel(kernel: usize) -> i32 {
+    if kernels(|all| all.remove(&kernel)) {
+        0
+    } else {
+        BAD_KERNEL
+    }
+}
+
+extern "C" fn kernel_info(
+    kernel: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    if !kernels(|all| all.contains(&kernel)) {
+        eprintln!("asked about {kernel:#x}, which is no kernel");
+        std::process::abort();
+    }
+    match what {
+        0x1190 if size > 1 => unsafe { value.cast::<[u8; 2]>().write(*b"k\0") },
+        0x1191 => unsafe { value.cast::<u32>().write(1) },
+        0x1192 => unsafe { value.cast::<u32>().write(1) },
+        _ => return -30,
+    }
+    0
+}
+
+extern "C" fn argument_info(
+    _: usize,
+    _: u32,
+    _: u32,
+    _: usize,
+    _: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    -19
+}
+
+extern "C" fn event_info(_: usize, _: u32, _: usize, value: *mut c_void, _: *mut usize) -> i32 {
+    unsafe { value.cast::<i32>().write(EVENT_STATUS.load(Relaxed)) };
+    0
+}
+
+extern "C" fn retain_event(_: usize) -> i32 {
+    EVENTS.fetch_add(1, Relaxed);
+    0
+}
+
+extern "C" fn release_event(_: usize) -> i32 {
+    EVENTS.fetch_sub(1, Relaxed);
+    let again = *ON_RELEASE.lock().unwrap();
+    if let Some(again) = again {
+        again();
+    }
+    0
+}
+
+extern "C" fn finish(queue: usize) -> i32 {
+    if queue == QUEUE { 0 } else { BAD_QUEUE }
+}
+
+fn event(place: *mut usize) {
+    if !place.is_null() {
+        EVENTS.fetch_add(1, Relaxed);
+        unsafe { place.write(0x77) };
+    }
+}
+
+extern "C" fn read_buffer(
+    _: usize,
+    _: usize,
+    _: u32,
+    _: usize,
+    _: usize,
+    _: *mut u8,
+    _: u32,
+    _: List,
+    place: *mut usize,
+) -> i32 {
+    event(place);
+    0
+}
+
+extern "C" fn map_buffer(
+    _: usize,
+    _: usize,
+    _: u32,
+    _: u64,
+    _: usize,
+    size: usize,
+    _: u32,
+    _: List,
+    place: *mut usize,
+    status: *mut i32,
+) -> *mut u8 {
+    event(place);
+    // Read, write; private, anonymous.
+    let memory = unsafe { mmap(ptr::null_mut(), size, 3, 0x22, -1, 0) };
+    unsafe { status.write(0) };
+    memory.cast()
+}
+
+/// What a runtime does when the last reference to the object is gone.
+pub(crate) fn forget_mapping(memory: *mut u8) {
+    assert_eq!(unsafe { munmap(memory.cast(), SIZE) }, 0);
+}
+
+extern "C" fn unmap(queue: usize, _: usize, _: *mut u8, _: u32, _: List, _: *mut usize) -> i32 {
+    if queue == QUEUE { 0 } else { BAD_QUEUE }
+}
+
+extern "C" fn launch(
+    queue: usize,
+    kernel: usize,
+    dimensions: u32,
+    _: Sizes,
+    global: Sizes,
+    _: Sizes,
+    _: u32,
+    _: List,
+    _: *mut usize,
+) -> i32 {
+    match () {
+        () if queue != QUEUE => BAD_QUEUE,
+        () if !kernels(|all| all.contains(&kernel)) => BAD_KERNEL,
+        () if !(1..=3).contains(&dimensions) => BAD_DIMENSIONS,
+        () if global.is_null() => BAD_SIZES,
+        () => 0,
+    }
+}
+
+extern "C" fn create_queue(context: usize, _: usize, _: *const u64, status: *mut i32) -> usize {
+    let known = context == CONTEXT;
+    unsafe { status.write(if known { 0 } else { BAD_CONTEXT }) };
+    if known { QUEUE } else { 0 }
+}
+
+extern "C" fn set_svm(kernel: usize, index: u32, _: *const c_void) -> i32 {
+    match kernels(|all| all.contains(&kernel)) {
+        false => BAD_KERNEL,
+        true if index > 0 => BAD_ARGUMENT,
+        true => 0,
+    }
+}
+
+/// The dispatch table.
+pub(crate) fn table() -> [usize; ENTRIES] {
+    let mut table = [0; ENTRIES];
+    for (place, address) in [
+        (CREATE_BUFFER, create_buffer as *const () as usize),
+        (CREATE_KERNEL, create_kernel as *const () as usize),
+        (CREATE_KERNELS, create_kernels as *const () as usize),
+        (RELEASE_KERNEL, release_kernel as *const () as usize),
+        (KERNEL_INFO, kernel_info as *const () as usize),
+        (EVENT_INFO, event_info as *const () as usize),
+        (RETAIN_EVENT, retain_event as *const () as usize),
+        (RELEASE_EVENT, release_event as *const () as usize),
+        (FINISH, finish as *const () as usize),
+        (READ_BUFFER, read_buffer as *const () as usize),
+        (MAP_BUFFER, map_buffer as *const () as usize),
+        (UNMAP, unmap as *const () as usize),
+        (LAUNCH, launch as *const () as usize),
+        (ARGUMENT_INFO, argument_info as *const () as usize),
+        (CREATE_QUEUE, create_queue as *const () as usize),
+        (SET_SVM, set_svm as *const () as usize),
+    ] {
+        table[place] = address;
+    }
+    table
+}
