@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 
-use gpureplay_format::layout::TENSOR_EXTERNAL;
+use gpureplay_format::layout::{Segment, TENSOR_EXTERNAL};
 use gpureplay_format::{Action, Opcode, Recording, SegmentKind, TensorKind};
 use gpureplay_tensors::{Element as _, ElementType};
 
@@ -102,7 +102,7 @@ impl Layer {
                 Self {
                     name: recording.name(segment.name.get()).to_owned(),
                     segment: index,
-                    chains: recording.count(segment, Opcode::Submit),
+                    chains: chains_of(recording, segment),
                     jobs: recording.count(segment, Opcode::Rearm),
                     inputs,
                     outputs,
@@ -223,6 +223,12 @@ pub(crate) fn misfit(info: &TensorInfo, dtype: ElementType, shape: &[u64], from:
         found: crate::text::typed_shape(dtype, shape),
         hint: hint(info, dtype, shape).into(),
     }
+}
+
+/// Chains or launches of a segment.
+pub(crate) fn chains_of(recording: &Recording<'_>, segment: &Segment) -> u32 {
+    let count = |opcode| recording.count(segment, opcode);
+    count(Opcode::Submit) + count(Opcode::Launch)
 }
 
 #[cfg(test)]
