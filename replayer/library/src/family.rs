@@ -5,7 +5,7 @@ use gpureplay_core::{Gpu, Limits, Options, ReplayError, Tensors, Violation, Work
 use gpureplay_format::Recording;
 use gpureplay_format::layout::FAMILY_STREAMS;
 use mali_jobs::streams;
-use mali_jobs::walk::{DeepRule, DeepViolation};
+use mali_jobs::walk::{self, DeepRule, DeepViolation, Report};
 
 /// A recording that keeps all rules of its family.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,17 @@ impl<'a> Verified<'a> {
         match self {
             Self::Chains(verified) => verified.recording(),
             Self::Streams(verified) => verified.recording(),
+        }
+    }
+
+    /// Walks all that the work of a recording names.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn deep(&self) -> Result<Report, DeepViolation> {
+        match self {
+            Self::Chains(verified) => walk::check(verified),
+            Self::Streams(verified) => walk::check_streams(verified),
         }
     }
 

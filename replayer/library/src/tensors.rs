@@ -9,6 +9,8 @@ use gpureplay_format::layout::{Segment, TENSOR_EXTERNAL};
 use gpureplay_format::{Action, Opcode, Recording, SegmentKind, TensorKind};
 use gpureplay_tensors::{Element as _, ElementType};
 
+use mali_jobs::streams::dispatches;
+
 use crate::error::{Error, Result};
 use crate::text;
 
@@ -92,10 +94,14 @@ impl Layer {
             .filter(|(_, segment)| segment.kind == SegmentKind::Run.code())
             .map(|(index, segment)| {
                 let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+                let mut jobs = recording.count(segment, Opcode::Rearm);
                 for action in recording.segment_actions(segment).flatten() {
                     match action {
                         Action::BindInput { tensor } => inputs.push(tensor),
                         Action::BindOutput { tensor } => outputs.push(tensor),
+                        Action::Launch { words, .. } => {
+                            let _ = dispatches(words, |_| jobs += 1);
+                        }
                         _ => {}
                     }
                 }
@@ -103,7 +109,7 @@ impl Layer {
                     name: recording.name(segment.name.get()).to_owned(),
                     segment: index,
                     chains: chains_of(recording, segment),
-                    jobs: recording.count(segment, Opcode::Rearm),
+                    jobs,
                     inputs,
                     outputs,
                 }

@@ -5,6 +5,7 @@ use gpureplay_format::layout::Platform;
 use gpureplay_format::{Builder, SegmentKind};
 
 use super::*;
+use crate::walk::{DeepRule, check_streams};
 
 const GPU: u32 = 0xa867_0005;
 const MEMORY: u64 = 0x10_0000;
@@ -165,12 +166,53 @@ fn what_a_dispatch_names_lies_in_regions() {
         assert!(named, "{what}: {found:?}");
     }
     // A list whose end lies outside, and no uniforms.
-    let long = with(|words| words[2] = mov(0, MEMORY + 0xfc0 | 5));
+    let long = with(|words| words[2] = mov(0, (MEMORY + 0xfc0) | 5));
     assert!(matches!(long, Some(Broken::Memory { .. })));
     assert_eq!(
         with(|words| (words[3], words[4]) = (mov32(8, 0), mov32(9, 0))),
         None
     );
+}
+
+/// What the deep check says of the sound launch when memory holds a program and storage.
+fn deep(program: ShaderProgram, storage: LocalStorage) -> Result<usize, DeepRule> {
+    let mut builder = Builder::new(GPU);
+    builder.platform(Platform {
+        family: FAMILY_STREAMS,
+        ..Platform::of(GPU)
+    });
+    builder.identity(0, 0xffff_0000, GPU);
+    builder.region(MEMORY, 1, Access::READ_WRITE, RegionKind::Data);
+    builder.region(CODE, 1, Access::READ_EXECUTE, RegionKind::Code);
+    builder.segment("run", SegmentKind::Run);
+    builder.upload(MEMORY + 0x200, &program.to_bytes());
+    builder.upload(MEMORY + 0x240, &storage.to_bytes());
+    builder.launch(0, &halves(&sound()), 1000);
+    let file = builder.finish().unwrap();
+    let view = Recording::parse(&file).unwrap();
+    let verified = verify(&view, &Limits::DEFAULT).unwrap();
+    let checked = check_streams(&verified).map_err(|violation| violation.rule);
+    checked.map(|report| report.jobs().count())
+}
+
+const CODE: u64 = 0x20_0000;
+
+#[test]
+fn the_deep_check_follows_what_a_dispatch_names() {
+    let program = || {
+        let program = ShaderProgram { words: [0; 8] };
+        let program = program.with("Type", 8).with("Stage", 1);
+        program.with("Binary", CODE)
+    };
+    let storage = || LocalStorage { words: [0; 8] };
+    assert_eq!(deep(program(), storage()), Ok(1));
+    let data = program().with("Binary", MEMORY);
+    assert_eq!(deep(data, storage()), Err(DeepRule::ShaderRegion));
+    let other = program().with("Type", 7);
+    assert_eq!(deep(other, storage()), Err(DeepRule::DescriptorForm));
+    // Storage in code, which no thread may write.
+    let code = storage().with("TLS base pointer", CODE);
+    assert_eq!(deep(program(), code), Err(DeepRule::BufferRegion));
 }
 
 #[test]

@@ -227,7 +227,11 @@ fn segments<'a>(listing: &mut Listing<'a>) -> Vec<SegmentSummary<'a>> {
                     summary.uploaded_bytes += 16;
                     summary.jobs += 1;
                 }
-                Action::Submit { .. } | Action::Launch { .. } => summary.chains += 1,
+                Action::Submit { .. } => summary.chains += 1,
+                Action::Launch { words, .. } => {
+                    summary.chains += 1;
+                    let _ = mali_jobs::streams::dispatches(words, |_| summary.jobs += 1);
+                }
                 Action::BindInput { tensor } if runs => {
                     summary.inputs.push(listing.tensor(tensor));
                 }

@@ -109,8 +109,7 @@ impl Verify {
                 let files = Files::look(path, &trust)?;
                 let view = files.view()?;
                 let verified = files.verify(&view)?;
-                let check = || verified.chains().and_then(mali_jobs::walk::check);
-                let deep = self.deep.then(check);
+                let deep = self.deep.then(|| verified.deep());
                 let deep = deep
                     .transpose()
                     .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;

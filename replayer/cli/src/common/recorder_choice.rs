@@ -197,7 +197,7 @@ pub(crate) fn check(trace: &Path) -> Result<u64> {
     if file.metadata().is_ok_and(|status| status.len() == 0) {
         return Err(Failure::Recording(
             "the app gave the GPU no job that the recorder saw: the recorder in the app sees no static and no set-user-ID programs, \
-             and no driver but panfrost; LD_DEBUG=libs shows whether it is loaded"
+             and no driver but panfrost and panthor; LD_DEBUG=libs shows whether it is loaded"
                 .into(),
         ));
     }

@@ -31,7 +31,15 @@ fn bind(session: &mut Session, name: &str, values: &[f32]) {
 #[test]
 fn a_stream_replays_with_inputs_that_were_not_recorded() {
     let recording = Recording::open(path()).unwrap();
-    assert_eq!(recording.layers()[0].chains, 1);
+    let layer = &recording.layers()[0];
+    assert_eq!((layer.chains, layer.jobs), (1, 1));
+    // The shader lies in code, and its resources in regions.
+    let report = recording.verified().deep().unwrap();
+    let jobs: Vec<_> = report.jobs().collect();
+    assert_eq!(jobs.len(), 1);
+    let shaders = jobs[0].uses.iter();
+    let shaders = shaders.filter(|it| it.purpose.name() == "shader");
+    assert_eq!(shaders.count(), 1, "{:#x?}", jobs[0].uses);
     let mut session = recording.session(Options::default()).unwrap();
     for seed in [1, 77] {
         let (x, y) = (values(seed), values(seed + 5));
