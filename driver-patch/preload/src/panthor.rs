@@ -9,7 +9,6 @@ use std::time::Duration;
 use gpureplay_host::caller;
 use mali_facts::panfrost::request::{Request, number as shared};
 use mali_facts::panthor::{self as uapi, number};
-use mali_facts::registers::gpu;
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::arguments::{answered, given};
@@ -22,24 +21,6 @@ use crate::recorder::Recorder;
 const MOST: u32 = 1 << 16;
 /// Longest wait for a stream, which the driver ends after five seconds.
 const STREAM: Duration = Duration::from_secs(60);
-
-/// Registers as panthor tells them.
-pub(crate) fn identity(info: &uapi::GpuInfo) -> Vec<(u32, u32)> {
-    vec![
-        (gpu::GPU_ID, info.gpu_id),
-        (gpu::L2_FEATURES, info.l2_features),
-        (gpu::TILER_FEATURES, info.tiler_features),
-        (gpu::MEM_FEATURES, info.mem_features),
-        (gpu::MMU_FEATURES, info.mmu_features),
-        (gpu::AS_PRESENT, info.as_present),
-        (gpu::THREAD_MAX_THREADS, info.max_threads),
-        (gpu::THREAD_MAX_WORKGROUP_SIZE, info.max_workgroup_size),
-        (gpu::THREAD_MAX_BARRIER_SIZE, info.max_barrier_size),
-        (gpu::THREAD_FEATURES, info.thread_features),
-        (gpu::SHADER_PRESENT_LO, info.shader_present as u32),
-        (gpu::SHADER_PRESENT_HI, (info.shader_present >> 32) as u32),
-    ]
-}
 
 /// A request on a file of panthor. `job` is the lock of jobs.
 ///

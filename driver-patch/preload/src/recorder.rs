@@ -11,7 +11,7 @@ use crate::driver::Driver;
 use crate::files::{File, Files, Panthor};
 use crate::log::Log;
 use crate::object::Object;
-use crate::{panfrost, panthor};
+use crate::panfrost;
 use mali_facts::panfrost::parameter;
 use mali_facts::panfrost::request as uapi;
 
@@ -104,7 +104,7 @@ impl<D: Driver> Recorder<D> {
         };
         let (reads, writes) = match kind {
             // Firmware and kernel make all settings.
-            Driven::Panthor => (panthor::identity(&info.unwrap_or_default()), Vec::new()),
+            Driven::Panthor => (streams::identity(&info.unwrap_or_default()), Vec::new()),
             _ => {
                 self.cores = param(parameter::SHADER_PRESENT).unwrap_or(0);
                 (panfrost::identity(param), panfrost::settings(param))
