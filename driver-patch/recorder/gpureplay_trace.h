@@ -57,6 +57,7 @@ enum gpureplay_irq_line {
 enum gpureplay_driver {
 	GPUREPLAY_DRIVER_PANFROST	= 1,
 	GPUREPLAY_DRIVER_KBASE		= 2,
+	GPUREPLAY_DRIVER_PANTHOR	= 3,	/* in the app only */
 };
 
 /* struct gpureplay_begin.flags */
@@ -151,7 +152,7 @@ struct gpureplay_mapping {
 
 struct gpureplay_submit {
 	__le32 as;
-	__le32 reserved;
+	__le32 reserved;	/* bytes of a command stream; in the app only */
 	__le64 chain_head;	/* GPU VA of the first job descriptor */
 };
 

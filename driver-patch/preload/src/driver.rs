@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the recorder asks panfrost while the app is in a call; tests have a driver of their own.
+//! What the recorder asks panfrost or panthor while the app is in a call; tests have a driver of their own.
 
 use std::os::fd::RawFd;
+
+use gpureplay_trace::Driver as Driven;
+use mali_facts::panthor::GpuInfo;
 
 use crate::memory::View;
 use crate::threads::Asleep;
@@ -16,16 +19,18 @@ pub(crate) struct Mapped {
 
 /// Questions to the driver and the kernel, on the file of the call.
 pub(crate) trait Driver {
-    /// Whether the file is panfrost's.
-    fn is_panfrost(&self, fd: RawFd) -> bool;
+    /// The driver that the file is of, if it is one that is recorded.
+    fn kind(&self, fd: RawFd) -> Option<Driven>;
     /// Whether two numbers name one open file.
     fn is_same_file(&self, a: RawFd, b: RawFd) -> bool;
     /// A parameter, by its number in `drm_panfrost_param`; `None` if the driver does not know it.
     fn param(&self, fd: RawFd, param: u32) -> Option<u64>;
     /// Whether the device tree says that the GPU snoops the processor's caches.
     fn tree_is_coherent(&self, fd: RawFd) -> bool;
+    /// What panthor says of the GPU.
+    fn gpu_info(&self, fd: RawFd) -> Option<GpuInfo>;
     /// Maps an object of `size` bytes to be read.
-    fn map(&self, fd: RawFd, handle: u32, size: u64) -> Option<Mapped>;
+    fn map(&self, fd: RawFd, kind: Driven, handle: u32, size: u64) -> Option<Mapped>;
     /// An object's GPU virtual address.
     fn address(&self, fd: RawFd, handle: u32) -> Option<u64>;
     /// Bytes of a buffer that is shared by a file.

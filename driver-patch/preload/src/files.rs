@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The app's open files of panfrost, and their objects. Each has its own address space.
+//! The app's open files of panfrost or panthor, and their objects. Each has its own address space.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::RawFd;
 
+use gpureplay_trace::Driver as Driven;
+
 use crate::object::Object;
 
-/// An open file of panfrost.
+/// An open file of a driver.
 #[derive(Default)]
 pub(crate) struct File {
+    /// What panthor knows besides.
+    pub(crate) panthor: Option<Panthor>,
     /// Which one this is, from 0.
     pub(crate) number: u32,
     /// Numbers that the app knows it by.
@@ -24,6 +28,14 @@ pub(crate) struct File {
 }
 
 impl File {
+    /// The driver that it is of.
+    pub(crate) fn kind(&self) -> Driven {
+        match self.panthor {
+            Some(_) => Driven::Panthor,
+            None => Driven::Panfrost,
+        }
+    }
+
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Object> {
         self.objects.values()
     }
@@ -68,11 +80,30 @@ impl File {
         self.objects.remove(&va)
     }
 
+    /// Takes the object out that begins at an address.
+    pub(crate) fn remove_at(&mut self, va: u64) -> Option<Object> {
+        let object = self.objects.remove(&va)?;
+        self.changed = true;
+        if self.addresses.get(&object.handle) == Some(&va) {
+            self.addresses.remove(&object.handle);
+        }
+        Some(object)
+    }
+
     /// Takes all objects out.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Object> {
         self.addresses.clear();
         std::mem::take(&mut self.objects).into_values()
     }
+}
+
+/// Of a file of panthor: objects are made first and get addresses later.
+#[derive(Default)]
+pub(crate) struct Panthor {
+    /// Bytes of each object, by handle.
+    pub(crate) made: HashMap<u32, u64>,
+    /// The address space that has objects; a second one is not recorded.
+    pub(crate) vm: Option<u32>,
 }
 
 /// All of them that are open.

@@ -17,8 +17,10 @@ use crate::arguments::{answered, given};
 use crate::guard::hold;
 use crate::kernel::Kernel;
 use crate::next::{self, keep_errno};
+use crate::panthor;
 use crate::recorder::Recorder;
 use crate::submit::submit;
+use gpureplay_trace::Driver as Driven;
 use mali_facts::panfrost::request::{self as uapi, Request};
 
 /// The trace, which `GPUREPLAY_TRACE` names; set when the library is loaded.
@@ -36,7 +38,9 @@ static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 /// What is known of a number of a file.
 const UNKNOWN: u8 = 0;
 const OTHER: u8 = 1;
+/// From here on, a driver's: panfrost's, or panthor's.
 const PANFROST: u8 = 2;
+const PANTHOR: u8 = 3;
 
 /// Of the first numbers; higher ones are asked about at each call.
 static KINDS: [AtomicU8; 1 << 16] = [const { AtomicU8::new(UNKNOWN) }; 1 << 16];
@@ -112,26 +116,27 @@ extern "C" fn end() {
     }
 }
 
-/// Whether a call on a number is one on panfrost, for this process's recorder.
-fn followed(fd: c_int) -> Option<&'static Shared> {
+/// The recorder of this process and the driver of a number, if a call on it is one on a driver.
+fn followed(fd: c_int) -> Option<(&'static Shared, u8)> {
     let known = kind(fd).map_or(UNKNOWN, |kind| kind.load(Ordering::Relaxed));
     if known == OTHER {
         return None;
     }
-    if let (PANFROST, Some(shared)) = (known, existing()) {
-        return Some(shared);
+    if let (PANFROST.., Some(shared)) = (known, existing()) {
+        return Some((shared, known));
     }
     let before = next::errno();
     let shared = shared()?;
-    let is_panfrost = hold(&shared.recorder).is_panfrost(fd);
+    let found = match hold(&shared.recorder).kind(fd) {
+        None => OTHER,
+        Some(Driven::Panthor) => PANTHOR,
+        Some(_) => PANFROST,
+    };
     if let Some(kind) = kind(fd) {
-        kind.store(
-            if is_panfrost { PANFROST } else { OTHER },
-            Ordering::Relaxed,
-        );
+        kind.store(found, Ordering::Relaxed);
     }
     next::set_errno(before);
-    is_panfrost.then_some(shared)
+    (found >= PANFROST).then_some((shared, found))
 }
 
 /// The C library's.
@@ -147,10 +152,14 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     if !asked.class() == Request::DRM || TRACE.get().is_none() || argument.is_null() {
         return pass();
     }
-    let Some(shared) = followed(fd) else {
+    let Some((shared, driver)) = followed(fd) else {
         return pass();
     };
     let recorder = &shared.recorder;
+    if driver == PANTHOR {
+        // SAFETY: the app's argument of this request.
+        return unsafe { panthor::call((recorder, &shared.job), (fd, asked, argument)) };
+    }
     let place = argument.expose_provenance() as u64;
     match asked.number() {
         uapi::number::SUBMIT => match given::<uapi::Submit>(asked, place) {
@@ -237,7 +246,7 @@ pub unsafe extern "C" fn mmap64(
     // A copy of a number may be new here. Before there is a recorder there is nothing to map.
     if fd >= 0
         && existing().is_some()
-        && let Some(shared) = followed(fd)
+        && let Some((shared, _)) = followed(fd)
     {
         keep_errno(|| hold(&shared.recorder).maps(fd, offset as u64));
     }
@@ -265,7 +274,7 @@ pub unsafe extern "C" fn mmap(
 /// A number names nothing any more.
 fn forget(fd: c_int) {
     // A child of vfork may be here, which closes numbers of its own: what was known can be asked again.
-    let panfrost = kind(fd).is_none_or(|kind| kind.swap(UNKNOWN, Ordering::Relaxed) == PANFROST);
+    let panfrost = kind(fd).is_none_or(|kind| kind.swap(UNKNOWN, Ordering::Relaxed) >= PANFROST);
     if panfrost
         && fd >= 0
         && let Some(shared) = existing()
@@ -279,7 +288,7 @@ fn forget(fd: c_int) {
 
 /// A number names something else, if the call works that lets it; no job runs meanwhile.
 fn replaced(to: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    let panfrost = kind(to).is_none_or(|kind| kind.load(Ordering::Relaxed) == PANFROST);
+    let panfrost = kind(to).is_none_or(|kind| kind.load(Ordering::Relaxed) >= PANFROST);
     let shared = existing().filter(|_| panfrost && to >= 0);
     let _job = shared.map(|shared| hold(&shared.job));
     let result = call();

@@ -13,7 +13,9 @@ use crate::driver::{Driver, Mapped};
 use crate::memory::View;
 use crate::next;
 use crate::threads::Asleep;
+use gpureplay_trace::Driver as Driven;
 use mali_facts::panfrost::request::{self as uapi, Request};
+use mali_facts::panthor::{self, GpuInfo};
 
 /// The running kernel.
 pub(crate) struct Kernel;
@@ -39,14 +41,28 @@ fn request<T>(fd: RawFd, request: Request, argument: &mut T) -> Result<(), i32> 
 }
 
 impl Driver for Kernel {
-    fn is_panfrost(&self, fd: RawFd) -> bool {
+    fn kind(&self, fd: RawFd) -> Option<Driven> {
         let mut name = [0u8; 16];
         let mut version = uapi::Version {
             name_length: name.len(),
             name: name.as_mut_ptr().expose_provenance(),
             ..uapi::Version::default()
         };
-        request(fd, uapi::VERSION, &mut version).is_ok() && name.starts_with(b"panfrost\0")
+        request(fd, uapi::VERSION, &mut version).ok()?;
+        [Driven::Panfrost, Driven::Panthor]
+            .into_iter()
+            .find(|kind| name.split(|byte| *byte == 0).next() == Some(kind.name().as_bytes()))
+    }
+
+    fn gpu_info(&self, fd: RawFd) -> Option<GpuInfo> {
+        let mut info = GpuInfo::default();
+        let mut query = panthor::DevQuery {
+            kind: panthor::query::GPU_INFO,
+            size: size_of::<GpuInfo>() as u32,
+            pointer: pointer(ptr::from_mut(&mut info)),
+        };
+        request(fd, panthor::DEV_QUERY, &mut query).ok()?;
+        Some(info)
     }
 
     fn is_same_file(&self, a: RawFd, b: RawFd) -> bool {
@@ -82,13 +98,27 @@ impl Driver for Kernel {
         std::path::Path::new(&node).exists()
     }
 
-    fn map(&self, fd: RawFd, handle: u32, size: u64) -> Option<Mapped> {
-        let mut at = uapi::MmapBo {
-            handle,
-            flags: 0,
-            offset: 0,
+    fn map(&self, fd: RawFd, kind: Driven, handle: u32, size: u64) -> Option<Mapped> {
+        let offset = match kind {
+            Driven::Panthor => {
+                let mut at = panthor::BoMmapOffset {
+                    handle,
+                    pad: 0,
+                    offset: 0,
+                };
+                request(fd, panthor::BO_MMAP_OFFSET, &mut at).ok()?;
+                at.offset
+            }
+            _ => {
+                let mut at = uapi::MmapBo {
+                    handle,
+                    flags: 0,
+                    offset: 0,
+                };
+                request(fd, uapi::MMAP_BO, &mut at).ok()?;
+                at.offset
+            }
         };
-        request(fd, uapi::MMAP_BO, &mut at).ok()?;
         let length = usize::try_from(size).ok()?;
         // SAFETY: a new mapping, wherever the kernel likes.
         let start = unsafe {
@@ -98,14 +128,14 @@ impl Driver for Kernel {
                 libc::PROT_READ,
                 libc::MAP_SHARED,
                 fd,
-                i64::try_from(at.offset).ok()?,
+                i64::try_from(offset).ok()?,
             )
         };
         if start == libc::MAP_FAILED {
             return None;
         }
         Some(Mapped {
-            offset: at.offset,
+            offset,
             view: Box::new(Mapping {
                 start: NonNull::new(start.cast())?,
                 words: length / 8,

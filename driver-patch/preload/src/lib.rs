@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records an app on the stock panfrost driver, from inside of the app: `libgpureplay_recorder.so`.
+//! Records an app on the stock panfrost or panthor driver, from inside of the app: `libgpureplay_recorder.so`.
 //!
 //! `LD_PRELOAD` puts it between the app's runtime and the C library. It passes every call on and follows those on panfrost's files:
 //! objects when they are made, shared and freed, and jobs. Before a job it writes the pages that the app changed into the raw trace,
@@ -24,6 +24,7 @@ mod memory;
 mod next;
 mod object;
 mod panfrost;
+mod panthor;
 mod recorder;
 mod submit;
 mod threads;

@@ -33,6 +33,8 @@ pub(crate) struct Object {
     pub(crate) listed: bool,
     /// The trace has held all of it.
     pub(crate) seen: bool,
+    /// The GPU may not write it.
+    pub(crate) read_only: bool,
 }
 
 impl Object {
@@ -51,6 +53,7 @@ impl Object {
             mapped: false,
             listed: false,
             seen: false,
+            read_only: false,
         }
     }
 

@@ -8,7 +8,7 @@ use gpureplay_trace::{Begin, Driver as Driven, ErrorCode};
 
 use crate::audit::Audit;
 use crate::driver::Driver;
-use crate::files::{File, Files};
+use crate::files::{File, Files, Panthor};
 use crate::log::Log;
 use crate::object::Object;
 use crate::panfrost;
@@ -58,43 +58,58 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Whether a number names a file of panfrost, which is then followed.
-    pub(crate) fn is_panfrost(&mut self, fd: RawFd) -> bool {
-        if self.files.by_fd(fd).is_some() {
-            return true;
+    /// The driver of the file that a number names, which is then followed.
+    pub(crate) fn kind(&mut self, fd: RawFd) -> Option<Driven> {
+        if let Some(file) = self.files.by_fd(fd) {
+            return Some(file.kind());
         }
-        if self.ended || !self.driver.is_panfrost(fd) {
-            return false;
-        }
-        self.begin(fd);
-        self.files
+        let kind = self.driver.kind(fd).filter(|_| !self.ended)?;
+        self.begin(fd, kind);
+        let file = self
+            .files
             .learn(fd, |known| self.driver.is_same_file(fd, known));
-        true
+        if kind == Driven::Panthor && file.panthor.is_none() {
+            file.panthor = Some(Panthor::default());
+        }
+        Some(kind)
     }
 
-    fn begin(&mut self, fd: RawFd) {
+    fn begin(&mut self, fd: RawFd, kind: Driven) {
         if self.log.is_some() {
             return;
         }
+        let info = match kind {
+            Driven::Panthor => self.driver.gpu_info(fd),
+            _ => None,
+        };
         let param = |which| self.driver.param(fd, which);
-        self.coherent = match param(parameter::SELECTED_COHERENCY) {
+        let selected = match kind {
+            Driven::Panthor => None,
+            _ => param(parameter::SELECTED_COHERENCY),
+        };
+        self.coherent = match selected {
             Some(selected) => selected != parameter::NOT_COHERENT,
             None => self.driver.tree_is_coherent(fd),
         };
-        self.cores = param(parameter::SHADER_PRESENT).unwrap_or(0);
         let begin = Begin {
-            driver: Driven::Panfrost,
+            driver: kind,
             coherent: self.coherent,
             in_app: true,
-            driver_name: "panfrost",
+            driver_name: kind.name(),
             kernel_release: &self.driver.release(),
         };
         let now = self.driver.now();
         let Ok(mut log) = Log::begin(&self.path, &begin, now) else {
             return;
         };
-        let reads = panfrost::identity(param);
-        let writes = panfrost::settings(param);
+        let (reads, writes) = match kind {
+            // Firmware and kernel make all settings.
+            Driven::Panthor => (streams::identity(&info.unwrap_or_default()), Vec::new()),
+            _ => {
+                self.cores = param(parameter::SHADER_PRESENT).unwrap_or(0);
+                (panfrost::identity(param), panfrost::settings(param))
+            }
+        };
         let early = std::mem::take(&mut self.early);
         log.put(now, |trace| {
             for (register, value) in reads {
@@ -164,8 +179,10 @@ impl<D: Driver> Recorder<D> {
         if self.files.by_fd(fd).is_none() {
             return;
         }
-        if !object.is_heap() {
-            match self.driver.map(fd, object.handle, object.size) {
+        if let Some(file) = self.files.by_fd(fd)
+            && !object.is_heap()
+        {
+            match self.driver.map(fd, file.kind(), object.handle, object.size) {
                 Some(mapped) => {
                     object.offset = mapped.offset;
                     object.view = Some(mapped.view);
@@ -306,5 +323,6 @@ fn unlisted_write(object: &Object) -> Option<u64> {
 }
 
 mod jobs;
+mod streams;
 #[cfg(test)]
 mod tests;

@@ -37,6 +37,15 @@ impl Launch {
         }
     }
 
+    /// What a payload and an environment ask for, which need not lie in memory: a command stream has them in registers.
+    pub fn requested<M: Memory + ?Sized>(
+        memory: &M,
+        payload: &ComputePayload,
+        environment: &ShaderEnvironment,
+    ) -> Option<Self> {
+        requested(memory, payload, environment)
+    }
+
     /// Work-items by dimension.
     pub fn items(&self) -> [u64; 3] {
         [0, 1, 2].map(|axis: usize| u64::from(self.size[axis]) * u64::from(self.count[axis]))
@@ -68,6 +77,14 @@ fn valhall<M: Memory + ?Sized>(memory: &M, job: &Job) -> Option<Launch> {
     let payload = ComputePayload::from_bytes(&bytes(memory, at)?);
     let at = at.checked_add(ComputePayload::SIZE as u64)?;
     let environment = ShaderEnvironment::from_bytes(&bytes(memory, at)?);
+    requested(memory, &payload, &environment)
+}
+
+fn requested<M: Memory + ?Sized>(
+    memory: &M,
+    payload: &ComputePayload,
+    environment: &ShaderEnvironment,
+) -> Option<Launch> {
     let program = ShaderProgram::from_bytes(&bytes(memory, environment.program())?);
     let storage = match environment.storage_at() {
         0 => ValhallStorage { words: [0; 8] },

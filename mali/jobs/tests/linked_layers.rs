@@ -41,7 +41,7 @@ fn recorded() -> Recording {
 /// What lies at the data when each chain is submitted.
 fn found(recording: &Recording) -> Vec<[u8; 4]> {
     let mut all = Vec::new();
-    submissions(recording.verified(), |submission| {
+    submissions(recording.verified().chains().unwrap(), |submission| {
         let mut bytes = [0; 4];
         submission.memory.read(DATA, &mut bytes);
         all.push(bytes);
@@ -56,7 +56,9 @@ fn uploads_between_joined_chains_keep_their_bytes() {
     let before = recorded();
     let [first, second] = VALUES;
     assert_eq!(found(&before), [[0; 4], [0; 4], first, first, second]);
-    let bytes = whole(before.verified(), MOST_JOBS).unwrap().unwrap();
+    let bytes = whole(before.verified().chains().unwrap(), MOST_JOBS)
+        .unwrap()
+        .unwrap();
     let after = Recording::from_bytes(bytes).unwrap();
     assert_eq!(found(&after), [[0; 4], first, second]);
 }

@@ -42,7 +42,7 @@ fn plain(name: &str) -> Recording {
         return recorded;
     }
     let recording = Recording::open(folder(name)).unwrap();
-    match split(recording.verified()).unwrap() {
+    match split(recording.verified().chains().unwrap()).unwrap() {
         Some(bytes) => Recording::from_bytes(bytes).unwrap(),
         None => recording,
     }
@@ -50,14 +50,14 @@ fn plain(name: &str) -> Recording {
 
 fn linked(recording: &Recording, most_jobs: u32) -> Recording {
     let bytes = &recording.files().bytes;
-    let linked = link(bytes, recording.verified(), most_jobs).unwrap();
+    let linked = link(bytes, recording.verified().chains().unwrap(), most_jobs).unwrap();
     Recording::from_bytes(linked.bytes).unwrap()
 }
 
 /// Jobs of each chain.
 fn chains(recording: &Recording) -> Vec<Vec<Job>> {
     let mut out = Vec::new();
-    submissions(recording.verified(), |submission| {
+    submissions(recording.verified().chains().unwrap(), |submission| {
         let chain = follow(submission.memory, submission.head);
         out.push(chain.jobs(submission.memory).collect());
         Ok::<(), Full>(())
@@ -194,7 +194,7 @@ fn shipped_recordings_compute_the_same_when_they_are_linked() {
             let second = run(&after, &shipped, case, device(&after)).unwrap();
             let headers = header_pages(&after);
             same(&what, headers, &first, &second);
-            if let Some(bytes) = whole(after.verified(), MOST_JOBS).unwrap() {
+            if let Some(bytes) = whole(after.verified().chains().unwrap(), MOST_JOBS).unwrap() {
                 let all = Recording::from_bytes(bytes).unwrap();
                 let third = run(&all, &shipped, case, device(&all)).unwrap();
                 same(&what, headers, &first, &third);
@@ -206,7 +206,7 @@ fn shipped_recordings_compute_the_same_when_they_are_linked() {
             after.files().bytes,
             "{name}"
         );
-        let apart = split(after.verified()).unwrap();
+        let apart = split(after.verified().chains().unwrap()).unwrap();
         if let Some(bytes) = apart {
             let apart = Recording::from_bytes(bytes).unwrap();
             assert_eq!(chains(&apart).len(), alone.len(), "{name}");
@@ -226,7 +226,12 @@ fn shipped_recordings_compute_the_same_when_they_are_linked() {
 fn a_run_of_digits_is_one_chain() {
     let after = linked(&plain("digits-g52"), MOST_JOBS);
     assert_eq!(after.layers().len(), 7);
-    let all = Recording::from_bytes(whole(after.verified(), MOST_JOBS).unwrap().unwrap()).unwrap();
+    let all = Recording::from_bytes(
+        whole(after.verified().chains().unwrap(), MOST_JOBS)
+            .unwrap()
+            .unwrap(),
+    )
+    .unwrap();
     let jobs: Vec<usize> = chains(&all).iter().map(Vec::len).collect();
     // Eight jobs of set-up, twelve of a run.
     assert_eq!(jobs, [8, 12]);
@@ -238,7 +243,12 @@ fn chains_have_as_many_jobs_as_they_may() {
     let after = linked(&before, 4);
     let setup: Vec<usize> = chains(&after).iter().map(Vec::len).take(2).collect();
     assert_eq!(setup, [4, 4]);
-    let all = Recording::from_bytes(whole(after.verified(), 5).unwrap().unwrap()).unwrap();
+    let all = Recording::from_bytes(
+        whole(after.verified().chains().unwrap(), 5)
+            .unwrap()
+            .unwrap(),
+    )
+    .unwrap();
     assert!(chains(&all).iter().skip(2).all(|jobs| jobs.len() <= 5));
     assert_eq!(
         linked(&before, 1).verified().recording().segments().len(),
@@ -291,7 +301,12 @@ fn shipped_recordings_are_linked() {
 
 /// Digits, linked, with a manifest that names its jobs, in a folder of its own.
 fn linked_folder(folder_of: &Path, shipped: &Recording) -> Recording {
-    let linked = link(&shipped.files().bytes, shipped.verified(), MOST_JOBS).unwrap();
+    let linked = link(
+        &shipped.files().bytes,
+        shipped.verified().chains().unwrap(),
+        MOST_JOBS,
+    )
+    .unwrap();
     let mut manifest = shipped.manifest().unwrap().clone();
     for job in &mut manifest.jobs {
         let place = linked.places[job.submission];
@@ -418,7 +433,9 @@ impl Wrapper for Disturbed {
 fn a_fault_in_a_linked_chain_names_its_job() {
     let shipped = named("digits-g52");
     let linked = linked(&plain("digits-g52"), MOST_JOBS);
-    let bytes = whole(linked.verified(), MOST_JOBS).unwrap().unwrap();
+    let bytes = whole(linked.verified().chains().unwrap(), MOST_JOBS)
+        .unwrap()
+        .unwrap();
     let all = Recording::from_bytes(bytes).unwrap();
     let jobs = chains(&all).pop().unwrap();
     assert_eq!(jobs.len(), 12);

@@ -45,7 +45,7 @@ fn recorded() -> Vec<u8> {
 /// What the last job's descriptors say about the size of thread storage.
 fn size(recording: &Recording) -> u64 {
     let mut bytes = [0; LocalStorage::SIZE];
-    submissions(recording.verified(), |submission| {
+    submissions(recording.verified().chains().unwrap(), |submission| {
         let memory = submission.memory;
         for job in follow(memory, submission.head).jobs(memory) {
             let mut draw = [0; Draw::SIZE];
@@ -63,7 +63,7 @@ fn size(recording: &Recording) -> u64 {
 fn a_copy_has_the_status_that_it_is_made_of() {
     let file = recorded();
     let before = Recording::from_bytes(file.clone()).unwrap();
-    let linked = link(&file, before.verified(), MOST_JOBS).unwrap();
+    let linked = link(&file, before.verified().chains().unwrap(), MOST_JOBS).unwrap();
     let after = Recording::from_bytes(linked.bytes).unwrap();
     assert_eq!(
         (size(&before), size(&after)),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mali_facts::registers::{JobStatus, TranslationConfig};
-use mali_facts::valhall::{ComputePayload, ShaderEnvironment};
+use mali_facts::valhall::of_registers;
 use mali_facts::{StreamGpu, StreamStatus};
 use mali_memory::Bus;
 use mali_shader::{Cores, Dispatch, JOB_COST, Threads, WorkLimit};
@@ -80,6 +80,11 @@ impl<B: Bus> Streams<B> {
     /// Ticks of a 62.5 MHz counter, as shaders and streams read it.
     pub fn timestamp(&self) -> u64 {
         self.clock.timestamp()
+    }
+
+    /// Lets submissions do so much from now on, in place of [`Options::work_limit`].
+    pub fn set_work_limit(&mut self, clauses: u64) {
+        self.work.set(clauses);
     }
 
     /// Runs a stream of `bytes` bytes at `address` as a driver's ring calls it, through the AArch64 page tables at the bus address `root`.
@@ -206,25 +211,24 @@ impl<B: Bus> Runner<'_, B> {
     fn compute(&self, at: u64, compute: &Compute) -> Result<(), JobFault> {
         let started = Instant::now();
         let environment = self.environment;
-        let mut payload = ComputePayload { words: [0; 8] };
-        payload.words[0] = compute.size;
-        payload.words[1] = compute.tasks;
-        payload.words[2..5].copy_from_slice(&compute.count);
-        payload.words[5..].copy_from_slice(&compute.offset);
-        let mut shaders = ShaderEnvironment { words: [0; 16] };
-        shaders.words[0] = compute.attribute_offset;
-        shaders.words[1] = (compute.uniforms >> 56) as u32;
-        let uniforms = compute.uniforms & 0xffff_ffff_ffff;
-        let pairs = [
-            (8, compute.resources),
-            (10, compute.program),
-            (12, compute.storage),
-            (14, uniforms),
+        let [count, offset] = [compute.count, compute.offset];
+        let payload = [
+            compute.size,
+            compute.tasks,
+            count[0],
+            count[1],
+            count[2],
+            offset[0],
+            offset[1],
+            offset[2],
         ];
-        for (word, value) in pairs {
-            shaders.words[word] = value as u32;
-            shaders.words[word + 1] = (value >> 32) as u32;
-        }
+        let pointers = [
+            compute.resources,
+            compute.program,
+            compute.storage,
+            compute.uniforms,
+        ];
+        let (payload, shaders) = of_registers(payload, pointers, compute.attribute_offset);
         let dispatch =
             compute::from_registers(environment.profile, &self.memory, at, &payload, &shaders);
         let cores = Cores {

@@ -183,7 +183,7 @@ impl Recipe {
         let read = || Files::from_bytes(bytes.clone(), &Trust::default());
         let files = read().unwrap();
         let view = files.view().unwrap();
-        let verified = files.verify(&view).unwrap();
+        let verified = *files.verify(&view).unwrap().chains().unwrap();
         let options = Options {
             mix_versions,
             ..Options::default()
@@ -295,7 +295,7 @@ fn what_fits_as_it_is_needs_storage_too() {
     .bytes();
     let files = Files::from_bytes(bytes, &Trust::default()).unwrap();
     let view = files.view().unwrap();
-    let verified = files.verify(&view).unwrap();
+    let verified = *files.verify(&view).unwrap().chains().unwrap();
     let options = Options::default();
     assert_eq!(fits(&verified, gpu("g31"), &options), Ok(1));
     let refusal = fits(&verified, gpu("g76"), &options).unwrap_err();

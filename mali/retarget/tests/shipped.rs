@@ -37,7 +37,7 @@ fn same_on_other_gpus(inputs: usize) {
         let read = || Files::read(&folder(name));
         let files = read().unwrap();
         let view = files.view().unwrap();
-        let verified = files.verify(&view).unwrap();
+        let verified = *files.verify(&view).unwrap().chains().unwrap();
         for gpu in ["g31", "g76", "odroid-n2-plus", "rk3566", "g31-rzg2l"] {
             let what = format!("{name} on {gpu}");
             let made = retarget(&verified, profile(gpu), &Options::default());
@@ -103,7 +103,7 @@ fn with_fewer_cores_no_storage_grows() {
         let read = || Files::read(&folder(name));
         let files = read().unwrap();
         let view = files.view().unwrap();
-        let verified = files.verify(&view).unwrap();
+        let verified = *files.verify(&view).unwrap().chains().unwrap();
         let options = Options {
             limit_cores: true,
             ..Options::default()
@@ -113,7 +113,7 @@ fn with_fewer_cores_no_storage_grows() {
         assert_eq!((made.unused_cores, made.grown.len()), (0xfffc, 0), "{name}");
         let limited = files_of(&made.bytes);
         let view = limited.view().unwrap();
-        let limited = limited.verify(&view).unwrap();
+        let limited = *limited.verify(&view).unwrap().chains().unwrap();
         let header = limited.recording().header();
         assert_eq!((header.unused_cores.get(), header.minor.get()), (0xfffc, 2));
         let compared = compare(read, &made, Effort::default()).unwrap();
@@ -123,7 +123,7 @@ fn with_fewer_cores_no_storage_grows() {
         let all = without_cores(&made.bytes, 0);
         let grown = files_of(&all);
         let view = grown.view().unwrap();
-        let grown = grown.verify(&view).unwrap();
+        let grown = *grown.verify(&view).unwrap().chains().unwrap();
         let refusal = check_for(&grown, profile("g76")).unwrap_err();
         assert!(refusal.to_string().contains("buffer-region"), "{refusal}");
         run_case(name, &made.bytes).unwrap();
@@ -158,7 +158,7 @@ fn silicon_on_g72(name: &str, inputs: usize) {
     let read = || Files::from_bytes(bytes.clone(), &gpureplay_library::Trust::default());
     let files = read().unwrap();
     let view = files.view().unwrap();
-    let verified = files.verify(&view).unwrap();
+    let verified = *files.verify(&view).unwrap().chains().unwrap();
     let made = retarget(&verified, profile("g72"), &Options::default());
     let made = made.unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
     let effort = Effort {
@@ -198,7 +198,7 @@ fn silicon_alexnet_on_g72() {
 fn an_instruction_that_g71_lacks_is_named_with_clause_and_job() {
     let files = Files::read(&folder("digits-g52")).unwrap();
     let view = files.view().unwrap();
-    let verified = files.verify(&view).unwrap();
+    let verified = *files.verify(&view).unwrap().chains().unwrap();
     let plain = retarget(&verified, profile("g71"), &Options::default()).unwrap_err();
     assert_eq!(plain.rule, TargetRule::Version);
     let mixed = Options {
@@ -222,7 +222,7 @@ fn an_instruction_that_g71_lacks_is_named_with_clause_and_job() {
     let read = || Files::read(&folder("saxpy-g52"));
     let files = read().unwrap();
     let view = files.view().unwrap();
-    let verified = files.verify(&view).unwrap();
+    let verified = *files.verify(&view).unwrap().chains().unwrap();
     let made = retarget(&verified, profile("g71"), &mixed).unwrap();
     assert!(!made.descriptors.is_empty() || made.source.architecture == made.target.architecture);
     compare(read, &made, Effort::default()).unwrap();
@@ -233,7 +233,7 @@ fn a_recording_whose_storage_was_not_grown_is_refused_and_faults() {
     let name = "lenet-g52";
     let files = Files::read(&folder(name)).unwrap();
     let view = files.view().unwrap();
-    let verified = files.verify(&view).unwrap();
+    let verified = *files.verify(&view).unwrap().chains().unwrap();
     let g76 = profile("g76");
     let refusal = fits(&verified, g76, &Options::default()).unwrap_err();
     assert_eq!(refusal.rule, TargetRule::Deep, "{refusal}");

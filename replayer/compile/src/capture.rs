@@ -16,6 +16,7 @@ use mali_facts::registers::{
     job_slot, lookup,
 };
 use mali_facts::{Architecture, Launch, Profile};
+use mali_jobs::streams::{Flat, flatten, payload};
 
 use crate::chain;
 use crate::error::CompileError;
@@ -43,12 +44,24 @@ pub struct Job {
     pub config: u32,
     /// GPU virtual address of the first header.
     pub chain: u64,
-    /// The chain's headers.
+    /// The chain's headers; none of a command stream.
     pub headers: Headers,
+    /// The command stream, where work is no chain.
+    pub stream: Option<Flat>,
     /// Number of the SUBMIT record.
     pub sequence: u64,
     /// Nanoseconds from submission to completion.
     pub duration_ns: u64,
+}
+
+impl Job {
+    /// Jobs of a chain, dispatches of a stream.
+    pub fn count(&self) -> usize {
+        match &self.stream {
+            Some(stream) => stream.dispatches.len(),
+            None => self.headers.len(),
+        }
+    }
 }
 
 /// The headers of a chain: their list in order, and which of them lie in a page.
@@ -162,6 +175,8 @@ struct Reading {
     listed: u64,
     /// Jobs of all submissions.
     jobs: usize,
+    /// What runs is a stream without a dispatch.
+    idle: bool,
 }
 
 impl Reading {
@@ -224,6 +239,30 @@ impl Capture {
         self.identity.get(&gpu::GPU_ID).copied().unwrap_or(0)
     }
 
+    /// Whether work is command streams.
+    pub fn has_streams(&self) -> bool {
+        self.jobs.iter().any(|job| job.stream.is_some())
+    }
+
+    /// What a submission launches, by its descriptors as they are just before.
+    pub fn launches(&self, submission: usize) -> Vec<Launch> {
+        let Some(job) = self.jobs.get(submission) else {
+            return Vec::new();
+        };
+        let Some(stream) = &job.stream else {
+            let headers = job.headers.iter();
+            return headers
+                .filter_map(|header| self.launch(submission, header))
+                .collect();
+        };
+        let moment = Moment::before(submission);
+        let read = |va: u64, to: &mut [u8]| self.memory.read(moment, va, to);
+        let dispatches = stream.dispatches.iter().map(payload);
+        dispatches
+            .filter_map(|(payload, environment)| Launch::requested(&read, &payload, &environment))
+            .collect()
+    }
+
     /// What a compute job of a submission launches, by its descriptors as they are just before.
     pub fn launch(&self, submission: usize, job: &mali_facts::Job) -> Option<Launch> {
         let profile = Profile::by_product(GpuId(self.gpu_id()).product());
@@ -268,9 +307,16 @@ impl Capture {
                 slot,
                 space,
                 chain_head,
+                stream_bytes: 0,
             } => {
                 self.submit(record, reading, slot, space, chain_head)?;
             }
+            Event::Submit {
+                slot,
+                space,
+                chain_head,
+                stream_bytes,
+            } => self.stream(record, reading, (slot, space), (chain_head, stream_bytes))?,
             Event::Complete { slot, status } => self.complete(record, reading, slot, status)?,
             Event::Region {
                 flags, va, pages, ..
@@ -289,6 +335,8 @@ impl Capture {
                 }
                 let moment = match (phase, reading.started) {
                     (Phase::Before, None) => Moment::before(self.jobs.len()),
+                    // What a stream without a dispatch changed is there before the next job.
+                    (Phase::After, Some(_)) if reading.idle => Moment::before(self.jobs.len()),
                     (Phase::After, Some(_)) => Moment::after(self.jobs.len().saturating_sub(1)),
                     // The dump after a job may follow its COMPLETE record.
                     (Phase::After, None) if !self.jobs.is_empty() => {
@@ -403,34 +451,59 @@ impl Capture {
         Ok(())
     }
 
-    fn submit(
+    /// Takes a command stream. One without a dispatch, by which a driver makes its own settings, is none of the program.
+    fn stream(
         &mut self,
         record: &Record<'_>,
         reading: &mut Reading,
-        slot: u8,
+        (queue, space): (u8, u32),
+        (address, bytes): (u64, u32),
+    ) -> Result<(), CompileError> {
+        let (job, sequence) = (self.jobs.len(), record.sequence);
+        self.begins(reading, sequence, space)?;
+        let read = |va: u64| {
+            let mut word = [0; 8];
+            let read = self.memory.read(Moment::before(job), va, &mut word);
+            read.then(|| u64::from_le_bytes(word))
+        };
+        let stream = flatten(address, bytes, LONGEST_STREAM, read)
+            .map_err(|source| CompileError::Stream { job, source })?;
+        reading.started = Some(record.time_ns);
+        reading.idle = stream.dispatches.is_empty();
+        if reading.idle {
+            return Ok(());
+        }
+        reading.jobs += stream.dispatches.len();
+        if reading.jobs > MAX_SUBMITTED_JOBS {
+            return Err(CompileError::TooManyJobs { job, sequence });
+        }
+        self.jobs.push(Job {
+            slot: queue,
+            config: 0,
+            chain: address,
+            headers: Headers::default(),
+            stream: Some(stream),
+            sequence,
+            duration_ns: 0,
+        });
+        Ok(())
+    }
+
+    /// Work begins: nothing runs, and the address space is that of all work.
+    fn begins(
+        &mut self,
+        reading: &mut Reading,
+        sequence: u64,
         space: u32,
-        chain: u64,
     ) -> Result<(), CompileError> {
         let job = self.jobs.len();
         if reading.started.is_some() {
-            return Err(CompileError::JobsOverlap {
-                job,
-                sequence: record.sequence,
-            });
-        }
-        let register = |r| job_slot::offset(slot.into(), r);
-        let head = reading.written64(register(job_slot::HEAD_NEXT_LO));
-        if head != chain {
-            return Err(CompileError::ChainMismatch {
-                job,
-                submit: chain,
-                register: head,
-            });
+            return Err(CompileError::JobsOverlap { job, sequence });
         }
         if space >= ADDRESS_SPACES {
             return Err(CompileError::AddressSpace {
                 job,
-                sequence: record.sequence,
+                sequence,
                 space,
             });
         }
@@ -445,6 +518,28 @@ impl Capture {
         if job == 0 {
             self.settings = reading.settings.clone();
         }
+        Ok(())
+    }
+
+    fn submit(
+        &mut self,
+        record: &Record<'_>,
+        reading: &mut Reading,
+        slot: u8,
+        space: u32,
+        chain: u64,
+    ) -> Result<(), CompileError> {
+        let job = self.jobs.len();
+        let register = |r| job_slot::offset(slot.into(), r);
+        let head = reading.written64(register(job_slot::HEAD_NEXT_LO));
+        if reading.started.is_none() && head != chain {
+            return Err(CompileError::ChainMismatch {
+                job,
+                submit: chain,
+                register: head,
+            });
+        }
+        self.begins(reading, record.sequence, space)?;
         let headers = chain::walk(&self.memory, Moment::before(job), chain)
             .map_err(|source| CompileError::Chain { job, source })?;
         reading.jobs += headers.len();
@@ -460,6 +555,7 @@ impl Capture {
             config,
             chain,
             headers: Headers::new(headers),
+            stream: None,
             sequence: record.sequence,
             duration_ns: 0,
         });
@@ -479,6 +575,17 @@ impl Capture {
                 sequence: record.sequence,
             });
         };
+        if std::mem::take(&mut reading.idle) {
+            let job = self.jobs.len();
+            return match status == JobStatus::DONE.0 {
+                true => Ok(()),
+                false => Err(CompileError::JobFailed {
+                    job,
+                    chain: 0,
+                    status: JobStatus(status),
+                }),
+            };
+        }
         let index = self.jobs.len() - 1;
         let job = &mut self.jobs[index];
         if job.slot != slot {
@@ -498,6 +605,8 @@ impl Capture {
     }
 }
 
+/// Instructions of a stream, at most.
+const LONGEST_STREAM: u32 = 1 << 16;
 /// Behind the last GPU virtual address of any GPU.
 const ADDRESS_END: u64 = 1 << 48;
 /// The most pages that are accepted: 4 GiB, as much as a recording may have.

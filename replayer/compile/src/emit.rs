@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 
 use gpureplay_core::Limits;
+use gpureplay_format::layout::{FAMILY_STREAMS, Platform};
 use gpureplay_format::{Builder, Recording, SegmentKind, Tensor, TensorId};
 use gpureplay_tensors::simplify;
 use gpureplay_trace::PAGE_SIZE;
 use mali_drive::verify;
 use mali_facts::registers::gpu;
 use mali_facts::registers::job_slot::JobConfigFlags;
+use mali_jobs::streams;
 
 use crate::capture::Capture;
 use crate::crossing::{Part, Reads, bindings};
@@ -65,6 +67,12 @@ pub fn emit(
     (parts, reads): (&[Part], Option<&Reads>),
 ) -> Result<Vec<u8>, CompileError> {
     let mut builder = Builder::new(capture.gpu_id());
+    if capture.has_streams() {
+        builder.platform(Platform {
+            family: FAMILY_STREAMS,
+            ..Platform::of(capture.gpu_id())
+        });
+    }
     builder.coherent(capture.origin.coherent);
     for (register, mask, value) in identity(capture) {
         builder.identity(register, mask, value);
@@ -92,7 +100,12 @@ pub fn emit(
     );
     let bytes = emitter.builder.finish()?;
     let recording = Recording::parse(&bytes).map_err(CompileError::Unreadable)?;
-    verify(&recording, &Limits::DEFAULT).map_err(CompileError::Unverified)?;
+    let limits = &Limits::DEFAULT;
+    let verified = match capture.has_streams() {
+        true => streams::verify(&recording, limits).map(drop),
+        false => verify(&recording, limits).map(drop),
+    };
+    verified.map_err(CompileError::Unverified)?;
     Ok(bytes)
 }
 
@@ -147,11 +160,9 @@ fn identity(capture: &Capture) -> Vec<(u32, u32, u32)> {
         slots | 1u32.checked_shl(job.slot.into()).unwrap_or(0)
     });
     wanted.push((gpu::JS_PRESENT, slots));
-    let storage = capture.jobs.iter().enumerate().any(|(index, job)| {
-        job.headers.iter().any(|header| {
-            let launch = capture.launch(index, header);
-            launch.is_some_and(|launch| launch.storage != [0, 0])
-        })
+    let storage = (0..capture.jobs.len()).any(|job| {
+        let launches = capture.launches(job);
+        launches.iter().any(|launch| launch.storage != [0, 0])
     });
     if storage {
         // Thread storage was allocated for this many cores and threads.
@@ -294,6 +305,13 @@ impl Emitter<'_> {
 
     fn submit(&mut self, job: usize) {
         let job = &self.capture.jobs[job];
+        if let Some(stream) = &job.stream {
+            let halves = |word: &u64| [*word as u32, (*word >> 32) as u32];
+            let words: Vec<u32> = stream.words.iter().flat_map(halves).collect();
+            // A recording has one queue: the kernel's order of several is that of the trace.
+            self.builder.launch(0, &words, self.timeout_us);
+            return;
+        }
         for header in job.headers.iter() {
             self.builder.rearm(header.address);
         }

@@ -4,6 +4,7 @@
 use gpureplay_format::{EncodeError, MAX_SUBMITTED_JOBS};
 use gpureplay_trace::{Problem, TraceError};
 use mali_facts::registers::{ADDRESS_SPACES, JobStatus};
+use mali_jobs::streams::WalkError;
 
 use crate::chain::ChainError;
 use crate::tag::error::TagError;
@@ -58,6 +59,14 @@ pub enum CompileError {
         job: usize,
         /// Why.
         source: ChainError,
+    },
+    /// A command stream cannot be followed.
+    #[error("job {job}: the command stream has, at {source}")]
+    Stream {
+        /// Index of the job.
+        job: usize,
+        /// Why.
+        source: WalkError,
     },
     /// More jobs than are accepted.
     #[error(

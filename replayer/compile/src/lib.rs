@@ -157,7 +157,7 @@ pub fn compile_found(
     let summary = Summary {
         run_chains,
         setup_chains,
-        jobs: capture.jobs.iter().map(|job| job.headers.len()).sum(),
+        jobs: capture.jobs.iter().map(capture::Job::count).sum(),
         pages: pages(&recording)?,
         scratch_pages: plan.scratch_pages,
         loaded_bytes: plan.load.bytes(),
@@ -207,11 +207,12 @@ fn link(
         let place = |(submission, job): (u32, &capture::Job)| Place {
             submission,
             first: 0,
-            jobs: job.headers.len() as u32,
+            jobs: job.count() as u32,
         };
         jobs.map(place).collect()
     };
-    let Some(most) = options.link else {
+    // A stream has as many dispatches as its driver liked.
+    let Some(most) = options.link.filter(|_| !capture.has_streams()) else {
         return (recording, as_it_is(), None);
     };
     let linked = Recording::parse(&recording)

@@ -385,11 +385,10 @@ fn kinds(
 /// Only buffers that the driver announced count: without their ends it is not known what else is there.
 fn scratch(capture: &Capture) -> Ranges {
     let mut bases = BTreeSet::new();
-    for (index, job) in capture.jobs.iter().enumerate() {
-        for header in job.headers.iter() {
-            let bases_of = capture.launch(index, header).map(|launch| launch.storage);
-            bases.extend(bases_of.into_iter().flatten().filter(|base| *base != 0));
-        }
+    for job in 0..capture.jobs.len() {
+        let bases_of = capture.launches(job).into_iter();
+        let bases_of = bases_of.flat_map(|launch| launch.storage);
+        bases.extend(bases_of.filter(|base| *base != 0));
     }
     // A buffer that starts where the storage does is nothing else.
     let mut out = Ranges::default();

@@ -378,7 +378,7 @@ impl<'r> Subject<'r> {
             .collect();
         let bytes = rewrite(view, &addition, action, &words, &restored)?;
         let changed = Recording::from_bytes(bytes.clone())?;
-        mali_jobs::walk::check_only(changed.verified())?;
+        mali_jobs::walk::check_only(changed.verified().chains()?)?;
         Ok(Changed {
             manifest: self.manifest(change, &tried, &bytes),
             bytes,

@@ -39,7 +39,7 @@ pub fn constant_outputs(recording: &Recording) -> Vec<String> {
     if chains.count() > MOST_CHAINS {
         return Vec::new();
     }
-    let Ok(report) = check(recording.verified()) else {
+    let Ok(report) = recording.verified().chains().and_then(check) else {
         return Vec::new();
     };
     let suspects = suspects(view, recording, &report);
@@ -106,7 +106,8 @@ fn suspects(view: &View<'_>, recording: &Recording, report: &Report) -> Vec<Stri
 fn followed(recording: &Recording) -> gpureplay_library::Result<Option<Bytes>> {
     let recording = recording.apart()?;
     let view = recording.verified().recording();
-    let (Ok(jobs), Ok(report)) = (Jobs::of(&recording), check(recording.verified())) else {
+    let report = recording.verified().chains().and_then(check);
+    let (Ok(jobs), Ok(report)) = (Jobs::of(&recording), report) else {
         return Ok(None);
     };
     let mut given = Bytes::default();

@@ -143,7 +143,7 @@ pub fn extract(
     let view = recording.verified().recording();
     let (bytes, uploaded) = build(&steps, view, &own_tensors(recording, jobs, indices))?;
     let alone = Recording::from_bytes(bytes.clone())?;
-    mali_jobs::walk::check_only(alone.verified())?;
+    mali_jobs::walk::check_only(alone.verified().chains()?)?;
     let expected = reproduce(&steps, &alone)?;
     Ok(Extracted {
         manifest: manifest(

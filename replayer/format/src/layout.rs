@@ -18,6 +18,8 @@ pub const MAJOR: u16 = 2;
 pub const MINOR: u16 = 3;
 /// [`Header::family`] of Mali GPUs with a job manager, the only family of older versions.
 pub const FAMILY_MALI: u16 = 0;
+/// [`Header::family`] of Mali GPUs with command streams.
+pub const FAMILY_STREAMS: u16 = 2;
 /// Number of sections that every file of this version has.
 pub const SECTIONS: usize = 9;
 /// Header flag: the recording was taken where GPU and CPU caches are coherent.

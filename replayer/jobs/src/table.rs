@@ -202,7 +202,8 @@ impl Jobs {
             jobs: Vec::new(),
         };
         let mut codes = Codes::default();
-        submissions(verified, |submission| found.add(submission, &mut codes))?;
+        let chains = verified.chains().map_err(|_| JobsError::Gpu(gpu))?;
+        submissions(chains, |submission| found.add(submission, &mut codes))?;
         if let Some(manifest) = recording.manifest() {
             for named in &manifest.jobs {
                 let Some(chain) = found.chains.get(named.submission) else {

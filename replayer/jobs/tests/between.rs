@@ -35,11 +35,12 @@ fn twice(fields: &[(&str, u64)]) -> Recording {
     let recording = Recording::open(path).unwrap();
     let mut job = [0; COMPUTE_BYTES as usize];
     let mut first = 0;
-    let found: Result<(), Full> = submissions(recording.verified(), |submission| {
-        first = submission.head;
-        assert!(submission.memory.read(first, &mut job));
-        Ok(())
-    });
+    let found: Result<(), Full> =
+        submissions(recording.verified().chains().unwrap(), |submission| {
+            first = submission.head;
+            assert!(submission.memory.read(first, &mut job));
+            Ok(())
+        });
     found.unwrap();
     let header: [u8; JobHeader::SIZE] = job[..JobHeader::SIZE].try_into().unwrap();
     let before: JobHeader = JobHeader::from_bytes(&header).with("Next", SECOND);

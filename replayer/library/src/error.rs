@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gpureplay_core::{ReplayError, Violation};
+use gpureplay_core::{ReplayError, Rule, Violation};
 use gpureplay_format::ParseError;
 use gpureplay_linux::OpenError;
 use gpureplay_linux::panfrost::Misfit;
@@ -59,6 +59,20 @@ pub enum Error {
         path: PathBuf,
         /// The rule and the entry that breaks it.
         violation: Violation,
+    },
+    /// A launch breaks a rule of its family.
+    #[error(
+        "{}: rule {} broken by the launch of action {action}: {broken}",
+        shown(path),
+        Rule::JobConfiguration.name()
+    )]
+    Launch {
+        /// The file.
+        path: PathBuf,
+        /// Index of the action.
+        action: u32,
+        /// What it breaks.
+        broken: mali_jobs::streams::Broken,
     },
     /// It keeps the rules of the engine, but breaks one for its use on a host.
     #[error("{}: {broken}", shown(path))]
@@ -289,6 +303,7 @@ impl Error {
             | Self::Damaged { .. }
             | Self::NotAllowed { .. }
             | Self::Unsuitable { .. }
+            | Self::Launch { .. }
             | Self::Chains { .. }
             | Self::NotTheManifests { .. }
             | Self::Package { .. }

@@ -6,17 +6,19 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use gpureplay_core::Limits;
-use gpureplay_format::{Opcode, Recording, TensorKind};
+use gpureplay_core::Rule;
+use gpureplay_format::layout::FAMILY_STREAMS;
+use gpureplay_format::{Recording, TensorKind};
 use gpureplay_host::beneath;
-use mali_drive::{Verified, verify};
+use mali_jobs::streams;
 
 use crate::digest::sha256;
 use crate::error::Error;
+use crate::family::Verified;
 use crate::host_rules;
 use crate::manifest::{self, Case, Manifest};
 use crate::package::open::{Held, PrivateCopy, open_named, read_recording};
-use crate::tensors::TensorInfo;
+use crate::tensors::{TensorInfo, chains_of};
 use crate::trust::Trust;
 use crate::values::{self, ImageFormat};
 
@@ -124,11 +126,23 @@ impl Files {
     /// # Errors
     /// What is wrong, and where.
     pub fn verify<'a>(&self, recording: &'a Recording<'a>) -> Result<Verified<'a>, Error> {
-        let verified =
-            verify(recording, &Limits::DEFAULT).map_err(|violation| Error::NotAllowed {
-                path: self.path.clone(),
-                violation,
-            })?;
+        let verified = Verified::check(recording).map_err(|violation| {
+            let path = self.path.clone();
+            // The rule says that a launch is wrong, this one what.
+            let launch = (violation.rule == Rule::JobConfiguration)
+                .then(|| streams::broken(recording))
+                .flatten();
+            match launch {
+                Some((action, broken)) if recording.header().family.get() == FAMILY_STREAMS => {
+                    Error::Launch {
+                        path,
+                        action,
+                        broken,
+                    }
+                }
+                _ => Error::NotAllowed { path, violation },
+            }
+        })?;
         self.is_the_manifests()?;
         let tensors = host_rules::check(recording).map_err(|broken| Error::Unsuitable {
             path: self.path.clone(),
@@ -204,7 +218,7 @@ impl Files {
             return Ok(());
         };
         let chains = recording.segments().iter();
-        let chains = chains.map(|segment| recording.count(segment, Opcode::Submit) as usize);
+        let chains = chains.map(|segment| chains_of(recording, segment) as usize);
         let named = manifest.names_chains_of(chains.sum());
         named.map_err(|reason| Error::Manifest {
             path: self.directory.join(manifest::FILE_NAME),

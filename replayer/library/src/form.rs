@@ -25,7 +25,11 @@ impl Recording {
             reason,
         };
         let named = self.manifest().map_or(&[][..], |manifest| &manifest.jobs);
-        let Some(bytes) = split(self.verified()).map_err(wrong)? else {
+        let Ok(chains) = self.verified().chains() else {
+            // Launches are what they were recorded as.
+            return Ok(self.clone());
+        };
+        let Some(bytes) = split(chains).map_err(wrong)? else {
             let lengths = vec![
                 1;
                 named
@@ -41,7 +45,7 @@ impl Recording {
                 _ => self.in_form(self.files().bytes.clone(), |_| {}),
             };
         };
-        let lengths = lengths(self.verified()).map_err(wrong)?;
+        let lengths = lengths(chains).map_err(wrong)?;
         let jobs = by_job(named, &lengths).map_err(unnamed)?;
         self.in_form(bytes, |manifest| manifest.jobs = jobs)
     }
@@ -58,7 +62,7 @@ impl Recording {
                 return None;
             }
             // Who only runs layers one by one needs no joined ones: that they cannot be joined is no failure.
-            let bytes = whole(self.verified(), MOST_JOBS).ok()??;
+            let bytes = whole(self.verified().chains().ok()?, MOST_JOBS).ok()??;
             // It lies in this one: an origin would keep both for ever.
             let files = self.files_of(bytes, |manifest| manifest.jobs.clear());
             Self::of_form(files, None, true).ok()

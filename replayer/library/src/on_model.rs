@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use gpureplay_core::Gpu;
 use gpureplay_host::Lines;
-use gpureplay_on_model::OnModel;
-use mali_facts::Profile;
+use gpureplay_on_model::{OnModel, OnStreams};
 use mali_facts::registers::GpuId;
+use mali_facts::{Profile, STREAM_GPUS, StreamGpu};
 use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Level, Log};
 
@@ -26,11 +26,23 @@ const CLAUSE_BUDGET: u64 = 1 << 34;
 
 /// A model that is open.
 pub(crate) struct Model {
-    gpu: Box<OnModel>,
+    gpu: Body,
     /// Jobs that have ended.
     pub(crate) jobs: Arc<AtomicU64>,
     /// `Mali-G52 r0p0, model`.
     pub(crate) description: String,
+}
+
+/// A GPU of either family.
+enum Body {
+    Chains(Box<OnModel>),
+    Streams(Box<OnStreams>),
+}
+
+/// What is modelled.
+enum Kind {
+    Chains(&'static Profile),
+    Streams(&'static StreamGpu),
 }
 
 impl Model {
@@ -41,9 +53,9 @@ impl Model {
         options: ModelOptions,
         observer: Option<Arc<dyn Observer>>,
     ) -> Result<Self, Error> {
-        let profile = match name {
-            Some(name) => profile_named(name)?,
-            None => profile_of(gpu_id)?,
+        let kind = match name {
+            Some(name) => kind_named(name)?,
+            None => kind_of(gpu_id)?,
         };
         if let Some(threads) = options.threads
             && !(1..=MAX_THREADS).contains(&threads)
@@ -71,33 +83,57 @@ impl Model {
         if let Some(level) = level {
             model.log = Arc::new(Messages(level));
         }
-        let gpu = OnModel::new(profile, model)
-            .map_err(|error| Error::NoDevice(format!("memory for the model: {error}")))?;
+        let (gpu, id) = match kind {
+            Kind::Chains(profile) => (
+                OnModel::new(profile, model).map(|gpu| Body::Chains(Box::new(gpu))),
+                profile.gpu_id,
+            ),
+            Kind::Streams(gpu) => (
+                OnStreams::new(gpu, model).map(|gpu| Body::Streams(Box::new(gpu))),
+                gpu.profile.gpu_id,
+            ),
+        };
+        let gpu = gpu.map_err(|error| Error::NoDevice(format!("memory for the model: {error}")))?;
         Ok(Self {
-            gpu: Box::new(gpu),
+            gpu,
             jobs,
-            description: format!("{}, model", profile.gpu_id),
+            description: format!("{id}, model"),
         })
     }
 
     pub(crate) fn get_ref(&self) -> &(dyn Gpu + Send + 'static) {
-        self.gpu.as_ref()
+        match &self.gpu {
+            Body::Chains(gpu) => gpu.as_ref(),
+            Body::Streams(gpu) => gpu.as_ref(),
+        }
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut (dyn Gpu + Send + 'static) {
-        self.gpu.as_mut()
+        match &mut self.gpu {
+            Body::Chains(gpu) => gpu.as_mut(),
+            Body::Streams(gpu) => gpu.as_mut(),
+        }
     }
 
     pub(crate) fn into_inner(self) -> Box<dyn Gpu + Send> {
-        self.gpu
+        match self.gpu {
+            Body::Chains(gpu) => gpu,
+            Body::Streams(gpu) => gpu,
+        }
     }
 
+    /// Of streams each launch has its own limit.
     pub(crate) fn renew_work(&mut self) {
-        self.gpu.renew_work();
+        if let Body::Chains(gpu) = &mut self.gpu {
+            gpu.renew_work();
+        }
     }
 
     pub(crate) fn working(&self) -> Duration {
-        self.gpu.working()
+        match &self.gpu {
+            Body::Chains(gpu) => gpu.working(),
+            Body::Streams(gpu) => gpu.working(),
+        }
     }
 }
 
@@ -158,9 +194,11 @@ impl Log for Messages {
     }
 }
 
-fn profile_named(name: &str) -> Result<&'static Profile, Error> {
-    Profile::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = Profile::names().collect();
+fn kind_named(name: &str) -> Result<Kind, Error> {
+    let chains = Profile::by_name(name).map(Kind::Chains);
+    let found = chains.or_else(|| StreamGpu::by_name(name).map(Kind::Streams));
+    found.ok_or_else(|| {
+        let names: Vec<&str> = Profile::names().chain(StreamGpu::names()).collect();
         Error::NoModel(format!(
             "there is no model of {name}; there are: {}",
             names.join(", ")
@@ -168,8 +206,12 @@ fn profile_named(name: &str) -> Result<&'static Profile, Error> {
     })
 }
 
-fn profile_of(gpu_id: u32) -> Result<&'static Profile, Error> {
+fn kind_of(gpu_id: u32) -> Result<Kind, Error> {
     let gpu = GpuId(gpu_id);
-    Profile::by_product(gpu.product())
+    let product = |it: &&StreamGpu| it.profile.gpu_id.product() == gpu.product();
+    let streams = || STREAM_GPUS.iter().find(product).map(Kind::Streams);
+    let chains = Profile::by_product(gpu.product()).map(Kind::Chains);
+    chains
+        .or_else(streams)
         .ok_or_else(|| Error::NoDevice(format!("the recording is for {gpu}, which has no model")))
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use gpureplay_format::Recording as View;
-use mali_drive::Verified;
 use self_cell::self_cell;
 
 use crate::error::Result;
+use crate::family::Verified;
 use crate::files::Files;
 use crate::manifest::Manifest;
 use crate::tensors::{Layer, TensorInfo};

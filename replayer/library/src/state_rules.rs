@@ -164,7 +164,9 @@ fn bound(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
                     its.reads = its.reads.saturating_add(1);
                 }
             }
-            Action::Submit { .. } => submitted = submitted.saturating_add(1),
+            Action::Submit { .. } | Action::Launch { .. } => {
+                submitted = submitted.saturating_add(1)
+            }
             _ => {}
         }
     }

@@ -5,9 +5,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 
-use gpureplay_format::layout::TENSOR_EXTERNAL;
+use gpureplay_format::layout::{Segment, TENSOR_EXTERNAL};
 use gpureplay_format::{Action, Opcode, Recording, SegmentKind, TensorKind};
 use gpureplay_tensors::{Element as _, ElementType};
+
+use mali_jobs::streams::dispatches;
 
 use crate::error::{Error, Result};
 use crate::text;
@@ -100,18 +102,22 @@ impl Layer {
             .filter(|(_, segment)| segment.kind == SegmentKind::Run.code())
             .map(|(index, segment)| {
                 let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+                let mut jobs = recording.count(segment, Opcode::Rearm);
                 for action in recording.segment_actions(segment).flatten() {
                     match action {
                         Action::BindInput { tensor } => inputs.push(tensor),
                         Action::BindOutput { tensor } => outputs.push(tensor),
+                        Action::Launch { words, .. } => {
+                            let _ = dispatches(words, |_| jobs += 1);
+                        }
                         _ => {}
                     }
                 }
                 Self {
                     name: recording.name(segment.name.get()).to_owned(),
                     segment: index,
-                    chains: recording.count(segment, Opcode::Submit),
-                    jobs: recording.count(segment, Opcode::Rearm),
+                    chains: chains_of(recording, segment),
+                    jobs,
                     inputs,
                     outputs,
                 }
@@ -231,6 +237,12 @@ pub(crate) fn misfit(info: &TensorInfo, dtype: ElementType, shape: &[u64], from:
         found: crate::text::typed_shape(dtype, shape),
         hint: hint(info, dtype, shape).into(),
     }
+}
+
+/// Chains or launches of a segment.
+pub(crate) fn chains_of(recording: &Recording<'_>, segment: &Segment) -> u32 {
+    let count = |opcode| recording.count(segment, opcode);
+    count(Opcode::Submit) + count(Opcode::Launch)
 }
 
 #[cfg(test)]

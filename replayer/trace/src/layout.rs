@@ -97,9 +97,9 @@ layouts! {
     SubmitPayload {
         /// Address space.
         space: U32,
-        /// 0.
-        reserved: U32,
-        /// GPU virtual address of the first job descriptor.
+        /// Bytes of a command stream; 0 for a job chain.
+        stream_bytes: U32,
+        /// GPU virtual address of the first job descriptor, or of the stream.
         chain_head: U64,
     }
     /// REGION (24 bytes).

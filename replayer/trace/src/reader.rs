@@ -315,6 +315,7 @@ fn decode<'a>(position: u64, header: &Header, bytes: &'a [u8]) -> Result<Record<
                 slot,
                 space: p.space.get(),
                 chain_head: p.chain_head.get(),
+                stream_bytes: p.stream_bytes.get(),
             }
         }
         RecordType::Region => {

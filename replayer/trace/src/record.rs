@@ -96,6 +96,8 @@ numbered! {
         Panfrost = 1, "panfrost";
         /// Arm's.
         Kbase = 2, "kbase";
+        /// Linux's own for GPUs with command streams.
+        Panthor = 3, "panthor";
     }
 }
 
@@ -270,14 +272,16 @@ pub enum Event<'a> {
         /// Bytes.
         size: u64,
     },
-    /// A job chain is about to start.
+    /// A job chain or a command stream is about to start.
     Submit {
-        /// Job slot.
+        /// Job slot, or queue.
         slot: u8,
         /// Address space.
         space: u32,
-        /// GPU virtual address of the first job descriptor.
+        /// GPU virtual address of the first job descriptor, or of the command stream.
         chain_head: u64,
+        /// Bytes of the command stream; 0 for a job chain.
+        stream_bytes: u32,
     },
     /// A run of mapped pages.
     Region {

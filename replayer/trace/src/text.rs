@@ -127,12 +127,13 @@ pub fn write_record(
             slot,
             space,
             chain_head,
+            stream_bytes,
         } => {
-            writeln!(
-                out,
-                "SUBMIT slot {slot} {} chain {chain_head:#x}",
-                Space(Some(space))
-            )
+            write!(out, "SUBMIT slot {slot} {} ", Space(Some(space)))?;
+            match stream_bytes {
+                0 => writeln!(out, "chain {chain_head:#x}"),
+                bytes => writeln!(out, "stream {chain_head:#x} {bytes:#x} bytes"),
+            }
         }
         Event::Region {
             space,

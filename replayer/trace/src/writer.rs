@@ -197,12 +197,22 @@ impl<W: Write> Writer<W> {
         )
     }
 
-    /// SUBMIT.
+    /// SUBMIT of a job chain.
     pub fn submit(&mut self, slot: u8, space: u32, chain_head: u64) -> io::Result<()> {
+        self.submit_stream(slot, space, (chain_head, 0))
+    }
+
+    /// SUBMIT of a command stream: its address and its bytes.
+    pub fn submit_stream(
+        &mut self,
+        slot: u8,
+        space: u32,
+        (address, bytes): (u64, u32),
+    ) -> io::Result<()> {
         let payload = SubmitPayload {
             space: space.into(),
-            reserved: U32::ZERO,
-            chain_head: chain_head.into(),
+            stream_bytes: bytes.into(),
+            chain_head: address.into(),
         };
         self.record(RecordType::Submit, slot, &payload, &[])
     }

@@ -39,7 +39,7 @@ impl<D: Driver> Recorder<D> {
     }
 
     /// Lists the mapped memory, if it changed.
-    fn regions(&mut self, fd: RawFd) {
+    pub(super) fn regions(&mut self, fd: RawFd) {
         let coherent = self.coherent;
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
@@ -52,7 +52,10 @@ impl<D: Driver> Recorder<D> {
         let objects = file.objects().filter(|object| !object.is_heap());
         log.put(self.driver.now(), |trace| {
             for object in objects {
-                let mut flags = RegionFlags::READ | RegionFlags::WRITE | first;
+                let mut flags = RegionFlags::READ | first;
+                if !object.read_only {
+                    flags = flags | RegionFlags::WRITE;
+                }
                 first = RegionFlags(0);
                 if object.flags & uapi::NO_EXECUTE == 0 {
                     flags = flags | RegionFlags::EXECUTE;
@@ -67,7 +70,7 @@ impl<D: Driver> Recorder<D> {
     }
 
     /// Logs the pages that changed: before a job those that the app may have changed, after it those that the job may have changed.
-    fn look(&mut self, fd: RawFd, phase: Phase) {
+    pub(super) fn look(&mut self, fd: RawFd, phase: Phase) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
         };

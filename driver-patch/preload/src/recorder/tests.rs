@@ -10,7 +10,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gpureplay_trace::{Event, PAGE_SIZE, Reader};
+use gpureplay_trace::{Driver as Driven, Event, PAGE_SIZE, Reader};
+use mali_facts::panthor::GpuInfo;
 use mali_facts::registers::JobStatus;
 
 use super::Recorder;
@@ -40,8 +41,19 @@ struct Fake(Rc<State>);
 
 /// Numbers below ten are one file of panfrost, below twenty another one.
 impl Driver for Fake {
-    fn is_panfrost(&self, fd: RawFd) -> bool {
-        (0..20).contains(&fd)
+    fn kind(&self, fd: RawFd) -> Option<Driven> {
+        match fd {
+            0..20 => Some(Driven::Panfrost),
+            20..30 => Some(Driven::Panthor),
+            _ => None,
+        }
+    }
+    fn gpu_info(&self, _: RawFd) -> Option<GpuInfo> {
+        Some(GpuInfo {
+            gpu_id: 0xa867_0005,
+            shader_present: 0x5_0005,
+            ..GpuInfo::default()
+        })
     }
     fn is_same_file(&self, a: RawFd, b: RawFd) -> bool {
         a / 10 == b / 10
@@ -54,7 +66,7 @@ impl Driver for Fake {
     fn tree_is_coherent(&self, _: RawFd) -> bool {
         true
     }
-    fn map(&self, fd: RawFd, handle: u32, size: u64) -> Option<Mapped> {
+    fn map(&self, fd: RawFd, _: Driven, handle: u32, size: u64) -> Option<Mapped> {
         let mut memory = self.0.memory.borrow_mut();
         let words = || Arc::new((0..size / 8).map(|_| AtomicU64::new(0)).collect());
         let memory = memory.entry((fd / 10, handle)).or_insert_with(words);
@@ -103,7 +115,7 @@ impl App {
             recorder,
             folder,
         };
-        assert!(app.recorder.is_panfrost(FD));
+        assert!(app.recorder.kind(FD).is_some());
         app
     }
 
@@ -240,7 +252,7 @@ fn notes_that_come_first_follow_begin() {
     let mut app = App::new();
     app.recorder = Recorder::new(Fake(app.state.clone()), app.trace());
     app.recorder.note("early");
-    assert!(app.recorder.is_panfrost(FD));
+    assert!(app.recorder.kind(FD).is_some());
     app.recorder.note("late");
     app.create(FD, 1, 0, 1);
     app.job(FD, &[1], 1, |_| {});
@@ -352,9 +364,9 @@ fn shared_objects_are_looked_at_whoever_lists_them() {
 #[test]
 fn files_have_a_page_table_each_until_their_last_number_is_closed() {
     let mut app = App::new();
-    assert!(app.recorder.is_panfrost(5));
-    assert!(app.recorder.is_panfrost(13));
-    assert!(!app.recorder.is_panfrost(20));
+    assert!(app.recorder.kind(5).is_some());
+    assert!(app.recorder.kind(13).is_some());
+    assert!(app.recorder.kind(30).is_none());
     app.create(5, 1, 0, 1);
     app.create(13, 1, 0, 1);
     app.job(FD, &[1], 1, |_| {});
@@ -403,4 +415,71 @@ fn a_job_that_was_let_through_fails_the_recording_though_it_is_the_only_one() {
     app.create(FD, 1, 0, 1);
     app.recorder.lost_job(&Submit::default());
     assert_eq!(last(&app.end(), 1), ["error 9 0x2", "end"]);
+}
+
+#[test]
+fn a_stream_sees_all_that_its_address_space_has() {
+    use mali_facts::panthor::{self, BoCreate, QueueSubmit, VmBindOp};
+
+    const FD: RawFd = 23;
+    const VA: u64 = 0x7fff_0000_0000;
+    let mut app = App::new();
+    let recorder = &mut app.recorder;
+    assert_eq!(recorder.kind(FD), Some(Driven::Panthor));
+    let made = BoCreate {
+        size: PAGE as u64,
+        handle: 1,
+        ..BoCreate::default()
+    };
+    recorder.made(FD, &made);
+    let bind = VmBindOp {
+        flags: panthor::MAP_NO_EXECUTE,
+        handle: 1,
+        va: VA,
+        size: PAGE as u64,
+        ..VmBindOp::default()
+    };
+    recorder.binds(FD, 1, &bind);
+    app.write(FD, 1, 0, 5);
+    let submit = QueueSubmit {
+        bytes: 64,
+        address: VA,
+        ..QueueSubmit::default()
+    };
+    app.recorder.before_stream(FD);
+    app.recorder.started_stream(FD, &submit, 1);
+    app.write(FD, 1, 0, 6);
+    app.recorder.ended_stream(FD, &submit, true);
+    // A part of an object has no place in the trace.
+    let part = VmBindOp {
+        offset: PAGE as u64,
+        va: VA + PAGE as u64,
+        ..bind
+    };
+    app.recorder.binds(FD, 1, &part);
+    let unbind = VmBindOp {
+        flags: panthor::BIND_UNMAP,
+        handle: 0,
+        ..bind
+    };
+    app.recorder.binds(FD, 1, &unbind);
+    let told = app.end();
+    let place = |what: &str| told.iter().position(|line| line == what);
+    let order = [
+        format!("before {VA:#x} 5"),
+        format!("submit 0 {VA:#x}"),
+        format!("after {VA:#x} 6"),
+        "complete 0x1".into(),
+        "error 13 0x1".into(),
+        "end".into(),
+    ];
+    let places: Vec<_> = order.iter().map(|line| place(line)).collect();
+    assert!(
+        places.iter().all(Option::is_some) && places.is_sorted(),
+        "{told:#?}"
+    );
+    assert!(
+        told.iter().any(|line| line.starts_with("unmap")),
+        "{told:#?}"
+    );
 }

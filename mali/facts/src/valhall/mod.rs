@@ -331,6 +331,25 @@ impl ShaderEnvironment {
     }
 }
 
+/// Payload and environment of a dispatch whose words a command stream has in registers: the payload's words; pointers to resources,
+/// program, storage and uniforms (their number of pairs in bits 63:56); the offset of attributes.
+pub fn of_registers(
+    payload: [u32; 8],
+    pointers: [u64; 4],
+    attribute_offset: u32,
+) -> (ComputePayload, ShaderEnvironment) {
+    let mut environment = ShaderEnvironment { words: [0; 16] };
+    let [resources, program, storage, uniforms] = pointers;
+    environment.words[0] = attribute_offset;
+    environment.words[1] = (uniforms >> 56) as u32;
+    let uniforms = uniforms & 0xffff_ffff_ffff;
+    let pointers = [resources, program, storage, uniforms];
+    for (pair, value) in environment.words[8..].chunks_exact_mut(2).zip(pointers) {
+        pair.copy_from_slice(&[value as u32, (value >> 32) as u32]);
+    }
+    (ComputePayload { words: payload }, environment)
+}
+
 impl Texture {
     /// How many [`Plane`]s the texture has.
     pub fn plane_count(&self) -> u64 {

@@ -5,9 +5,11 @@ use std::collections::HashSet;
 
 use gpureplay_format::layout::Region;
 use gpureplay_format::{Access as RegionAccess, Recording, RegionKind, TensorKind};
+use mali_facts::valhall;
 use mali_facts::walk::{MemoryUse, Problem, Purpose, Visitor, walk_chain};
 use mali_facts::{Access, ChainEnd, JobType, Memory, Profile, follow};
 
+use crate::streams::{self, ADDRESS_BITS};
 use crate::walk::image::Image;
 use crate::walk::program::Submission;
 use crate::walk::report::{Job, Use};
@@ -44,6 +46,45 @@ pub(crate) fn walk(
         ));
     }
     walk_chain(image, profile, head, &mut walk);
+    match walk.error {
+        Some(error) => Err(error),
+        None => Ok(walk.jobs),
+    }
+}
+
+/// Where a dispatch's environment is seen, which lies in registers: above all that a recording can map.
+const REGISTERS: u64 = 1 << ADDRESS_BITS;
+
+/// Walks the dispatches of a launch as [`walk`] does the jobs of a chain; the address of each is its program's.
+pub(crate) fn launch(
+    recording: &Recording<'_>,
+    profile: &Profile,
+    (action, words, image): (u32, &[u8], &Image),
+    steps: &mut u64,
+) -> Result<Vec<Job>, DeepViolation> {
+    let mut walk = Walk {
+        recording,
+        image,
+        action,
+        jobs: Vec::new(),
+        error: None,
+        steps,
+    };
+    // The launch of a verified recording can be walked.
+    let _ = streams::dispatches(words, |compute| {
+        walk.job(compute.program, Some(JobType::Compute));
+        let (_, environment) = streams::payload(compute);
+        let bytes = environment.to_bytes();
+        let memory = |va: u64, to: &mut [u8]| {
+            let Some(offset) = va.checked_sub(REGISTERS) else {
+                return image.read(va, to);
+            };
+            let from = usize::try_from(offset).ok();
+            let part = from.and_then(|from| bytes.get(from..)?.get(..to.len()));
+            part.map(|part| to.copy_from_slice(part)).is_some()
+        };
+        valhall::environment(&memory, profile, REGISTERS, &mut walk);
+    });
     match walk.error {
         Some(error) => Err(error),
         None => Ok(walk.jobs),
@@ -212,6 +253,9 @@ impl Visitor for Walk<'_> {
             return;
         }
         let (address, length) = (memory.address, memory.length.unwrap_or(1));
+        if memory.purpose == Purpose::Descriptor && address == REGISTERS {
+            return;
+        }
         if memory.purpose == Purpose::Descriptor {
             return self.descriptor(memory, length);
         }

@@ -21,9 +21,11 @@ pub use program::{Event, Full, Submission, events, submissions};
 pub use report::{Chain, Job, Report, Use};
 pub use rules::{DeepRule, DeepViolation};
 
+use crate::streams;
 use mali_drive::Verified;
-use mali_facts::Profile;
 use mali_facts::registers::GpuId;
+use mali_facts::{Profile, STREAM_GPUS, StreamGpu};
+use program::launches;
 use report::MAX_JOBS;
 
 /// Most jobs of a recording, each as often as it is submitted, that are listed, changed, or joined with others.
@@ -46,14 +48,8 @@ pub fn check(verified: &Verified<'_>) -> Result<Report, DeepViolation> {
 /// # Errors
 /// Nothing is known about it: [`DeepRule::KnownGpu`].
 pub fn profile(verified: &Verified<'_>) -> Result<&'static Profile, DeepViolation> {
-    let id = verified.recording().gpu_id();
-    let profile = Profile::by_product(GpuId(id).product());
-    profile.ok_or_else(|| DeepViolation {
-        rule: DeepRule::KnownGpu,
-        action: 0,
-        address: id.into(),
-        text: "no descriptors are known for this GPU".into(),
-    })
+    let id = GpuId(verified.recording().gpu_id());
+    Profile::by_product(id.product()).ok_or_else(|| unknown(id))
 }
 
 /// As [`check`], for another GPU than the one that was recorded: it may have more cores or threads, for which there must be storage. Cores
@@ -67,6 +63,34 @@ pub fn check_for(verified: &Verified<'_>, profile: &Profile) -> Result<Report, D
         report.chains.push(Chain { action, jobs });
     })?;
     Ok(report)
+}
+
+/// Walks every dispatch of a recording whose work is command streams, as [`check`] does jobs.
+///
+/// # Errors
+/// The first rule that is broken, in the order of the program.
+pub fn check_streams(verified: &streams::Verified<'_>) -> Result<Report, DeepViolation> {
+    let recording = verified.recording();
+    let id = GpuId(recording.gpu_id());
+    let known = |gpu: &&StreamGpu| gpu.profile.gpu_id.product() == id.product();
+    let gpu = STREAM_GPUS.iter().find(known);
+    let gpu = gpu.ok_or_else(|| unknown(id))?;
+    let (mut steps, mut report) = (MAX_STEPS, Report::default());
+    launches(recording, |action, words, image| {
+        let jobs = chain::launch(recording, &gpu.profile, (action, words, image), &mut steps)?;
+        report.chains.push(Chain { action, jobs });
+        Ok::<(), DeepViolation>(())
+    })?;
+    Ok(report)
+}
+
+fn unknown(id: GpuId) -> DeepViolation {
+    DeepViolation {
+        rule: DeepRule::KnownGpu,
+        action: 0,
+        address: id.0.into(),
+        text: "no descriptors are known for this GPU".into(),
+    }
 }
 
 /// As [`check`] for whoever wants no report: one chain is held at a time.

@@ -2,7 +2,7 @@
 //! The program of a recording without a device: what is in memory when each chain is submitted.
 
 use gpureplay_format::lz4::History;
-use gpureplay_format::{Action, Payload};
+use gpureplay_format::{Action, Payload, Recording};
 use mali_drive::Verified;
 use mali_facts::follow;
 use mali_facts::registers::JobStatus;
@@ -89,23 +89,8 @@ pub fn events<E: From<Full>>(
             let mut changed = Vec::new();
             let full = |address| E::from(Full { action, address });
             match step {
-                Ok(Action::Upload {
-                    va,
-                    length,
-                    payload,
-                }) => {
-                    let bytes = match payload {
-                        Payload::Raw(bytes) => Some(bytes),
-                        Payload::Lz4(block) => history.decode(block, length as usize),
-                    };
-                    // Verified recordings decode.
-                    let stored = memory.write(va, bytes.unwrap_or(&[]));
-                    stored.ok_or_else(|| full(va))?;
-                    changed.push((va, length.into()));
-                }
-                Ok(Action::Fill { va, length, byte }) => {
-                    memory.fill(va, length, byte).ok_or_else(|| full(va))?;
-                    changed.push((va, length.into()));
+                Ok(step @ (Action::Upload { .. } | Action::Fill { .. })) => {
+                    changed.extend(store(&mut memory, &mut history, &step).map_err(full)?);
                 }
                 Ok(Action::Rearm { va }) => {
                     memory.write(va, &[0; 16]).ok_or_else(|| full(va))?;
@@ -136,6 +121,55 @@ pub fn events<E: From<Full>>(
                     memory: &memory,
                 })?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Does an upload or a fill: where, and how many bytes; nothing for other actions. The error is an address for which there is no room.
+fn store(
+    memory: &mut Image,
+    history: &mut History,
+    step: &Action<'_>,
+) -> Result<Option<(u64, u64)>, u64> {
+    match *step {
+        Action::Upload {
+            va,
+            length,
+            payload,
+        } => {
+            let bytes = match payload {
+                Payload::Raw(bytes) => Some(bytes),
+                Payload::Lz4(block) => history.decode(block, length as usize),
+            };
+            // Verified recordings decode.
+            memory.write(va, bytes.unwrap_or(&[])).ok_or(va)?;
+            Ok(Some((va, length.into())))
+        }
+        Action::Fill { va, length, byte } => {
+            memory.fill(va, length, byte).ok_or(va)?;
+            Ok(Some((va, length.into())))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Does what the CPU does in a replay, and shows each launch: the action's index, its words, and memory before it.
+pub(crate) fn launches<E: From<Full>>(
+    recording: &Recording<'_>,
+    mut visit: impl FnMut(u32, &[u8], &Image) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut memory = Image::default();
+    let mut history = Box::new(History::new());
+    for segment in recording.segments() {
+        history.clear();
+        let actions = recording.segment_actions(segment).flatten();
+        for (action, step) in (segment.first_action.get()..).zip(actions) {
+            if let Action::Launch { words, .. } = step {
+                visit(action, words, &memory)?;
+            }
+            let stored = store(&mut memory, &mut history, &step);
+            stored.map_err(|address| E::from(Full { action, address }))?;
         }
     }
     Ok(())

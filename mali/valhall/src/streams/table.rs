@@ -48,6 +48,20 @@ macro_rules! table {
             /// Every instruction, by opcode.
             pub const ALL: &'static [Op] = &[$(Op::$op),*];
 
+            /// Whether only rendering has it.
+            pub const fn draws(self) -> bool {
+                matches!(
+                    self,
+                    Op::RunTiling
+                        | Op::RunIdvs
+                        | Op::RunFragment
+                        | Op::RunFullscreen
+                        | Op::FinishTiling
+                        | Op::FinishFragment
+                        | Op::HeapOperation
+                )
+            }
+
             /// Its row of the table.
             pub fn row(self) -> &'static Row {
                 match self {

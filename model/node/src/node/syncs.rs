@@ -193,13 +193,15 @@ impl Node {
                 merge.fence = self.fence_file(both(fence, other))?.give();
                 Ok(())
             }),
-            number::SYNC_FILE_INFO => with(request, argument, |info| file_info(fence, info)),
+            number::SYNC_FILE_INFO => with(request, argument, |info| {
+                file_info(fence, self.driver().name, info)
+            }),
             _ => Err(Errno(libc::ENOTTY)),
         }
     }
 }
 
-fn file_info(fence: Fence, info: &mut uapi::SyncFileInfo) -> Result<()> {
+fn file_info(fence: Fence, driver: &str, info: &mut uapi::SyncFileInfo) -> Result<()> {
     if info.flags != 0 || info.pad != 0 {
         return Err(Errno::INVALID);
     }
@@ -211,7 +213,7 @@ fn file_info(fence: Fence, info: &mut uapi::SyncFileInfo) -> Result<()> {
             flags: 0,
             timestamp: machine::now(),
         };
-        for (field, text) in [(&mut one.object, "pan_js"), (&mut one.driver, "panfrost")] {
+        for (field, text) in [(&mut one.object, "pan_js"), (&mut one.driver, driver)] {
             field[..text.len()].copy_from_slice(text.as_bytes());
         }
         // SAFETY: the request says that what is known of the fence goes there.

@@ -176,6 +176,11 @@ impl App {
             )
             .unwrap();
         assert_eq!((told.fences, told.status), (1, one.status));
+        let driver = match &self.node.model {
+            Model::Panfrost(_) => &b"panfrost\0"[..],
+            Model::Panthor { .. } => b"panthor\0",
+        };
+        assert!(one.driver.starts_with(driver), "{:?}", one.driver);
         self.close(file);
         told.status
     }

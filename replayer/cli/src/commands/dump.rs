@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gpureplay_format::layout::{MAGIC, Segment};
+use gpureplay_format::layout::{FAMILY_STREAMS, MAGIC, Segment};
 use gpureplay_format::{Access, Action, ActionFault, Payload, RegionKind, SegmentKind};
 use gpureplay_jobs::{Jobs, JobsError, Selector};
 use gpureplay_trace::{Check, Reader, Style, write_record};
@@ -219,7 +219,10 @@ fn descriptors(
     let mut numbers = 0..;
     let mut left = MOST_DESCRIPTORS;
     let walked: std::result::Result<(), JobsError> = submissions(
-        recording.verified(),
+        recording
+            .verified()
+            .chains()
+            .map_err(|error| Failure::Recording(error.to_string()))?,
         |submission| {
             let number = numbers.next().unwrap_or_default();
             let chain = jobs.chains.get(number).map(|chain| chain.jobs.clone());
@@ -426,6 +429,20 @@ fn dump_action(out: &mut impl Write, listing: &Listing<'_>, action: &Action<'_>)
             out,
             "submit chain {chain:#x} on slot {slot}, configuration {config:#x}, for {timeout_us} µs"
         )?,
+        Action::Launch {
+            queue,
+            words,
+            timeout_us,
+        } if listing.recording.header().family.get() == FAMILY_STREAMS => {
+            let bytes = words.len();
+            writeln!(
+                out,
+                "stream of {bytes} bytes on queue {queue}, for {timeout_us} µs"
+            )?;
+            for line in mali_valhall::streams::text(words).to_string().lines() {
+                writeln!(out, "      {line}")?;
+            }
+        }
         Action::Launch {
             queue,
             words,

@@ -228,6 +228,10 @@ fn segments<'a>(listing: &mut Listing<'a>) -> Vec<SegmentSummary<'a>> {
                     summary.jobs += 1;
                 }
                 Action::Submit { .. } => summary.chains += 1,
+                Action::Launch { words, .. } => {
+                    summary.chains += 1;
+                    let _ = mali_jobs::streams::dispatches(words, |_| summary.jobs += 1);
+                }
                 Action::BindInput { tensor } if runs => {
                     summary.inputs.push(listing.tensor(tensor));
                 }

@@ -65,16 +65,20 @@ impl Link {
         let wrong = |error: mali_jobs::link::LinkError| {
             Failure::Recording(format!("{}: {error}", shown(&self.recording)))
         };
-        let before = lengths(recording.verified()).map_err(wrong)?;
+        let verified = recording.verified();
+        let verified = verified.chains().map_err(|error| wrong(error.into()))?;
+        let before = lengths(verified).map_err(wrong)?;
         let (bytes, jobs, chains) = match self.split {
             true => {
                 let apart = recording.apart()?;
-                let chains = lengths(apart.verified()).map_err(wrong)?.len();
+                let chains = apart.verified();
+                let chains = chains.chains().map_err(|error| wrong(error.into()))?;
+                let chains = lengths(chains).map_err(wrong)?.len();
                 let jobs = apart.manifest().map(|it| it.jobs.clone());
                 (apart.files().bytes.clone(), jobs, chains)
             }
             false => {
-                let linked = link(&files.bytes, recording.verified(), self.max_jobs);
+                let linked = link(&files.bytes, verified, self.max_jobs);
                 let mut linked = linked.map_err(wrong)?;
                 if self.whole && recording.layers().len() > 1 {
                     linked = self.join_layers(&linked)?;

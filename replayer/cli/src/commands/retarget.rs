@@ -128,7 +128,10 @@ impl Retarget {
                 let from = shown(&self.recording);
                 Failure::Recording(format!("{from} for {}: {text}", gpu.name))
             };
-            let retargeted = retarget(&verified, gpu.profile, &options)
+            let chains = verified.chains().map_err(|error| {
+                Failure::Recording(format!("{}: {error}", shown(&self.recording)))
+            })?;
+            let retargeted = retarget(chains, gpu.profile, &options)
                 .map_err(|refusal| refused(refusal.to_string()))?;
             let read = || Files::read(&self.recording);
             let compared = compare(read, &retargeted, effort).map_err(|error| match error {

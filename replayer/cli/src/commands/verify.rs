@@ -8,8 +8,8 @@ use std::time::Instant;
 use clap::Args;
 use gpureplay_core::Rule;
 use gpureplay_format::Section;
+use gpureplay_library::Verified;
 use gpureplay_retarget::{Options, TargetRule, fits};
-use mali_drive::Verified;
 use mali_jobs::walk::DeepRule;
 use serde::Serialize;
 
@@ -109,7 +109,7 @@ impl Verify {
                 let files = Files::look(path, &trust)?;
                 let view = files.view()?;
                 let verified = files.verify(&view)?;
-                let deep = self.deep.then(|| mali_jobs::walk::check(&verified));
+                let deep = self.deep.then(|| verified.deep());
                 let deep = deep
                     .transpose()
                     .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
@@ -215,7 +215,8 @@ impl Verify {
             let view = files.view()?;
             let verified = files.verify(&view)?;
             if self.deep {
-                mali_jobs::walk::check_only(&verified).map_err(|error| {
+                let checked = verified.chains().and_then(mali_jobs::walk::check_only);
+                checked.map_err(|error| {
                     Failure::Recording(format!("{}: {error}", shown(&files.path)))
                 })?;
             }
@@ -232,7 +233,10 @@ impl Verify {
             mix_versions: self.mix_versions,
             ..Options::default()
         };
-        fits(verified, gpu.profile, &options).map_err(|refusal| {
+        let chains = verified
+            .chains()
+            .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
+        fits(chains, gpu.profile, &options).map_err(|refusal| {
             let path = shown(path);
             Failure::Recording(format!("{path} for {}: {refusal}", gpu.name))
         })?;

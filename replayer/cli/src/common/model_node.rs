@@ -9,7 +9,6 @@ use std::process::Command;
 
 use clap::Args;
 use gpureplay_library::shown;
-use mali_facts::StreamGpu;
 
 use crate::Result;
 use crate::common::companion;
@@ -54,17 +53,6 @@ impl NodeOptions {
             mesa: None,
             node_library: None,
         })
-    }
-
-    /// Finds all that is needed to record. No recorder follows command streams yet.
-    pub(crate) fn recordable(&self) -> Result<ModelNode> {
-        match StreamGpu::by_name(&self.gpu) {
-            Some(_) => Err(Failure::Usage(format!(
-                "--gpu {}: takes command streams, which no recorder follows yet; `gpureplay node --gpu {0}` runs the app",
-                self.gpu
-            ))),
-            None => self.node(),
-        }
     }
 
     /// Finds all that is needed.

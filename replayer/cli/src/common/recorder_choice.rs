@@ -60,22 +60,20 @@ impl Way {
         match asked {
             Some(Name::Kernel) => Ok(Self::Kernel(device.to_path_buf())),
             Some(Name::User) => library().map(Self::User),
-            Some(Name::Model) => Ok(Self::Model(library()?, node.recordable()?)),
+            Some(Name::Model) => Ok(Self::Model(library()?, node.node()?)),
             None if access(device, AccessFlags::R_OK).is_ok() => {
                 Ok(Self::Kernel(device.to_path_buf()))
             }
             None if has_panfrost(nodes) => library().map(Self::User),
-            None => {
-                match library().and_then(|library| Ok(Self::Model(library, node.recordable()?))) {
-                    Ok(way) => Ok(way),
-                    Err(failure) => Err(Failure::Device(format!(
-                        "nothing to record with: {} is not there or not readable (--recorder kernel: insmod gpureplay_recorder.ko and the \
+            None => match library().and_then(|library| Ok(Self::Model(library, node.node()?))) {
+                Ok(way) => Ok(way),
+                Err(failure) => Err(Failure::Device(format!(
+                    "nothing to record with: {} is not there or not readable (--recorder kernel: insmod gpureplay_recorder.ko and the \
                      patched driver, driver-patch/build makes both); no render node is panfrost's (--recorder user: load the stock \
                      driver, modprobe panfrost); and the model cannot take its place (--recorder model): {failure}",
-                        shown(device)
-                    ))),
-                }
-            }
+                    shown(device)
+                ))),
+            },
         }
     }
 
@@ -199,7 +197,7 @@ pub(crate) fn check(trace: &Path) -> Result<u64> {
     if file.metadata().is_ok_and(|status| status.len() == 0) {
         return Err(Failure::Recording(
             "the app gave the GPU no job that the recorder saw: the recorder in the app sees no static and no set-user-ID programs, \
-             and no driver but panfrost; LD_DEBUG=libs shows whether it is loaded"
+             and no driver but panfrost and panthor; LD_DEBUG=libs shows whether it is loaded"
                 .into(),
         ));
     }

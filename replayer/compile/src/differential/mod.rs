@@ -307,11 +307,9 @@ fn same_program(first: &Capture, second: &Capture) -> Result<(), Unexplained> {
                 "the chain of job {index} has other jobs"
             )));
         }
-        for (a, b) in a.headers.iter().zip(b.headers.iter()) {
-            let of = |capture: &Capture, header| Some(capture.launch(index, header)?.items());
-            if let (Some(one), Some(other)) = (of(first, a), of(second, b))
-                && one != other
-            {
+        for (a, b) in first.launches(index).iter().zip(second.launches(index)) {
+            let (one, other) = (a.items(), b.items());
+            if one != other {
                 let text = |[x, y, z]: [u64; 3]| format!("{x} x {y} x {z}");
                 return Err(Unexplained::Program(format!(
                     "job {index} computes {} and {} work-items",

@@ -162,10 +162,8 @@ fn assign(capture: &Capture, open: &[Open<'_>], out: &mut Launches, places: &mut
 
 /// Work-items of all jobs of a chain.
 fn items_of(capture: &Capture, chain: usize) -> u64 {
-    let headers = capture.jobs.get(chain).map_or(&[][..], |job| &job.headers);
-    let items = headers
-        .iter()
-        .filter_map(|header| Some(capture.launch(chain, header)?.items()));
+    let launches = capture.launches(chain);
+    let items = launches.iter().map(|launch| launch.items());
     items.fold(0, |sum: u64, sizes| {
         let product = sizes
             .iter()

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod memory;
+mod streams;
 mod watched;
 
 use std::io;
@@ -28,6 +29,7 @@ use mali_model::{Observer, Options, Profile};
 
 use memory::{Memory, Tables};
 
+pub use streams::OnStreams;
 pub use watched::{Watch, Watched};
 
 /// Pages that the model has room for: 8 GiB of address space, of which only what is used costs memory.

@@ -132,7 +132,7 @@ fn tensors_are_used(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result
                     }
                     tensor
                 }
-                Action::Submit { .. } => {
+                Action::Submit { .. } | Action::Launch { .. } => {
                     chains += 1;
                     continue;
                 }

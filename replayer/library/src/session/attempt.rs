@@ -4,13 +4,13 @@
 use std::time::{Duration, Instant};
 
 use gpureplay_core::{Gpu, ReplayError, Tensors, UsedUp};
-use mali_drive::Session as Engine;
 use self_cell::MutBorrow;
 
 use super::checkpoint::{Checkpoint, Spacing};
 use super::{Loaded, Parts, Running, Session, State};
 use crate::error::{Error, Result};
 use crate::explain;
+use crate::family::Engine;
 use crate::recording::Recording;
 use crate::selection::Step;
 use crate::timing::{Announced, Timed, Timing};

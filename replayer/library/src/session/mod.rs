@@ -14,7 +14,6 @@ use gpureplay_core::{DeviceError, ErrorKind, Workspace};
 use gpureplay_format::TensorKind;
 use gpureplay_linux::panfrost;
 use gpureplay_tensors::Tensor;
-use mali_drive::Session as Engine;
 use self_cell::{MutBorrow, self_cell};
 
 use self::checkpoint::Checkpoint;
@@ -22,6 +21,7 @@ use self::secure::Secure;
 use crate::bindings::Bindings;
 use crate::device::{Choice, Device, ModelOptions};
 use crate::error::{Error, Result};
+use crate::family::Engine;
 use crate::recording::Recording;
 use crate::selection::{Selection, steps as steps_of};
 use crate::signals::HeldSignals;
@@ -59,7 +59,7 @@ struct Parts {
     device: MutBorrow<Timed>,
 }
 
-type Running<'a> = Engine<'a, 'a, &'a mut Timed>;
+type Running<'a> = Engine<'a, &'a mut Timed>;
 
 self_cell!(
     /// An engine and what it borrows.

@@ -9,4 +9,5 @@ mod session;
 mod signals;
 mod song;
 mod state;
+mod streams;
 mod values;

@@ -83,8 +83,13 @@ impl Node {
         if gpu == STREAMS {
             let sample = piglit::sample(&here, gpu);
             counts.add("a sample of piglit's OpenCL tests passes", sample);
-            let reason = "no recorder follows command streams yet".into();
-            counts.add("what is recorded", Ok(End::Skipped(reason)));
+            here.compile("saxpy")?;
+            counts.add(
+                "saxpy is recorded, and replayed with other inputs",
+                here.recorded(gpu),
+            );
+            let reason = "not tried with command streams".into();
+            counts.add("the other recorded cases", Ok(End::Skipped(reason)));
             return Ok(counts.finish());
         }
         here.compile("opencl_cases")?;
@@ -101,7 +106,7 @@ impl Node {
             piglit::sample(&here, gpu),
         );
         here.compile("saxpy")?;
-        let recorded = one.map_or(vec!["g52", "g57"], |gpu| vec![gpu]);
+        let recorded = one.map_or(vec!["g52", "g57", STREAMS], |gpu| vec![gpu]);
         for gpu in recorded {
             counts.add(
                 &format!("saxpy is recorded, and replayed with other inputs, {gpu}"),

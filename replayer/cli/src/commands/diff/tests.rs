@@ -126,7 +126,9 @@ fn the_shader_is_that_of_the_chain_that_differs() {
     let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recordings/digits-g52");
     let recording = gpureplay_library::Recording::open(digits).unwrap();
     let recording = recording.apart().unwrap();
-    let chains = mali_jobs::walk::check(recording.verified()).unwrap().chains;
+    let chains = mali_jobs::walk::check(recording.verified().chains().unwrap())
+        .unwrap()
+        .chains;
     // The network's last chain writes its output.
     let report = differ("digits-g52", |recording| Flip {
         chain: chains.len() as u32,

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Panthor's calls: what the app asks is passed on, and the recorder told. A stream runs alone, with a sync object of the recorder's for
+//! its end.
+
+use std::ffi::{c_int, c_ulong, c_void};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use gpureplay_host::caller;
+use mali_facts::panfrost::request::{Request, number as shared};
+use mali_facts::panthor::{self as uapi, number};
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::arguments::{answered, given};
+use crate::guard::hold;
+use crate::kernel::{self, Kernel};
+use crate::next::{self, keep_errno};
+use crate::recorder::Recorder;
+
+/// Elements of a list that are followed, at most.
+const MOST: u32 = 1 << 16;
+/// Longest wait for a stream, which the driver ends after five seconds.
+const STREAM: Duration = Duration::from_secs(60);
+
+/// A request on a file of panthor. `job` is the lock of jobs.
+///
+/// # Safety
+/// The argument is what the request demands.
+pub(crate) unsafe fn call(
+    (recorder, job): (&Mutex<Recorder<Kernel>>, &Mutex<()>),
+    (fd, request, argument): (c_int, Request, *mut c_void),
+) -> c_int {
+    // SAFETY: passed on as it came.
+    let pass = || unsafe { next::ioctl(fd, c_ulong::from(request.0), argument) };
+    let place = argument.expose_provenance() as u64;
+    match request.number() {
+        number::BO_CREATE => {
+            let asked = given::<uapi::BoCreate>(request, place);
+            let result = match asked.filter(|_| request == uapi::BO_CREATE) {
+                Some(asked) if asked.flags & uapi::NO_MMAP != 0 => mapped_too(fd, place, asked),
+                _ => pass(),
+            };
+            if result == 0
+                && let Some(made) = answered::<uapi::BoCreate>(request, place)
+            {
+                keep_errno(|| hold(recorder).made(fd, &made));
+            }
+            result
+        }
+        number::VM_BIND => {
+            let Some(bind) = given::<uapi::VmBind>(request, place) else {
+                return pass();
+            };
+            let _job = hold(job);
+            let operations = list::<uapi::VmBindOp>(&bind.operations);
+            let result = pass();
+            keep_errno(|| match operations {
+                Some(operations) if result == 0 => {
+                    let mut recorder = hold(recorder);
+                    let all = operations.iter();
+                    all.for_each(|operation| recorder.binds(fd, bind.vm, operation));
+                }
+                _ => hold(recorder).lost_streams(),
+            });
+            result
+        }
+        number::GROUP_SUBMIT => {
+            let Some(submit) = given::<uapi::GroupSubmit>(request, place) else {
+                return pass();
+            };
+            let _job = hold(job);
+            // SAFETY: the app's argument of this request.
+            unsafe { streams(recorder, (fd, request, argument), submit) }
+        }
+        shared::GEM_CLOSE => {
+            let closed = given::<mali_facts::panfrost::request::GemClose>(request, place);
+            let _job = hold(job);
+            if let Some(closed) = closed {
+                keep_errno(|| hold(recorder).given_up(fd, closed.handle));
+            }
+            pass()
+        }
+        shared::SYNCOBJ_DESTROY => {
+            let gone = given::<mali_facts::panfrost::request::Syncobj>(request, place);
+            let _job = hold(job);
+            let result = pass();
+            if let (0, Some(gone)) = (result, gone) {
+                keep_errno(|| hold(recorder).sync_gone(fd, gone.handle));
+            }
+            result
+        }
+        _ => pass(),
+    }
+}
+
+/// Makes an object that the app does not map, but the recorder does.
+fn mapped_too(fd: c_int, place: u64, mut asked: uapi::BoCreate) -> c_int {
+    asked.flags &= !uapi::NO_MMAP;
+    let mine = std::ptr::from_mut(&mut asked).cast();
+    // SAFETY: the argument is the structure that the request has in the kernel.
+    let result = unsafe { next::ioctl(fd, c_ulong::from(uapi::BO_CREATE.0), mine) };
+    if result != 0 {
+        return result;
+    }
+    asked.flags |= uapi::NO_MMAP;
+    let from = libc::iovec {
+        iov_base: std::ptr::from_mut(&mut asked).cast(),
+        iov_len: size_of::<uapi::BoCreate>(),
+    };
+    let to = libc::iovec {
+        iov_base: std::ptr::with_exposed_provenance_mut(place as usize),
+        ..from
+    };
+    // SAFETY: copies to the app's argument as the kernel does: a place that cannot be written is an error.
+    let written = unsafe { libc::process_vm_writev(libc::getpid(), &from, 1, &to, 1, 0) };
+    match written == size_of::<uapi::BoCreate>() as isize {
+        true => 0,
+        false => {
+            next::set_errno(libc::EFAULT);
+            -1
+        }
+    }
+}
+
+/// Submits streams, and waits for the end of the one that there is. The caller holds the lock of jobs.
+///
+/// # Safety
+/// The argument is the app's for a GROUP_SUBMIT.
+unsafe fn streams(
+    recorder: &Mutex<Recorder<Kernel>>,
+    (fd, request, argument): (c_int, Request, *mut c_void),
+    mut group: uapi::GroupSubmit,
+) -> c_int {
+    let submits = list::<uapi::QueueSubmit>(&group.submits);
+    let only_syncs = |all: &[uapi::QueueSubmit]| all.iter().all(|submit| submit.bytes == 0);
+    let unseen = || {
+        // SAFETY: passed on as it came.
+        let result = unsafe { next::ioctl(fd, c_ulong::from(request.0), argument) };
+        if result == 0 && !submits.as_deref().is_some_and(only_syncs) {
+            keep_errno(|| hold(recorder).lost_streams());
+        }
+        result
+    };
+    let Some([submit]) = submits.as_deref() else {
+        return unseen();
+    };
+    let (mut submit, Some(mut syncs)) = (*submit, list::<uapi::SyncOp>(&submit.syncs)) else {
+        return unseen();
+    };
+    if submit.bytes == 0 || request.size() != size_of::<uapi::GroupSubmit>() {
+        return unseen();
+    }
+    let before = next::errno();
+    let sync = hold(recorder).sync(fd, || kernel::create_sync(fd));
+    let Some(sync) = sync else {
+        next::set_errno(before);
+        return unseen();
+    };
+    hold(recorder).before_stream(fd);
+    syncs.push(uapi::SyncOp {
+        flags: uapi::SYNC_SIGNAL,
+        handle: sync,
+        point: 0,
+    });
+    submit.syncs = array(&mut syncs);
+    let mut one = [submit];
+    group.submits = array(&mut one);
+    let time = hold(recorder).now();
+    next::set_errno(before);
+    let mine = std::ptr::from_mut(&mut group).cast();
+    // SAFETY: the app's request with a sync operation more; the lists live as long as the call.
+    let result = unsafe { next::ioctl(fd, c_ulong::from(request.0), mine) };
+    if result != 0 {
+        return result;
+    }
+    keep_errno(|| {
+        hold(recorder).started_stream(fd, &submit, time);
+        match kernel::wait(fd, &mut [sync], STREAM) {
+            Ok(()) => {
+                let well = kernel::went_well(fd, sync);
+                hold(recorder).ended_stream(fd, &submit, well);
+            }
+            Err(_) => hold(recorder).lost_streams(),
+        }
+    });
+    result
+}
+
+/// A list of the recorder's own as the driver reads it.
+fn array<T>(list: &mut [T]) -> uapi::ObjectArray {
+    uapi::ObjectArray {
+        stride: size_of::<T>() as u32,
+        count: list.len() as u32,
+        array: list.as_mut_ptr().expose_provenance() as u64,
+    }
+}
+
+/// The elements of an app's list, as far as they are known; `None` if it is not there, or its elements are shorter or longer.
+fn list<T: FromBytes + IntoBytes>(array: &uapi::ObjectArray) -> Option<Vec<T>> {
+    let mut elements = Vec::new();
+    if array.count == 0 {
+        return Some(elements);
+    }
+    let stride = u64::from(array.stride);
+    if array.count > MOST || stride != size_of::<T>() as u64 {
+        return None;
+    }
+    for index in 0..u64::from(array.count) {
+        let mut element = T::new_zeroed();
+        let at = array.array.checked_add(index * stride)?;
+        caller::read(at, element.as_mut_bytes()).ok()?;
+        elements.push(element);
+    }
+    Some(elements)
+}

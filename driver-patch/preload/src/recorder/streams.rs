@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the trace is told of panthor's calls: objects that get addresses, and streams that are submitted.
+
+use std::os::fd::RawFd;
+
+use gpureplay_trace::{ErrorCode, Phase};
+use mali_facts::panfrost::request as panfrost;
+use mali_facts::panthor as uapi;
+use mali_facts::registers::{JobStatus, TranslationTable, address_space, gpu};
+
+use super::{Recorder, space};
+use crate::driver::Driver;
+use crate::object::Object;
+
+impl<D: Driver> Recorder<D> {
+    /// An object was made; it has no address yet.
+    pub(crate) fn made(&mut self, fd: RawFd, made: &uapi::BoCreate) {
+        if let Some(panthor) = self.panthor(fd) {
+            panthor.made.insert(made.handle, made.size);
+        }
+    }
+
+    /// A handle is given up. What is mapped stays until it is unmapped.
+    pub(crate) fn given_up(&mut self, fd: RawFd, handle: u32) {
+        if let Some(panthor) = self.panthor(fd) {
+            panthor.made.remove(&handle);
+        }
+    }
+
+    fn panthor(&mut self, fd: RawFd) -> Option<&mut crate::files::Panthor> {
+        self.files.by_fd(fd)?.panthor.as_mut()
+    }
+
+    /// The app is about to change an address space. No job runs.
+    pub(crate) fn binds(&mut self, fd: RawFd, vm: u32, operation: &uapi::VmBindOp) {
+        match operation.flags & uapi::BIND_KIND {
+            uapi::BIND_MAP => self.binds_object(fd, vm, operation),
+            uapi::BIND_UNMAP => self.unbinds(fd, operation),
+            _ => {}
+        }
+    }
+
+    fn binds_object(&mut self, fd: RawFd, vm: u32, operation: &uapi::VmBindOp) {
+        let Some(panthor) = self.panthor(fd) else {
+            return;
+        };
+        let known = panthor.made.get(&operation.handle) == Some(&operation.size);
+        let first = *panthor.vm.get_or_insert(vm) == vm;
+        if !known || !first || operation.offset != 0 {
+            // A part of an object, one that others share, or a second address space.
+            return self.error(ErrorCode::Object, operation.handle.into());
+        }
+        let mut flags = 0;
+        if operation.flags & uapi::MAP_NO_EXECUTE != 0 {
+            flags |= panfrost::NO_EXECUTE;
+        }
+        let mut object = Object::new(operation.handle, flags, operation.va, operation.size);
+        object.read_only = operation.flags & uapi::MAP_READ_ONLY != 0;
+        // It may have been mapped before it had an address.
+        object.mapped = true;
+        self.add(fd, object);
+    }
+
+    fn unbinds(&mut self, fd: RawFd, operation: &uapi::VmBindOp) {
+        let Some(file) = self.files.by_fd(fd) else {
+            return;
+        };
+        let space = space(file);
+        let end = operation.va.saturating_add(operation.size);
+        let inside = |object: &&Object| object.va < end && operation.va < object.va + object.size;
+        let gone: Vec<(u64, u64)> = file
+            .objects()
+            .filter(inside)
+            .map(|object| (object.va, object.size))
+            .collect();
+        for (va, size) in gone {
+            if va < operation.va || va + size > end {
+                self.error(ErrorCode::Object, va);
+            }
+            let file = self.files.by_fd(fd);
+            if let Some(object) = file.and_then(|file| file.remove_at(va)) {
+                self.unmapped(space, &object);
+            }
+        }
+    }
+
+    /// A stream is about to be submitted, and all before it have ended: logs what the app changed.
+    pub(crate) fn before_stream(&mut self, fd: RawFd) {
+        if let Some(file) = self.files.by_fd(fd) {
+            // A stream may use all that its address space has.
+            file.objects_mut().for_each(|object| object.listed = true);
+        }
+        self.regions(fd);
+        self.look(fd, Phase::Before);
+    }
+
+    /// The driver has taken the stream, at a time in nanoseconds.
+    pub(crate) fn started_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, time_ns: u64) {
+        let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
+            return;
+        };
+        let space = space(file);
+        // A number of the file, so that a second file is seen as one.
+        let table = TranslationTable::legacy(u64::from(file.number + 1) << 12, false).0;
+        let register = |register| address_space::offset(space, register);
+        log.claim();
+        log.put(time_ns, |trace| {
+            trace.reg_write(register(address_space::TRANSTAB_LO), table as u32)?;
+            trace.reg_write(register(address_space::TRANSTAB_HI), (table >> 32) as u32)?;
+            let stream = (submit.address, submit.bytes);
+            trace.submit_stream(queue(submit), space, stream)
+        });
+    }
+
+    /// The stream has ended; `well` if the driver says that it went well.
+    pub(crate) fn ended_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, well: bool) {
+        let ended = self.driver.now();
+        self.look(fd, Phase::After);
+        let status = match well {
+            true => JobStatus::DONE,
+            false => JobStatus::UNKNOWN,
+        };
+        if let Some(log) = &mut self.log {
+            log.put(ended, |trace| trace.complete(queue(submit), status.0));
+        }
+    }
+
+    /// The end of streams cannot be seen.
+    pub(crate) fn lost_streams(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.claim();
+        }
+        self.error(ErrorCode::JobLost, 1);
+    }
+}
+
+/// Registers as panthor tells them.
+pub(super) fn identity(info: &uapi::GpuInfo) -> Vec<(u32, u32)> {
+    vec![
+        (gpu::GPU_ID, info.gpu_id),
+        (gpu::L2_FEATURES, info.l2_features),
+        (gpu::TILER_FEATURES, info.tiler_features),
+        (gpu::MEM_FEATURES, info.mem_features),
+        (gpu::MMU_FEATURES, info.mmu_features),
+        (gpu::AS_PRESENT, info.as_present),
+        (gpu::THREAD_MAX_THREADS, info.max_threads),
+        (gpu::THREAD_MAX_WORKGROUP_SIZE, info.max_workgroup_size),
+        (gpu::THREAD_MAX_BARRIER_SIZE, info.max_barrier_size),
+        (gpu::THREAD_FEATURES, info.thread_features),
+        (gpu::SHADER_PRESENT_LO, info.shader_present as u32),
+        (gpu::SHADER_PRESENT_HI, (info.shader_present >> 32) as u32),
+    ]
+}
+
+/// Groups have at most 32 queues.
+fn queue(submit: &uapi::QueueSubmit) -> u8 {
+    u8::try_from(submit.queue).unwrap_or(u8::MAX)
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The families of GPUs that a session replays on: a recording that keeps the rules of its own, and the engine that runs it.
+
+use gpureplay_core::{Gpu, Limits, Options, ReplayError, Tensors, Violation, Workspace};
+use gpureplay_format::Recording;
+use gpureplay_format::layout::FAMILY_STREAMS;
+use mali_jobs::streams;
+use mali_jobs::walk::{self, DeepRule, DeepViolation, Report};
+
+/// A recording that keeps all rules of its family.
+#[derive(Clone, Copy, Debug)]
+pub enum Verified<'a> {
+    /// Of a Mali with a job manager.
+    Chains(mali_drive::Verified<'a>),
+    /// Of a Mali with command streams.
+    Streams(streams::Verified<'a>),
+}
+
+impl<'a> Verified<'a> {
+    /// Checks a recording by the rules of its family; one that is not known is refused.
+    pub(crate) fn check(recording: &'a Recording<'a>) -> Result<Self, Violation> {
+        let limits = &Limits::DEFAULT;
+        match recording.header().family.get() {
+            FAMILY_STREAMS => streams::verify(recording, limits).map(Self::Streams),
+            _ => mali_drive::verify(recording, limits).map(Self::Chains),
+        }
+    }
+
+    /// The recording.
+    pub const fn recording(&self) -> &'a Recording<'a> {
+        match self {
+            Self::Chains(verified) => verified.recording(),
+            Self::Streams(verified) => verified.recording(),
+        }
+    }
+
+    /// Walks all that the work of a recording names.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn deep(&self) -> Result<Report, DeepViolation> {
+        match self {
+            Self::Chains(verified) => walk::check(verified),
+            Self::Streams(verified) => walk::check_streams(verified),
+        }
+    }
+
+    /// For what follows job chains.
+    ///
+    /// # Errors
+    /// Its work is command streams.
+    pub fn chains(&self) -> Result<&mali_drive::Verified<'a>, DeepViolation> {
+        match self {
+            Self::Chains(verified) => Ok(verified),
+            Self::Streams(verified) => Err(DeepViolation {
+                rule: DeepRule::KnownGpu,
+                action: 0,
+                address: verified.recording().gpu_id().into(),
+                text: "its work is command streams, which nothing follows yet".into(),
+            }),
+        }
+    }
+}
+
+/// The engine of a recording's family.
+pub(crate) enum Engine<'a, G: Gpu> {
+    /// For [`Verified::Chains`].
+    Chains(mali_drive::Session<'a, 'a, G>),
+    /// For [`Verified::Streams`].
+    Streams(streams::Session<'a, 'a, G>),
+}
+
+macro_rules! both {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+) => {$(
+        $(#[$doc])*
+        pub(crate) fn $name(&mut self $(, $argument: $type)*) -> $result {
+            match self {
+                Self::Chains(engine) => engine.$name($($argument),*),
+                Self::Streams(engine) => engine.$name($($argument),*),
+            }
+        }
+    )+};
+}
+
+impl<'a, G: Gpu> Engine<'a, G> {
+    /// Puts a recording on a device.
+    pub(crate) fn open(
+        gpu: G,
+        verified: Verified<'a>,
+        workspace: &'a mut Workspace,
+        options: Options,
+        tensors: &mut dyn Tensors,
+    ) -> Result<Self, ReplayError> {
+        Ok(match verified {
+            Verified::Chains(verified) => Self::Chains(mali_drive::Session::open(
+                gpu, verified, workspace, options, tensors,
+            )?),
+            Verified::Streams(verified) => Self::Streams(streams::Session::open(
+                gpu, verified, workspace, options, tensors,
+            )?),
+        })
+    }
+
+    both! {
+        /// The device.
+        gpu() -> &mut G;
+        /// Does everything up to the first run.
+        prepare(tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
+        /// Runs a segment.
+        run_segment(index: u32, tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
+        /// Does of a segment what the processor does.
+        skip_segment(index: u32, tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
+        /// Reads a tensor.
+        read_tensor(tensor: u32, bytes: &mut [u8]) -> Result<(), ReplayError>;
+        /// Ends what there is on the device.
+        close() -> Result<(), ReplayError>;
+    }
+}
