@@ -129,8 +129,8 @@ fn wrong_inputs_say_what_was_expected() {
     npy(
         &folder.at("shape.npy"),
         "<f4",
-        "(2, 2)",
-        &floats(&[1., 2., 3., 4.]),
+        "(2, 3)",
+        &floats(&[1., 2., 3., 4., 5., 6.]),
     );
     npy(&folder.at("type.npy"), "<i4", "(4,)", &[0; 16]);
     std::fs::write(folder.at("text.npy"), "no numbers here").unwrap();
@@ -139,7 +139,7 @@ fn wrong_inputs_say_what_was_expected() {
         (
             "shape.npy",
             4,
-            "expected f32[4] for input `a`, got f32[2,2]",
+            "expected f32[4] for input `a`, got f32[2,3]",
         ),
         ("type.npy", 4, "expected f32[4] for input `a`, got i32[4]"),
         ("text.npy", 4, "text.npy: "),
