@@ -141,4 +141,13 @@ fn a_block_has_a_page_at_most() {
         check(&run(MAX_BLOCK + 1), Level::default(), MAX_BLOCK + 1),
         None
     );
+    // Literals alone.
+    let literals = |length: usize| {
+        let mut block = vec![0xf0];
+        block.extend(std::iter::repeat_n(255, (length - 15) / 255));
+        block.push(((length - 15) % 255) as u8);
+        block.resize(block.len() + length, 5);
+        History::new().decode(&block, length).is_some()
+    };
+    assert!(literals(MAX_BLOCK) && !literals(MAX_BLOCK + 1));
 }

@@ -14,7 +14,7 @@ use gpureplay_library::{
 use super::{CudaRun, other};
 use crate::command::weights;
 use crate::run::Entered;
-use crate::{Gpu, How, RunSession};
+use crate::{Gpu, How, ReplayError, RunSession};
 
 /// How long one run may take.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -72,7 +72,7 @@ impl CudaSession {
             self.timing.load = began.elapsed();
         }
         let lost = "the run is not in memory";
-        let lost = || other(crate::ReplayError::Impossible(lost));
+        let lost = || other(ReplayError::Impossible(lost));
         self.session.as_mut().ok_or_else(lost)
     }
 
@@ -114,6 +114,34 @@ impl CudaSession {
         Ok(())
     }
 
+    /// Changes memory of a run that is in memory. After a failure its memory is neither as before nor as wanted: the next run loads it anew.
+    fn change(
+        &mut self,
+        how: impl FnOnce(&mut RunSession) -> std::result::Result<(), ReplayError>,
+    ) -> Result<()> {
+        let Some(session) = &mut self.session else {
+            return Ok(());
+        };
+        let changed = session.enter().and_then(|entered| {
+            let changed = how(session);
+            drop(entered);
+            changed
+        });
+        let changed = changed.map_err(other);
+        if changed.is_err() {
+            self.unload();
+        }
+        changed
+    }
+
+    /// Puts the weights of the bound file into memory, if the run is there.
+    fn take_weights(&mut self) -> Result<()> {
+        match self.weights()? {
+            Some(weights) => self.change(|session| session.set_weights(weights)),
+            None => Ok(()),
+        }
+    }
+
     /// Takes the run out of memory.
     fn unload(&mut self) {
         let _kept = Entered::keep(&self.gpu);
@@ -147,13 +175,12 @@ impl Replay for CudaSession {
     }
 
     fn bind_weights(&mut self, path: &Path) -> Result<()> {
-        self.weights = Some(path.to_owned());
-        let weights = self.weights()?;
-        if let (Some(session), Some(weights)) = (&mut self.session, weights) {
-            let _entered = session.enter().map_err(other)?;
-            session.set_weights(weights).map_err(other)?;
+        let before = self.weights.replace(path.to_owned());
+        let bound = self.take_weights();
+        if bound.is_err() {
+            self.weights = before;
         }
-        Ok(())
+        bound
     }
 
     fn unbind(&mut self, name: &str) -> Result<()> {
@@ -163,11 +190,7 @@ impl Replay for CudaSession {
     }
 
     fn reset_states(&mut self) -> Result<()> {
-        if let Some(session) = &self.session {
-            let _entered = session.enter().map_err(other)?;
-            session.restore().map_err(other)?;
-        }
-        Ok(())
+        self.change(|session| session.restore())
     }
 
     fn run(&mut self) -> Result<()> {

@@ -246,3 +246,48 @@ fn a_session_takes_other_weights() {
     run(&mut *session, 1);
     assert_eq!(session.read("out1").unwrap().into_bytes(), tripled(2));
 }
+
+#[test]
+fn a_reset_that_fails_midway_leaves_no_session_that_is_half_reset() {
+    const NAME: &str = "embedded::a_reset_that_fails_midway_leaves_no_session_that_is_half_reset";
+    if std::env::var_os(INSIDE).is_none() {
+        let stage = recorded("state", FORMS);
+        let mut failed = 0;
+        for call in 1..2000 {
+            let mut command = stage.test_command(NAME, INSIDE);
+            command.env("GPUREPLAY_FAKE_FAIL", call.to_string());
+            let output = command.output().unwrap();
+            let out = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{output:?}");
+            failed += usize::from(out.contains("the reset fails"));
+            let err = String::from_utf8_lossy(&output.stderr);
+            if !err.contains("fails on purpose") {
+                assert!(out.contains("the reset works"), "{output:?}");
+                assert!(failed >= 2, "only {failed} calls of the reset failed");
+                return;
+            }
+        }
+        panic!("no reset worked");
+    }
+    // An earlier call that fails ends this process: only those of the reset are of interest.
+    let recording = opened();
+    let Ok(mut session) = recording.replay(Options::default()) else {
+        return;
+    };
+    for turn in 0..2 {
+        session.bind("x", numbers(turn)).unwrap();
+        if session.run().is_err() {
+            return;
+        }
+    }
+    match session.reset_states() {
+        Ok(()) => println!("the reset works"),
+        Err(_) => println!("the reset fails"),
+    }
+    // From the beginning, or not at all.
+    session.bind("x", numbers(0)).unwrap();
+    if session.run().is_ok() {
+        let found = session.read("out0").unwrap().into_bytes();
+        assert_eq!(found, answer(0));
+    }
+}

@@ -118,9 +118,15 @@ impl Stage {
 
     /// Another test of this binary, on the stand-in, in a process of its own.
     pub(crate) fn test(&self, name: &str, variable: &str) -> Said {
+        let mut command = self.test_command(name, variable);
+        command.output().expect("started").into()
+    }
+
+    pub(crate) fn test_command(&self, name: &str, variable: &str) -> Command {
         let mut command = self.on_the_fake(&std::env::current_exe().expect("a path"));
         command.args([name, "--exact", "--nocapture", "--test-threads=1"]);
-        command.env(variable, "1").output().expect("started").into()
+        command.env(variable, "1");
+        command
     }
 
     /// The program alone.
