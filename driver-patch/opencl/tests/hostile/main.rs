@@ -11,6 +11,7 @@ mod runtime;
 
 use core::ptr;
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -254,6 +255,11 @@ fn threads_until_the_exit(app: &App, notes: &Path) {
     std::process::exit(0);
 }
 
+thread_local! {
+    /// What is read.
+    static TO: Cell<[u8; 4]> = const { Cell::new([0; 4]) };
+}
+
 /// One call with handles of a list, some of which are no handles or others' handles.
 fn anything(app: &App, random: &mut u64) {
     let mut below = |bound: usize| {
@@ -281,8 +287,8 @@ fn anything(app: &App, random: &mut u64) {
             app.get::<Release>(RELEASE_KERNEL)(kernel);
         }
         4 => {
-            // Nobody else writes there: the memory stays until the program ends.
-            let to = Box::leak(Box::new([0u8; 4])).as_mut_ptr();
+            // No other thread writes there, and its thread ends with the program.
+            let to = TO.with(Cell::as_ptr).cast::<u8>();
             app.get::<Transfer>(READ_BUFFER)(QUEUE, second, 0, 0, 4, to, 0, none, event);
         }
         5 => {
