@@ -82,9 +82,19 @@ impl<B: Bus> Streams<B> {
         self.clock.timestamp()
     }
 
-    /// Lets submissions do so much from now on, in place of [`Options::work_limit`].
+    /// Lets streams do so much from now on, in place of [`Options::work_limit`].
     pub fn set_work_limit(&mut self, clauses: u64) {
         self.work.set(clauses);
+    }
+
+    /// Lets the streams that follow do together what the work limit says.
+    pub fn renew_work(&self) {
+        self.work.renew();
+    }
+
+    /// The work limit, if something could not be done any more since the last [`Streams::renew_work`].
+    pub fn used_up(&self) -> Option<u64> {
+        self.work.is_used_up().then(|| self.work.limit())
     }
 
     /// Runs a stream of `bytes` bytes at `address` as a driver's ring calls it, through the AArch64 page tables at the bus address `root`.
@@ -98,7 +108,6 @@ impl<B: Bus> Streams<B> {
         address: u64,
         bytes: u32,
     ) -> Result<(), StreamFault> {
-        self.work.renew();
         let space = Space::default();
         let config = TranslationConfig::aarch64_4k().0;
         space.update(Translation::new(root, config, &self.gpu.profile));
@@ -204,7 +213,7 @@ impl<B: Bus> Runner<'_, B> {
             return Ok(());
         }
         let limit = control.work().limit();
-        let text = format!("the limit of {limit} clauses for a submission is used up");
+        let text = format!("the limit of {limit} clauses is used up");
         Err(fault(StreamStatus::CS_RES_TERM, at, text))
     }
 

@@ -52,6 +52,7 @@ impl StreamMachine {
             self.map(regions).ok_or(Errno::NO_MEMORY)?;
             self.space = Some(space);
         }
+        self.streams.renew_work();
         Ok(self.streams.run(queue, BASE, stream.0, stream.1))
     }
 

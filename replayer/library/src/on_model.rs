@@ -122,10 +122,10 @@ impl Model {
         }
     }
 
-    /// Of streams each launch has its own limit.
     pub(crate) fn renew_work(&mut self) {
-        if let Body::Chains(gpu) = &mut self.gpu {
-            gpu.renew_work();
+        match &mut self.gpu {
+            Body::Chains(gpu) => gpu.renew_work(),
+            Body::Streams(gpu) => gpu.renew_work(),
         }
     }
 

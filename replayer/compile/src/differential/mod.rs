@@ -302,7 +302,7 @@ fn same_program(first: &Capture, second: &Capture) -> Result<(), Unexplained> {
                 .map(|h| (h.job_type(), h.index()))
                 .collect()
         };
-        if shape(a) != shape(b) {
+        if shape(a) != shape(b) || a.count() != b.count() {
             return Err(Unexplained::Program(format!(
                 "the chain of job {index} has other jobs"
             )));

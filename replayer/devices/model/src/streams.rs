@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gpureplay_core::gpu::Submission;
-use gpureplay_core::{DeviceError, ErrorKind, Gpu, Lines};
+use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, UsedUp};
 use gpureplay_format::Access;
 use mali_drive::page_table::{Format, PageTables};
 use mali_facts::StreamGpu;
@@ -22,9 +22,8 @@ const STREAM: u64 = 1 << 47;
 /// Pages for them: the most that a launch has.
 const STREAM_PAGES: u32 = 16;
 
-/// A modelled GPU with command streams, and memory of its own.
-///
-/// What a run may do ([`WORK_LIMIT`], [`WORK_PER_BYTE`]) counts for each launch by itself.
+/// A modelled GPU with command streams, and memory of its own. A work limit counts for all launches of a run together, as in
+/// [`OnModel`](crate::OnModel).
 pub struct OnStreams {
     streams: Streams<Ram>,
     memory: Memory,
@@ -33,6 +32,7 @@ pub struct OnStreams {
     started: Instant,
     working: Duration,
     default_work: bool,
+    used_up: Option<UsedUp>,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -56,12 +56,19 @@ impl OnStreams {
             started: Instant::now(),
             working: Duration::ZERO,
             default_work,
+            used_up: None,
         })
     }
 
     /// Time that launches have taken so far.
     pub fn working(&self) -> Duration {
         self.working
+    }
+
+    /// Begins a run: it has the whole work limit.
+    pub fn renew_work(&mut self) {
+        self.used_up = None;
+        self.streams.renew_work();
     }
 
     /// Tells the observer of bytes that the host wrote.
@@ -98,11 +105,18 @@ impl OnStreams {
             .streams
             .run(&mut Sequencer::new(), root, STREAM, length);
         self.working += start.elapsed();
-        ended.map_err(|fault| ErrorKind::JobFault {
-            slot: 0,
-            status: fault.status.0,
-            tail: fault.at,
-            fault_address: 0,
+        ended.map_err(|fault| {
+            self.used_up = self.streams.used_up().map(|limit| UsedUp {
+                job: fault.at,
+                slot: 0,
+                limit,
+            });
+            ErrorKind::JobFault {
+                slot: 0,
+                status: fault.status.0,
+                tail: fault.at,
+                fault_address: 0,
+            }
         })
     }
 }
@@ -138,6 +152,17 @@ impl Gpu for OnStreams {
             let more = bytes.saturating_mul(WORK_PER_BYTE);
             self.streams.set_work_limit(WORK_LIMIT.saturating_add(more));
         }
+    }
+
+    fn used_up(&mut self) -> Option<UsedUp> {
+        self.used_up
+    }
+
+    fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
+        if chain.index == 0 {
+            self.renew_work();
+        }
+        Ok(())
     }
 
     /// Firmware makes all settings: the family allows none.
@@ -187,5 +212,47 @@ impl Gpu for OnStreams {
     fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
         self.wrote(va, length);
         self.memory.fill(va, length, byte)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpureplay_format::layout::ActionEntry;
+    use mali_facts::STREAM_GPUS;
+
+    use super::*;
+
+    #[test]
+    fn the_launches_of_a_run_share_the_work_limit() {
+        let options = Options {
+            work_limit: Some(24),
+            ..Options::default()
+        };
+        let mut device = OnStreams::new(&STREAM_GPUS[0], options).unwrap();
+        assert_eq!(device.start(0), Some(Ok(())));
+        let entry = &ActionEntry {
+            op: 0,
+            a: 0,
+            b: 0.into(),
+            c: 0.into(),
+            d: 0.into(),
+        };
+        // Sixteen instructions that do nothing.
+        let words = &[0; 128];
+        let mut launch = |index| {
+            let chain = Chain {
+                index,
+                head: 0,
+                queue: 0,
+                space: 0,
+            };
+            device.before_chain(&chain).unwrap();
+            let ended = device.run_chain(&Submission { entry, words }).unwrap();
+            (ended.is_ok(), device.used_up().map(|it| it.limit))
+        };
+        assert_eq!(launch(0), (true, None));
+        assert_eq!(launch(1), (false, Some(24)));
+        // The next run has all of it again.
+        assert_eq!(launch(0), (true, None));
     }
 }
