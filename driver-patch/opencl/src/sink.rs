@@ -80,9 +80,7 @@ pub(crate) fn put(note: &Note) {
         short.arguments.clear();
         text = Note::Launch(short).to_string();
     }
-    while text.len() > MAX_TEXT || !text.is_char_boundary(text.len().min(MAX_TEXT)) {
-        text.pop();
-    }
+    text.truncate(text.floor_char_boundary(MAX_TEXT));
     if let Some(take) = recorder {
         // SAFETY: the text is as long as stated.
         unsafe { take(text.as_ptr().cast(), text.len()) };

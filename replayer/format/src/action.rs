@@ -3,6 +3,7 @@
 
 use crate::codes::{Encoding, Opcode};
 use crate::layout::ActionEntry;
+use crate::lz4::History;
 
 /// One step of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,19 @@ pub enum Payload<'a> {
     Raw(&'a [u8]),
     /// An LZ4 block ([`crate::lz4`]).
     Lz4(&'a [u8]),
+}
+
+impl<'a> Payload<'a> {
+    /// The `length` bytes that it stands for; `None` for a block that does not decode.
+    pub fn bytes<'s>(self, history: &'s mut History, length: usize) -> Option<&'s [u8]>
+    where
+        'a: 's,
+    {
+        match self {
+            Self::Raw(bytes) => Some(bytes),
+            Self::Lz4(block) => history.decode(block, length),
+        }
+    }
 }
 
 /// Why an action entry is malformed.

@@ -164,8 +164,8 @@ fn raw_trace() -> io::Result<Vec<u8>> {
 
 /// Code that a recording uploads without compression or with.
 fn uploaded_code(bytes: &[u8]) -> Vec<Vec<u8>> {
+    use gpureplay_format::Action;
     use gpureplay_format::lz4::History;
-    use gpureplay_format::{Action, Payload};
     let Ok(recording) = Recording::parse(bytes) else {
         return Vec::new();
     };
@@ -182,10 +182,7 @@ fn uploaded_code(bytes: &[u8]) -> Vec<Vec<u8>> {
             else {
                 continue;
             };
-            let decoded = match payload {
-                Payload::Raw(bytes) => Some(bytes),
-                Payload::Lz4(block) => history.decode(block, length as usize),
-            };
+            let decoded = payload.bytes(&mut history, length as usize);
             let region = recording.region_of(va, 1);
             if region.is_some_and(|region| region.kind == RegionKind::Code.code()) {
                 code.extend(decoded.map(<[u8]>::to_vec));

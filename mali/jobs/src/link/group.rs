@@ -7,8 +7,8 @@ use gpureplay_core::Limits;
 use gpureplay_format::layout::{Region, Segment, TENSOR_EXTERNAL, TensorEntry};
 use gpureplay_format::lz4::History;
 use gpureplay_format::{
-    Access, Action, Builder, ElementType, Payload, Piece, Recording, RegionKind, SegmentKind,
-    Tensor, TensorId, TensorKind,
+    Access, Action, Builder, ElementType, Piece, Recording, RegionKind, SegmentKind, Tensor,
+    TensorId, TensorKind,
 };
 use mali_drive::Verified;
 use mali_facts::{JobHeader, LONGEST_CHAIN, Profile};
@@ -315,10 +315,7 @@ impl Writer<'_, '_> {
                     length,
                     payload,
                 } => {
-                    let bytes = match payload {
-                        Payload::Raw(bytes) => Some(bytes),
-                        Payload::Lz4(block) => history.decode(block, length as usize),
-                    };
+                    let bytes = payload.bytes(&mut history, length as usize);
                     let bytes = bytes.unwrap_or_default();
                     for (start, end) in self.kept(va, bytes.len() as u64) {
                         let part = bytes.get((start - va) as usize..(end - va) as usize);

@@ -2,7 +2,7 @@
 //! The program of a recording without a device: what is in memory when each chain is submitted.
 
 use gpureplay_format::lz4::History;
-use gpureplay_format::{Action, Payload, Recording};
+use gpureplay_format::{Action, Recording};
 use mali_drive::Verified;
 use mali_facts::follow;
 use mali_facts::registers::JobStatus;
@@ -138,10 +138,7 @@ fn store(
             length,
             payload,
         } => {
-            let bytes = match payload {
-                Payload::Raw(bytes) => Some(bytes),
-                Payload::Lz4(block) => history.decode(block, length as usize),
-            };
+            let bytes = payload.bytes(history, length as usize);
             // Verified recordings decode.
             memory.write(va, bytes.unwrap_or(&[])).ok_or(va)?;
             Ok(Some((va, length.into())))
