@@ -3,7 +3,8 @@
 
 use crate::support::{Bound, DESCRIPTORS, Fake, Trouble, open, recording, verified};
 use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, NoTensors, Options, Session, Workspace};
-use gpureplay_format::Recording;
+use gpureplay_format::layout::Segment;
+use gpureplay_format::{Recording, SegmentKind};
 
 const RAMP: [f32; 16] = [
     0., 1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 11., 12., 13., 14., 15.,
@@ -109,6 +110,30 @@ fn every_trouble_is_a_typed_error_and_the_next_run_is_right() {
         session.run(&mut bound).unwrap();
         assert_eq!(bound.values(), expected(RAMP), "{trouble:?}");
     }
+}
+
+#[test]
+fn a_run_segment_runs_alone_and_computes() {
+    let (file, mut workspace, mut fake) = (recording(), Workspace::new(), Fake::new());
+    let recording = Recording::parse(&file).unwrap();
+    let is_run = |segment: &Segment| segment.kind == SegmentKind::Run.code();
+    let run = recording.segments().iter().position(is_run).unwrap();
+    let mut session = open(&mut fake, &recording, &mut workspace);
+    let mut bound = Bound::new(RAMP);
+    session.run_segment(run as u32, &mut bound).unwrap();
+    assert_eq!((bound.values(), session.submits()), (expected(RAMP), 1));
+}
+
+#[test]
+fn the_end_reports_a_gpu_that_cannot_be_reset_and_keeps_its_memory() {
+    let (file, mut workspace, mut fake) = (recording(), Workspace::new(), Fake::new());
+    let recording = Recording::parse(&file).unwrap();
+    let mut session = open(&mut fake, &recording, &mut workspace);
+    session.run(&mut Bound::new(RAMP)).unwrap();
+    session.gpu().trouble = Trouble::ResetHangs;
+    let error = session.finish().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Device(DeviceError::ResetFailed));
+    assert!(!fake.memory.is_empty());
 }
 
 #[test]
