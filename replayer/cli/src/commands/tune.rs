@@ -49,7 +49,7 @@ pub(crate) struct Tune {
     /// The job: a number, or anything else that means one job, such as kernel:NAME
     #[arg(long, alias = "job", value_name = "SELECTOR")]
     jobs: Selector,
-    /// Sizes of work groups to try; without it and --variant: powers of two that divide the threads
+    /// Sizes of work groups to try; without it and --variant: some that divide the threads
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = launch::parse)]
     local: Vec<[u32; 3]>,
     /// Shaders to try: a file, or a whole job of another recording
