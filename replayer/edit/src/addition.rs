@@ -21,6 +21,8 @@ pub(crate) struct Addition {
     pub(crate) regions: Vec<Region>,
     /// Code, which only set-up may upload.
     pub(crate) code: Writes,
+    /// The instructions of its stream in place of the recorded ones, and where its own then is.
+    pub(crate) stream: Option<(Vec<u8>, u64)>,
 }
 
 fn region(va: u64, bytes: u64, access: Access, kind: RegionKind) -> Region {
@@ -68,6 +70,7 @@ pub(crate) fn shader(
             region(state_at, PAGE, Access::READ_WRITE, RegionKind::Descriptors),
         ],
         code: vec![(at, code.to_vec())],
+        ..Addition::default()
     };
     let old = compute.job.draw.state();
     let recorded = compute.job.state.shader();
@@ -128,6 +131,7 @@ pub(crate) fn whole(
             ),
         ],
         code: vec![(code, taken.code().to_vec())],
+        ..Addition::default()
     };
     let mut next = descriptors.saturating_add(length);
     let mut storage = |bytes: u64| {
