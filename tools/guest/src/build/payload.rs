@@ -116,13 +116,15 @@ fn command(folder: &Folder) -> Result<()> {
 
 /// Cross-compiles the OpenCL layer and the recorder in user space, which the app's own loader loads: shared libraries on the guest's C library.
 fn opencl_layer(folder: &Folder) -> Result<()> {
-    let packages = ["-p", "gpureplay-opencl", "-p", "gpureplay-recorder"];
+    shared(folder, "gpureplay-opencl", "libgpureplay_opencl.so")?;
+    shared(folder, "gpureplay-recorder", "libgpureplay_recorder.so")
+}
+
+/// Cross-compiles a shared library.
+fn shared(folder: &Folder, package: &str, library: &str) -> Result<()> {
     let to = folder.local.join("cargo-shared");
-    let built = cross_with(folder, &packages, "OpenCL layer", ("", &to))?;
-    for library in ["libgpureplay_opencl.so", "libgpureplay_recorder.so"] {
-        install(&built.join(library), &folder.payload().join("lib"))?;
-    }
-    Ok(())
+    let built = cross_with(folder, &["-p", package], package, ("", &to))?;
+    install(&built.join(library), &folder.payload().join("lib"))
 }
 
 /// Builds what an app is recorded with on the kernel's own driver.
@@ -130,6 +132,15 @@ pub(crate) fn user_recorder(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     command(folder)?;
     opencl_layer(folder)
+}
+
+/// Builds what an app is recorded with on the model's render node, and the programs.
+pub(crate) fn model_node(folder: &Folder) -> Result<()> {
+    user_recorder(folder)?;
+    let _lock = Folder::lock(&folder.local)?;
+    apps(folder)?;
+    shared(folder, "gpureplay-node", "libgpureplay_node.so")?;
+    host_server(folder)
 }
 
 /// Builds the `gpureplay` command alone.
