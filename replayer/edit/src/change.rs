@@ -249,7 +249,7 @@ impl<'r> Subject<'r> {
             after: None,
         };
         for (scene, outcome) in &self.scenes {
-            let changed = scene.with(&words, &addition);
+            let changed = addition.added(scene, &words);
             let found = changed.run("with the change", None)?;
             self.inside(outcome, &found)?;
             let mut all = outcome.footprint.written.clone();
@@ -295,7 +295,7 @@ impl<'r> Subject<'r> {
     fn changed_scene(&self, change: &Change) -> Option<Scene> {
         let (words, addition) = self.parts(change).ok()?;
         let (scene, _) = self.scenes.first()?;
-        Some(scene.with(&words, &addition))
+        Some(addition.added(scene, &words))
     }
 
     /// Runs the job once with a change and the first input, without looking into it: the seconds that the model took for it alone.

@@ -19,7 +19,6 @@ use mali_jobs::streams;
 use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Observer};
 
-use crate::addition::{Addition, Writes};
 use crate::error::{EditError, Result};
 use crate::footprint::{Footprint, PAGE, Watcher};
 
@@ -327,20 +326,6 @@ impl Scene {
         let words = self.words.as_chunks().0.iter();
         let words: Vec<u32> = words.map(|word| u32::from_le_bytes(*word)).collect();
         builder.launch(slot, &words, timeout_us);
-    }
-
-    /// The same with words of descriptors, and what a change needs besides.
-    pub(crate) fn with(&self, words: &Writes, addition: &Addition) -> Self {
-        let mut changed = self.clone();
-        changed.regions.extend(addition.regions.iter().copied());
-        for (address, bytes) in words.iter().chain(&addition.code) {
-            changed.memory.write(*address, bytes);
-        }
-        if let Some((stream, at)) = &addition.stream {
-            changed.words = streams::alone(stream, *at);
-            changed.address = *at;
-        }
-        changed
     }
 
     /// Gives a recording that is built the GPU, the settings and these regions.
