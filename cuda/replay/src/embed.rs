@@ -124,13 +124,14 @@ impl CudaRun {
     }
 }
 
-fn parts(run: &Run) -> Vec<Range<u32>> {
+/// Operations of each layer.
+pub(crate) fn parts(run: &Run) -> Vec<Range<u32>> {
     let layers = run.layers().into_iter();
     layers.map(|layer| layer.first..layer.end).collect()
 }
 
 /// The layers; of several of one name, the second gets `-2` behind it.
-fn layers(run: &Run) -> Vec<Layer> {
+pub(crate) fn layers(run: &Run) -> Vec<Layer> {
     let mut names = Names::default();
     let layers = run.layers().into_iter().zip(0..);
     let of = |(layer, number)| {

@@ -2,6 +2,7 @@
 //! `run` of a whole run: the recorded inputs or others, what comes out, and whether it is as recorded.
 
 mod info;
+mod part;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::command::failure::{Failure, Outcome, file, json, written};
 use crate::command::report::{note, say};
 use crate::command::{state, weights};
 pub(crate) use info::{info, line};
+use part::Layers;
 
 /// Inputs and outputs of a whole run.
 #[derive(Args)]
@@ -54,6 +56,8 @@ pub(crate) struct Whole {
     /// Give the GPU the operations of a whole run one by one; otherwise as one graph.
     #[arg(long)]
     no_graph: bool,
+    #[command(flatten)]
+    layers: Layers,
 }
 
 /// `NAME=FILE`, or `FILE`.
@@ -157,6 +161,7 @@ impl Whole {
         ]
         .into_iter()
         .find_map(|(given, option)| given.then_some(option))
+        .or_else(|| self.layers.given())
     }
 
     /// Whether another run than the recorded one is asked for.
@@ -215,6 +220,7 @@ impl Whole {
         let outputs = outputs.map(|given| given.of("--output", &run.outputs));
         let outputs: Vec<_> = outputs.collect::<Result<_, _>>()?;
         let words = self.words(&run)?;
+        let part = self.layers.of(&run)?;
         let how = if self.no_graph {
             How::Launches
         } else {
@@ -243,7 +249,7 @@ impl Whole {
             note!("{} pointers to variables rewritten", session.rewritten());
         }
         let recorded = !self.is_other() && others == 0;
-        let held = recorded && session.is_right_without_launches()?;
+        let held = recorded && part.is_none() && session.is_right_without_launches()?;
         for (port, bytes) in &inputs {
             session.set_input(*port, bytes)?;
         }
@@ -252,6 +258,10 @@ impl Whole {
         }
         if let Some(path) = &self.state_in {
             session.set_state(&state::read(path, session.run())?)?;
+        }
+        if let Some(part) = part {
+            let wanted = (&*outputs, self.state_out.as_ref(), options.json);
+            return part.execute(&mut session, number, recorded, wanted);
         }
         for _ in 0..self.repeat {
             session.execute(how)?;
