@@ -17,7 +17,7 @@ def on_torch(model, sample):
     def turn(x):
         with torch.no_grad():
             y = model(torch.from_numpy(x).cuda())
-        return y.float().cpu().numpy()
+        return y.float().contiguous().cpu().numpy()
 
     return turn, sample
 
