@@ -38,7 +38,7 @@ pub(crate) struct Check {
     /// Leave out memory that the run writes before it reads it.
     #[arg(long, hide = true, conflicts_with = "compare")]
     trim: bool,
-    /// Keep what memory comes to after each operation, or forget that of which another process says otherwise.
+    /// Keep what memory comes to after each operation, or forget what another process says otherwise.
     #[arg(long, hide = true, conflicts_with_all = ["compare", "trim"])]
     sums: bool,
 }
