@@ -286,7 +286,7 @@ impl Verify {
     }
 }
 
-/// Compare two launches, or a replay of a whole run with what was recorded
+/// Compare two launches, or a replay with the recorded run
 ///
 /// Of a run, memory is compared after each operation, and the first that leaves it otherwise is named.
 #[derive(Args)]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::embed::{layers, parts};
+use crate::layers::{layers, parts};
 use crate::{Gpu, How, RunSession, Times};
 use clap::Args;
 use gpureplay_cuda_launch::recording::{Operation, Recording, Run};

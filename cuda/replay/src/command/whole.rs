@@ -37,8 +37,7 @@ pub(crate) struct Whole {
     /// given again.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<Setting>,
-    /// The file of weights of a whole run that was recorded with --weights, if it does not lie beside the recording; or another one
-    /// of the same tensors.
+    /// The file of weights of a whole run, if not beside the recording; or another one of the same tensors.
     #[arg(long, value_name = "FILE.safetensors")]
     weights: Option<PathBuf>,
     /// Begin a whole run with memory that --state-out wrote.
@@ -50,7 +49,7 @@ pub(crate) struct Whole {
     /// Do a whole run N times; each continues from the memory that the one before left.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Run a whole run with other inputs although it is known not to hold for them.
+    /// Run a whole run although it does not hold for other inputs.
     #[arg(long)]
     unchecked: bool,
     /// Give the GPU the operations of a whole run one by one; otherwise as one graph.

@@ -14,12 +14,12 @@ use crate::command::check;
 use crate::command::failure::{Failure, Outcome, json, written};
 use crate::command::report::say;
 use crate::command::state;
-use crate::embed::{layers, parts};
+use crate::layers::{layers, parts};
 
 /// Which layers of a whole run are done.
 #[derive(Args)]
 pub(crate) struct Layers {
-    /// Run the layers of a whole run up to this one, by number or name as `info` lists them; --state-out writes what they leave.
+    /// Run the layers of a whole run up to this one. By number or name, as `info` lists them; --state-out writes what they leave.
     #[arg(long, value_name = "LAYER", conflicts_with = "repeat")]
     until: Option<String>,
     /// Run these layers of a whole run, and those before them.
