@@ -21,6 +21,7 @@ mod run;
 pub(crate) mod sign;
 mod state;
 mod strict;
+mod sums;
 pub(crate) mod target;
 mod trim;
 mod tune;
