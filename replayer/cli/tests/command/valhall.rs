@@ -122,8 +122,25 @@ fn what_is_not_done_with_valhall_is_said() {
         done != 0 && text.contains("is a Valhall COMPUTE job"),
         "{text}"
     );
+    let (done, text) = code(&["verify", folder, "--deep", "--for", "g52"]);
+    assert!(
+        done != 0 && text.contains("only recordings of Bifrost"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_recording_fits_boards_with_its_own_gpu() {
+    let recording = saxpy();
+    let folder = recording.path().to_str().unwrap();
     let (done, text) = code(&["verify", folder, "--deep", "--for", "genio-700"]);
-    assert!(done != 0 && text.contains("only Bifrost's"), "{text}");
+    assert!(done == 0, "{text}");
+    let new = tempfile::tempdir().unwrap();
+    let output = new.path().join("board").display().to_string();
+    let (done, text) = code(&["retarget", folder, "--gpu", "genio-700", "-o", &output]);
+    assert!(done == 0, "{text}");
+    let read = |folder: &Path| fs::read(folder.join("recording.gpr")).unwrap();
+    assert_eq!(read(Path::new(&output)), read(recording.path()));
 }
 
 #[test]

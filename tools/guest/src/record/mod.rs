@@ -96,7 +96,7 @@ impl Record {
         let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
         let work = match &self.keep {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
-            None if app.network => network_dir(&folder, &name),
+            None if app.network => network_dir(&folder, &name, &self.gpu),
             None => temporary.path().to_path_buf(),
         };
         create_dir(&work)?;
@@ -152,7 +152,11 @@ begin=$(date +%s%N)
 "#;
 
 /// Where a network's files and traces stay.
-pub(crate) fn network_dir(folder: &Folder, name: &str) -> PathBuf {
+pub(crate) fn network_dir(folder: &Folder, name: &str, gpu: &str) -> PathBuf {
+    let name = match gpu {
+        "g52" => name.to_owned(),
+        gpu => format!("{name}-{gpu}"),
+    };
     folder.local.join("networks").join(name)
 }
 
@@ -241,7 +245,7 @@ impl Recording<'_> {
     pub(crate) fn default_output(&self) -> PathBuf {
         let name = format!("{}-{}", self.name, self.gpu);
         // Large recordings are made where they are wanted; the repository holds the small ones.
-        if self.app.network && !self.app.ships {
+        if self.app.network && !(self.app.ships && self.gpu == "g52") {
             self.work.join(name)
         } else {
             self.folder.repository.join("recordings").join(name)
