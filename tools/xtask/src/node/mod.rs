@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask node`: OpenCL programs on Mesa through the model's render node, without guest; their answers are compared, and one is recorded.
 
+mod equal;
 mod piglit;
 mod twins;
 
@@ -78,6 +79,12 @@ impl Node {
                 };
                 counts.add(&format!("{program}, {gpu}"), end);
             }
+        }
+        if one.is_none_or(|gpu| gpu == "g57") {
+            counts.add(
+                "every kernel leaves the same bytes on a G57 as on a G52",
+                equal::all(&here),
+            );
         }
         let gpu = one.unwrap_or("g52");
         if gpu == STREAMS {
