@@ -6,7 +6,12 @@ use gpureplay_format::Recording;
 use gpureplay_format::layout::FAMILY_STREAMS;
 use mali_facts::Profile;
 use mali_jobs::streams;
-use mali_jobs::walk::{self, DeepRule, DeepViolation, Full, Report, Submission};
+use mali_jobs::walk::{self, DeepViolation, Full, Report, Submission};
+
+/// A recording has command streams in place of job chains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its work is command streams, which are submitted whole already: only job chains can be linked, or converted for another GPU")]
+pub struct NoChains;
 
 /// A recording that keeps all rules of its family.
 #[derive(Clone, Copy, Debug)]
@@ -89,15 +94,10 @@ impl<'a> Verified<'a> {
     ///
     /// # Errors
     /// Its work is command streams.
-    pub fn chains(&self) -> Result<&mali_drive::Verified<'a>, DeepViolation> {
+    pub const fn chains(&self) -> Result<&mali_drive::Verified<'a>, NoChains> {
         match self {
             Self::Chains(verified) => Ok(verified),
-            Self::Streams(verified) => Err(DeepViolation {
-                rule: DeepRule::KnownGpu,
-                action: 0,
-                address: verified.recording().gpu_id().into(),
-                text: "its work is command streams: they are submitted whole already, and only job chains can be linked or converted for another GPU".into(),
-            }),
+            Self::Streams(_) => Err(NoChains),
         }
     }
 }

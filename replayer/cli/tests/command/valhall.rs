@@ -173,4 +173,5 @@ fn the_jobs_of_a_command_stream_are_listed_taken_out_and_changed() {
     // Nothing is there to join.
     let (done, text) = code(&["link", recording, "-o", &place("linked")]);
     assert!(done != 0 && text.contains("command streams"), "{text}");
+    assert!(!text.contains("rule"), "no rule is broken: {text}");
 }
