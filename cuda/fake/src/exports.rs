@@ -227,10 +227,44 @@ unsafe fn set_in(set: MemsetNode, stream: Handle) -> Answer {
     unsafe { memset(&set) }
 }
 
-/// One row from device to device, of a `CUDA_MEMCPY3D`.
-unsafe fn copy_row(words: &Copy3d) -> Answer {
+/// All rows of a `CUDA_MEMCPY3D`.
+unsafe fn copy_rows(words: &Copy3d) -> Answer {
+    const HOST: u64 = 1;
+    let at = |first: usize, row: u64, layer: u64| {
+        let place = if words[first + 4] == HOST { 5 } else { 6 };
+        let lines = (words[first + 2] + layer) * words[first + 10] + words[first + 1] + row;
+        words[first + place] + words[first] + lines * words[first + 9]
+    };
+    for layer in 0..words[24].max(1) {
+        for row in 0..words[23].max(1) {
+            let [from, to] = [at(0, row, layer), at(11, row, layer)];
+            // SAFETY: our caller's memory.
+            unsafe { copy(to, from, words[22] as usize) }?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows of a `CUDA_MEMCPY2D` as layers of one.
+fn flat(words: &[u64; 16]) -> Copy3d {
+    let mut deep: Copy3d = [0; 25];
+    for (from, to) in [(0, 0), (7, 11)] {
+        deep[to..to + 2].copy_from_slice(&words[from..from + 2]);
+        deep[to + 4..to + 7].copy_from_slice(&words[from + 2..from + 5]);
+        deep[to + 9] = words[from + 6];
+    }
+    deep[22..24].copy_from_slice(&words[14..]);
+    deep
+}
+
+/// Rows in a stream, or in what is captured of it.
+unsafe fn rows_in(words: Copy3d, stream: Handle) -> Answer {
+    let mut graphs = graphs();
+    if graphs.captures.contains_key(&stream) {
+        return graphs.capture(stream, Node::Copy(words));
+    }
     // SAFETY: our caller's memory.
-    unsafe { copy(words[17], words[6], words[22] as usize) }
+    unsafe { copy_rows(&words) }
 }
 
 unsafe fn run(node: Node) -> Answer {
@@ -251,7 +285,7 @@ unsafe fn run(node: Node) -> Answer {
                     std::ptr::null(),
                 )
             }
-            Node::Copy(words) => copy_row(&words),
+            Node::Copy(words) => copy_rows(&words),
             Node::Set(set) => memset(&set),
             Node::Empty | Node::Event => Ok(()),
             Node::Twice(body) => {
@@ -542,7 +576,10 @@ exports! {
         let nodes = graphs().in_order(executable)?;
         nodes.into_iter().try_for_each(|node| run(node))
     }
-    cuMemcpy3DAsync_v2(words: *const Copy3d, stream: Handle) { copy_row(&*words) }
+    cuMemcpy3DAsync_v2(words: *const Copy3d, stream: Handle) { rows_in(*words, stream) }
+    cuMemcpy3D_v2(words: *const Copy3d) { copy_rows(&*words) }
+    cuMemcpy2DAsync_v2(words: *const [u64; 16], stream: Handle) { rows_in(flat(&*words), stream) }
+    cuMemcpy2D_v2(words: *const [u64; 16]) { copy_rows(&flat(&*words)) }
     cuMemcpyDtoHAsync_v2(destination: u64, source: u64, size: usize, stream: Handle) { copy_in(destination, source, size, stream) }
     cuMemcpyHtoDAsync_v2(destination: u64, source: u64, size: usize, stream: Handle) { copy_in(destination, source, size, stream) }
     cuMemcpyDtoDAsync_v2(destination: u64, source: u64, size: usize, stream: Handle) { copy_in(destination, source, size, stream) }

@@ -120,6 +120,19 @@ pub(crate) unsafe fn run(
             }
             // What fills shared memory, of which there is none here.
             "gpureplay_scratch" => {}
+            // gpureplay_sum(u64 *memory, u64 words, u64 first, u64 *sum): adds words, each mixed with its number.
+            "gpureplay_sum" => {
+                let [memory, words, first, sum] =
+                    [0, 8, 16, 24].map(|offset| word(parameters, offset));
+                let memory = std::slice::from_raw_parts(memory as *const u64, words as usize);
+                for (word, number) in memory.iter().zip(first..) {
+                    let mut mixed = word ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                    let sum = sum as *mut u64;
+                    *sum = (*sum).wrapping_add(mixed ^ (mixed >> 31));
+                }
+            }
             // chase(node *head): each node is { node *next; float *data; u64 count }; data grows by 1.
             "chase" => {
                 let mut node = word(parameters, 0) as *const u64;

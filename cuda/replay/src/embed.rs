@@ -9,21 +9,20 @@ mod session;
 use std::ops::Range;
 use std::path::Path;
 
-use gpureplay_cuda_launch::recording::{
-    Checked, Operation, Part, Port, Range as Named, Recording, Run,
-};
+use gpureplay_cuda_launch::recording::{Checked, Part, Port, Recording, Run};
 use gpureplay_library::device::Choice;
 use gpureplay_library::{
     Class, ElementType, Error, Layer, Options, Recorded, Replay, Result, TensorInfo, TensorKind,
     Trust,
 };
-use gpureplay_tensors::{Form, Names};
+use gpureplay_tensors::Form;
 
 use crate::Gpu;
 use crate::command::check::shown;
 use crate::command::failure::Failure;
 use crate::command::sign::signed;
 use crate::command::target::Target;
+use crate::layers::{layers, parts};
 use session::CudaSession;
 
 /// Opens a recording of any GPU: a folder with a run of CUDA (`DIR`, or `DIR#runK` where it holds several), a pack of one, or what
@@ -122,33 +121,6 @@ impl CudaRun {
             run,
         })
     }
-}
-
-fn parts(run: &Run) -> Vec<Range<u32>> {
-    let layers = run.layers().into_iter();
-    layers.map(|layer| layer.first..layer.end).collect()
-}
-
-/// The layers; of several of one name, the second gets `-2` behind it.
-fn layers(run: &Run) -> Vec<Layer> {
-    let mut names = Names::default();
-    let layers = run.layers().into_iter().zip(0..);
-    let of = |(layer, number)| {
-        let Named { first, end, name } = layer;
-        let operations = run.operations.get(first as usize..end as usize);
-        let operations = operations.unwrap_or_default().iter();
-        let launches = operations.filter(|one| matches!(one, Operation::Launch { .. }));
-        let launches = u32::try_from(launches.count()).unwrap_or(u32::MAX);
-        Layer {
-            name: names.unique(name),
-            segment: number,
-            chains: launches,
-            jobs: launches,
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-        }
-    };
-    layers.map(of).collect()
 }
 
 /// Inputs, numbers of the host, outputs; in this order.

@@ -140,6 +140,15 @@ impl Gpu {
         driver("cuMemcpyHtoD_v2", status)
     }
 
+    /// Zeros.
+    pub(crate) fn clear(&self, address: DevicePointer, size: u64) -> Result<(), ReplayError> {
+        let size = usize::try_from(size)
+            .map_err(|_| ReplayError::Impossible("memory is larger than memory"))?;
+        // SAFETY: the driver checks the address.
+        let status = unsafe { self.driver.cuMemsetD8_v2(address, 0, size) };
+        driver("cuMemsetD8_v2", status)
+    }
+
     pub(crate) fn download(
         &self,
         address: DevicePointer,

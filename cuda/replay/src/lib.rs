@@ -15,6 +15,7 @@ mod compare;
 pub mod embed;
 mod error;
 mod gpu;
+mod layers;
 mod limits;
 mod module;
 mod place;

@@ -104,7 +104,10 @@ impl<D: Driver> Recorder<D> {
         };
         let (reads, writes) = match kind {
             // Firmware and kernel make all settings.
-            Driven::Panthor => (streams::identity(&info.unwrap_or_default()), Vec::new()),
+            Driven::Panthor => {
+                let known = mali_facts::panthor::registers(&info.unwrap_or_default());
+                (known.to_vec(), Vec::new())
+            }
             _ => {
                 self.cores = param(parameter::SHADER_PRESENT).unwrap_or(0);
                 (panfrost::identity(param), panfrost::settings(param))

@@ -36,6 +36,10 @@ pub type Verified<'a> = gpureplay_core::verify::Verified<'a, Mali>;
 /// A session on a Mali.
 pub type Session<'a, 'w, G> = gpureplay_core::engine::Session<'a, 'w, G, Mali>;
 
+/// Where the instructions of a command stream lie while a device of the model's kind runs them: above all that a recording maps. A dispatch
+/// is named by its place there.
+pub const LAUNCHED_AT: u64 = 1 << 47;
+
 /// Checks a recording of a Mali against all rules.
 ///
 /// # Errors

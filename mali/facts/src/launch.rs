@@ -85,13 +85,16 @@ fn requested<M: Memory + ?Sized>(
     payload: &ComputePayload,
     environment: &ShaderEnvironment,
 ) -> Option<Launch> {
-    let program = ShaderProgram::from_bytes(&bytes(memory, environment.program())?);
+    let shader = match environment.program() {
+        0 => 0,
+        at => ShaderProgram::from_bytes(&bytes(memory, at)?).binary(),
+    };
     let storage = match environment.storage_at() {
         0 => ValhallStorage { words: [0; 8] },
         at => ValhallStorage::from_bytes(&bytes(memory, at)?),
     };
     Some(Launch {
-        shader: program.binary(),
+        shader,
         size: [payload.size_x(), payload.size_y(), payload.size_z()].map(|n| n as u32),
         count: [payload.count_x(), payload.count_y(), payload.count_z()].map(|n| n as u32),
         storage: [storage.tls_address(), storage.wls_base()],

@@ -5,6 +5,7 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::panfrost::request::{IN, OUT, Request, arguments, requests};
+use crate::registers::gpu;
 
 requests! {
     DRM {
@@ -134,6 +135,24 @@ arguments! {
     }
     /// `drm_panthor_tiler_heap_destroy`
     TilerHeapDestroy { handle: u32, pad: u32 }
+}
+
+/// Registers as panthor tells them.
+pub fn registers(info: &GpuInfo) -> [(u32, u32); 12] {
+    [
+        (gpu::GPU_ID, info.gpu_id),
+        (gpu::L2_FEATURES, info.l2_features),
+        (gpu::TILER_FEATURES, info.tiler_features),
+        (gpu::MEM_FEATURES, info.mem_features),
+        (gpu::MMU_FEATURES, info.mmu_features),
+        (gpu::AS_PRESENT, info.as_present),
+        (gpu::THREAD_MAX_THREADS, info.max_threads),
+        (gpu::THREAD_MAX_WORKGROUP_SIZE, info.max_workgroup_size),
+        (gpu::THREAD_MAX_BARRIER_SIZE, info.max_barrier_size),
+        (gpu::THREAD_FEATURES, info.thread_features),
+        (gpu::SHADER_PRESENT_LO, info.shader_present as u32),
+        (gpu::SHADER_PRESENT_HI, (info.shader_present >> 32) as u32),
+    ]
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use gpureplay_core::verify::{Limits, Rule, Violation};
 use gpureplay_core::{DeviceError, ErrorKind};
 use gpureplay_format::layout::{FAMILY_STREAMS, Header, IdentityCheck};
 use gpureplay_format::{Access, Action, Recording, RegionKind};
-use mali_drive::Mali;
+use mali_drive::{LAUNCHED_AT, Mali};
 use mali_facts::registers::gpu;
 use mali_facts::valhall::{
     ComputePayload, LocalStorage, Resource, ShaderEnvironment, ShaderProgram, of_registers,
@@ -166,7 +166,7 @@ pub fn check(recording: &Recording<'_>, queue: u8, bytes: &[u8]) -> Result<(), B
         allowed(at, word)?;
     }
     let mut found = Err(Broken::NoDispatch);
-    dispatches(bytes, |compute| {
+    dispatches(bytes, |_, compute| {
         if !matches!(found, Err(Broken::Memory { .. })) {
             found = memory(recording, compute);
         }
@@ -174,18 +174,16 @@ pub fn check(recording: &Recording<'_>, queue: u8, bytes: &[u8]) -> Result<(), B
     found
 }
 
-/// Gives each dispatch of a launch.
+/// Gives each dispatch of a launch, and where its instruction lies when the model runs it.
 ///
 /// # Errors
 /// An instruction that cannot be executed.
-pub fn dispatches(bytes: &[u8], mut visit: impl FnMut(&Compute)) -> Result<(), Broken> {
+pub fn dispatches(bytes: &[u8], visit: impl FnMut(u64, &Compute)) -> Result<(), Broken> {
     let (list, _) = bytes.as_chunks::<WORD_BYTES>();
-    let at = |address: u64| address as usize / WORD_BYTES;
+    let at = |address: u64| address.wrapping_sub(LAUNCHED_AT) as usize / WORD_BYTES;
     let length = u32::try_from(list.len() * WORD_BYTES).map_err(|_| Broken::Length(bytes.len()))?;
     let read = |address: u64| list.get(at(address)).map(|word| u64::from_le_bytes(*word));
-    let walked = walk(0, length, list.len() as u32, read, |_, compute| {
-        visit(compute)
-    });
+    let walked = walk(LAUNCHED_AT, length, list.len() as u32, read, visit);
     walked.map_err(|error| match error {
         WalkError::Fault { at: address, fault } => Broken::Fault {
             at: at(address),
@@ -200,6 +198,86 @@ pub fn dispatches(bytes: &[u8], mut visit: impl FnMut(&Compute)) -> Result<(), B
         WalkError::TooLong(_) => Broken::Length(bytes.len()),
     })
 }
+
+/// A launch with one dispatch only: the one whose instruction is at this address on the model. Nothing else moves.
+pub fn alone(bytes: &[u8], address: u64) -> Vec<u8> {
+    let kept = |(place, word): (u64, u64)| {
+        let run = Instruction::decode(word).map(Instruction::op) == Some(Op::RunCompute);
+        match run && place != address {
+            true => NOP,
+            false => word,
+        }
+    };
+    let places = (LAUNCHED_AT..).step_by(WORD_BYTES);
+    places
+        .zip(words(bytes))
+        .map(kept)
+        .flat_map(u64::to_le_bytes)
+        .collect()
+}
+
+/// A launch in which the dispatch at this address has other sizes: those of work groups, as in a payload's first word, and their numbers. Its
+/// instruction then lies at the address that is returned. Nothing if no dispatch is there.
+pub fn resized(bytes: &[u8], address: u64, size: u32, count: [u32; 3]) -> Option<(Vec<u8>, u64)> {
+    let mut found = None;
+    dispatches(bytes, |at, compute| {
+        if at == address {
+            found = Some(*compute);
+        }
+    })
+    .ok()?;
+    let recorded = found?;
+    let values = |size: u32, [x, y, z]: [u32; 3]| {
+        let registers = [SIZE, COUNT, COUNT + 1, COUNT + 2].into_iter();
+        registers.zip([size, x, y, z]).map(|(register, value)| {
+            u64::from(Op::Move32.row().opcode) << 56 | register << DESTINATION | u64::from(value)
+        })
+    };
+    let mut out = Vec::new();
+    let mut place = 0;
+    for (at, word) in (LAUNCHED_AT..).step_by(WORD_BYTES).zip(words(bytes)) {
+        if at == address {
+            out.extend(values(size, count));
+            place = LAUNCHED_AT + (out.len() * WORD_BYTES) as u64;
+        }
+        out.push(word);
+        if at == address {
+            // A later dispatch may count on what was there.
+            out.extend(values(recorded.size, recorded.count));
+        }
+    }
+    Some((out.into_iter().flat_map(u64::to_le_bytes).collect(), place))
+}
+
+/// The instruction that does nothing.
+const NOP: u64 = 0;
+/// The register with the size of work groups, and the first of three with their numbers.
+const SIZE: u64 = 33;
+const COUNT: u64 = 37;
+
+/// For each dispatch of a launch, whether the instructions before it wait for all dispatches before it.
+pub(crate) fn waits(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
+    // The scoreboards that dispatches use, and those of them that were waited for since.
+    let (mut entry, mut used) = (0u64, 0u64);
+    words(bytes).filter_map(move |word| {
+        match Instruction::decode(word)?.op() {
+            Op::SetSbEntry => entry = word & ENDPOINT_ENTRY,
+            Op::Wait => used &= !(word >> AWAITED & 0xff),
+            Op::RunCompute => {
+                let waited = used == 0;
+                used |= 1 << entry;
+                return Some(waited);
+            }
+            _ => {}
+        }
+        None
+    })
+}
+
+/// The scoreboard of dispatches in SET_SB_ENTRY.
+const ENDPOINT_ENTRY: u64 = 0xf;
+/// Where WAIT has its bits, one for each scoreboard.
+const AWAITED: u32 = 16;
 
 /// Whether a recording may have an instruction; its operands are looked at when it is walked.
 fn allowed(at: usize, word: u64) -> Result<(), Broken> {

@@ -257,7 +257,7 @@ impl<B: Bus> Runner<'_, B> {
                 slot: 0,
                 address_space: 0,
                 address: at,
-                kind: "RUN_COMPUTE",
+                kind: "COMPUTE",
                 status: failed.unwrap_or(JobStatus::DONE),
                 duration: started.elapsed(),
                 compute: report,

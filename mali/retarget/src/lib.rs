@@ -116,7 +116,7 @@ fn proved(
     check(verified).map_err(unsound)?;
     pair.version()?;
     pair.address_bits(verified.recording())?;
-    let jobs = survey(verified)?;
+    let jobs = survey(verified, source.architecture.has_clauses())?;
     pair.jobs(&jobs)?;
     Ok((pair, jobs))
 }

@@ -23,20 +23,22 @@ pub(crate) struct Pair {
 impl Pair {
     pub(crate) fn version(&self) -> Result<(), Refusal> {
         let (from, to) = (self.source.architecture, self.target.architecture);
+        let cores = [&self.used_of_source, &self.used_of_target].map(|one| one.shader_present);
+        if self.source.gpu_id == self.target.gpu_id && cores[0] == cores[1] {
+            return Ok(());
+        }
         // Of Valhall's descriptors nothing is changed.
         let bifrost = from.has_clauses() && to.has_clauses();
         if bifrost && (from == to || self.mixed) {
             return Ok(());
         }
-        let text = format!(
-            "the recording is of {from:?}, {} is {to:?}{}",
-            self.target.name,
-            if bifrost {
-                ""
-            } else {
-                "; only Bifrost's V6 and V7 are retargeted"
-            }
-        );
+        let (source, target) = (self.source.name, self.target.name);
+        let text = match bifrost {
+            true => format!("the recording is of {from:?}, {target} is {to:?}"),
+            false => format!(
+                "the recording is of {source} ({from:?}), not of {target} ({to:?}): only recordings of Bifrost (V6, V7) become ones of another GPU"
+            ),
+        };
         Err(Refusal::new(TargetRule::Version, text))
     }
 

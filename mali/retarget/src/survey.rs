@@ -44,9 +44,12 @@ pub(crate) struct Compute {
     pub(crate) formats: Vec<PixelFormat>,
 }
 
-/// All jobs, in the order of their submission.
-pub(crate) fn survey(verified: &Verified<'_>) -> Result<Vec<Job>, Refusal> {
-    let mut survey = Survey::default();
+/// All jobs, in the order of their submission; of Valhall's without what they name, which stays as it is.
+pub(crate) fn survey(verified: &Verified<'_>, named: bool) -> Result<Vec<Job>, Refusal> {
+    let mut survey = Survey {
+        named,
+        ..Survey::default()
+    };
     let walked = submissions(verified, |submission| {
         survey.submitted(submission);
         Ok::<(), DeepViolation>(())
@@ -60,6 +63,8 @@ pub(crate) fn survey(verified: &Verified<'_>) -> Result<Vec<Job>, Refusal> {
 
 #[derive(Default)]
 struct Survey {
+    /// What compute jobs name is wanted.
+    named: bool,
     jobs: Vec<Job>,
     codes: Codes,
     refusal: Option<Refusal>,
@@ -76,13 +81,15 @@ impl Survey {
             let kind = found.job_type().unwrap_or(JobType::NotStarted);
             let place = (number, found.address);
             let compute = match kind {
-                JobType::Compute => match self.compute(submission.memory, &found, place) {
-                    Ok(compute) => Some(compute),
-                    Err(refusal) => {
-                        self.refusal = Some(refusal);
-                        return;
+                JobType::Compute if self.named => {
+                    match self.compute(submission.memory, &found, place) {
+                        Ok(compute) => Some(compute),
+                        Err(refusal) => {
+                            self.refusal = Some(refusal);
+                            return;
+                        }
                     }
-                },
+                }
                 _ => None,
             };
             self.jobs.push(Job {

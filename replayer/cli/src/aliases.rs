@@ -68,7 +68,7 @@ const SIGNED: [&str; 14] = [
 ];
 
 /// What is hidden and no other name of something: it is run in `tests/command/old_names.rs` or the tests of CUDA, or is for our own use.
-const RUN: [&str; 27] = [
+const RUN: [&str; 28] = [
     "keygen name",
     "jobs html",
     "analyse html",
@@ -88,6 +88,7 @@ const RUN: [&str; 27] = [
     "cuda analyse cold",
     "cuda analyse differences",
     "cuda check compare",
+    "cuda check sums",
     "cuda check trim",
     "cuda judge cold",
     "cuda judge differences",

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use gpureplay_trace::PAGE_SIZE;
+use mali_facts::valhall::address_mode;
 
 use crate::capture::Capture;
 use crate::pages::{Moment, PageBytes, differing};
@@ -21,10 +22,21 @@ pub(crate) struct Renaming {
     to_first: BTreeMap<u64, u64>,
 }
 
-/// The addresses that eight bytes may mean: a 64-bit or 32-bit address, or an entry of a uniform-buffer table.
-fn addresses(bytes: [u8; 8]) -> [u64; 3] {
+/// Bits of a word that hold a packed address, without the address's low eight: Valhall's pointer to thread storage.
+const PACKED_BITS: u32 = 48;
+/// Where the mode of such a word lies; see `LocalStorage` of `mali-facts`.
+const PACKED_MODE: u32 = 60;
+
+/// The addresses that eight bytes may mean: a 64-bit or 32-bit address, an entry of a uniform-buffer table, or a packed address.
+fn addresses(bytes: [u8; 8]) -> [u64; 4] {
     let word = u64::from_le_bytes(bytes);
-    [word & 0xffff_ffff, word >> 32, word >> 12 << 4]
+    let packed = match word >> PACKED_BITS
+        == u64::from(address_mode::PACKED) << (PACKED_MODE - PACKED_BITS)
+    {
+        true => (word & ((1 << PACKED_BITS) - 1)) << 8,
+        false => 0,
+    };
+    [word & 0xffff_ffff, word >> 32, word >> 12 << 4, packed]
 }
 
 impl Renaming {
@@ -98,7 +110,7 @@ impl Renaming {
             let high = wa[1] == wb[1] || same(wa[1], wb[1]);
             // The size in a uniform-buffer table's entry is in the low twelve bits.
             let entry = same(wa[2], wb[2]) && eight(a, at)[0] == eight(b, at)[0];
-            if (low && high) || entry {
+            if (low && high) || entry || same(wa[3], wb[3]) {
                 renamed += 1;
             } else {
                 out.push(at);
@@ -125,4 +137,38 @@ fn eight(page: &PageBytes, at: usize) -> [u8; 8] {
     let mut out = [0; 8];
     out.copy_from_slice(&page[at..at + 8]);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(words: &[u64]) -> PageBytes {
+        let mut page = [0; PAGE_SIZE];
+        for (to, word) in page.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        page
+    }
+
+    #[test]
+    fn a_packed_address_is_renamed_like_a_plain_one() {
+        let mut renaming = Renaming::default();
+        renaming.add(0x1234_5000, 0x1238_9000);
+        let packed = 1 << PACKED_MODE;
+        let a = page(&[
+            0x1234_5040,
+            packed | 0x12_3450,
+            0x12_3450,
+            packed | 0x12_3450,
+        ]);
+        let b = page(&[
+            0x1238_9040,
+            packed | 0x12_3890,
+            0x12_3890,
+            packed | 0x12_38a0,
+        ]);
+        // A word without the mode is a number, and another page is not the same memory.
+        assert_eq!(renaming.different_words(&a, &b), (vec![16, 24], 2));
+    }
 }

@@ -5,10 +5,12 @@ use gpureplay_format::layout::Region;
 use gpureplay_format::{Access, RegionKind};
 use gpureplay_jobs::Compute;
 use mali_facts::{Draw, Profile, RendererState, clause_address, descriptor_address, job as places};
+use mali_jobs::streams;
 use zerocopy::little_endian::{U16, U32, U64};
 
 use crate::error::{EditError, Result};
 use crate::footprint::PAGE;
+use crate::scene::Scene;
 use crate::taken::{Places, Taken};
 
 /// Bytes that are written, with their addresses.
@@ -21,6 +23,24 @@ pub(crate) struct Addition {
     pub(crate) regions: Vec<Region>,
     /// Code, which only set-up may upload.
     pub(crate) code: Writes,
+    /// The instructions of its stream in place of the recorded ones, and where its own then is.
+    pub(crate) stream: Option<(Vec<u8>, u64)>,
+}
+
+impl Addition {
+    /// A scene with words of descriptors, and this besides.
+    pub(crate) fn added(&self, scene: &Scene, words: &Writes) -> Scene {
+        let mut changed = scene.clone();
+        changed.regions.extend(self.regions.iter().copied());
+        for (address, bytes) in words.iter().chain(&self.code) {
+            changed.memory.write(*address, bytes);
+        }
+        if let Some((stream, at)) = &self.stream {
+            changed.words = streams::alone(stream, *at);
+            changed.address = *at;
+        }
+        changed
+    }
 }
 
 fn region(va: u64, bytes: u64, access: Access, kind: RegionKind) -> Region {
@@ -68,6 +88,7 @@ pub(crate) fn shader(
             region(state_at, PAGE, Access::READ_WRITE, RegionKind::Descriptors),
         ],
         code: vec![(at, code.to_vec())],
+        ..Addition::default()
     };
     let old = compute.job.draw.state();
     let recorded = compute.job.state.shader();
@@ -128,6 +149,7 @@ pub(crate) fn whole(
             ),
         ],
         code: vec![(code, taken.code().to_vec())],
+        ..Addition::default()
     };
     let mut next = descriptors.saturating_add(length);
     let mut storage = |bytes: u64| {

@@ -165,6 +165,13 @@ impl<'r> Subject<'r> {
         change.launch == self.launch() && same
     }
 
+    /// The scene of the first input, if the job is in a stream.
+    fn in_stream(&self) -> Option<&(Scene, Outcome)> {
+        self.scenes
+            .first()
+            .filter(|(scene, _)| !scene.words.is_empty())
+    }
+
     /// The bytes of the job's descriptors that a change changes, and what it needs besides.
     fn parts(&self, change: &Change) -> Result<(Writes, Addition)> {
         let profile = self.jobs.profile;
@@ -186,6 +193,17 @@ impl<'r> Subject<'r> {
             return addition::whole(taken, compute, profile, self.job.address, end);
         }
         self.target.check(&change.launch, profile)?;
+        if let (Kernel::Recorded, Some((scene, _))) = (&change.kernel, self.in_stream()) {
+            let recorded = scene::words_of(view, self.jobs, self.job);
+            let stream = self
+                .target
+                .stream(&change.launch, &recorded, scene.address)?;
+            let addition = Addition {
+                stream: Some(stream),
+                ..Addition::default()
+            };
+            return Ok((Writes::new(), addition));
+        }
         let words = self.target.words(&change.launch)?.into_iter();
         let mut words: Writes = words
             .map(|(offset, bytes)| (self.job.address.wrapping_add(offset), bytes))
@@ -231,11 +249,7 @@ impl<'r> Subject<'r> {
             after: None,
         };
         for (scene, outcome) in &self.scenes {
-            let mut changed = scene.clone();
-            changed.regions.extend(addition.regions.iter().copied());
-            for (address, bytes) in words.iter().chain(&addition.code) {
-                changed.memory.write(*address, bytes);
-            }
+            let changed = addition.added(scene, &words);
             let found = changed.run("with the change", None)?;
             self.inside(outcome, &found)?;
             let mut all = outcome.footprint.written.clone();
@@ -280,12 +294,8 @@ impl<'r> Subject<'r> {
     /// The scene of the first input with a change.
     fn changed_scene(&self, change: &Change) -> Option<Scene> {
         let (words, addition) = self.parts(change).ok()?;
-        let mut scene = self.scenes.first()?.0.clone();
-        scene.regions.extend(addition.regions.iter().copied());
-        for (address, bytes) in words.iter().chain(&addition.code) {
-            scene.memory.write(*address, bytes);
-        }
-        Some(scene)
+        let (scene, _) = self.scenes.first()?;
+        Some(addition.added(scene, &words))
     }
 
     /// Runs the job once with a change and the first input, without looking into it: the seconds that the model took for it alone.
@@ -378,7 +388,7 @@ impl<'r> Subject<'r> {
             .collect();
         let bytes = rewrite(view, &addition, action, &words, &restored)?;
         let changed = Recording::from_bytes(bytes.clone())?;
-        mali_jobs::walk::check_only(changed.verified().chains()?)?;
+        changed.verified().deep_only()?;
         Ok(Changed {
             manifest: self.manifest(change, &tried, &bytes),
             bytes,
@@ -476,7 +486,10 @@ fn rewrite(
             if step.number == action {
                 draft.insert(&before, step.before);
             }
-            draft.push(*step.entry);
+            match addition.stream.as_ref().filter(|_| step.number == action) {
+                Some((words, _)) => draft.launch(*step.entry, words, step.after),
+                None => draft.push(*step.entry),
+            }
             if step.number == action {
                 draft.insert(&after, step.after);
                 found = true;

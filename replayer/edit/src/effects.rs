@@ -14,7 +14,7 @@ use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{ModelOptions, Recording, Session, Tensor, TensorKind};
 use mali_facts::walk::Purpose;
 use mali_jobs::reach::{Buffers, Touches, reached};
-use mali_jobs::walk::{Report, check};
+use mali_jobs::walk::Report;
 use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Observer};
 
@@ -35,11 +35,12 @@ const MOST: usize = 1 << 11;
 pub fn constant_outputs(recording: &Recording) -> Vec<String> {
     let view = recording.verified().recording();
     let entries = view.action_entries().iter();
-    let chains = entries.filter(|entry| entry.op == Opcode::Submit.code());
+    let work = [Opcode::Submit, Opcode::Launch].map(Opcode::code);
+    let chains = entries.filter(|entry| work.contains(&entry.op));
     if chains.count() > MOST_CHAINS {
         return Vec::new();
     }
-    let Ok(report) = recording.verified().chains().and_then(check) else {
+    let Ok(report) = recording.verified().deep() else {
         return Vec::new();
     };
     let suspects = suspects(view, recording, &report);
@@ -106,10 +107,13 @@ fn suspects(view: &View<'_>, recording: &Recording, report: &Report) -> Vec<Stri
 fn followed(recording: &Recording) -> gpureplay_library::Result<Option<Bytes>> {
     let recording = recording.apart()?;
     let view = recording.verified().recording();
-    let report = recording.verified().chains().and_then(check);
+    let report = recording.verified().deep();
     let (Ok(jobs), Ok(report)) = (Jobs::of(&recording), report) else {
         return Ok(None);
     };
+    if jobs.chains.iter().any(|chain| chain.jobs.len() > 1) {
+        return Ok(None);
+    }
     let mut given = Bytes::default();
     for (tensor, entry) in recording.tensors().iter().zip(view.tensors()) {
         if is_given(tensor.kind) && !add(view, entry, &mut given) {

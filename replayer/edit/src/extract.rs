@@ -12,7 +12,7 @@ use gpureplay_format::{
 use gpureplay_jobs::Jobs;
 use gpureplay_library::manifest::{Case, Job as Named, Manifest, Output, Sizes, VERSION};
 use gpureplay_library::{Bindings, Device, Recording, Session, Tensor};
-use gpureplay_on_model::OnModel;
+use gpureplay_on_model::{Model, OnModel};
 
 use crate::error::{EditError, Result};
 use crate::footprint::{Bytes, PAGE};
@@ -143,7 +143,7 @@ pub fn extract(
     let view = recording.verified().recording();
     let (bytes, uploaded) = build(&steps, view, &own_tensors(recording, jobs, indices))?;
     let alone = Recording::from_bytes(bytes.clone())?;
-    mali_jobs::walk::check_only(alone.verified().chains()?)?;
+    alone.verified().deep_only()?;
     let expected = reproduce(&steps, &alone)?;
     Ok(Extracted {
         manifest: manifest(
@@ -236,11 +236,7 @@ fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)>
         if let Some(before) = before {
             uploaded += bring_up_to_date(&mut builder, before, step, &steps.pages);
         }
-        let Scene {
-            address, submit, ..
-        } = step.scene;
-        builder.rearm(address);
-        builder.submit_with(submit.slot, submit.config, address, submit.timeout_us);
+        step.scene.submit(&mut builder);
         before = Some(step);
     }
     let all = builder.tensor(everything(&steps.written)?);
@@ -299,9 +295,14 @@ fn pointers(scene: &Scene) -> Result<Vec<u64>> {
         }
     }
     let mut named = Named(Vec::new());
-    let product = mali_facts::registers::GpuId(scene.platform.gpu_id).product();
-    if let Some(profile) = mali_facts::Profile::by_product(product) {
-        mali_facts::walk::walk_chain(&scene.memory, profile, scene.address, &mut named);
+    let id = mali_facts::registers::GpuId(scene.platform.gpu_id);
+    if let Some(profile) = Model::by_id(id).map(Model::profile) {
+        match &scene.words[..] {
+            [] => {
+                mali_facts::walk::walk_chain(&scene.memory, profile, scene.address, &mut named);
+            }
+            words => mali_jobs::walk::walk_words(words, &scene.memory, profile, &mut named),
+        }
     }
     if named.0.len() > MOST_NAMED {
         return Err(EditError::Size(format!(

@@ -5,17 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpureplay_core::{Chain, Gpu, Limits, NoTensors, Options, Session as Engine, Workspace};
+use gpureplay_core::engine::Session as Engine;
+use gpureplay_core::family::Family;
+use gpureplay_core::{Chain, Gpu, NoTensors, Options, Workspace};
 use gpureplay_format::layout::{IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, Builder, Recording as View, RegionKind, SegmentKind};
 use gpureplay_jobs::{Compute, Job, Jobs, JobsError};
-use gpureplay_library::{Bindings, Device, Recording, Session, explain};
-use gpureplay_on_model::{OnModel, Watch, Watched};
-use mali_drive::verify;
+use gpureplay_library::{Bindings, Device, Recording, Session, Verified, explain};
+use gpureplay_on_model::{Model, OnModel, Watch, Watched};
 use mali_facts::registers::GpuId;
 use mali_facts::{JobHeader, JobType, Memory as Readable};
+use mali_jobs::streams;
 use mali_model::probe::Analyser;
-use mali_model::{Dispatch, JobReport, Observer, Profile};
+use mali_model::{Dispatch, JobReport, Observer};
 
 use crate::error::{EditError, Result};
 use crate::footprint::{Footprint, PAGE, Watcher};
@@ -95,10 +97,12 @@ pub struct Work {
 pub struct Scene {
     /// The job.
     pub job: usize,
-    /// Address of its header.
+    /// Address of its header, or of its instruction.
     pub address: u64,
-    /// How its chain is submitted.
+    /// How its chain or stream is submitted.
     pub submit: Submit,
+    /// The instructions of its stream, in which the job is alone; none of a chain.
+    pub words: Vec<u8>,
     /// Registers that say so.
     pub identity: Vec<IdentityCheck>,
     /// Settings that set-up writes.
@@ -206,6 +210,7 @@ impl Scene {
             job: index,
             address: job.address,
             submit: submit(view, chain.action),
+            words: words(view, chain),
             identity: view.identity().to_vec(),
             settings: settings(view),
             regions: view.regions().to_vec(),
@@ -231,6 +236,10 @@ impl Scene {
 
     /// The same, with the job's header ready and without a job before or after it.
     fn alone(mut self) -> Self {
+        if !self.words.is_empty() {
+            self.words = streams::alone(&self.words, self.address);
+            return self;
+        }
         let mut bytes = [0; JobHeader::SIZE];
         self.memory.read(self.address, &mut bytes);
         let mut header = JobHeader::from_bytes(&bytes);
@@ -279,16 +288,10 @@ impl Scene {
         let mut builder = Builder::new(self.platform.gpu_id);
         self.describe(&mut builder, &self.regions);
         builder.segment("run", SegmentKind::Run);
-        builder.rearm(self.address);
-        let Submit {
-            slot,
-            config,
-            timeout_us,
-        } = self.submit;
-        builder.submit_with(slot, config, self.address, timeout_us);
+        self.submit(&mut builder);
         let bytes = builder.finish()?;
         let view = View::parse(&bytes).map_err(|error| failed(format!("{error:?}")))?;
-        let verified = verify(&view, &Limits::DEFAULT).map_err(EditError::Rule)?;
+        let verified = Verified::check(&view).map_err(EditError::Rule)?;
         let watch = Play {
             scene: self,
             fill,
@@ -302,19 +305,27 @@ impl Scene {
         let mut model = model(self.platform.gpu_id, self.work.limit, Some(observer))?;
         model.expect_recording(self.work.bytes);
         let device = Watched::new(model, watch);
-        let mut workspace = Box::<Workspace>::default();
-        let options = Options {
-            ignore_identity: true,
-        };
-        let mut engine = Engine::new(device, verified, &mut workspace, options);
-        engine
-            .run(&mut NoTensors)
-            .map_err(|error| match engine.gpu().used_up() {
-                Some(used_up) => failed(explain::used_up(&view, &error, &used_up)),
-                None => failed(explain::replay_error(&view, &error, None)),
-            })?;
-        let left = engine.gpu().watch.left.take();
-        left.ok_or_else(|| failed("it did not end".into()))
+        match verified {
+            Verified::Chains(verified) => play(device, verified),
+            Verified::Streams(verified) => play(device, verified),
+        }
+        .map_err(failed)
+    }
+
+    /// Adds the submission of the job to a recording that is built.
+    pub(crate) fn submit(&self, builder: &mut Builder) {
+        let Submit {
+            slot,
+            config,
+            timeout_us,
+        } = self.submit;
+        if self.words.is_empty() {
+            builder.rearm(self.address);
+            return builder.submit_with(slot, config, self.address, timeout_us);
+        }
+        let words = self.words.as_chunks().0.iter();
+        let words: Vec<u32> = words.map(|word| u32::from_le_bytes(*word)).collect();
+        builder.launch(slot, &words, timeout_us);
     }
 
     /// Gives a recording that is built the GPU, the settings and these regions.
@@ -340,6 +351,27 @@ impl Scene {
             }
         }
     }
+}
+
+/// Runs a scene on the device; what is in memory afterwards, or what went wrong.
+fn play<F: Family>(
+    device: Watched<Play<'_>>,
+    verified: gpureplay_core::verify::Verified<'_, F>,
+) -> std::result::Result<Memory, String> {
+    let view = verified.recording();
+    let mut workspace = Box::<Workspace>::default();
+    let options = Options {
+        ignore_identity: true,
+    };
+    let mut engine = Engine::new(device, verified, &mut workspace, options);
+    engine
+        .run(&mut NoTensors)
+        .map_err(|error| match engine.gpu().used_up() {
+            Some(used_up) => explain::used_up(view, &error, &used_up),
+            None => explain::replay_error(view, &error, None),
+        })?;
+    let left = engine.gpu().watch.left.take();
+    left.ok_or_else(|| "it did not end".into())
 }
 
 /// Puts a scene into memory before its chain, and takes what the job reached afterwards.
@@ -446,14 +478,14 @@ pub(crate) fn model(
     observer: Option<Arc<dyn Observer>>,
 ) -> Result<OnModel> {
     let gpu = GpuId(gpu_id);
-    let profile = Profile::by_product(gpu.product()).ok_or(JobsError::Gpu(gpu))?;
+    let of = Model::by_id(gpu).ok_or(JobsError::Gpu(gpu))?;
     let options = mali_model::Options {
         observer,
         work_limit,
         threads: 1,
         ..mali_model::Options::default()
     };
-    OnModel::new(profile, options).map_err(|error| EditError::NotReached {
+    OnModel::new(of, options).map_err(|error| EditError::NotReached {
         job: 0,
         reason: format!("memory for the model: {error}"),
     })
@@ -507,6 +539,25 @@ fn submit(view: &View<'_>, action: u32) -> Submit {
             timeout_us: entry.c.get(),
         },
     )
+}
+
+/// The instructions of the stream that a job is in; none of a chain.
+pub(crate) fn words_of(view: &View<'_>, jobs: &Jobs, job: &Job) -> Vec<u8> {
+    let chain = jobs.chains.get(job.chain);
+    chain.map_or_else(Vec::new, |chain| words(view, chain))
+}
+
+/// The instructions of a stream; none of a chain.
+fn words(view: &View<'_>, chain: &gpureplay_jobs::Chain) -> Vec<u8> {
+    let segment = view.segments().get(chain.segment as usize);
+    let action = segment.and_then(|segment| {
+        let at = chain.action.checked_sub(segment.first_action.get())?;
+        view.segment_actions(segment).nth(at as usize)?.ok()
+    });
+    match action {
+        Some(Action::Launch { words, .. }) => words.to_vec(),
+        _ => Vec::new(),
+    }
 }
 
 /// The settings that a recording writes.

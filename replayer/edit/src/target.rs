@@ -2,7 +2,9 @@
 //! A job that is changed: of Bifrost, whose code is followed, or of Valhall, of which only the sizes are changed.
 
 use gpureplay_jobs::{Compute, Job, Valhall};
+use mali_facts::valhall::ComputePayload;
 use mali_facts::{JobType, Profile, job};
+use mali_jobs::streams;
 
 use crate::error::{EditError, Result};
 use crate::launch::{Launch, text};
@@ -81,10 +83,28 @@ impl<'r> Target<'r> {
         }
     }
 
+    /// The instructions of a stream in which the job at this address has other sizes, and where it then is.
+    pub(crate) fn stream(self, launch: &Launch, words: &[u8], at: u64) -> Result<(Vec<u8>, u64)> {
+        let payload = self.payload(launch)?;
+        let resized = streams::resized(words, at, payload.words[0], launch.groups);
+        resized.ok_or_else(|| EditError::Size("the stream has no such job".into()))
+    }
+
     /// The words of a job that hold sizes: offset from the job's header, and bytes.
     pub(crate) fn words(self, launch: &Launch) -> Result<Vec<(u64, Vec<u8>)>> {
+        match self {
+            Self::Bifrost(compute) => launch.words(compute),
+            Self::Valhall(_) => Ok(vec![(
+                job::PAYLOAD,
+                self.payload(launch)?.to_bytes().to_vec(),
+            )]),
+        }
+    }
+
+    /// The payload of a job of Valhall with these sizes.
+    fn payload(self, launch: &Launch) -> Result<ComputePayload> {
         let Self::Valhall(valhall) = self else {
-            return launch.words(self.bifrost(0)?);
+            return Err(EditError::Size("the job has no payload".into()));
         };
         let mut payload = valhall.payload;
         for (axis, name) in ["X", "Y", "Z"].into_iter().enumerate() {
@@ -94,7 +114,7 @@ impl<'r> Target<'r> {
                 .with(&format!("Work group size {name}"), size)
                 .with(&format!("Work group count {name}"), count);
         }
-        Ok(vec![(job::PAYLOAD, payload.to_bytes().to_vec())])
+        Ok(payload)
     }
 
     /// Bytes of the recorded code, where it decodes.

@@ -7,18 +7,19 @@ use std::sync::Arc;
 
 use gpureplay_format::SegmentKind;
 use gpureplay_library::{Layer, Recording};
-use mali_facts::job::PAYLOAD;
 use mali_facts::registers::GpuId;
 use mali_facts::valhall::ComputePayload;
-use mali_facts::{ComputeJob, JobType, Launch, Profile, follow};
+use mali_facts::{ComputeJob, JobType, Launch, Profile};
 use mali_isa::Identity;
-use mali_jobs::walk::{Code, Codes, Full, Image, MAX_LISTED_JOBS, Submission, Words, submissions};
+use mali_jobs::walk::{
+    Code, Codes, Descriptors, Full, Image, MAX_LISTED_JOBS, Submission, Waits, Words,
+};
 
 /// Why the jobs of a recording cannot be listed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JobsError {
     /// It was made on a GPU whose descriptors are not known.
-    #[error("is for {0}, whose job chains are not known")]
+    #[error("is for {0}, whose descriptors are not known")]
     Gpu(GpuId),
     /// More memory is uploaded than is kept.
     #[error("action {action} uploads to {address:#x} more than is kept of a recording's memory")]
@@ -99,7 +100,7 @@ pub struct Job {
     pub index: usize,
     /// Number of its chain.
     pub chain: usize,
-    /// Address of its header.
+    /// What the model calls it: the address of its header, or of its instruction.
     pub address: u64,
     /// Its type, if that exists.
     pub kind: Option<JobType>,
@@ -113,17 +114,6 @@ pub struct Job {
     pub compute: Option<Compute>,
     /// The same for Valhall.
     pub valhall: Option<Valhall>,
-}
-
-/// What a job waits for before it starts, as its header says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waits {
-    /// How other jobs of its chain name it.
-    pub index: u16,
-    /// Jobs of its chain, as they are named; 0 is none.
-    pub dependencies: [u16; 2],
-    /// For all jobs before it.
-    pub barrier: bool,
 }
 
 impl Job {
@@ -164,7 +154,7 @@ pub struct Chain {
     pub action: u32,
     /// Job slot.
     pub slot: u8,
-    /// Address of the first job's header.
+    /// Address of the first job's header; 0 of a command stream.
     pub head: u64,
     /// Its jobs.
     pub jobs: Range<usize>,
@@ -193,7 +183,7 @@ impl Jobs {
     pub fn of(recording: &Recording) -> Result<Self, JobsError> {
         let verified = recording.verified();
         let gpu = GpuId(verified.recording().gpu_id());
-        let profile = Profile::by_product(gpu.product()).ok_or(JobsError::Gpu(gpu))?;
+        let profile = verified.profile().map_err(|_| JobsError::Gpu(gpu))?;
         let mut found = Self {
             gpu,
             profile,
@@ -202,8 +192,7 @@ impl Jobs {
             jobs: Vec::new(),
         };
         let mut codes = Codes::default();
-        let chains = verified.chains().map_err(|_| JobsError::Gpu(gpu))?;
-        submissions(chains, |submission| found.add(submission, &mut codes))?;
+        verified.submissions(|submission| found.add(submission, &mut codes))?;
         if let Some(manifest) = recording.manifest() {
             for named in &manifest.jobs {
                 let Some(chain) = found.chains.get(named.submission) else {
@@ -226,31 +215,32 @@ impl Jobs {
         let memory = submission.memory;
         let first = self.jobs.len();
         let number = self.chains.len();
-        let chain = follow(memory, submission.head);
-        for found in chain.jobs(memory) {
+        for found in submission.jobs(self.profile) {
             if self.jobs.len() >= MAX_LISTED_JOBS {
                 return Err(JobsError::TooMany);
             }
-            let kind = found.job_type();
-            let clauses = self.profile.architecture.has_clauses();
-            let (compute, valhall) = match kind {
-                Some(JobType::Compute) if clauses => (compute(memory, &found, codes), None),
-                Some(JobType::Compute) => (None, self.valhall(memory, &found, codes)),
-                _ => (None, None),
+            let (compute, valhall) = match found.descriptors {
+                Descriptors::None => (None, None),
+                Descriptors::Bifrost(job) => (compute(memory, job, codes), None),
+                Descriptors::Valhall(launch, payload) => {
+                    let code = codes.words_at(memory, launch.shader);
+                    let code = code.map_err(|error| error.to_string());
+                    let valhall = Valhall {
+                        launch,
+                        payload,
+                        code,
+                    };
+                    (None, Some(valhall))
+                }
             };
             self.jobs.push(Job {
                 index: self.jobs.len(),
                 chain: number,
                 address: found.address,
-                kind,
+                kind: found.kind,
                 name: None,
                 launch: None,
-                waits: Waits {
-                    index: found.index(),
-                    dependencies: [found.header.dependency_1(), found.header.dependency_2()]
-                        .map(|index| index as u16),
-                    barrier: found.header.barrier() != 0,
-                },
+                waits: found.waits,
                 compute,
                 valhall,
             });
@@ -270,17 +260,6 @@ impl Jobs {
             jobs: first..self.jobs.len(),
         });
         Ok(())
-    }
-
-    fn valhall(&self, memory: &Image, job: &mali_facts::Job, codes: &mut Codes) -> Option<Valhall> {
-        let launch = Launch::read(memory, job, self.profile.architecture)?;
-        let payload = mali_facts::bytes(memory, job.address.checked_add(PAYLOAD)?)?;
-        let code = codes.words_at(memory, launch.shader);
-        Some(Valhall {
-            launch,
-            payload: ComputePayload::from_bytes(&payload),
-            code: code.map_err(|error| error.to_string()),
-        })
     }
 
     /// The layer of a job; none in set-up and finish.
@@ -351,8 +330,7 @@ pub(crate) fn phase(kind: u8) -> &'static str {
     SegmentKind::from_code(kind.into()).map_or("", SegmentKind::name)
 }
 
-fn compute(memory: &Image, job: &mali_facts::Job, codes: &mut Codes) -> Option<Compute> {
-    let job = ComputeJob::read(memory, job)?;
+fn compute(memory: &Image, job: ComputeJob, codes: &mut Codes) -> Option<Compute> {
     let (local, groups) = job.invocation.dimensions()?;
     let code = codes.at(memory, job.shader());
     Some(Compute {

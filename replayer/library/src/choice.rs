@@ -15,6 +15,8 @@ pub enum Choice {
     Model(Option<String>),
     /// The kernel's own panfrost driver.
     Panfrost,
+    /// The kernel's own panthor driver, for command streams.
+    Panthor,
     /// The nano driver.
     Nano(Mode),
     /// Registers through /dev/mem.
@@ -55,6 +57,11 @@ pub const KINDS: &[Kind] = &[
         text: "panfrost",
         what: "the kernel's own driver, as any user of the group render",
         choose: |_| Ok(Choice::Panfrost),
+    },
+    Kind {
+        text: "panthor",
+        what: "the same for GPUs that take command streams",
+        choose: |_| Ok(Choice::Panthor),
     },
     Kind {
         text: "nano",
@@ -145,6 +152,7 @@ mod tests {
         assert_eq!(parsed("model"), Ok(Choice::Model(None)));
         assert_eq!(parsed("model:g52"), Ok(Choice::Model(Some("g52".into()))));
         assert_eq!(parsed("panfrost"), Ok(Choice::Panfrost));
+        assert_eq!(parsed("panthor"), Ok(Choice::Panthor));
         assert_eq!(parsed("nano"), Ok(Choice::Nano(Mode::Guarded)));
         assert_eq!(parsed("nano:shared"), Ok(Choice::Nano(Mode::Shared)));
         assert_eq!(parsed("devmem"), Ok(Choice::DevMem(None)));

@@ -240,7 +240,7 @@ pub enum Error {
     #[error("{0}")]
     NoDevice(String),
     /// The device decides by itself what the recording asks for otherwise.
-    #[error("{}: panfrost cannot replay it: {misfit}", shown(path))]
+    #[error("{}: the kernel's driver cannot replay it: {misfit}", shown(path))]
     Misfit {
         /// The recording.
         path: PathBuf,

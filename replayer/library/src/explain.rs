@@ -217,7 +217,7 @@ fn kind(recording: &Recording<'_>, kind: &ErrorKind) -> String {
 
 fn device(error: DeviceError) -> String {
     use gpureplay_linux::nano::TAKEN_AWAY;
-    use gpureplay_linux::panfrost;
+    use gpureplay_linux::{panfrost, panthor};
 
     match error {
         DeviceError::OutOfMemory => "the device has not enough memory for the recording".into(),
@@ -227,7 +227,7 @@ fn device(error: DeviceError) -> String {
         }
         DeviceError::AddressSpaceStuck => "the GPU's MMU does not finish a command".into(),
         DeviceError::Refused(TAKEN_AWAY) => "the driver took the GPU away: the machine slept, or another process waited for the GPU too long; run again".into(),
-        DeviceError::Refused(code) => match panfrost::refusal(code) {
+        DeviceError::Refused(code) => match panfrost::refusal(code).or_else(|| panthor::refusal(code)) {
             Some(text) => text.into(),
             None => format!("the device refused (code {code})"),
         },

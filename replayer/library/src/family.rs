@@ -4,8 +4,14 @@
 use gpureplay_core::{Gpu, Limits, Options, ReplayError, Tensors, Violation, Workspace};
 use gpureplay_format::Recording;
 use gpureplay_format::layout::FAMILY_STREAMS;
+use mali_facts::Profile;
 use mali_jobs::streams;
-use mali_jobs::walk::{self, DeepRule, DeepViolation, Report};
+use mali_jobs::walk::{self, DeepViolation, Full, Report, Submission};
+
+/// A recording has command streams in place of job chains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its work is command streams, which are submitted whole already: only job chains can be linked, or converted for another GPU")]
+pub struct NoChains;
 
 /// A recording that keeps all rules of its family.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +24,10 @@ pub enum Verified<'a> {
 
 impl<'a> Verified<'a> {
     /// Checks a recording by the rules of its family; one that is not known is refused.
-    pub(crate) fn check(recording: &'a Recording<'a>) -> Result<Self, Violation> {
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(recording: &'a Recording<'a>) -> Result<Self, Violation> {
         let limits = &Limits::DEFAULT;
         match recording.header().family.get() {
             FAMILY_STREAMS => streams::verify(recording, limits).map(Self::Streams),
@@ -45,19 +54,50 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// For what follows job chains.
+    /// As [`Verified::deep`] for who wants no report.
+    ///
+    /// # Errors
+    /// As for [`Verified::deep`].
+    pub fn deep_only(&self) -> Result<(), DeepViolation> {
+        match self {
+            Self::Chains(verified) => walk::check_only(verified),
+            Self::Streams(verified) => walk::check_streams(verified).map(drop),
+        }
+    }
+
+    /// The GPU that it is for.
+    ///
+    /// # Errors
+    /// Nothing is known about it.
+    pub fn profile(&self) -> Result<&'static Profile, DeepViolation> {
+        match self {
+            Self::Chains(verified) => walk::profile(verified),
+            Self::Streams(verified) => walk::stream_profile(verified),
+        }
+    }
+
+    /// Does what the CPU does in a replay, and shows each submission.
+    ///
+    /// # Errors
+    /// What `visit` returns, or [`Full`].
+    pub fn submissions<E: From<Full>>(
+        &self,
+        visit: impl FnMut(&Submission<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Self::Chains(verified) => walk::submissions(verified, visit),
+            Self::Streams(verified) => walk::submissions(verified, visit),
+        }
+    }
+
+    /// For what is about job chains only: linking them, and other GPUs with a job manager.
     ///
     /// # Errors
     /// Its work is command streams.
-    pub fn chains(&self) -> Result<&mali_drive::Verified<'a>, DeepViolation> {
+    pub const fn chains(&self) -> Result<&mali_drive::Verified<'a>, NoChains> {
         match self {
             Self::Chains(verified) => Ok(verified),
-            Self::Streams(verified) => Err(DeepViolation {
-                rule: DeepRule::KnownGpu,
-                action: 0,
-                address: verified.recording().gpu_id().into(),
-                text: "its work is command streams, which nothing follows yet".into(),
-            }),
+            Self::Streams(_) => Err(NoChains),
         }
     }
 }

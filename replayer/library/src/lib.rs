@@ -72,7 +72,7 @@ pub use bindings::Bindings;
 pub use counters::Counters;
 pub use device::{Device, ModelOptions};
 pub use error::{Class, Error, Result};
-pub use family::Verified;
+pub use family::{NoChains, Verified};
 pub use files::Files;
 pub use gpureplay_format::TensorKind;
 pub use gpureplay_host::{Existing, Lines, escaped, escaped_lines, shown};

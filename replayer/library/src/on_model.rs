@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use gpureplay_core::Gpu;
 use gpureplay_host::Lines;
-use gpureplay_on_model::{OnModel, OnStreams};
+use gpureplay_on_model::{Model as Of, OnModel};
 use mali_facts::registers::GpuId;
-use mali_facts::{Profile, STREAM_GPUS, StreamGpu};
 use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Level, Log};
 
@@ -26,23 +25,11 @@ const CLAUSE_BUDGET: u64 = 1 << 34;
 
 /// A model that is open.
 pub(crate) struct Model {
-    gpu: Body,
+    gpu: Box<OnModel>,
     /// Jobs that have ended.
     pub(crate) jobs: Arc<AtomicU64>,
     /// `Mali-G52 r0p0, model`.
     pub(crate) description: String,
-}
-
-/// A GPU of either family.
-enum Body {
-    Chains(Box<OnModel>),
-    Streams(Box<OnStreams>),
-}
-
-/// What is modelled.
-enum Kind {
-    Chains(&'static Profile),
-    Streams(&'static StreamGpu),
 }
 
 impl Model {
@@ -53,9 +40,16 @@ impl Model {
         options: ModelOptions,
         observer: Option<Arc<dyn Observer>>,
     ) -> Result<Self, Error> {
-        let kind = match name {
-            Some(name) => kind_named(name)?,
-            None => kind_of(gpu_id)?,
+        let id = GpuId(gpu_id);
+        let of = match name {
+            Some(name) => Of::by_name(name).ok_or_else(|| {
+                let names: Vec<&str> = Of::names().collect();
+                let names = names.join(", ");
+                Error::NoModel(format!("there is no model of {name}; there are: {names}"))
+            })?,
+            None => Of::by_id(id).ok_or_else(|| {
+                Error::NoDevice(format!("the recording is for {id}, which has no model"))
+            })?,
         };
         if let Some(threads) = options.threads
             && !(1..=MAX_THREADS).contains(&threads)
@@ -83,57 +77,33 @@ impl Model {
         if let Some(level) = level {
             model.log = Arc::new(Messages(level));
         }
-        let (gpu, id) = match kind {
-            Kind::Chains(profile) => (
-                OnModel::new(profile, model).map(|gpu| Body::Chains(Box::new(gpu))),
-                profile.gpu_id,
-            ),
-            Kind::Streams(gpu) => (
-                OnStreams::new(gpu, model).map(|gpu| Body::Streams(Box::new(gpu))),
-                gpu.profile.gpu_id,
-            ),
-        };
+        let gpu = OnModel::new(of, model);
         let gpu = gpu.map_err(|error| Error::NoDevice(format!("memory for the model: {error}")))?;
         Ok(Self {
-            gpu,
+            gpu: Box::new(gpu),
             jobs,
-            description: format!("{id}, model"),
+            description: format!("{}, model", of.profile().gpu_id),
         })
     }
 
     pub(crate) fn get_ref(&self) -> &(dyn Gpu + Send + 'static) {
-        match &self.gpu {
-            Body::Chains(gpu) => gpu.as_ref(),
-            Body::Streams(gpu) => gpu.as_ref(),
-        }
+        self.gpu.as_ref()
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut (dyn Gpu + Send + 'static) {
-        match &mut self.gpu {
-            Body::Chains(gpu) => gpu.as_mut(),
-            Body::Streams(gpu) => gpu.as_mut(),
-        }
+        self.gpu.as_mut()
     }
 
     pub(crate) fn into_inner(self) -> Box<dyn Gpu + Send> {
-        match self.gpu {
-            Body::Chains(gpu) => gpu,
-            Body::Streams(gpu) => gpu,
-        }
+        self.gpu
     }
 
     pub(crate) fn renew_work(&mut self) {
-        match &mut self.gpu {
-            Body::Chains(gpu) => gpu.renew_work(),
-            Body::Streams(gpu) => gpu.renew_work(),
-        }
+        self.gpu.renew_work();
     }
 
     pub(crate) fn working(&self) -> Duration {
-        match &self.gpu {
-            Body::Chains(gpu) => gpu.working(),
-            Body::Streams(gpu) => gpu.working(),
-        }
+        self.gpu.working()
     }
 }
 
@@ -192,26 +162,4 @@ impl Log for Messages {
             "model: {level}: {message}"
         );
     }
-}
-
-fn kind_named(name: &str) -> Result<Kind, Error> {
-    let chains = Profile::by_name(name).map(Kind::Chains);
-    let found = chains.or_else(|| StreamGpu::by_name(name).map(Kind::Streams));
-    found.ok_or_else(|| {
-        let names: Vec<&str> = Profile::names().chain(StreamGpu::names()).collect();
-        Error::NoModel(format!(
-            "there is no model of {name}; there are: {}",
-            names.join(", ")
-        ))
-    })
-}
-
-fn kind_of(gpu_id: u32) -> Result<Kind, Error> {
-    let gpu = GpuId(gpu_id);
-    let product = |it: &&StreamGpu| it.profile.gpu_id.product() == gpu.product();
-    let streams = || STREAM_GPUS.iter().find(product).map(Kind::Streams);
-    let chains = Profile::by_product(gpu.product()).map(Kind::Chains);
-    chains
-        .or_else(streams)
-        .ok_or_else(|| Error::NoDevice(format!("the recording is for {gpu}, which has no model")))
 }

@@ -108,7 +108,7 @@ impl Layer {
                         Action::BindInput { tensor } => inputs.push(tensor),
                         Action::BindOutput { tensor } => outputs.push(tensor),
                         Action::Launch { words, .. } => {
-                            let _ = dispatches(words, |_| jobs += 1);
+                            let _ = dispatches(words, |_, _| jobs += 1);
                         }
                         _ => {}
                     }

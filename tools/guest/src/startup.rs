@@ -200,7 +200,7 @@ impl BenchStartup {
 /// The folder of a recording: large ones are not in the repository, `guest networks` makes them.
 fn recording_of(folder: &Folder, name: &str, recording: &str) -> Result<PathBuf> {
     let shipped = folder.repository.join("recordings").join(recording);
-    let made = network_dir(folder, name).join(recording);
+    let made = network_dir(folder, name, "g52").join(recording);
     let found = [shipped, made]
         .into_iter()
         .find(|path| path.join("recording.gpr").is_file());

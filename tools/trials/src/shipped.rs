@@ -3,6 +3,9 @@
 
 use std::path::Path;
 
+use gpureplay_format::Recording;
+use gpureplay_format::layout::FAMILY_MALI;
+
 /// A recording's name and its bytes.
 #[derive(Clone, Debug)]
 pub struct Shipped {
@@ -12,7 +15,7 @@ pub struct Shipped {
     pub bytes: Vec<u8>,
 }
 
-/// All shipped recordings by name.
+/// All shipped recordings of job chains by name; the trials know no other work.
 ///
 /// # Errors
 /// They are not where the source tree has them.
@@ -23,13 +26,18 @@ pub fn all() -> std::io::Result<Vec<Shipped>> {
         let path = entry?.path();
         let recording = path.join("recording.gpr");
         if recording.is_file() {
+            let bytes = std::fs::read(recording)?;
+            let parsed = Recording::parse(&bytes).map(|it| it.header().family.get());
+            if parsed.is_ok_and(|family| family != FAMILY_MALI) {
+                continue;
+            }
             found.push(Shipped {
                 name: path
                     .file_name()
                     .unwrap_or_default()
                     .to_string_lossy()
                     .into(),
-                bytes: std::fs::read(recording)?,
+                bytes,
             });
         }
     }

@@ -17,6 +17,8 @@ use crate::{
     repository::root,
 };
 
+/// What takes the cases of Mesa's assembler out of its source, and what it makes.
+const CASES: (&str, &str) = ("tools/mesa/cases.sh", "valhall-cases.txt");
 /// The recipe; the folder is named by its hash.
 const RECIPE: &str = "tools/mesa/build.sh";
 /// What tells an OpenCL loader of the runtime: the last file to be written.
@@ -39,6 +41,9 @@ pub(crate) struct Mesa {
     /// Only say where it is, or would be; exit code 1 if it is not built
     #[arg(long)]
     path: bool,
+    /// Only fetch the cases of Mesa's Valhall assembler (47 MB of source), which tests of mali-valhall read
+    #[arg(long, conflicts_with_all = ["path", "jobs"])]
+    cases: bool,
 }
 
 impl Mesa {
@@ -49,6 +54,9 @@ impl Mesa {
             return Ok(ExitCode::SUCCESS);
         }
         let cache = cache();
+        if self.cases {
+            return fetch_cases(&cache);
+        }
         let recipe = root().join(RECIPE);
         let text = fs::read(&recipe).map_err(Error::io("read", &recipe))?;
         let folder = cache.join(format!("mesa-{:016x}", hash(&text)));
@@ -81,18 +89,7 @@ impl Mesa {
         for new in [&sources, &out] {
             fs::create_dir(new).map_err(Error::io("create", new))?;
         }
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut mirror = Command::new(cargo);
-        mirror.current_dir(root());
-        mirror.args([
-            "run",
-            "--quiet",
-            "--package",
-            "gpureplay-guest",
-            "--",
-            "sources",
-        ]);
-        output(mirror.arg(&sources))?;
+        write_sources(&sources)?;
 
         let all = || thread::available_parallelism().map_or(1, usize::from);
         let jobs = self.jobs.unwrap_or_else(all).max(1);
@@ -133,6 +130,37 @@ impl Mesa {
             result => result.map_err(Error::io("create", folder)),
         }
     }
+}
+
+/// Fetches the cases of Mesa's assembler into the cache, once.
+fn fetch_cases(cache: &Path) -> Result<ExitCode> {
+    let file = cache.join(CASES.1);
+    if !file.exists() {
+        fs::create_dir_all(cache).map_err(Error::io("create", cache))?;
+        let sources = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
+        write_sources(sources.path())?;
+        let mut fetch = Command::new("bash");
+        fetch.arg(root().join(CASES.0)).env("OUT", cache);
+        output(fetch.env("SOURCES", sources.path()))?;
+    }
+    println!("{}", file.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes into a folder where Debian's packages come from.
+fn write_sources(folder: &Path) -> Result<()> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut mirror = Command::new(cargo);
+    mirror.current_dir(root());
+    mirror.args([
+        "run",
+        "--quiet",
+        "--package",
+        "gpureplay-guest",
+        "--",
+        "sources",
+    ]);
+    output(mirror.arg(folder)).map(drop)
 }
 
 /// What points to the folder that was built last.

@@ -102,7 +102,7 @@ pub(crate) fn contents(cubin: &[u8], allowance: &mut Allowance) -> Result<Conten
 }
 
 /// Number and value of each attribute; the value is empty where it is in the header.
-fn attributes(info: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), ImageError>> {
+pub(super) fn attributes(info: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), ImageError>> {
     let mut offset = 0;
     std::iter::from_fn(move || {
         if offset >= info.len() {

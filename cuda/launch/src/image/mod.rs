@@ -9,6 +9,7 @@
 
 mod bytes;
 mod cubin;
+mod cut;
 mod error;
 mod extent;
 mod fatbin;

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers that a function declares, by scope.
 
-/// A declared register, or a range of them.
-struct Register<'a> {
-    name: &'a str,
-    /// `%r<10>` declares `%r0` to `%r9`.
-    is_range: bool,
-    bits: u32,
-    depth: usize,
-}
+use std::collections::HashMap;
+
+/// What is declared: a name, and whether it is a range (`%r<10>` declares `%r0` to `%r9`).
+type Declared<'a> = (&'a str, bool);
 
 /// The registers that can be named at a place.
 #[derive(Default)]
 pub(super) struct Registers<'a> {
-    all: Vec<Register<'a>>,
-    depth: usize,
+    /// Bits of all that is declared under a name, with a number that grows; the last counts.
+    all: HashMap<Declared<'a>, Vec<(usize, u32)>>,
+    /// What each scope that is open declared.
+    scopes: Vec<Vec<Declared<'a>>>,
+    count: usize,
 }
 
 impl<'a> Registers<'a> {
     pub(super) fn open(&mut self) {
-        self.depth += 1;
+        self.scopes.push(Vec::new());
     }
 
     pub(super) fn close(&mut self) {
-        self.depth = self.depth.saturating_sub(1);
-        let depth = self.depth;
-        self.all.retain(|register| register.depth <= depth);
+        for declared in self.scopes.pop().unwrap_or_default() {
+            if let Some(all) = self.all.get_mut(&declared) {
+                all.pop();
+            }
+        }
     }
 
     /// Takes in a directive, if it declares registers.
@@ -50,27 +51,25 @@ impl<'a> Registers<'a> {
             if let Some((prefix, _)) = name.split_once('<') {
                 name = prefix;
             }
-            self.all.push(Register {
-                name,
-                is_range,
-                bits,
-                depth: self.depth,
-            });
+            self.count += 1;
+            let declared = (name, is_range);
+            self.all
+                .entry(declared)
+                .or_default()
+                .push((self.count, bits));
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.push(declared);
+            }
         }
     }
 
     /// The bits of a register; none if there is no such one.
     pub(super) fn bits(&self, name: &str) -> Option<u32> {
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let is_it = |register: &&Register<'_>| {
-            if register.is_range {
-                register.name == prefix && prefix.len() < name.len()
-            } else {
-                register.name == name
-            }
-        };
-        let found = self.all.iter().rev().find(is_it);
-        found.map(|register| register.bits)
+        let range = (prefix.len() < name.len()).then_some((prefix, true));
+        let both = [Some((name, false)), range].into_iter().flatten();
+        let found = both.filter_map(|declared| self.all.get(&declared)?.last());
+        found.max().map(|(_, bits)| *bits)
     }
 }
 
@@ -89,9 +88,13 @@ mod tests {
         assert_eq!(registers.bits("b"), None);
         registers.open();
         registers.declare(".reg .u64 a");
+        registers.declare(".reg .b16 %rd8");
         assert_eq!(registers.bits("a"), Some(64));
+        assert_eq!(registers.bits("%rd8"), Some(16));
+        assert_eq!(registers.bits("%rd7"), Some(64));
         registers.close();
         assert_eq!(registers.bits("a"), Some(32));
+        assert_eq!(registers.bits("%rd8"), Some(64));
         registers.close();
     }
 }

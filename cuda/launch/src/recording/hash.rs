@@ -19,6 +19,23 @@ impl Hash {
     }
 }
 
+/// The SHA-256 of bytes that come part by part.
+#[derive(Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    /// These bytes follow.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Of all that came.
+    #[must_use]
+    pub fn end(self) -> Hash {
+        Hash(self.0.finalize().into())
+    }
+}
+
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

@@ -36,13 +36,14 @@ mod write;
 pub use check::{MAX_BYTES, MAX_REGIONS};
 pub use error::RecordingError;
 pub use format::FORMAT;
-pub use hash::Hash;
+pub use hash::{Hash, Hasher};
 pub use launch::{Device, ImageReference, Launch, Origin, Region, RegionKind, Variable};
 pub use run::{
-    Checked, Kernel, Memory, Number, Operation, Port, Range, Reduced, Run, RunImage, RunVariable,
-    Stream, StreamKind, Turn, WeightTensor, differing, put_word, structure, word_at,
+    Checked, Copy2d, Kernel, Memory, Number, Operation, Port, Range, Reduced, Rows, Run, RunImage,
+    RunVariable, Side, Stream, StreamKind, Turn, UNKNOWN_SUM, WeightTensor, deepened, differing,
+    put_word, structure, word_at,
 };
-pub use store::{CHUNK, Checker, Store};
+pub use store::{CHUNK, Checker, Chunk, Store};
 pub use tuned::{Change, Evidence, Tuned, Winner};
 pub use write::Writer;
 

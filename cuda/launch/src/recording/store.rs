@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use gpureplay_host::{Existing, beneath};
 
@@ -23,6 +23,25 @@ const LZ4: u8 = 1;
 const MOST_OF_A_BYTE: usize = 255;
 /// Bytes of a hash in a list.
 const HASH: usize = 32;
+
+/// A chunk of a piece of memory.
+pub struct Chunk {
+    /// Where it begins in the piece.
+    pub at: u64,
+    hash: Hash,
+    size: usize,
+}
+
+/// The hash of a chunk of zeros.
+static ZEROS: LazyLock<Hash> = LazyLock::new(|| Hash::of(&[0; CHUNK]));
+
+impl Chunk {
+    /// Whether it is known to be zeros without being read.
+    #[must_use]
+    pub fn is_zeros(&self) -> bool {
+        self.size == CHUNK && self.hash == *ZEROS
+    }
+}
 
 /// The objects of a recording.
 #[derive(Clone)]
@@ -190,6 +209,34 @@ impl Store {
                 _ => self.get_object(**hash, out),
             }
         })?;
+        Ok(bytes)
+    }
+
+    /// The chunks of a piece of memory, to be read one by one.
+    ///
+    /// # Errors
+    /// If the list of them is missing, is not what its name says, or is of another size.
+    pub fn chunks(&self, name: Hash, size: u64) -> Result<Vec<Chunk>, RecordingError> {
+        let list = self.list(name, size)?;
+        let chunks = list.into_iter().zip((0..).step_by(CHUNK));
+        let chunks = chunks.map(|(hash, at)| {
+            let rest = usize::try_from(size.saturating_sub(at)).unwrap_or(CHUNK);
+            Chunk {
+                at,
+                hash,
+                size: rest.min(CHUNK),
+            }
+        });
+        Ok(chunks.collect())
+    }
+
+    /// The bytes of a chunk, checked against its hash.
+    ///
+    /// # Errors
+    /// As for [`Store::get`].
+    pub fn chunk(&self, chunk: &Chunk) -> Result<Vec<u8>, RecordingError> {
+        let mut bytes = vec![0; chunk.size];
+        self.get_object(chunk.hash, &mut bytes)?;
         Ok(bytes)
     }
 

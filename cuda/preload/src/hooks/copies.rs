@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies wait while a snapshot is taken, and are kept in a recorded region.
+//! Copies wait while a snapshot is taken, and are kept in a recorded region; those of arrays and between GPUs cannot be.
 
 use std::ffi::c_void;
 
-use gpureplay_cuda_launch::abi::{Handle, Status};
+use gpureplay_cuda_launch::abi::{Copy3d, Handle, Status};
+use gpureplay_cuda_launch::recording::{Copy2d, deepened};
 
 use super::{of_thread, unheld};
 use crate::run;
@@ -14,31 +15,31 @@ hooks! {
     cuMemcpyDtoH_v2(destination: u64, source: u64, size: usize) { run::to_host(destination, source, size, 0, true, || driver::cuMemcpyDtoH_v2(destination, source, size)) }
     cuMemcpyDtoD_v2(destination: u64, source: u64, size: usize) { run::on_device(destination, source, size, 0, true, || driver::cuMemcpyDtoD_v2(destination, source, size)) }
     cuMemcpyPeer(destination: u64, to: Handle, source: u64, from: Handle, size: usize) { unheld("cuMemcpyPeer", || driver::cuMemcpyPeer(destination, to, source, from, size)) }
-    cuMemcpy2D_v2(copy: *const c_void) { unheld("cuMemcpy2D_v2", || driver::cuMemcpy2D_v2(copy)) }
-    cuMemcpy2DUnaligned_v2(copy: *const c_void) { unheld("cuMemcpy2DUnaligned_v2", || driver::cuMemcpy2DUnaligned_v2(copy)) }
-    cuMemcpy3D_v2(copy: *const c_void) { unheld("cuMemcpy3D_v2", || driver::cuMemcpy3D_v2(copy)) }
+    cuMemcpy2D_v2(copy: *const Copy2d) { run::rows(&deepened(&*copy), 0, true, || driver::cuMemcpy2D_v2(copy)) }
+    cuMemcpy2DUnaligned_v2(copy: *const Copy2d) { run::rows(&deepened(&*copy), 0, true, || driver::cuMemcpy2DUnaligned_v2(copy)) }
+    cuMemcpy3D_v2(copy: *const Copy3d) { run::rows(&*copy, 0, true, || driver::cuMemcpy3D_v2(copy)) }
     cuMemcpy_ptds(destination: u64, source: u64, size: usize) { run::either(destination, source, size, of_thread(0), true, || driver::cuMemcpy_ptds(destination, source, size)) }
     cuMemcpyHtoD_v2_ptds(destination: u64, source: u64, size: usize) { run::to_device(destination, source, size, of_thread(0), true, || driver::cuMemcpyHtoD_v2_ptds(destination, source, size)) }
     cuMemcpyDtoH_v2_ptds(destination: u64, source: u64, size: usize) { run::to_host(destination, source, size, of_thread(0), true, || driver::cuMemcpyDtoH_v2_ptds(destination, source, size)) }
     cuMemcpyDtoD_v2_ptds(destination: u64, source: u64, size: usize) { run::on_device(destination, source, size, of_thread(0), true, || driver::cuMemcpyDtoD_v2_ptds(destination, source, size)) }
     cuMemcpyPeer_ptds(destination: u64, to: Handle, source: u64, from: Handle, size: usize) { unheld("cuMemcpyPeer_ptds", || driver::cuMemcpyPeer_ptds(destination, to, source, from, size)) }
-    cuMemcpy2D_v2_ptds(copy: *const c_void) { unheld("cuMemcpy2D_v2_ptds", || driver::cuMemcpy2D_v2_ptds(copy)) }
-    cuMemcpy2DUnaligned_v2_ptds(copy: *const c_void) { unheld("cuMemcpy2DUnaligned_v2_ptds", || driver::cuMemcpy2DUnaligned_v2_ptds(copy)) }
-    cuMemcpy3D_v2_ptds(copy: *const c_void) { unheld("cuMemcpy3D_v2_ptds", || driver::cuMemcpy3D_v2_ptds(copy)) }
+    cuMemcpy2D_v2_ptds(copy: *const Copy2d) { run::rows(&deepened(&*copy), of_thread(0), true, || driver::cuMemcpy2D_v2_ptds(copy)) }
+    cuMemcpy2DUnaligned_v2_ptds(copy: *const Copy2d) { run::rows(&deepened(&*copy), of_thread(0), true, || driver::cuMemcpy2DUnaligned_v2_ptds(copy)) }
+    cuMemcpy3D_v2_ptds(copy: *const Copy3d) { run::rows(&*copy, of_thread(0), true, || driver::cuMemcpy3D_v2_ptds(copy)) }
     cuMemcpyAsync(destination: u64, source: u64, size: usize, stream: Handle) { run::either(destination, source, size, stream, false, || driver::cuMemcpyAsync(destination, source, size, stream)) }
     cuMemcpyHtoDAsync_v2(destination: u64, source: u64, size: usize, stream: Handle) { run::to_device(destination, source, size, stream, false, || driver::cuMemcpyHtoDAsync_v2(destination, source, size, stream)) }
     cuMemcpyDtoHAsync_v2(destination: u64, source: u64, size: usize, stream: Handle) { run::to_host(destination, source, size, stream, false, || driver::cuMemcpyDtoHAsync_v2(destination, source, size, stream)) }
     cuMemcpyDtoDAsync_v2(destination: u64, source: u64, size: usize, stream: Handle) { run::on_device(destination, source, size, stream, false, || driver::cuMemcpyDtoDAsync_v2(destination, source, size, stream)) }
     cuMemcpyPeerAsync(destination: u64, to: Handle, source: u64, from: Handle, size: usize, stream: Handle) { unheld("cuMemcpyPeerAsync", || driver::cuMemcpyPeerAsync(destination, to, source, from, size, stream)) }
-    cuMemcpy2DAsync_v2(copy: *const c_void, stream: Handle) { unheld("cuMemcpy2DAsync_v2", || driver::cuMemcpy2DAsync_v2(copy, stream)) }
-    cuMemcpy3DAsync_v2(copy: *const c_void, stream: Handle) { unheld("cuMemcpy3DAsync_v2", || driver::cuMemcpy3DAsync_v2(copy, stream)) }
+    cuMemcpy2DAsync_v2(copy: *const Copy2d, stream: Handle) { run::rows(&deepened(&*copy), stream, false, || driver::cuMemcpy2DAsync_v2(copy, stream)) }
+    cuMemcpy3DAsync_v2(copy: *const Copy3d, stream: Handle) { run::rows(&*copy, stream, false, || driver::cuMemcpy3DAsync_v2(copy, stream)) }
     cuMemcpyAsync_ptsz(destination: u64, source: u64, size: usize, stream: Handle) { run::either(destination, source, size, of_thread(stream), false, || driver::cuMemcpyAsync_ptsz(destination, source, size, stream)) }
     cuMemcpyHtoDAsync_v2_ptsz(destination: u64, source: u64, size: usize, stream: Handle) { run::to_device(destination, source, size, of_thread(stream), false, || driver::cuMemcpyHtoDAsync_v2_ptsz(destination, source, size, stream)) }
     cuMemcpyDtoHAsync_v2_ptsz(destination: u64, source: u64, size: usize, stream: Handle) { run::to_host(destination, source, size, of_thread(stream), false, || driver::cuMemcpyDtoHAsync_v2_ptsz(destination, source, size, stream)) }
     cuMemcpyDtoDAsync_v2_ptsz(destination: u64, source: u64, size: usize, stream: Handle) { run::on_device(destination, source, size, of_thread(stream), false, || driver::cuMemcpyDtoDAsync_v2_ptsz(destination, source, size, stream)) }
     cuMemcpyPeerAsync_ptsz(destination: u64, to: Handle, source: u64, from: Handle, size: usize, stream: Handle) { unheld("cuMemcpyPeerAsync_ptsz", || driver::cuMemcpyPeerAsync_ptsz(destination, to, source, from, size, stream)) }
-    cuMemcpy2DAsync_v2_ptsz(copy: *const c_void, stream: Handle) { unheld("cuMemcpy2DAsync_v2_ptsz", || driver::cuMemcpy2DAsync_v2_ptsz(copy, stream)) }
-    cuMemcpy3DAsync_v2_ptsz(copy: *const c_void, stream: Handle) { unheld("cuMemcpy3DAsync_v2_ptsz", || driver::cuMemcpy3DAsync_v2_ptsz(copy, stream)) }
+    cuMemcpy2DAsync_v2_ptsz(copy: *const Copy2d, stream: Handle) { run::rows(&deepened(&*copy), of_thread(stream), false, || driver::cuMemcpy2DAsync_v2_ptsz(copy, stream)) }
+    cuMemcpy3DAsync_v2_ptsz(copy: *const Copy3d, stream: Handle) { run::rows(&*copy, of_thread(stream), false, || driver::cuMemcpy3DAsync_v2_ptsz(copy, stream)) }
     cuMemcpyDtoA_v2(array: Handle, offset: usize, source: u64, size: usize) { unheld("cuMemcpyDtoA_v2", || driver::cuMemcpyDtoA_v2(array, offset, source, size)) }
     cuMemcpyDtoA_v2_ptds(array: Handle, offset: usize, source: u64, size: usize) { unheld("cuMemcpyDtoA_v2_ptds", || driver::cuMemcpyDtoA_v2_ptds(array, offset, source, size)) }
     cuMemcpyAtoD_v2(destination: u64, array: Handle, offset: usize, size: usize) { unheld("cuMemcpyAtoD_v2", || driver::cuMemcpyAtoD_v2(destination, array, offset, size)) }

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What orders streams, events and the host: kept in a recorded region. Functions of the host cannot be.
+//! What orders streams, events and the host: kept in a recorded region. Functions of the host are only waits in it.
 
 use gpureplay_cuda_launch::abi::{Handle, Status};
 
 use super::{of_thread, unheld};
 use crate::run::{self, HostWait};
-
-/// A function of the host is to be called, and a region cannot hold it. It may tell the program that a result is there.
-fn called(what: &str, call: impl FnOnce() -> Status) -> Status {
-    let status = unheld(what, call);
-    if status == Status::SUCCESS {
-        run::told();
-    }
-    status
-}
 
 hooks! {
     cuEventRecord(event: Handle, stream: Handle) { run::record(event, stream, || driver::cuEventRecord(event, stream)) }
@@ -42,15 +33,15 @@ hooks! {
         run::forget_stream(stream);
         driver::cuStreamDestroy_v2(stream)
     }
-    cuLaunchHostFunc(stream: Handle, function: usize, data: usize) { called("a function of the host (cuLaunchHostFunc)", || driver::cuLaunchHostFunc(stream, function, data)) }
+    cuLaunchHostFunc(stream: Handle, function: usize, data: usize) { run::tells(stream, || driver::cuLaunchHostFunc(stream, function, data)) }
     cuLaunchHostFunc_ptsz(stream: Handle, function: usize, data: usize) {
-        called("a function of the host (cuLaunchHostFunc)", || driver::cuLaunchHostFunc_ptsz(stream, function, data))
+        run::tells(of_thread(stream), || driver::cuLaunchHostFunc_ptsz(stream, function, data))
     }
     cuStreamAddCallback(stream: Handle, function: usize, data: usize, flags: u32) {
-        called("a function of the host (cuStreamAddCallback)", || driver::cuStreamAddCallback(stream, function, data, flags))
+        run::tells(stream, || driver::cuStreamAddCallback(stream, function, data, flags))
     }
     cuStreamAddCallback_ptsz(stream: Handle, function: usize, data: usize, flags: u32) {
-        called("a function of the host (cuStreamAddCallback)", || driver::cuStreamAddCallback_ptsz(stream, function, data, flags))
+        run::tells(of_thread(stream), || driver::cuStreamAddCallback_ptsz(stream, function, data, flags))
     }
     cuStreamWaitValue32(stream: Handle, address: u64, value: u32, flags: u32) { unheld("cuStreamWaitValue32", || driver::cuStreamWaitValue32(stream, address, value, flags)) }
     cuStreamWaitValue32_ptsz(stream: Handle, address: u64, value: u32, flags: u32) { unheld("cuStreamWaitValue32_ptsz", || driver::cuStreamWaitValue32_ptsz(stream, address, value, flags)) }

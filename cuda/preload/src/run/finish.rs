@@ -173,6 +173,7 @@ impl Log {
             device: self.device,
             limits: limits(),
             checked: None,
+            sums: Vec::new(),
             streams: self.streams,
             images,
             kernels: self.kernels,

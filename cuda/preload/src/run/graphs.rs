@@ -7,45 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use gpureplay_cuda_launch::abi::{Copy3d, Driver, Handle, MemsetNode, Status};
 
-use super::{either, launch, refuse, set};
+use super::{launch, refuse, rows, set};
 use crate::gate;
 use crate::graphs::{self, Plan, Step};
 use crate::real::driver;
 use crate::state::CAPTURES;
-
-/// Words of a copy: kinds of memory, addresses on host and device, and sizes.
-mod word {
-    pub(super) const FROM: [usize; 3] = [4, 5, 6];
-    pub(super) const TO: [usize; 3] = [15, 16, 17];
-    /// Offsets into what is copied from and to, beyond the first row.
-    pub(super) const OFFSETS: [usize; 4] = [1, 2, 12, 13];
-    pub(super) const FROM_X: usize = 0;
-    pub(super) const TO_X: usize = 11;
-    pub(super) const WIDTH: usize = 22;
-    pub(super) const ROWS: [usize; 2] = [23, 24];
-}
-
-/// `CU_MEMORYTYPE_HOST`, `CU_MEMORYTYPE_ARRAY`.
-const HOST: u64 = 1;
-const ARRAY: u64 = 3;
-
-/// Addresses and size of a copy of one row.
-fn one_row(copy: &Copy3d) -> Option<(u64, u64, usize)> {
-    let is_plain =
-        word::OFFSETS.iter().all(|at| copy[*at] == 0) && word::ROWS.iter().all(|at| copy[*at] <= 1);
-    let end = |[kind, host, device]: [usize; 3], x: usize| {
-        // The kind has 32 bits.
-        let address = match copy[kind] & 0xffff_ffff {
-            HOST => copy[host],
-            ARRAY => return None,
-            _ => copy[device],
-        };
-        address.checked_add(copy[x])
-    };
-    let size = usize::try_from(copy[word::WIDTH]).ok()?;
-    let from = end(word::FROM, word::FROM_X)?;
-    is_plain.then_some((end(word::TO, word::TO_X)?, from, size))
-}
 
 /// Launches a graph while whole regions are recorded.
 pub(crate) fn graph(
@@ -98,15 +64,9 @@ fn node(driver: &Driver, step: Step, stream: Handle) -> Status {
             let read = unsafe { driver.cuGraphMemcpyNodeGetParams(node, &raw mut copy) };
             // SAFETY: the copy is the program's.
             let call = || unsafe { driver.cuMemcpy3DAsync_v2(&raw const copy, stream) };
-            match (read, one_row(&copy)) {
-                (Status::SUCCESS, Some((to, from, size))) => {
-                    either(to, from, size, stream, false, call)
-                }
-                (Status::SUCCESS, None) => {
-                    refuse(|| "a graph copies several rows".into());
-                    call()
-                }
-                (failed, _) => failed,
+            match read {
+                Status::SUCCESS => rows(&copy, stream, false, call),
+                failed => failed,
             }
         }
         Step::Host(_) => {

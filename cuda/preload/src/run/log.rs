@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpureplay_cuda_launch::abi::{Handle, MemsetNode, attribute};
 use gpureplay_cuda_launch::recording::{
-    Device, Kernel, Operation, Range, RegionKind, Stream, StreamKind,
+    Device, Kernel, Operation, Range, RegionKind, Rows, Side, Stream, StreamKind,
 };
 
-use super::{HostWait, host_bytes};
+use super::{Copied, HostWait, host_rows};
 use crate::functions::Function;
 use crate::memory::{Kind, Memory, Piece};
 use crate::real::{current_device, driver, idle_within};
@@ -234,9 +234,12 @@ impl Log {
 
     pub(super) fn input(
         &mut self,
-        to: u64,
-        from: u64,
-        size: usize,
+        Copied {
+            to,
+            from,
+            size,
+            rows,
+        }: Copied,
         stream: Handle,
         waits: bool,
     ) -> Result<()> {
@@ -250,9 +253,15 @@ impl Log {
             stream,
             address: to,
             input,
+            // The input has no gaps.
+            rows: rows.map(|rows| Rows {
+                from: rows.packed(),
+                ..rows
+            }),
         };
         self.work("an input", operation)?;
-        self.inputs.push(host_bytes(from, size));
+        self.inputs
+            .push(host_rows(from, size, rows.map(|rows| (rows, rows.from))));
         if waits {
             self.push(Operation::HostStream { stream });
         }
@@ -261,9 +270,12 @@ impl Log {
 
     pub(super) fn output(
         &mut self,
-        to: u64,
-        from: u64,
-        size: usize,
+        Copied {
+            to,
+            from,
+            size,
+            rows,
+        }: Copied,
         stream: Handle,
         waits: bool,
     ) -> Result<()> {
@@ -271,16 +283,23 @@ impl Log {
             return Ok(());
         }
         self.usable(from)?;
+        // The output has no gaps.
+        let packed = rows.map(|rows| Rows {
+            to: rows.packed(),
+            ..rows
+        });
         let number = self.stream(stream)?;
         let output = u32::try_from(self.outputs.len()).map_err(|_| "too many outputs")?;
         self.push(Operation::Out {
             stream: number,
             address: from,
             output,
+            rows: packed,
         });
         // A copy to memory that is not pinned returns when it is done.
         if waits || self.memory.at(to).is_none() {
-            self.outputs.push(Outcome::Bytes(host_bytes(to, size)));
+            let bytes = host_rows(to, size, rows.map(|rows| (rows, rows.to)));
+            self.outputs.push(Outcome::Bytes(bytes));
             self.push(Operation::HostStream { stream: number });
             self.seen = true;
             return Ok(());
@@ -293,7 +312,14 @@ impl Log {
             let made = driver.cuMemHostAlloc(&raw mut buffer, size, attribute::host::PORTABLE);
             made.check()
                 .map_err(because("pinned memory for a result"))?;
-            let copied = driver.cuMemcpyDtoHAsync_v2(buffer, from, size, stream);
+            let copied = match packed {
+                None => driver.cuMemcpyDtoHAsync_v2(buffer, from, size, stream),
+                Some(rows) => {
+                    let to = (Side::Host, buffer as u64);
+                    let copy = rows.copy(to, (Side::Device, from));
+                    driver.cuMemcpy3DAsync_v2(&raw const copy, stream)
+                }
+            };
             copied.check().map_err(because("a copy of a result"))?;
         }
         self.outputs.push(Outcome::Coming(buffer as usize, size));
@@ -301,7 +327,16 @@ impl Log {
         Ok(())
     }
 
-    pub(super) fn copy(&mut self, to: u64, from: u64, size: usize, stream: Handle) -> Result<()> {
+    pub(super) fn copy(
+        &mut self,
+        Copied {
+            to,
+            from,
+            size,
+            rows,
+        }: Copied,
+        stream: Handle,
+    ) -> Result<()> {
         if size == 0 {
             return Ok(());
         }
@@ -316,6 +351,7 @@ impl Log {
                 to,
                 from,
                 size,
+                rows,
             },
         )
     }

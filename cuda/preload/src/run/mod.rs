@@ -16,8 +16,8 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use gpureplay_cuda_launch::abi::{Handle, MemsetNode, Status};
-use gpureplay_cuda_launch::recording::Operation;
+use gpureplay_cuda_launch::abi::{Copy3d, Handle, MemsetNode, Status};
+use gpureplay_cuda_launch::recording::{Operation, Rows};
 
 use crate::asked::Launch;
 use crate::gate;
@@ -261,6 +261,27 @@ fn launched(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
     status
 }
 
+/// What is copied.
+#[derive(Clone, Copy)]
+pub(crate) struct Copied {
+    to: u64,
+    from: u64,
+    size: usize,
+    /// How it lies, if it is several rows.
+    rows: Option<Rows>,
+}
+
+impl Copied {
+    fn of_one(to: u64, from: u64, size: usize) -> Self {
+        Self {
+            to,
+            from,
+            size,
+            rows: None,
+        }
+    }
+}
+
 /// The host copies to the device; `waits`: the call returns when it is done.
 pub(crate) fn to_device(
     to: u64,
@@ -271,7 +292,7 @@ pub(crate) fn to_device(
     call: impl FnOnce() -> Status,
 ) -> Status {
     work(&[1, size as u64], call, |log| {
-        log.input(to, from, size, stream, waits)
+        log.input(Copied::of_one(to, from, size), stream, waits)
     })
 }
 
@@ -284,9 +305,13 @@ pub(crate) fn to_host(
     waits: bool,
     call: impl FnOnce() -> Status,
 ) -> Status {
-    let status = kept(call, |log| log.output(to, from, size, stream, waits));
+    output(Copied::of_one(to, from, size), stream, waits, call)
+}
+
+fn output(copied: Copied, stream: Handle, waits: bool, call: impl FnOnce() -> Status) -> Status {
+    let status = kept(call, |log| log.output(copied, stream, waits));
     if let Some(mut watch) = watch() {
-        watch.output(waits || memory().at(to).is_none());
+        watch.output(waits || memory().at(copied.to).is_none());
     }
     status
 }
@@ -301,7 +326,7 @@ pub(crate) fn on_device(
     call: impl FnOnce() -> Status,
 ) -> Status {
     work(&[2, size as u64], call, |log| {
-        log.copy(to, from, size, stream)
+        log.copy(Copied::of_one(to, from, size), stream)
     })
 }
 
@@ -314,18 +339,56 @@ pub(crate) fn either(
     waits: bool,
     call: impl FnOnce() -> Status,
 ) -> Status {
+    any(Copied::of_one(to, from, size), stream, waits, call)
+}
+
+/// A copy of several rows, which says itself where they go.
+pub(crate) fn rows(
+    copy: &Copy3d,
+    stream: Handle,
+    waits: bool,
+    call: impl FnOnce() -> Status,
+) -> Status {
+    match Rows::of(copy) {
+        Ok((to, from, size, rows)) => {
+            // The driver refuses what is larger than memory.
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            let copied = Copied {
+                to,
+                from,
+                size,
+                rows,
+            };
+            any(copied, stream, waits, call)
+        }
+        Err(reason) => {
+            refuse(|| reason.into());
+            let _pass = gate::pass();
+            call()
+        }
+    }
+}
+
+fn any(copied: Copied, stream: Handle, waits: bool, call: impl FnOnce() -> Status) -> Status {
+    let Copied {
+        to,
+        from,
+        size,
+        rows,
+    } = copied;
     let is_host = |address| {
         let piece = memory().at(address);
         piece.is_none_or(|piece| piece.kind == Kind::Host)
     };
     if watch().is_some() && is_host(to) && !is_host(from) {
-        return to_host(to, from, size, stream, waits, call);
+        return output(copied, stream, waits, call);
     }
-    work(&[1, size as u64], call, |log| {
+    let width = rows.map_or(0, |rows| rows.width);
+    work(&[1, size as u64, width], call, |log| {
         match (log.is_device(to), log.is_device(from)) {
-            (true, false) => log.input(to, from, size, stream, waits),
-            (false, true) => log.output(to, from, size, stream, waits),
-            (true, true) => log.copy(to, from, size, stream),
+            (true, false) => log.input(copied, stream, waits),
+            (false, true) => log.output(copied, stream, waits),
+            (true, true) => log.copy(copied, stream),
             (false, false) => Err("it copies from host to host".into()),
         }
     })
@@ -382,8 +445,18 @@ pub(crate) fn host(wait: HostWait, call: impl FnOnce() -> Status) -> Status {
     status
 }
 
-/// A function of the host is called when what comes before has ended: it may tell the program that a result is there.
-pub(crate) fn told() {
+/// A function of the host is called when what comes before in the stream has ended. It may tell the program that a result is there, so
+/// what the program asks for later comes after it. It cannot ask the driver for anything; what it leaves in memory of the host is seen
+/// where that is copied in.
+pub(crate) fn tells(stream: Handle, call: impl FnOnce() -> Status) -> Status {
+    let status = kept(call, |log| log.host(HostWait::Stream(stream)));
+    if status == Status::SUCCESS {
+        told();
+    }
+    status
+}
+
+fn told() {
     if let Some(mut watch) = watch() {
         watch.host();
     }
@@ -429,6 +502,18 @@ pub(crate) fn forget_event(event: Handle) {
 /// Whether launches are not recorded one by one.
 pub(crate) fn is_wanted() -> bool {
     wanted().is_some()
+}
+
+/// Bytes of the host without the gaps between rows, if they are several.
+fn host_rows(address: u64, size: usize, rows: Option<(Rows, [u64; 2])>) -> Vec<u8> {
+    let Some((rows, lie)) = rows else {
+        return host_bytes(address, size);
+    };
+    let width = usize::try_from(rows.width).unwrap_or(0);
+    let starts = rows.starts(lie);
+    starts
+        .flat_map(|start| host_bytes(address + start, width))
+        .collect()
 }
 
 /// Bytes of the host.

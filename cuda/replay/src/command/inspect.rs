@@ -14,6 +14,7 @@ use crate::command::failure::{Failure, Outcome};
 use crate::command::report::say;
 use crate::command::report::{bytes, line, sizes};
 use crate::command::sign::Trust;
+use crate::command::sums::Against;
 use crate::command::target::Target;
 use crate::command::whole;
 
@@ -285,22 +286,30 @@ impl Verify {
     }
 }
 
-/// Compare two launches
+/// Compare two launches, or a replay with the recorded run
+///
+/// Of a run, memory is compared after each operation, and the first that leaves it otherwise is named.
 #[derive(Args)]
 pub(crate) struct Diff {
-    /// One launch.
+    /// One launch; or a whole run, DIR#runK, with --against recorded.
     #[arg(value_name = "DIR#K")]
     one: Target,
-    /// The other.
-    #[arg(value_name = "DIR#K")]
-    other: Target,
+    /// The other launch.
+    #[arg(value_name = "DIR#K", required_unless_present = "against")]
+    other: Option<Target>,
+    #[command(flatten)]
+    recorded: Against,
 }
 
 impl Diff {
     pub(crate) fn execute(&self) -> Outcome {
-        let (one, other) = (self.one.recording()?, self.other.recording()?);
+        let one = self.one.recording()?;
+        let Some(other_target) = &self.other else {
+            return self.recorded.execute(&self.one, &one);
+        };
+        let other = other_target.recording()?;
         let a = one.launch(self.one.one(&one)?)?;
-        let b = other.launch(self.other.one(&other)?)?;
+        let b = other.launch(other_target.one(&other)?)?;
         let mut differences = Vec::new();
         let mut say = |what: &str, a: String, b: String| {
             if a != b {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `jobs` and `bench`: what a whole run gives the GPU, one thing after the other, and how long all of it takes.
 
+use std::num::NonZeroU32;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::{Gpu, How, RunSession};
+use crate::layers::{layers, parts};
+use crate::{Gpu, How, RunSession, Times};
 use clap::Args;
-use gpureplay_cuda_launch::recording::{Operation, Run};
+use gpureplay_cuda_launch::recording::{Operation, Recording, Run};
 
 use crate::command::attempt::again;
 use crate::command::failure::{Failure, Outcome};
@@ -23,6 +26,18 @@ pub(crate) struct Jobs {
     /// The whole run, DIR#runK; DIR where it holds one.
     #[arg(value_name = "DIR")]
     target: Target,
+    /// One row for each layer instead of each operation.
+    #[arg(long)]
+    by_layer: bool,
+    /// Run it N times, and say how long each layer takes.
+    #[arg(long, value_name = "N", requires = "by_layer")]
+    runs: Option<NonZeroU32>,
+    /// Which GPU.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    gpu: i32,
+    /// The file of weights, if it does not lie beside the recording.
+    #[arg(long, value_name = "FILE.safetensors", requires = "runs")]
+    weights: Option<PathBuf>,
 }
 
 /// Time a whole run
@@ -47,9 +62,7 @@ pub(crate) struct Bench {
     weights: Option<PathBuf>,
 }
 
-fn whole(
-    target: &Target,
-) -> Result<(gpureplay_cuda_launch::recording::Recording, u32, Run), Failure> {
+fn whole(target: &Target) -> Result<(Recording, u32, Run), Failure> {
     let recording = target.recording()?;
     let Some(number) = target.run(&recording)? else {
         return Err(Failure::Usage(
@@ -62,7 +75,10 @@ fn whole(
 
 impl Jobs {
     pub(crate) fn execute(&self) -> Outcome {
-        let (_, _, run) = whole(&self.target)?;
+        let (recording, number, run) = whole(&self.target)?;
+        if self.by_layer {
+            return self.layers(&recording, number, run);
+        }
         for (number, operation) in run.operations.iter().enumerate() {
             let stream = match operation.stream() {
                 Some(stream) => format!("stream {stream}"),
@@ -74,8 +90,64 @@ impl Jobs {
     }
 }
 
+impl Jobs {
+    /// A row for each layer.
+    fn layers(&self, recording: &Recording, number: u32, run: Run) -> Outcome {
+        let layers = layers(&run);
+        if layers.is_empty() {
+            return Err(Failure::Usage(format!(
+                "run {number} has no layers: the program named no ranges (NVTX)"
+            )));
+        }
+        let parts = parts(&run);
+        let times = match self.runs {
+            Some(runs) => self.times(recording, run, &parts, runs)?,
+            None => Vec::new(),
+        };
+        for (number, (layer, part)) in layers.iter().zip(&parts).enumerate() {
+            let time = times.get(number);
+            let time = time.map_or_else(String::new, |time| format!("{:>10.2} us", time.median()));
+            say!(
+                "{:>4}  {:>6} operations {:>6} launches{time}  {}",
+                number + 1,
+                part.len(),
+                layer.jobs,
+                layer.name
+            );
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// How long each layer takes, the host's wait for its end included.
+    fn times(
+        &self,
+        recording: &Recording,
+        run: Run,
+        parts: &[Range<u32>],
+        runs: NonZeroU32,
+    ) -> Result<Vec<Times>, Failure> {
+        let gpu = Gpu::open(self.gpu)?;
+        let weights = Given::of(recording, &run, self.weights.as_deref())?;
+        let weights = weights.map(Given::bytes);
+        let limit = Duration::from_secs(60);
+        let session = RunSession::open(gpu, recording, run, weights, limit);
+        let mut session = session.map_err(again)?;
+        session.execute(How::Launches)?;
+        let mut times = vec![Vec::new(); parts.len()];
+        for _ in 0..runs.get() {
+            session.restore()?;
+            for (part, times) in parts.iter().zip(&mut times) {
+                let began = Instant::now();
+                session.execute_part(part.clone())?;
+                times.push(began.elapsed().as_secs_f64() * 1e6);
+            }
+        }
+        Ok(times.into_iter().map(Times::new).collect())
+    }
+}
+
 /// An operation in words.
-fn words(run: &Run, operation: &Operation) -> String {
+pub(crate) fn words(run: &Run, operation: &Operation) -> String {
     match operation {
         Operation::Launch {
             kernel,

@@ -22,6 +22,7 @@ mod run;
 pub(crate) mod sign;
 mod state;
 mod strict;
+mod sums;
 pub(crate) mod target;
 mod trim;
 mod tune;

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::{ReplayError, Weights};
-use gpureplay_cuda_launch::recording::{Hash, Recording, Run, WeightTensor, Writer};
+use gpureplay_cuda_launch::recording::{Hash, Hasher, Recording, Run, WeightTensor, Writer};
 use safetensors::tensor::Metadata;
 
 use crate::command::failure::{Failure, file};
@@ -18,6 +18,8 @@ use crate::command::report::{bytes, note};
 const MAX_HEADER: u64 = 16 << 20;
 /// Tensors of a file at most, as of a run.
 const MAX_TENSORS: usize = 1 << 16;
+/// Bytes that are read at a time.
+const PART: usize = 1 << 20;
 /// Memory is searched in steps of this many bytes: allocators align at least so.
 const STEP: usize = 16;
 /// Tensors that may begin with equal bytes; more are not told apart.
@@ -305,17 +307,25 @@ impl Given {
 
     /// What says the bytes of each tensor.
     pub(crate) fn bytes(self) -> Weights {
-        Box::new(move |tensor| {
+        Box::new(move |tensor, take| {
             let wrong = |reason: String| ReplayError::Weights {
                 name: tensor.name.clone(),
                 reason,
             };
             let place = self.archive.tensors.get(&tensor.name);
             let place = place.ok_or_else(|| wrong("is missing".into()))?;
-            let bytes = self.archive.read(place);
-            let bytes = bytes.map_err(|error| wrong(error.to_string()))?;
-            if self.expected.get(&tensor.name) == Some(&Hash::of(&bytes)) {
-                Ok(bytes)
+            let mut part = vec![0; PART.min(usize::try_from(place.size).unwrap_or(PART))];
+            let mut hasher = Hasher::default();
+            for begin in (0..place.size).step_by(PART) {
+                let rest = usize::try_from(place.size - begin).unwrap_or(PART);
+                let part = &mut part[..rest.min(PART)];
+                let read = self.archive.opened.read_exact_at(part, place.at + begin);
+                read.map_err(|error| wrong(error.to_string()))?;
+                hasher.update(part);
+                take(begin, part)?;
+            }
+            if self.expected.get(&tensor.name) == Some(&hasher.end()) {
+                Ok(())
             } else {
                 Err(wrong(format!(
                     "is not as recorded in {}; --weights FILE takes other weights",

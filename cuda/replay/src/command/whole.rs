@@ -2,6 +2,7 @@
 //! `run` of a whole run: the recorded inputs or others, what comes out, and whether it is as recorded.
 
 mod info;
+mod part;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::command::failure::{Failure, Outcome, file, json, written};
 use crate::command::report::{note, say};
 use crate::command::{state, weights};
 pub(crate) use info::{info, line};
+use part::Layers;
 
 /// Inputs and outputs of a whole run.
 #[derive(Args)]
@@ -35,8 +37,7 @@ pub(crate) struct Whole {
     /// given again.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<Setting>,
-    /// The file of weights of a whole run that was recorded with --weights, if it does not lie beside the recording; or another one
-    /// of the same tensors.
+    /// The file of weights of a whole run, if not beside the recording; or another one of the same tensors.
     #[arg(long, value_name = "FILE.safetensors")]
     weights: Option<PathBuf>,
     /// Begin a whole run with memory that --state-out wrote.
@@ -48,12 +49,14 @@ pub(crate) struct Whole {
     /// Do a whole run N times; each continues from the memory that the one before left.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Run a whole run with other inputs although it is known not to hold for them.
+    /// Run a whole run although it does not hold for other inputs.
     #[arg(long)]
     unchecked: bool,
     /// Give the GPU the operations of a whole run one by one; otherwise as one graph.
     #[arg(long)]
     no_graph: bool,
+    #[command(flatten)]
+    layers: Layers,
 }
 
 /// `NAME=FILE`, or `FILE`.
@@ -157,6 +160,7 @@ impl Whole {
         ]
         .into_iter()
         .find_map(|(given, option)| given.then_some(option))
+        .or_else(|| self.layers.given())
     }
 
     /// Whether another run than the recorded one is asked for.
@@ -215,6 +219,7 @@ impl Whole {
         let outputs = outputs.map(|given| given.of("--output", &run.outputs));
         let outputs: Vec<_> = outputs.collect::<Result<_, _>>()?;
         let words = self.words(&run)?;
+        let part = self.layers.of(&run)?;
         let how = if self.no_graph {
             How::Launches
         } else {
@@ -243,7 +248,7 @@ impl Whole {
             note!("{} pointers to variables rewritten", session.rewritten());
         }
         let recorded = !self.is_other() && others == 0;
-        let held = recorded && session.is_right_without_launches()?;
+        let held = recorded && part.is_none() && session.is_right_without_launches()?;
         for (port, bytes) in &inputs {
             session.set_input(*port, bytes)?;
         }
@@ -252,6 +257,10 @@ impl Whole {
         }
         if let Some(path) = &self.state_in {
             session.set_state(&state::read(path, session.run())?)?;
+        }
+        if let Some(part) = part {
+            let wanted = (&*outputs, self.state_out.as_ref(), options.json);
+            return part.execute(&mut session, number, recorded, wanted);
         }
         for _ in 0..self.repeat {
             session.execute(how)?;

@@ -7,8 +7,10 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use gpureplay_cuda_launch::abi::{Handle, LaunchAttribute, LaunchConfiguration, Status, attribute};
-use gpureplay_cuda_launch::recording::{Operation, Run, StreamKind};
+use gpureplay_cuda_launch::abi::{
+    Copy3d, Handle, LaunchAttribute, LaunchConfiguration, Status, attribute,
+};
+use gpureplay_cuda_launch::recording::{Operation, Run, Side, StreamKind};
 
 use super::images::Images;
 use super::ports::Ports;
@@ -255,10 +257,15 @@ impl Turn<'_> {
                 stream,
                 address,
                 input,
+                rows,
             } => {
                 let stream = self.lane(*stream)?;
                 let (from, size) = issuer.ports.input_place(*input);
                 let to = issuer.moved(*address);
+                if let Some(rows) = rows {
+                    let from = (Side::Host, from as u64);
+                    return self.copy_rows(&rows.copy((Side::Device, to), from), stream);
+                }
                 // SAFETY: pinned memory of ours of as many bytes; the driver checks the address.
                 let status = unsafe { driver_.cuMemcpyHtoDAsync_v2(to, from.cast(), size, stream) };
                 issuer.check("cuMemcpyHtoDAsync_v2", status)
@@ -267,10 +274,15 @@ impl Turn<'_> {
                 stream,
                 address,
                 output,
+                rows,
             } => {
                 let stream = self.lane(*stream)?;
                 let (to, size) = issuer.ports.output_place(*output);
                 let from = issuer.moved(*address);
+                if let Some(rows) = rows {
+                    let to = (Side::Host, to as u64);
+                    return self.copy_rows(&rows.copy(to, (Side::Device, from)), stream);
+                }
                 // SAFETY: as above.
                 let status = unsafe { driver_.cuMemcpyDtoHAsync_v2(to.cast(), from, size, stream) };
                 issuer.check("cuMemcpyDtoHAsync_v2", status)
@@ -280,9 +292,14 @@ impl Turn<'_> {
                 to,
                 from,
                 size,
+                rows,
             } => {
                 let stream = self.lane(*stream)?;
                 let (to, from) = (issuer.moved(*to), issuer.moved(*from));
+                if let Some(rows) = rows {
+                    let [to, from] = [to, from].map(|address| (Side::Device, address));
+                    return self.copy_rows(&rows.copy(to, from), stream);
+                }
                 let size = usize::try_from(*size)
                     .map_err(|_| ReplayError::Impossible("a copy is larger than memory"))?;
                 // SAFETY: the driver checks the addresses.
@@ -324,6 +341,13 @@ impl Turn<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Copies several rows.
+    fn copy_rows(&self, copy: &Copy3d, stream: Handle) -> Done {
+        // SAFETY: rows on the host lie without gaps in pinned memory of ours of as many bytes; the driver checks addresses on the device.
+        let status = unsafe { self.issuer.gpu.driver.cuMemcpy3DAsync_v2(copy, stream) };
+        self.issuer.check("cuMemcpy3DAsync_v2", status)
     }
 
     fn launch(&mut self, operation: &Operation) -> Done {

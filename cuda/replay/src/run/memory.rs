@@ -101,7 +101,7 @@ impl RunSession {
         self.gpu.synchronize()
     }
 
-    fn without_addresses(&self) -> Result<(), ReplayError> {
+    pub(super) fn without_addresses(&self) -> Result<(), ReplayError> {
         match self.rewritten {
             0 => Ok(()),
             _ => Err(ReplayError::Impossible(

@@ -7,6 +7,7 @@ mod issue;
 mod memory;
 mod ports;
 mod source;
+mod sums;
 mod trim;
 
 use std::cell::RefCell;
@@ -144,7 +145,7 @@ impl RunSession {
         self.restore()
     }
 
-    /// Memory and variables as they were at the beginning.
+    /// Memory and variables as they were at the beginning; zeros where memory was allocated later.
     ///
     /// # Errors
     /// If the driver refuses.
@@ -155,9 +156,9 @@ impl RunSession {
     /// As [`RunSession::restore`]; says how many words were rewritten.
     fn filled(&self) -> Result<usize, ReplayError> {
         let moves = self.images.moves();
-        let rewritten = self.source.each(&self.run, moves, |number, bytes| {
-            self.gpu.upload(self.run.memory[number].address, bytes)
-        })?;
+        let to = (&self.gpu, &self.run, moves);
+        let context = &self.context;
+        let rewritten = self.source.upload(to, || context.enter())?;
         self.images.restore(&self.gpu)?;
         self.gpu.synchronize()?;
         Ok(rewritten)

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What memory held at the beginning of a run, piece by piece: from the recording, and weights from their file. The host does not
-//! hold it meanwhile, unless it is wanted often.
+//! What memory held at the beginning of a run: from the recording, and weights from their file. It goes to the device in small parts,
+//! on all cores; the host does not hold it meanwhile, unless it is wanted often.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gpureplay_cuda_launch::recording::{Run, Store, WeightTensor};
 
-use crate::ReplayError;
 use crate::relocate::Moves;
+use crate::{Gpu, ReplayError};
 
-/// Says the bytes of a tensor of weights.
-pub type Weights = Box<dyn Fn(&WeightTensor) -> Result<Vec<u8>, ReplayError> + Send>;
+/// Says the bytes of a tensor of weights, part by part, in order: where each begins, and its bytes. What they are is known at the end.
+pub type Weights =
+    Box<dyn Fn(&WeightTensor, &mut dyn FnMut(u64, &[u8]) -> Done) -> Done + Send + Sync>;
+type Done = Result<(), ReplayError>;
+
+/// Threads that read; more do not read faster.
+const MOST_THREADS: usize = 12;
 
 /// Where the contents of memory come from.
 pub(super) struct Source {
@@ -53,14 +60,14 @@ impl Source {
                 };
                 let weights = self.weights.as_ref();
                 let weights = weights.ok_or_else(|| wrong("no file of weights is given"))?;
-                let found = weights(tensor)?;
-                let to = bytes
-                    .get_mut(at..)
-                    .and_then(|rest| rest.get_mut(..found.len()));
-                match to {
-                    Some(to) if found.len() as u64 == tensor.size => to.copy_from_slice(&found),
-                    _ => return Err(wrong("has another size than recorded")),
-                }
+                weights(tensor, &mut |offset, part| {
+                    let begin = at.saturating_add(usize::try_from(offset).unwrap_or(usize::MAX));
+                    let to = bytes.get_mut(begin..);
+                    let to = to.and_then(|rest| rest.get_mut(..part.len()));
+                    to.ok_or_else(|| wrong("has another size than recorded"))?
+                        .copy_from_slice(part);
+                    Ok(())
+                })?;
             }
         }
         Ok(bytes)
@@ -90,6 +97,67 @@ impl Source {
         Ok(rewritten)
     }
 
+    /// Puts all pieces into the device's memory, pointers to variables rewritten; says how many. `entered` makes the context that of the
+    /// thread that calls it.
+    pub(super) fn upload<E>(
+        &self,
+        (gpu, run, moves): (&Gpu, &Run, &Moves),
+        entered: impl Fn() -> Result<E, ReplayError> + Sync,
+    ) -> Result<usize, ReplayError> {
+        if !self.held.is_empty() {
+            return self.each(run, moves, |number, bytes| {
+                let memory = &run.memory[number];
+                match bytes.is_empty() {
+                    true => gpu.clear(memory.address, memory.size),
+                    false => gpu.upload(memory.address, bytes),
+                }
+            });
+        }
+        let rewritten = AtomicUsize::new(0);
+        let send = |address: u64, bytes: &mut [u8]| {
+            if !moves.is_empty() {
+                rewritten.fetch_add(moves.apply(bytes).len(), Ordering::Relaxed);
+            }
+            gpu.upload(address, bytes)
+        };
+        let mut chunks = Vec::new();
+        for memory in &run.memory {
+            gpu.clear(memory.address, memory.size)?;
+            if let Some(contents) = memory.contents {
+                let all = self.store.chunks(contents, memory.size)?.into_iter();
+                let all = all.filter(|chunk| !chunk.is_zeros());
+                chunks.extend(all.map(|chunk| (memory.address + chunk.at, chunk)));
+            }
+        }
+        on_all_cores(&chunks, &entered, |(address, chunk)| {
+            send(*address, &mut self.store.chunk(chunk)?)
+        })?;
+        // They lie where the recording has zeros.
+        let tensors = run.tensors.iter();
+        let mut tensors: Vec<&WeightTensor> =
+            tensors.filter(|one| !one.places.is_empty()).collect();
+        tensors.sort_unstable_by_key(|tensor| std::cmp::Reverse(tensor.size));
+        on_all_cores(&tensors, &entered, |tensor| {
+            let weights = self.weights.as_ref();
+            let weights = weights.ok_or_else(|| ReplayError::Weights {
+                name: tensor.name.clone(),
+                reason: "no file of weights is given".into(),
+            })?;
+            weights(tensor, &mut |offset, bytes| {
+                let end = offset.checked_add(bytes.len() as u64);
+                if end.is_none_or(|end| end > tensor.size) {
+                    return Err(ReplayError::Weights {
+                        name: tensor.name.clone(),
+                        reason: "has another size than recorded".into(),
+                    });
+                }
+                let mut places = tensor.places.iter();
+                places.try_for_each(|place| send(place + offset, &mut bytes.to_vec()))
+            })
+        })?;
+        Ok(rewritten.into_inner())
+    }
+
     /// All pieces, if they are held.
     pub(super) fn held(&self) -> &[Vec<u8>] {
         &self.held
@@ -110,4 +178,33 @@ impl Source {
         self.held = held;
         Ok(())
     }
+}
+
+/// Does `work` on every item, on several cores; each thread begins with `enter`, and keeps what it gives. The first error counts.
+fn on_all_cores<T: Sync, E>(
+    items: &[T],
+    enter: &(impl Fn() -> Result<E, ReplayError> + Sync),
+    work: impl Fn(&T) -> Done + Sync,
+) -> Done {
+    let next = AtomicUsize::new(0);
+    let share = || {
+        let _entered = enter()?;
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(item).inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
+        }
+        Ok(())
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores.min(MOST_THREADS).min(items.len());
+    std::thread::scope(|scope| {
+        // Where the system has no thread left, this one does all.
+        let others: Vec<_> = (1..threads)
+            .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, share).ok())
+            .collect();
+        let own = if threads > 0 { share() } else { Ok(()) };
+        others.into_iter().fold(own, |done, thread| {
+            let other = thread.join();
+            done.and(other.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })
+    })
 }

@@ -11,6 +11,7 @@ mod embedded;
 mod faults;
 mod graphs;
 mod outputs;
+mod parts;
 mod record;
 mod replace;
 mod replay;

@@ -6,7 +6,7 @@ use std::fs;
 use crate::app::region::INPUT;
 use crate::stage::Stage;
 
-fn recorded(task: &str) -> Stage {
+pub(crate) fn recorded(task: &str) -> Stage {
     let stage = Stage::new();
     let alone = stage.alone(task);
     let said = stage.record("--run", task);
@@ -142,6 +142,60 @@ fn nodes_of_a_graph_are_operations_of_the_run() {
 }
 
 #[test]
+fn rows_of_two_and_three_dimensions_are_copied_as_the_program_copies_them() {
+    let stage = Stage::new();
+    let said = stage.record("--run", "region rows");
+    assert!(
+        said.err
+            .contains("run 0 is recorded: 2 launches, 1 inputs, 2 outputs"),
+        "{said:?}"
+    );
+    // Eight rows of 64 bytes came in, and a column of 8 bytes went out.
+    let info = stage.run("info rec").out;
+    for part in ["in0, 512 bytes", "out0, 64 bytes", "out1, 900 bytes"] {
+        assert!(info.contains(part), "{part}: {info}");
+    }
+    let said = stage.answers("region rows", (INPUT, "50"), "answers");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let rows = (0..8).flat_map(|row| (0..16).map(move |at| (50 + 32 * row + at) as f32));
+    let bytes: Vec<u8> = rows.flat_map(f32::to_le_bytes).collect();
+    fs::write(stage.path("x"), bytes).unwrap();
+    for how in ["", "--no-graph"] {
+        assert_eq!(stage.run(&format!("run rec {how}")).code, Some(0));
+        let words = format!("run rec --input x --output out0=one --output out1=two {how}");
+        assert_eq!(stage.run(&words).code, Some(0));
+        let answer = |name: &str| fs::read(stage.path("answers").join(name)).unwrap();
+        // What the program has has gaps.
+        let column: Vec<u8> = answer("one")
+            .chunks(32)
+            .flat_map(|row| row[..8].to_vec())
+            .collect();
+        assert_eq!(fs::read(stage.path("one")).unwrap(), column, "{how}");
+        assert_eq!(fs::read(stage.path("two")).unwrap(), answer("two"), "{how}");
+    }
+    let path = stage.path("rec/runs/0.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    for (right, wrong) in [
+        ("width = 64\nheight = 8", "width = 64\nheight = 9"),
+        ("to = [96, 8]", "to = [60, 8]"),
+        ("from = [100, 8]", "from = [18446744073709551, 8]"),
+    ] {
+        let changed = text.replacen(right, wrong, 1);
+        assert_ne!(changed, text, "{right}");
+        fs::write(&path, changed).unwrap();
+        assert_eq!(stage.run("run rec").code, Some(3), "{wrong}");
+    }
+}
+
+#[test]
+fn a_function_of_the_host_is_a_wait() {
+    let stage = recorded("region callback");
+    for how in ["", "--no-graph"] {
+        assert_eq!(stage.run(&format!("run rec {how}")).code, Some(0));
+    }
+}
+
+#[test]
 fn a_replay_that_leaves_something_out_does_not_pass() {
     let stage = recorded("region");
     let path = stage.path("rec/runs/0.toml");
@@ -200,9 +254,10 @@ fn memory_of_the_region_is_there_in_a_replay() {
 fn what_a_region_cannot_hold_is_named_and_the_program_goes_on() {
     for (what, reason) in [
         (
-            "callback",
-            "a function of the host (cuLaunchHostFunc) is called",
+            "told",
+            "an input comes after the host may have read a result",
         ),
+        ("array", "an array is copied"),
         ("capture", "a stream is captured into a graph"),
         (
             "graph",

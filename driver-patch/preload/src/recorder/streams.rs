@@ -6,7 +6,7 @@ use std::os::fd::RawFd;
 use gpureplay_trace::{ErrorCode, Phase};
 use mali_facts::panfrost::request as panfrost;
 use mali_facts::panthor as uapi;
-use mali_facts::registers::{JobStatus, TranslationTable, address_space, gpu};
+use mali_facts::registers::{JobStatus, TranslationTable, address_space};
 
 use super::{Recorder, space};
 use crate::driver::Driver;
@@ -132,24 +132,6 @@ impl<D: Driver> Recorder<D> {
         }
         self.error(ErrorCode::JobLost, 1);
     }
-}
-
-/// Registers as panthor tells them.
-pub(super) fn identity(info: &uapi::GpuInfo) -> Vec<(u32, u32)> {
-    vec![
-        (gpu::GPU_ID, info.gpu_id),
-        (gpu::L2_FEATURES, info.l2_features),
-        (gpu::TILER_FEATURES, info.tiler_features),
-        (gpu::MEM_FEATURES, info.mem_features),
-        (gpu::MMU_FEATURES, info.mmu_features),
-        (gpu::AS_PRESENT, info.as_present),
-        (gpu::THREAD_MAX_THREADS, info.max_threads),
-        (gpu::THREAD_MAX_WORKGROUP_SIZE, info.max_workgroup_size),
-        (gpu::THREAD_MAX_BARRIER_SIZE, info.max_barrier_size),
-        (gpu::THREAD_FEATURES, info.thread_features),
-        (gpu::SHADER_PRESENT_LO, info.shader_present as u32),
-        (gpu::SHADER_PRESENT_HI, (info.shader_present >> 32) as u32),
-    ]
 }
 
 /// Groups have at most 32 queues.

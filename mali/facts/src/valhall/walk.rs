@@ -64,7 +64,10 @@ impl Reading<'_> {
             offset.map_or(Pointer::Fixed, &named)
         };
         let place = environment.program();
-        if let Some(program) = descriptor!(self, ShaderProgram, place, pointer("Shader")) {
+        // A shader without code has no program.
+        if place != 0
+            && let Some(program) = descriptor!(self, ShaderProgram, place, pointer("Shader"))
+        {
             let kind = (program.descriptor_type() as u32, program.stage() as u32);
             if kind != (descriptor_type::SHADER, stage::COMPUTE) {
                 self.visitor.problem(place, &Problem::Program);

@@ -237,3 +237,49 @@ fn a_stream_is_recorded_without_jumps_and_heaps() {
     assert_eq!(verdict(&recording(0, &halves(&flat.words))), Ok(()));
     assert_eq!(flatten(0x1000, 40, 10, read), Err(WalkError::TooLong(10)));
 }
+
+/// Bytes of a launch.
+fn bytes(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// What a launch dispatches: where, the word with the size, and how many groups.
+fn dispatched(bytes: &[u8]) -> Vec<(u64, u32, [u32; 3])> {
+    let mut found = Vec::new();
+    dispatches(bytes, |at, compute| {
+        found.push((at, compute.size, compute.count));
+    })
+    .unwrap();
+    found
+}
+
+#[test]
+fn a_dispatch_is_taken_alone_and_gets_other_sizes() {
+    // The second dispatch of the stream says nothing of sizes, and follows without a wait; the third waits.
+    let mut words = sound();
+    let run = words.iter().position(|word| *word == RUN).unwrap();
+    words.insert(run + 1, RUN);
+    words.push(RUN);
+    let stream = bytes(&words);
+    let places: Vec<u64> = dispatched(&stream).iter().map(|found| found.0).collect();
+    let [first, second, third] = places[..] else {
+        panic!("{places:x?}");
+    };
+    assert_eq!(first, LAUNCHED_AT + 8 * run as u64);
+    assert_eq!(waits(&stream).collect::<Vec<_>>(), [true, false, true]);
+    let only = alone(&stream, second);
+    assert_eq!(dispatched(&only), [(second, 63, [1, 1, 1])]);
+    assert_eq!(only.len(), stream.len());
+    let (changed, at) = resized(&stream, second, 31, [2, 3, 1]).unwrap();
+    let found = dispatched(&changed);
+    let sizes: Vec<_> = found
+        .iter()
+        .map(|(_, size, count)| (*size, *count))
+        .collect();
+    assert_eq!(sizes, [(63, [1; 3]), (31, [2, 3, 1]), (63, [1; 3])]);
+    assert_eq!(found[1].0, at);
+    // Only moves came, so it keeps the rules.
+    let file = recording(0, &halves(&super::words(&changed).collect::<Vec<_>>()));
+    assert_eq!(verdict(&file), Ok(()));
+    assert_eq!(resized(&stream, third + 8, 31, [1; 3]), None);
+}

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The walk over one chain.
+//! The walk over one chain or stream.
 
 use std::collections::HashSet;
 
 use gpureplay_format::layout::Region;
 use gpureplay_format::{Access as RegionAccess, Recording, RegionKind, TensorKind};
-use mali_facts::valhall;
-use mali_facts::walk::{MemoryUse, Problem, Purpose, Visitor, walk_chain};
+use mali_drive::LAUNCHED_AT;
+use mali_facts::walk::{MemoryUse, Problem, Purpose, Visitor};
 use mali_facts::{Access, ChainEnd, JobType, Memory, Profile, follow};
 
-use crate::streams::{self, ADDRESS_BITS};
 use crate::walk::image::Image;
 use crate::walk::program::Submission;
 use crate::walk::report::{Job, Use};
@@ -21,7 +20,7 @@ const MAX_UNIFORMS: u64 = 1 << 20;
 /// Steps that something costs which the report keeps: it takes memory.
 pub(crate) const KEPT: u64 = 64;
 
-/// Walks a chain that is submitted, and returns its jobs. Takes from `steps` what that costs.
+/// Walks a chain or a stream that is submitted, and returns its jobs. Takes from `steps` what that costs.
 pub(crate) fn walk(
     recording: &Recording<'_>,
     profile: &Profile,
@@ -37,54 +36,17 @@ pub(crate) fn walk(
         error: None,
         steps,
     };
-    let headers = walk.follow(head)?;
-    if let Some(&missing) = rearmed.iter().find(|header| !headers.contains(header)) {
-        return Err(walk.broken(
-            DeepRule::ChainComplete,
-            missing,
-            "a job that was made ready is not in the chain",
-        ));
+    if submission.words.is_empty() {
+        let headers = walk.follow(head)?;
+        if let Some(&missing) = rearmed.iter().find(|header| !headers.contains(header)) {
+            return Err(walk.broken(
+                DeepRule::ChainComplete,
+                missing,
+                "a job that was made ready is not in the chain",
+            ));
+        }
     }
-    walk_chain(image, profile, head, &mut walk);
-    match walk.error {
-        Some(error) => Err(error),
-        None => Ok(walk.jobs),
-    }
-}
-
-/// Where a dispatch's environment is seen, which lies in registers: above all that a recording can map.
-const REGISTERS: u64 = 1 << ADDRESS_BITS;
-
-/// Walks the dispatches of a launch as [`walk`] does the jobs of a chain; the address of each is its program's.
-pub(crate) fn launch(
-    recording: &Recording<'_>,
-    profile: &Profile,
-    (action, words, image): (u32, &[u8], &Image),
-    steps: &mut u64,
-) -> Result<Vec<Job>, DeepViolation> {
-    let mut walk = Walk {
-        recording,
-        image,
-        action,
-        jobs: Vec::new(),
-        error: None,
-        steps,
-    };
-    // The launch of a verified recording can be walked.
-    let _ = streams::dispatches(words, |compute| {
-        walk.job(compute.program, Some(JobType::Compute));
-        let (_, environment) = streams::payload(compute);
-        let bytes = environment.to_bytes();
-        let memory = |va: u64, to: &mut [u8]| {
-            let Some(offset) = va.checked_sub(REGISTERS) else {
-                return image.read(va, to);
-            };
-            let from = usize::try_from(offset).ok();
-            let part = from.and_then(|from| bytes.get(from..)?.get(..to.len()));
-            part.map(|part| to.copy_from_slice(part)).is_some()
-        };
-        valhall::environment(&memory, profile, REGISTERS, &mut walk);
-    });
+    submission.walk(profile, &mut walk);
     match walk.error {
         Some(error) => Err(error),
         None => Ok(walk.jobs),
@@ -253,7 +215,9 @@ impl Visitor for Walk<'_> {
             return;
         }
         let (address, length) = (memory.address, memory.length.unwrap_or(1));
-        if memory.purpose == Purpose::Descriptor && address == REGISTERS {
+        let in_registers =
+            address >= LAUNCHED_AT && self.jobs.last().map(|job| job.address) == Some(address);
+        if memory.purpose == Purpose::Descriptor && in_registers {
             return;
         }
         if memory.purpose == Purpose::Descriptor {

@@ -10,22 +10,24 @@
 
 mod chain;
 mod codes;
+mod found;
 mod image;
 mod program;
 mod report;
 mod rules;
 
 pub use codes::{Code, Codes, MAX_CODE, Undecoded, Words};
+pub use found::{Descriptors, Found, Waits, walk_words};
 pub use image::Image;
 pub use program::{Event, Full, Submission, events, submissions};
 pub use report::{Chain, Job, Report, Use};
 pub use rules::{DeepRule, DeepViolation};
 
 use crate::streams;
+use gpureplay_core::family::Family;
 use mali_drive::Verified;
 use mali_facts::registers::GpuId;
 use mali_facts::{Profile, STREAM_GPUS, StreamGpu};
-use program::launches;
 use report::MAX_JOBS;
 
 /// Most jobs of a recording, each as often as it is submitted, that are listed, changed, or joined with others.
@@ -70,18 +72,22 @@ pub fn check_for(verified: &Verified<'_>, profile: &Profile) -> Result<Report, D
 /// # Errors
 /// The first rule that is broken, in the order of the program.
 pub fn check_streams(verified: &streams::Verified<'_>) -> Result<Report, DeepViolation> {
-    let recording = verified.recording();
-    let id = GpuId(recording.gpu_id());
-    let known = |gpu: &&StreamGpu| gpu.profile.gpu_id.product() == id.product();
-    let gpu = STREAM_GPUS.iter().find(known);
-    let gpu = gpu.ok_or_else(|| unknown(id))?;
-    let (mut steps, mut report) = (MAX_STEPS, Report::default());
-    launches(recording, |action, words, image| {
-        let jobs = chain::launch(recording, &gpu.profile, (action, words, image), &mut steps)?;
+    let mut report = Report::default();
+    walk(verified, stream_profile(verified)?, |action, jobs| {
         report.chains.push(Chain { action, jobs });
-        Ok::<(), DeepViolation>(())
     })?;
     Ok(report)
+}
+
+/// The GPU that a recording of command streams is for.
+///
+/// # Errors
+/// As for [`profile`].
+pub fn stream_profile(verified: &streams::Verified<'_>) -> Result<&'static Profile, DeepViolation> {
+    let id = GpuId(verified.recording().gpu_id());
+    let known = |gpu: &&StreamGpu| gpu.profile.gpu_id.product() == id.product();
+    let gpu = STREAM_GPUS.iter().find(known);
+    gpu.map(|gpu| &gpu.profile).ok_or_else(|| unknown(id))
 }
 
 fn unknown(id: GpuId) -> DeepViolation {
@@ -101,9 +107,9 @@ pub fn check_only(verified: &Verified<'_>) -> Result<(), DeepViolation> {
     walk(verified, profile(verified)?, |_, _| {})
 }
 
-/// Gives the action that submits each chain, and the chain's jobs.
-fn walk(
-    verified: &Verified<'_>,
+/// Gives the action of each submission, and its jobs.
+fn walk<F: Family>(
+    verified: &gpureplay_core::verify::Verified<'_, F>,
     profile: &Profile,
     mut keep: impl FnMut(u32, Vec<Job>),
 ) -> Result<(), DeepViolation> {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program of a recording without a device: what is in memory when each chain is submitted.
 
+use gpureplay_core::family::Family;
+use gpureplay_core::verify::Verified;
+use gpureplay_format::Action;
 use gpureplay_format::lz4::History;
-use gpureplay_format::{Action, Recording};
-use mali_drive::Verified;
 use mali_facts::follow;
 use mali_facts::registers::JobStatus;
 
 use crate::walk::image::Image;
 
-/// A chain at the moment when a recording submits it.
+/// A chain, or a stream, at the moment when a recording submits it.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
     /// Its number in the recording, set-up included, from 0.
@@ -18,10 +19,12 @@ pub struct Submission<'a> {
     pub segment: u32,
     /// Index of the action that submits it.
     pub action: u32,
-    /// The job slot.
+    /// The job slot, or the queue.
     pub slot: u8,
-    /// GPU address of the first job's header.
+    /// GPU address of the first job's header; 0 of a stream.
     pub head: u64,
+    /// The instructions of a stream; nothing of a chain.
+    pub words: &'a [u8],
     /// Headers that were made ready since the submission before, in order.
     pub rearmed: &'a [u64],
     /// Memory as uploads, fills and the job manager have left it: the chains before this one have put their status into their headers, and a
@@ -51,16 +54,16 @@ pub enum Event<'a> {
         /// Memory after it.
         memory: &'a Image,
     },
-    /// A chain is submitted.
+    /// A chain or a stream is submitted.
     Submitted(Submission<'a>),
 }
 
-/// Does what the CPU does in a replay, and shows each chain that is submitted.
+/// Does what the CPU does in a replay, and shows each chain and each stream that is submitted.
 ///
 /// # Errors
 /// What `visit` returns, or [`Full`].
-pub fn submissions<E: From<Full>>(
-    verified: &Verified<'_>,
+pub fn submissions<F: Family, E: From<Full>>(
+    verified: &Verified<'_, F>,
     mut visit: impl FnMut(&Submission<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     events(verified, |event| match event {
@@ -69,12 +72,12 @@ pub fn submissions<E: From<Full>>(
     })
 }
 
-/// Does what the CPU does in a replay, and shows each change of memory and each chain that is submitted.
+/// Does what the CPU does in a replay, and shows each change of memory, each chain and each stream that is submitted.
 ///
 /// # Errors
 /// What `visit` returns, or [`Full`].
-pub fn events<E: From<Full>>(
-    verified: &Verified<'_>,
+pub fn events<F: Family, E: From<Full>>(
+    verified: &Verified<'_, F>,
     mut visit: impl FnMut(&Event<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let recording = verified.recording();
@@ -104,12 +107,26 @@ pub fn events<E: From<Full>>(
                         action,
                         slot,
                         head: chain,
+                        words: &[],
                         rearmed: &rearmed,
                         memory: &memory,
                     }))?;
                     number += 1;
                     rearmed.clear();
                     changed = write_back(&mut memory, chain).map_err(full)?;
+                }
+                Ok(Action::Launch { queue, words, .. }) => {
+                    visit(&Event::Submitted(Submission {
+                        number,
+                        segment,
+                        action,
+                        slot: queue,
+                        head: 0,
+                        words,
+                        rearmed: &[],
+                        memory: &memory,
+                    }))?;
+                    number += 1;
                 }
                 _ => {}
             }
@@ -149,27 +166,6 @@ fn store(
         }
         _ => Ok(None),
     }
-}
-
-/// Does what the CPU does in a replay, and shows each launch: the action's index, its words, and memory before it.
-pub(crate) fn launches<E: From<Full>>(
-    recording: &Recording<'_>,
-    mut visit: impl FnMut(u32, &[u8], &Image) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut memory = Image::default();
-    let mut history = Box::new(History::new());
-    for segment in recording.segments() {
-        history.clear();
-        let actions = recording.segment_actions(segment).flatten();
-        for (action, step) in (segment.first_action.get()..).zip(actions) {
-            if let Action::Launch { words, .. } = step {
-                visit(action, words, &memory)?;
-            }
-            let stored = store(&mut memory, &mut history, &step);
-            stored.map_err(|address| E::from(Full { action, address }))?;
-        }
-    }
-    Ok(())
 }
 
 /// Puts into the headers of a chain that its jobs are done, as the job manager does: no recording tells it not to (rule `job-configuration`). Gives where, and how many bytes each; the error is an address for which

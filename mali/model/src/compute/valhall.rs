@@ -53,28 +53,31 @@ pub(crate) fn started<B: Bus>(
     environment: &ShaderEnvironment,
     stage: u32,
 ) -> Result<Dispatch, JobFault> {
-    let program = ShaderProgram::from_bytes(&memory.bytes(environment.program())?);
-    if program.descriptor_type() as u32 != descriptor_type::SHADER {
-        return Err(invalid(
-            address,
-            "the shader's descriptor is of another type",
-        ));
-    }
-    if program.stage() as u32 != stage {
-        return Err(invalid(address, "the shader is for another stage"));
-    }
     let mut dispatch = Dispatch {
-        subnormals: match program.subnormals() as u32 {
-            subnormals::KEPT => Subnormals::Kept,
-            // Mesa, `pan_shader.h`: only of single precision.
-            subnormals::DX11 => Subnormals::SinglesFlushed,
-            _ => Subnormals::Flushed,
-        },
-        shader: program.binary(),
         push_uniforms: environment.uniforms(),
         push_uniform_count: environment.uniform_count() as u32,
         ..Dispatch::default()
     };
+    // Mesa leaves out the program of a shader without code (`pan_cmdstream.c`, `prepare_shader`), of which nothing runs.
+    if environment.program() != 0 {
+        let program = ShaderProgram::from_bytes(&memory.bytes(environment.program())?);
+        if program.descriptor_type() as u32 != descriptor_type::SHADER {
+            return Err(invalid(
+                address,
+                "the shader's descriptor is of another type",
+            ));
+        }
+        if program.stage() as u32 != stage {
+            return Err(invalid(address, "the shader is for another stage"));
+        }
+        dispatch.shader = program.binary();
+        dispatch.subnormals = match program.subnormals() as u32 {
+            subnormals::KEPT => Subnormals::Kept,
+            // Mesa, `pan_shader.h`: only of single precision.
+            subnormals::DX11 => Subnormals::SinglesFlushed,
+            _ => Subnormals::Flushed,
+        };
+    }
     let (list, count) = environment.resource_list();
     (dispatch.resources, dispatch.resource_count) = (list, count as u32);
     if environment.storage_at() != 0 {

@@ -2,7 +2,7 @@
 //! Compute jobs of Valhall made by hand: payload, environment, program, storage.
 
 use mali_facts::registers::{JobStatus, job_slot};
-use mali_facts::valhall::LocalStorage;
+use mali_facts::valhall::{LocalStorage, ShaderEnvironment};
 use mali_model::Options;
 
 use crate::machine::{CODE, CONFIG, DATA, ENVIRONMENT, Format, JOBS, Machine};
@@ -64,6 +64,17 @@ fn threads_and_groups_have_storage_of_their_own() {
         let found = machine.memory.read32(DATA + 0x2000 + 4 * u64::from(thread));
         assert_eq!(found, sum << 3 | thread, "thread {thread}");
     }
+}
+
+#[test]
+fn a_shader_without_code_has_no_program_and_does_nothing() {
+    let mut machine = Machine::with("g57", Format::Lpae, Options::default());
+    machine.memory.compute_job(JOBS, 64, 0);
+    let program = ShaderEnvironment::LAYOUT.offset_of("Shader").unwrap();
+    machine.memory.write64(JOBS + ENVIRONMENT + program, 0);
+    let before = machine.memory.read32(DATA + 0x2000);
+    assert_eq!(run(&mut machine), JobStatus::DONE);
+    assert_eq!(machine.memory.read32(DATA + 0x2000), before);
 }
 
 #[test]

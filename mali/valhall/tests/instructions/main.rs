@@ -2,6 +2,7 @@
 //! Tests of the Valhall instructions and of command streams: the tables, every word, the samples, another decoder.
 #![allow(clippy::unwrap_used)]
 
+mod cases;
 mod golden;
 mod lock_step;
 mod samples;

@@ -11,9 +11,8 @@ use gpureplay_format::{Access, Action, ActionFault, Payload, RegionKind, Segment
 use gpureplay_jobs::{Jobs, JobsError, Selector};
 use gpureplay_trace::{Check, Reader, Style, write_record};
 use mali_facts::registers::GpuId;
-use mali_facts::walk::{Found, Problem, Visitor, walk_chain};
+use mali_facts::walk::{Found, Problem, Visitor};
 use mali_facts::{JobType, Text};
-use mali_jobs::walk::submissions;
 
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::table;
@@ -218,12 +217,8 @@ fn descriptors(
     let mut all = Vec::new();
     let mut numbers = 0..;
     let mut left = MOST_DESCRIPTORS;
-    let walked: std::result::Result<(), JobsError> = submissions(
-        recording
-            .verified()
-            .chains()
-            .map_err(|error| Failure::Recording(error.to_string()))?,
-        |submission| {
+    let walked: std::result::Result<(), JobsError> =
+        recording.verified().submissions(|submission| {
             let number = numbers.next().unwrap_or_default();
             let chain = jobs.chains.get(number).map(|chain| chain.jobs.clone());
             let Some(range) = chain.filter(|range| any_selected(selected, range)) else {
@@ -237,12 +232,7 @@ fn descriptors(
                 selected,
                 on: false,
             };
-            walk_chain(
-                submission.memory,
-                jobs.profile,
-                submission.head,
-                &mut chosen,
-            );
+            submission.walk(jobs.profile, &mut chosen);
             left = chosen.left;
             if left == 0 {
                 text.push_str(&format!(
@@ -251,8 +241,7 @@ fn descriptors(
             }
             all.push((number, text));
             Ok(())
-        },
-    );
+        });
     walked.map_err(|error| {
         Failure::Recording(format!("{}: {error}", shown(&recording.files().path)))
     })?;

@@ -230,7 +230,7 @@ fn segments<'a>(listing: &mut Listing<'a>) -> Vec<SegmentSummary<'a>> {
                 Action::Submit { .. } => summary.chains += 1,
                 Action::Launch { words, .. } => {
                     summary.chains += 1;
-                    let _ = mali_jobs::streams::dispatches(words, |_| summary.jobs += 1);
+                    let _ = mali_jobs::streams::dispatches(words, |_, _| summary.jobs += 1);
                 }
                 Action::BindInput { tensor } if runs => {
                     summary.inputs.push(listing.tensor(tensor));

@@ -66,13 +66,14 @@ impl Link {
             Failure::Recording(format!("{}: {error}", shown(&self.recording)))
         };
         let verified = recording.verified();
-        let verified = verified.chains().map_err(|error| wrong(error.into()))?;
+        let no_chains = |error| Failure::Recording(format!("{}: {error}", shown(&self.recording)));
+        let verified = verified.chains().map_err(no_chains)?;
         let before = lengths(verified).map_err(wrong)?;
         let (bytes, jobs, chains) = match self.split {
             true => {
                 let apart = recording.apart()?;
                 let chains = apart.verified();
-                let chains = chains.chains().map_err(|error| wrong(error.into()))?;
+                let chains = chains.chains().map_err(no_chains)?;
                 let chains = lengths(chains).map_err(wrong)?.len();
                 let jobs = apart.manifest().map(|it| it.jobs.clone());
                 (apart.files().bytes.clone(), jobs, chains)

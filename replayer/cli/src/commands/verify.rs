@@ -215,8 +215,7 @@ impl Verify {
             let view = files.view()?;
             let verified = files.verify(&view)?;
             if self.deep {
-                let checked = verified.chains().and_then(mali_jobs::walk::check_only);
-                checked.map_err(|error| {
+                verified.deep_only().map_err(|error| {
                     Failure::Recording(format!("{}: {error}", shown(&files.path)))
                 })?;
             }

@@ -4,11 +4,9 @@
 use std::collections::BTreeSet;
 
 use gpureplay_compile::{Capture, Found, Role};
-use gpureplay_core::Limits;
 use gpureplay_format::Recording;
-use mali_drive::verify;
+use gpureplay_library::Verified;
 use mali_jobs::reach::{Buffers, Touches, reached};
-use mali_jobs::walk::check;
 
 /// Inputs that are followed one by one; more are followed together.
 const FOLLOWED: usize = 16;
@@ -38,8 +36,8 @@ pub(crate) fn remarks(capture: &Capture, recording: &[u8], tensors: &[Found]) ->
     let Ok(recording) = Recording::parse(recording) else {
         return Vec::new();
     };
-    let verified = verify(&recording, &Limits::DEFAULT).ok();
-    let Some(report) = verified.and_then(|verified| check(&verified).ok()) else {
+    let verified = Verified::check(&recording).ok();
+    let Some(report) = verified.and_then(|verified| verified.deep().ok()) else {
         return Vec::new();
     };
     let buffers = buffers(capture);

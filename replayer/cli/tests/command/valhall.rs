@@ -122,6 +122,56 @@ fn what_is_not_done_with_valhall_is_said() {
         done != 0 && text.contains("is a Valhall COMPUTE job"),
         "{text}"
     );
+    let (done, text) = code(&["verify", folder, "--deep", "--for", "g52"]);
+    assert!(
+        done != 0 && text.contains("only recordings of Bifrost"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_recording_fits_boards_with_its_own_gpu() {
+    let recording = saxpy();
+    let folder = recording.path().to_str().unwrap();
     let (done, text) = code(&["verify", folder, "--deep", "--for", "genio-700"]);
-    assert!(done != 0 && text.contains("only Bifrost's"), "{text}");
+    assert!(done == 0, "{text}");
+    let new = tempfile::tempdir().unwrap();
+    let output = new.path().join("board").display().to_string();
+    let (done, text) = code(&["retarget", folder, "--gpu", "genio-700", "-o", &output]);
+    assert!(done == 0, "{text}");
+    let read = |folder: &Path| fs::read(folder.join("recording.gpr")).unwrap();
+    assert_eq!(read(Path::new(&output)), read(recording.path()));
+}
+
+#[test]
+fn the_jobs_of_a_command_stream_are_listed_taken_out_and_changed() {
+    let recording = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../library/tests/data/saxpy-g610.gpr"
+    );
+    let (done, text) = code(&["jobs", recording, "--static"]);
+    assert!(done == 0 && text.contains("1024x1x1  256x1x1"), "{text}");
+    let (done, text) = code(&["disasm", recording]);
+    assert!(done == 0 && text.contains("21 instructions"), "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let ones = gpureplay_tensors::Tensor::from_f32(&[1024], &[1.5; 1024]).unwrap();
+    fs::write(place("ones.npy"), gpureplay_tensors::encode_npy(&ones)).unwrap();
+    let (ones, alone, changed) = (place("ones.npy"), place("alone"), place("changed"));
+    let [x, y] = ["x", "y"].map(|name| format!("--input=saxpy.{name}={ones}"));
+    let (done, text) = code(&["analyse", recording, &x, &y]);
+    assert!(done == 0 && !text.contains("not looked into"), "{text}");
+    let (done, text) = code(&["extract", recording, "--jobs", "0", &x, &y, "-o", &alone]);
+    assert_eq!(done, 0, "{text}");
+    let sizes = ["--jobs", "0", "--local", "128", "-o", &changed];
+    let (done, text) = code(&[&["patch", &alone][..], &sizes].concat());
+    assert!(done == 0 && text.contains("the same bytes"), "{text}");
+    let (done, text) = code(&["jobs", &changed, "--static"]);
+    assert!(done == 0 && text.contains("1024x1x1  128x1x1"), "{text}");
+    let (done, text) = code(&["run", &changed]);
+    assert!(done == 0 && text.contains("bit for bit"), "{text}");
+    // Nothing is there to join.
+    let (done, text) = code(&["link", recording, "-o", &place("linked")]);
+    assert!(done != 0 && text.contains("command streams"), "{text}");
+    assert!(!text.contains("rule"), "no rule is broken: {text}");
 }

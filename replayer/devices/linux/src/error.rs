@@ -15,22 +15,24 @@ pub enum OpenError {
         /// The device node.
         path: PathBuf,
     },
-    /// No GPU is driven by panfrost.
+    /// No GPU is driven by this driver.
     #[error(
-        "no render node in /dev/dri belongs to the driver panfrost: load it (sudo modprobe panfrost), or give the GPU back to it; --device model needs no GPU"
+        "no render node in /dev/dri belongs to the driver {0}: load it (sudo modprobe {0}), or give the GPU back to it; --device model needs no GPU"
     )]
-    NoPanfrost,
+    NoRenderNode(&'static str),
     /// A render node belongs to another driver.
-    #[error("{path}: its driver is {found}, expected panfrost 1.1 or a newer 1.x")]
+    #[error("{path}: its driver is {found}, expected {wanted}")]
     OtherDriver {
         /// The render node.
         path: PathBuf,
+        /// Name and versions that will do.
+        wanted: String,
         /// Name and version of the driver.
         found: String,
     },
     /// The kernel's pages are larger than those of recordings.
     #[error(
-        "panfrost of a kernel with pages of {found} bytes cannot place a recording's, which have 4096; boot a kernel with pages of 4096 bytes, or use --device nano"
+        "the driver of a kernel with pages of {found} bytes cannot place a recording's, which have 4096; boot a kernel with pages of 4096 bytes, or use --device nano"
     )]
     PageSize {
         /// Bytes of a page.

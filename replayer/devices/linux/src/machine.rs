@@ -135,14 +135,14 @@ fn render_node(root: &Path, gpu: Option<&GpuNode>) -> Finding {
                 GpuId(driver.read32(GPU_ID))
             ),
         ),
-        (Err(OpenError::NoPanfrost), Some(device)) => bad(
+        (Err(OpenError::NoRenderNode(_)), Some(device)) => bad(
             PANFROST,
             "does not drive the GPU",
             format!(
                 "modprobe panfrost; echo {device} > /sys/bus/platform/devices/{device}/driver/unbind; echo panfrost > /sys/bus/platform/devices/{device}/driver_override; echo {device} > /sys/bus/platform/drivers_probe"
             ),
         ),
-        (Err(OpenError::NoPanfrost), None) => bad(
+        (Err(OpenError::NoRenderNode(_)), None) => bad(
             PANFROST,
             "no render node in /dev/dri is its",
             "modprobe panfrost, on a kernel that has it (CONFIG_DRM_PANFROST)",

@@ -31,6 +31,18 @@ impl Mapped {
         Ok(Self { map, _pin: None })
     }
 
+    /// Maps `length` bytes of `file` from `offset`, shared, for reading only: nothing may be written to it.
+    ///
+    /// # Errors
+    /// What `mmap` says.
+    pub(crate) fn read_only(file: &File, offset: u64, length: usize) -> io::Result<Self> {
+        let map = MmapOptions::new()
+            .offset(offset)
+            .len(length)
+            .map_raw_read_only(file)?;
+        Ok(Self { map, _pin: None })
+    }
+
     /// Anonymous zeroed memory.
     ///
     /// # Errors

@@ -21,16 +21,62 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gpureplay_core::{Chain, DeviceError, Gpu, Lines, UsedUp};
+use gpureplay_core::gpu::Submission;
+use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, UsedUp};
 use gpureplay_format::Access;
 use mali_drive::page_table::{Format, PageTables};
+use mali_facts::registers::GpuId;
+use mali_facts::{STREAM_GPUS, StreamGpu};
 use mali_memory::{Bus, Ram};
-use mali_model::{Observer, Options, Profile};
+use mali_model::{Observer, Options, Profile, Writer};
 
 use memory::{Memory, Tables};
+use streams::Firmware;
 
-pub use streams::OnStreams;
 pub use watched::{Watch, Watched};
+
+/// What is modelled.
+#[derive(Clone, Copy, Debug)]
+pub enum Model {
+    /// A GPU with a job manager.
+    Chains(&'static Profile),
+    /// A GPU that takes command streams.
+    Streams(&'static StreamGpu),
+}
+
+impl Model {
+    /// The model of the GPU or the board with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        let chains = Profile::by_name(name).map(Self::Chains);
+        chains.or_else(|| StreamGpu::by_name(name).map(Self::Streams))
+    }
+
+    /// The model of the GPU with this identity.
+    pub fn by_id(id: GpuId) -> Option<Self> {
+        let product = |gpu: &&StreamGpu| gpu.profile.gpu_id.product() == id.product();
+        let chains = Profile::by_product(id.product()).map(Self::Chains);
+        chains.or_else(|| STREAM_GPUS.iter().find(product).map(Self::Streams))
+    }
+
+    /// All names that [`Model::by_name`] knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Profile::names().chain(StreamGpu::names())
+    }
+
+    /// What is known of the GPU.
+    pub fn profile(self) -> &'static Profile {
+        match self {
+            Self::Chains(profile) => profile,
+            Self::Streams(gpu) => &gpu.profile,
+        }
+    }
+}
+
+impl From<&'static Profile> for Model {
+    fn from(profile: &'static Profile) -> Self {
+        Self::Chains(profile)
+    }
+}
 
 /// Pages that the model has room for: 8 GiB of address space, of which only what is used costs memory.
 const PAGES: usize = 1 << 21;
@@ -47,7 +93,7 @@ pub const WORK_PER_BYTE: u64 = 2;
 /// that never ends is terminated when it has used up its work limit ([`Options::work_limit`], [`WORK_LIMIT`]), which a run
 /// begins with and which [`OnModel::renew_work`] gives anew to one that is made of segments.
 pub struct OnModel<B: Bus = Ram> {
-    gpu: mali_model::Gpu<B>,
+    body: Body<B>,
     memory: Memory,
     format: Format,
     started: Instant,
@@ -58,14 +104,20 @@ pub struct OnModel<B: Bus = Ram> {
     observer: Option<Arc<dyn Observer>>,
 }
 
+/// A GPU of either family.
+enum Body<B: Bus> {
+    Chains(Box<mali_model::Gpu<B>>),
+    Streams(Firmware<B>),
+}
+
 impl OnModel {
     /// A GPU that has just got power.
     ///
     /// # Errors
     /// The operating system has no address space left.
-    pub fn new(profile: &'static Profile, options: Options) -> io::Result<Self> {
+    pub fn new(model: impl Into<Model>, options: Options) -> io::Result<Self> {
         let ram = Arc::new(Ram::new(PAGES)?);
-        Ok(Self::on_bus(profile, options, ram.clone(), ram))
+        Ok(Self::on_bus(model, options, ram.clone(), ram))
     }
 }
 
@@ -74,7 +126,7 @@ impl<B: Bus> OnModel<B> {
     const ADDRESS_SPACE: u8 = 0;
 
     /// A GPU that takes its pages from `ram` and reaches them through `bus`, which can watch it.
-    pub fn on_bus(profile: &'static Profile, options: Options, ram: Arc<Ram>, bus: Arc<B>) -> Self {
+    pub fn on_bus(model: impl Into<Model>, options: Options, ram: Arc<Ram>, bus: Arc<B>) -> Self {
         let default_work = options.work_limit.is_none();
         let options = Options {
             work_limit: options.work_limit.or(Some(WORK_LIMIT)),
@@ -82,7 +134,12 @@ impl<B: Bus> OnModel<B> {
         };
         Self {
             observer: options.observer.clone(),
-            gpu: mali_model::Gpu::new(profile, bus, options),
+            body: match model.into() {
+                Model::Chains(profile) => {
+                    Body::Chains(Box::new(mali_model::Gpu::new(profile, bus, options)))
+                }
+                Model::Streams(gpu) => Body::Streams(Firmware::new(gpu, bus, options)),
+            },
             memory: Memory::new(ram),
             format: Format::Lpae,
             started: Instant::now(),
@@ -110,12 +167,18 @@ impl<B: Bus> OnModel<B> {
 
     /// Begins a run: it has the whole work limit.
     pub fn renew_work(&mut self) {
-        self.gpu.renew_work();
+        match &mut self.body {
+            Body::Chains(gpu) => gpu.renew_work(),
+            Body::Streams(gpu) => gpu.renew_work(),
+        }
     }
 
-    /// The model.
-    pub fn model(&mut self) -> &mut mali_model::Gpu<B> {
-        &mut self.gpu
+    /// What writes the byte at `va` when a chain runs; nothing where the model cannot tell.
+    pub fn writer(&mut self, chain: &Chain, va: u64) -> Option<Writer> {
+        match &mut self.body {
+            Body::Chains(gpu) => gpu.writer(chain.space.into(), chain.head, va),
+            Body::Streams(_) => None,
+        }
     }
 
     /// Pages in use, those of page tables among them.
@@ -130,8 +193,24 @@ impl<B: Bus> OnModel<B> {
         }
     }
 
+    /// Page tables of what is mapped.
+    fn tables(&mut self, format: Format) -> Result<PageTables, DeviceError> {
+        let mut tables = Tables {
+            memory: &mut self.memory,
+        };
+        let mut root = PageTables::new(format, &mut tables).ok_or(DeviceError::OutOfMemory)?;
+        for (va, pa, access) in tables.memory.mappings() {
+            root.map(&mut tables, va, pa, access)
+                .ok_or(DeviceError::OutOfMemory)?;
+        }
+        Ok(root)
+    }
+
     fn raised(&self) -> Lines {
-        let irq = self.gpu.irq();
+        let Body::Chains(gpu) = &self.body else {
+            return Lines::NONE;
+        };
+        let irq = gpu.irq();
         let line = |raised, line: Lines| if raised { line.0 } else { 0 };
         Lines(line(irq.job, Lines::JOB) | line(irq.mmu, Lines::MMU) | line(irq.gpu, Lines::GPU))
     }
@@ -139,17 +218,24 @@ impl<B: Bus> OnModel<B> {
 
 impl<B: Bus> Gpu for OnModel<B> {
     fn read32(&mut self, register: u32) -> u32 {
-        self.gpu.read32(register)
+        match &mut self.body {
+            Body::Chains(gpu) => gpu.read32(register),
+            Body::Streams(gpu) => gpu.read32(register),
+        }
     }
 
     fn write32(&mut self, register: u32, value: u32) {
-        self.gpu.write32(register, value);
+        if let Body::Chains(gpu) = &mut self.body {
+            gpu.write32(register, value);
+        }
     }
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
-        if self.gpu.has_work() {
+        if let Body::Chains(gpu) = &mut self.body
+            && gpu.has_work()
+        {
             let start = Instant::now();
-            self.chains += self.gpu.run() as u64;
+            self.chains += gpu.run() as u64;
             self.working += start.elapsed();
         }
         let raised = Lines(self.raised().0 & lines.0);
@@ -169,16 +255,23 @@ impl<B: Bus> Gpu for OnModel<B> {
     fn expect_recording(&mut self, bytes: u64) {
         if self.default_work {
             let more = bytes.saturating_mul(WORK_PER_BYTE);
-            self.gpu.set_work_limit(WORK_LIMIT.saturating_add(more));
+            let limit = WORK_LIMIT.saturating_add(more);
+            match &mut self.body {
+                Body::Chains(gpu) => gpu.set_work_limit(limit),
+                Body::Streams(gpu) => gpu.set_work_limit(limit),
+            }
         }
     }
 
     fn used_up(&mut self) -> Option<UsedUp> {
-        self.gpu.used_up().map(|used_up| UsedUp {
-            job: used_up.job,
-            slot: u8::try_from(used_up.slot).unwrap_or(u8::MAX),
-            limit: used_up.limit,
-        })
+        match &self.body {
+            Body::Chains(gpu) => gpu.used_up().map(|used_up| UsedUp {
+                job: used_up.job,
+                slot: u8::try_from(used_up.slot).unwrap_or(u8::MAX),
+                limit: used_up.limit,
+            }),
+            Body::Streams(gpu) => gpu.used_up(),
+        }
     }
 
     fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
@@ -188,28 +281,66 @@ impl<B: Bus> Gpu for OnModel<B> {
         Ok(())
     }
 
+    fn apply(&mut self, _: u32, _: u32) -> Option<Result<(), ErrorKind>> {
+        let Body::Streams(_) = &self.body else {
+            return None;
+        };
+        // Firmware makes all settings: the family allows none.
+        Some(Err(ErrorKind::Device(DeviceError::Refused(0))))
+    }
+
+    fn start(&mut self, _: u32) -> Option<Result<(), ErrorKind>> {
+        let Body::Streams(gpu) = &self.body else {
+            return None;
+        };
+        if gpu.is_ready() {
+            return Some(Ok(()));
+        }
+        let tables = streams::map(&mut self.memory).and_then(|()| self.tables(Format::AArch64));
+        Some(match (tables, &mut self.body) {
+            (Ok(tables), Body::Streams(gpu)) => {
+                gpu.begin(tables.root());
+                Ok(())
+            }
+            (Err(error), _) => Err(ErrorKind::Device(error)),
+            (Ok(_), Body::Chains(_)) => Err(ErrorKind::Internal),
+        })
+    }
+
+    fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
+        let Body::Streams(gpu) = &mut self.body else {
+            return None;
+        };
+        let start = Instant::now();
+        let ended = gpu.launch(&self.memory, work.words);
+        self.working += start.elapsed();
+        self.chains += u64::from(ended.is_ok());
+        Some(ended)
+    }
+
     fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
         self.memory.map(va, pages, access)
     }
 
     fn activate(&mut self) -> Result<u8, DeviceError> {
-        let mut tables = Tables {
-            memory: &mut self.memory,
-        };
-        let mut root = PageTables::new(self.format, &mut tables).ok_or(DeviceError::OutOfMemory)?;
-        for (va, pa, access) in tables.memory.mappings() {
-            root.map(&mut tables, va, pa, access)
-                .ok_or(DeviceError::OutOfMemory)?;
+        if let Body::Chains(_) = &self.body {
+            let root = self.tables(self.format)?;
+            root.activate(self, Self::ADDRESS_SPACE, true)?;
         }
-        root.activate(self, Self::ADDRESS_SPACE, true)?;
         Ok(Self::ADDRESS_SPACE)
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {
-        mali_drive::reset(self)
+        match &self.body {
+            Body::Chains(_) => mali_drive::reset(self),
+            Body::Streams(_) => Ok(()),
+        }
     }
 
     fn release(&mut self) {
+        if let Body::Streams(gpu) = &mut self.body {
+            gpu.end();
+        }
         self.memory.release();
     }
 

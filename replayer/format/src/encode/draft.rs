@@ -142,6 +142,18 @@ impl<'v> Draft<'v> {
         }
     }
 
+    /// Adds a launch with other words than those of `entry` to the last segment; its next upload then starts at `cursor`.
+    pub fn launch(&mut self, entry: ActionEntry, words: &[u8], cursor: u64) {
+        self.action(Opcode::Seek, self.data.len() as u64);
+        let b = U16::new(u16::try_from(words.len()).unwrap_or_else(|_| {
+            self.too_large = true;
+            0
+        }));
+        self.push(ActionEntry { b, ..entry });
+        self.data.extend_from_slice(words);
+        self.action(Opcode::Seek, cursor);
+    }
+
     /// The file.
     ///
     /// # Errors

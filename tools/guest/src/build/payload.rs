@@ -116,13 +116,15 @@ fn command(folder: &Folder) -> Result<()> {
 
 /// Cross-compiles the OpenCL layer and the recorder in user space, which the app's own loader loads: shared libraries on the guest's C library.
 fn opencl_layer(folder: &Folder) -> Result<()> {
-    let packages = ["-p", "gpureplay-opencl", "-p", "gpureplay-recorder"];
+    shared(folder, "gpureplay-opencl", "libgpureplay_opencl.so")?;
+    shared(folder, "gpureplay-recorder", "libgpureplay_recorder.so")
+}
+
+/// Cross-compiles a shared library.
+fn shared(folder: &Folder, package: &str, library: &str) -> Result<()> {
     let to = folder.local.join("cargo-shared");
-    let built = cross_with(folder, &packages, "OpenCL layer", ("", &to))?;
-    for library in ["libgpureplay_opencl.so", "libgpureplay_recorder.so"] {
-        install(&built.join(library), &folder.payload().join("lib"))?;
-    }
-    Ok(())
+    let built = cross_with(folder, &["-p", package], package, ("", &to))?;
+    install(&built.join(library), &folder.payload().join("lib"))
 }
 
 /// Builds what an app is recorded with on the kernel's own driver.
@@ -130,6 +132,15 @@ pub(crate) fn user_recorder(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     command(folder)?;
     opencl_layer(folder)
+}
+
+/// Builds what an app is recorded with on the model's render node, and the programs.
+pub(crate) fn model_node(folder: &Folder) -> Result<()> {
+    user_recorder(folder)?;
+    let _lock = Folder::lock(&folder.local)?;
+    apps(folder)?;
+    shared(folder, "gpureplay-node", "libgpureplay_node.so")?;
+    host_server(folder)
 }
 
 /// Builds the `gpureplay` command alone.
@@ -302,7 +313,7 @@ fn patched_driver(folder: &Folder) -> Result<()> {
     fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
 }
 
-/// Builds the kernel's own driver with the change of `driver-patch/upstream`, as the mail to its maintainers has it.
+/// Builds the kernel's own driver with the changes of `driver-patch/upstream`, as the mails to its maintainers have them, and the test of one.
 pub(crate) fn repaired_driver(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     let release = folder.stock_kernel()?;
@@ -314,23 +325,31 @@ pub(crate) fn repaired_driver(folder: &Folder) -> Result<()> {
         .args(["bash", "-ec", REPAIR, "repair", &source])
         .arg(&work);
     run(folder, &mut patch, "repaired driver's source")?;
-    let panfrost = work.join("panfrost");
+    let panfrost = work.join("tree/drivers/gpu/drm/panfrost");
     let mut make = nano_make(folder, &release, &panfrost);
     make.arg("CONFIG_DRM_PANFROST=m");
+    // The kernel's installed headers do not have the flag.
+    make.arg("KCFLAGS=-DPANFROST_BO_FIXED=8");
     run(folder, &mut make, "repaired driver")?;
-    install(
-        &panfrost.join("panfrost.ko"),
-        &folder.payload().join("upstream"),
-    )
+    let to = folder.payload().join("upstream");
+    install(&work.join("fixed"), &to)?;
+    install(&panfrost.join("panfrost.ko"), &to)
 }
 
-/// Takes the mail as a maintainer would.
+/// Takes the mails as a maintainer would.
 const REPAIR: &str = "\
-rm -rf $2/panfrost
-cp -r $1/drivers/gpu/drm/panfrost $2/panfrost
-bash $2/mail faults --source $1 --from 'A Tester <tester@example.org>' > $2/0001-faults.patch
-perl $1/scripts/checkpatch.pl --strict --no-tree $2/0001-faults.patch
-patch --directory=$2/panfrost --strip=5 --fuzz=0 < $2/0001-faults.patch
+rm -rf $2/tree
+mkdir -p $2/tree/drivers/gpu/drm $2/tree/include/uapi/drm
+cp -r $1/drivers/gpu/drm/panfrost $2/tree/drivers/gpu/drm/
+cp $1/include/uapi/drm/panfrost_drm.h $2/tree/include/uapi/drm/
+for change in faults fixed; do
+	bash $2/mail $change --source $1 --from 'A Tester <tester@example.org>' > $2/$change.patch
+	perl $1/scripts/checkpatch.pl --strict --no-tree $2/$change.patch
+	patch --directory=$2/tree --strip=1 --fuzz=0 < $2/$change.patch
+done
+perl $1/scripts/checkpatch.pl --strict --no-tree -f $2/fixed.c
+aarch64-linux-gnu-gcc -static -O1 -Wall -Wextra -Werror -isystem $2/tree/include/uapi -isystem /usr/aarch64-linux-gnu/include/drm \
+	-o $2/fixed $2/fixed.c
 ";
 
 /// Builds the nano driver for the guest's kernel, and the programs that use it.

@@ -60,7 +60,7 @@ pub(crate) struct Panfrost {
     /// Runs of an OpenCL program beside two that replay.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) apps: u32,
-    /// With the change of driver-patch/upstream: no fault is found by a time-out.
+    /// With the changes of driver-patch/upstream: no fault is found by a time-out, buffers lie at chosen addresses.
     #[arg(long, conflicts_with = "kernel")]
     pub(crate) repaired: bool,
     /// Caches that are not coherent with the GPU.

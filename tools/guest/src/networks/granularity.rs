@@ -77,7 +77,7 @@ impl Granularity {
     /// Records a program unless its traces are there, and compiles it with each granularity.
     fn rows(&self, folder: &Folder, name: &str, table: &mut Table) -> Result<()> {
         let app = App::find(folder, name)?;
-        let work = network_dir(folder, name);
+        let work = network_dir(folder, name, "g52");
         create_dir(&work)?;
         let job = Recording {
             folder,

@@ -31,7 +31,9 @@ use crate::{
 };
 
 /// What a measured network leaves in its folder.
-pub(crate) const MEASURED: &str = "measured.toml";
+const MEASURED: &str = "measured.toml";
+/// The GPU whose table has times.
+const TIMED: &str = "g52";
 
 /// Records networks, compares their replays with a NumPy reference and with the live stack, and measures them.
 ///
@@ -46,13 +48,16 @@ pub(crate) const MEASURED: &str = "measured.toml";
 pub(crate) struct Networks {
     /// Networks, by their names in docs/measurements.md; hyphens may be left out. All if none is named.
     names: Vec<String>,
+    /// Which GPU the model is.
+    #[arg(long, default_value = "g52", value_name = "NAME")]
+    gpu: String,
     /// Compile, replay and measure again with traces that are there; a network without traces is left out.
     #[arg(long)]
     reuse: bool,
     /// Only measure times again, of recordings that are there; best on a machine that has nothing else to do.
     #[arg(long, conflicts_with = "reuse")]
     times: bool,
-    /// Keep everything that was measured so far in measurements/networks.json.
+    /// Keep everything that was measured so far in measurements/networks.json; without times in networks-GPU.json for a GPU other than g52.
     #[arg(long)]
     write_doc: bool,
     /// Use the programs in target/guest/opt and target/release as they are.
@@ -154,17 +159,18 @@ impl Networks {
         }
         if self.write_doc {
             let networks = apps.iter().filter(|(_, app)| app.network);
-            let done =
-                networks.filter(|(name, _)| network_dir(&folder, name).join(MEASURED).is_file());
-            let mut all = table();
-            for (name, app) in done {
-                all.row(row(
-                    name,
-                    app,
-                    &read(&network_dir(&folder, name).join(MEASURED))?,
-                ));
+            let mut all = table(&self.gpu);
+            for (name, app) in networks {
+                let path = network_dir(&folder, name, &self.gpu).join(MEASURED);
+                if path.is_file() {
+                    all.row(row(name, app, &self.gpu, &read(&path)?));
+                }
             }
-            measured::keep("networks", &[all])?;
+            let file = match self.gpu.as_str() {
+                TIMED => "networks".to_owned(),
+                gpu => format!("networks-{gpu}"),
+            };
+            measured::keep(&file, &[all])?;
         }
         Ok(ExitCode::from(u8::from(failed > 0)))
     }
@@ -175,13 +181,13 @@ impl Networks {
         if !app.network {
             return Err(Error::Usage(format!("{name} is not a network")));
         }
-        let work = network_dir(folder, name);
+        let work = network_dir(folder, name, &self.gpu);
         create_dir(&work)?;
         let job = Recording {
             folder,
             name,
             app: &app,
-            gpu: "g52",
+            gpu: &self.gpu,
             work: &work,
             timeout: Duration::from_secs(self.timeout),
             non_coherent: false,
@@ -228,15 +234,20 @@ impl Networks {
     }
 }
 
-fn table() -> Table {
-    Table::new(
-        "",
-        "Network | Jobs | Recording, B | Without weights, B | GPU memory, B | Recording it, s | Reading, s | Loading, s | Set-up, s | \
-         One run, s | From the reference | As the live stack | Other programs' part of the processors",
-    )
+fn table(gpu: &str) -> Table {
+    let columns = match gpu {
+        TIMED => {
+            "Network | Jobs | Recording, B | Without weights, B | GPU memory, B | Recording it, s | Reading, s | Loading, s | Set-up, s | \
+             One run, s | From the reference | As the live stack | Other programs' part of the processors"
+        }
+        _ => {
+            "Network | Jobs | Recording, B | Without weights, B | GPU memory, B | From the reference | As the live stack"
+        }
+    };
+    Table::new("", columns)
 }
 
-fn row(name: &str, app: &App, m: &Measured) -> Value {
+fn row(name: &str, app: &App, gpu: &str, m: &Measured) -> Value {
     let unit = if app.exact { "steps" } else { "relative" };
     let difference = format!("{:.1e} {unit}", m.difference);
     let live = if m.identical {
@@ -244,21 +255,14 @@ fn row(name: &str, app: &App, m: &Measured) -> Value {
     } else {
         "differs"
     };
-    json!([
-        name,
-        m.jobs,
-        m.bytes,
-        m.bytes_without_weights,
-        m.memory,
-        m.record,
-        m.read,
-        m.load,
-        m.open,
-        m.run,
-        difference,
-        live,
-        m.others
-    ])
+    let (jobs, bytes, outside, memory) = (m.jobs, m.bytes, m.bytes_without_weights, m.memory);
+    match gpu {
+        TIMED => json!([
+            name, jobs, bytes, outside, memory, m.record, m.read, m.load, m.open, m.run,
+            difference, live, m.others
+        ]),
+        _ => json!([name, jobs, bytes, outside, memory, difference, live]),
+    }
 }
 
 fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
@@ -269,8 +273,8 @@ fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
 
 /// Prints and keeps the numbers of a network.
 fn save(job: &Recording<'_>, measured: &Measured) -> Result<()> {
-    let mut one = table();
-    one.row(row(job.name, job.app, measured));
+    let mut one = table(job.gpu);
+    one.row(row(job.name, job.app, job.gpu, measured));
     println!("{one}");
     let text = toml::to_string(measured)
         .map_err(|error| Error::Usage(format!("{}: {error}", job.name)))?;

@@ -187,13 +187,13 @@ fn kept(folder: &Folder, name: &str) -> Result<Option<Row>> {
 
 fn keep(folder: &Folder, row: &Row) -> Result<()> {
     let text = toml::to_string(row).map_err(|error| Error::Usage(error.to_string()))?;
-    create_dir(&network_dir(folder, &row.name))?;
+    create_dir(&network_dir(folder, &row.name, "g52"))?;
     let path = kept_path(folder, &row.name);
     fs::write(&path, text).map_err(Error::io("write", path))
 }
 
 fn kept_path(folder: &Folder, name: &str) -> PathBuf {
-    network_dir(folder, name).join(KEPT)
+    network_dir(folder, name, "g52").join(KEPT)
 }
 
 /// One run of the program, in seconds.

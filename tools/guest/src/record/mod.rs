@@ -7,6 +7,7 @@
 pub(crate) mod app;
 pub(crate) mod both;
 mod manifest;
+mod node;
 mod noted;
 pub(crate) mod registers;
 pub(crate) mod tensors;
@@ -19,6 +20,7 @@ use std::{
 };
 
 use clap::Args;
+use mali_facts::StreamGpu;
 
 use self::{
     app::{App, SETS},
@@ -40,6 +42,7 @@ use crate::{
 ///
 /// Boots the guest, runs the program there, then twice under `gpureplay record` with two sets of inputs, compiles the first trace,
 /// checks it against the second, and replays the result on the model with the inputs that were not recorded. Prints where the recording is.
+/// A GPU with command streams is the model's render node in the guest; the program runs there as an ordinary user.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest record saxpy\n  cargo xtask guest record resnet50    # a network, into target/guest/networks\n  \
@@ -81,7 +84,10 @@ impl Record {
         let app = App::find(&folder, &name)?;
         folder.require_built()?;
         if !self.no_build {
-            payload::prepare(&folder, Driver::Patched)?;
+            match StreamGpu::by_name(&self.gpu).is_some() {
+                true => payload::model_node(&folder)?,
+                false => payload::prepare(&folder, Driver::Patched)?,
+            }
             payload::build_host_command(&folder)?;
         }
         if self.non_coherent && !self.no_build {
@@ -90,7 +96,7 @@ impl Record {
         let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
         let work = match &self.keep {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
-            None if app.network => network_dir(&folder, &name),
+            None if app.network => network_dir(&folder, &name, &self.gpu),
             None => temporary.path().to_path_buf(),
         };
         create_dir(&work)?;
@@ -104,7 +110,10 @@ impl Record {
             non_coherent: self.non_coherent,
         };
         if !self.no_boot {
-            let outcome = job.trace(true)?;
+            let outcome = match job.is_on_node() {
+                true => job.trace_on_node()?,
+                false => job.trace(true)?,
+            };
             if outcome.clean().is_err() {
                 let code = report(&outcome, false, self.timeout);
                 return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
@@ -143,7 +152,11 @@ begin=$(date +%s%N)
 "#;
 
 /// Where a network's files and traces stay.
-pub(crate) fn network_dir(folder: &Folder, name: &str) -> PathBuf {
+pub(crate) fn network_dir(folder: &Folder, name: &str, gpu: &str) -> PathBuf {
+    let name = match gpu {
+        "g52" => name.to_owned(),
+        gpu => format!("{name}-{gpu}"),
+    };
     folder.local.join("networks").join(name)
 }
 
@@ -166,6 +179,11 @@ pub(crate) struct Recording<'a> {
 }
 
 impl Recording<'_> {
+    /// No kernel of the guest drives such a GPU: the model's render node does.
+    fn is_on_node(&self) -> bool {
+        StreamGpu::by_name(self.gpu).is_some()
+    }
+
     /// Runs the program under `gpureplay record` in the guest, once per set of inputs.
     pub(crate) fn trace(&self, stream: bool) -> Result<Outcome> {
         app::write_files(self.folder, self.name, self.work)?;
@@ -227,7 +245,7 @@ impl Recording<'_> {
     pub(crate) fn default_output(&self) -> PathBuf {
         let name = format!("{}-{}", self.name, self.gpu);
         // Large recordings are made where they are wanted; the repository holds the small ones.
-        if self.app.network && !self.app.ships {
+        if self.app.network && !(self.app.ships && self.gpu == "g52") {
             self.work.join(name)
         } else {
             self.folder.repository.join("recordings").join(name)
@@ -438,10 +456,18 @@ impl Recording<'_> {
         };
         let mut pairs = vec![
             ("app", self.app.command("")),
-            ("kernel", self.folder.stock_kernel()?),
-            ("driver", "panfrost".to_owned()),
             ("runtime", format!("Mesa {}", version("mesa-opencl-icd")?)),
         ];
+        match self.is_on_node() {
+            true => pairs.push((
+                "driver",
+                "panthor's calls on the model's render node".into(),
+            )),
+            false => {
+                pairs.push(("kernel", self.folder.stock_kernel()?));
+                pairs.push(("driver", "panfrost".into()));
+            }
+        }
         if self.app.uses_compute_library() {
             let library = version("libarm-compute-dev")?;
             pairs.push(("framework", format!("Arm Compute Library {library}")));

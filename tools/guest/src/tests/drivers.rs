@@ -97,7 +97,7 @@ pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
     Ok(Verdict::pass())
 }
 
-/// Wrong chains on the driver with the change of `driver-patch/upstream`: each fault is seen at once.
+/// Wrong chains on the driver with the changes of `driver-patch/upstream`: each fault is seen at once; buffers lie at chosen addresses.
 pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
     let repaired = Panfrost {
         kernel: "stock".into(),

@@ -57,6 +57,9 @@ pub(super) struct Places<'a> {
     pub(super) nowhere: u64,
 }
 
+/// An address that no recording has.
+const NOWHERE: u64 = 0x7000_0000_0000;
+
 impl<'a> Places<'a> {
     pub(super) fn of(parts: &'a Parts) -> Self {
         let mut copy = parts.clone();
@@ -66,8 +69,14 @@ impl<'a> Places<'a> {
             found.map_or((0, 0), |it| (it.va.get(), it.end()))
         };
         let (descriptors, end) = region(RegionKind::Descriptors);
+        // A recording without a kind of memory has it nowhere: a pointer of 0 may be no pointer.
         let [code, scratch, data] =
-            [RegionKind::Code, RegionKind::Scratch, RegionKind::Data].map(|kind| region(kind).0);
+            [RegionKind::Code, RegionKind::Scratch, RegionKind::Data].map(|kind| {
+                match region(kind).0 {
+                    0 => NOWHERE,
+                    va => va,
+                }
+            });
         // Its first piece holds its address.
         let input = copy.section(Section::Pieces).first_chunk();
         Self {
@@ -80,7 +89,7 @@ impl<'a> Places<'a> {
             data,
             end,
             spare: end - 512,
-            nowhere: 0x7000_0000_0000,
+            nowhere: NOWHERE,
         }
     }
 

@@ -25,10 +25,7 @@ const LEFT_OUT: usize = 8;
 const NETWORKS: [&str; 3] = ["resnet50", "vit", "unet"];
 /// What region.cu does in its region that cannot be recorded, and what is said of it.
 const REFUSED: [(&str, &str); 5] = [
-    (
-        "callback",
-        "a function of the host (cuLaunchHostFunc) is called",
-    ),
+    ("callback", "comes after the host may have read a result"),
     ("managed", "it uses managed memory"),
     ("capture", "a stream is captured into a graph"),
     ("graph", "a stream is captured into a graph"),

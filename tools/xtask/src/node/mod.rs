@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask node`: OpenCL programs on Mesa through the model's render node, without guest; their answers are compared, and one is recorded.
 
+mod equal;
 mod piglit;
 mod twins;
 
@@ -78,6 +79,12 @@ impl Node {
                 };
                 counts.add(&format!("{program}, {gpu}"), end);
             }
+        }
+        if one.is_none_or(|gpu| gpu == "g57") {
+            counts.add(
+                "every kernel leaves the same bytes on a G57 as on a G52",
+                equal::all(&here),
+            );
         }
         let gpu = one.unwrap_or("g52");
         if gpu == STREAMS {
@@ -270,6 +277,30 @@ impl Here {
         Ok(cases::names().map(judged).collect())
     }
 
+    /// The digits that ship with each of their inputs, through the requests of the kernel's driver: bit for bit.
+    fn through_panthor(&self) -> Result<()> {
+        let shipped = root().join("recordings/digits-g610");
+        for digit in 0..10 {
+            let file = |folder: &str| shipped.join(format!("{folder}/{digit}.npy"));
+            let mut replay = self.gpureplay();
+            replay.args(["node", "--gpu", STREAMS, "--"]);
+            replay.arg(&self.command).arg("run").arg(&shipped);
+            replay.args(["--device", "panthor", "--input"]);
+            replay
+                .arg(file("inputs"))
+                .arg("--expect")
+                .arg(file("expected"));
+            let text = output(&mut replay)?;
+            if !text.contains("bit for bit") {
+                return Err(Error::FellShort {
+                    what: "a replay through panthor".into(),
+                    remedy: format!("digit {digit}: {text}"),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// An app that is recorded on the model: of the G52, the recording is the one that ships, byte for byte; it gives the right answer to other inputs.
     fn recorded(&self, gpu: &str) -> Result<End> {
         let folder = format!("recorded-{gpu}");
@@ -324,6 +355,9 @@ impl Here {
                 .arg(format!("{name}={}", file.display()));
         }
         output(&mut replay)?;
+        if gpu == STREAMS {
+            self.through_panthor()?;
+        }
         let numbers = |bytes: Vec<u8>| -> Vec<f32> {
             let start = bytes.len().saturating_sub(4 * ELEMENTS);
             let words = bytes[start..].as_chunks().0.iter();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use crate::abi::{MAX_PARAMETER_BYTES, attribute};
 
-use super::{Checked, Operation, Run};
+use super::{Checked, Operation, Rows, Run};
 use crate::recording::check::{ADDRESS_END, ADDRESS_START, MAX_IMAGE, is_name, limits};
 use crate::recording::format::FORMAT;
 use crate::recording::{MAX_BYTES, MAX_REGIONS, RecordingError};
@@ -63,6 +63,12 @@ impl Run {
                     limit: MAX_IMAGE,
                 });
             }
+        }
+        if !self.sums.len().is_multiple_of(8) || self.sums.len() > 8 * MAX_OPERATIONS {
+            return Err(field(
+                "sums",
+                "are no words, or more than operations may be",
+            ));
         }
         self.check_names()?;
         for kernel in &self.kernels {
@@ -310,19 +316,38 @@ impl Run {
                     let size = size.filter(|_| sound).unwrap_or(0);
                     ranges.hold("a memset", *address, size)?;
                 }
-                Operation::In { address, input, .. } => {
+                Operation::In {
+                    address,
+                    input,
+                    rows,
+                    ..
+                } => {
                     let input = once(&mut inputs, *input, "input")?;
-                    ranges.hold("an input", *address, self.inputs[input].size)?;
+                    let [to, from] = extents(*rows, self.inputs[input].size)?;
+                    check_packed(*rows, from, self.inputs[input].size)?;
+                    ranges.hold("an input", *address, to)?;
                 }
                 Operation::Out {
-                    address, output, ..
+                    address,
+                    output,
+                    rows,
+                    ..
                 } => {
                     let output = once(&mut outputs, *output, "output")?;
-                    ranges.hold("an output", *address, self.outputs[output].size)?;
+                    let [to, from] = extents(*rows, self.outputs[output].size)?;
+                    check_packed(*rows, to, self.outputs[output].size)?;
+                    ranges.hold("an output", *address, from)?;
                 }
-                Operation::Copy { to, from, size, .. } => {
-                    ranges.hold("a copy", *to, *size)?;
-                    ranges.hold("a copy", *from, *size)?;
+                Operation::Copy {
+                    to,
+                    from,
+                    size,
+                    rows,
+                    ..
+                } => {
+                    let [into, out_of] = extents(*rows, *size)?;
+                    ranges.hold("a copy", *to, into)?;
+                    ranges.hold("a copy", *from, out_of)?;
                 }
                 Operation::Record { event, .. } => _ = events.insert(*event),
                 Operation::Wait { event, .. } | Operation::HostEvent { event } => {
@@ -379,6 +404,26 @@ impl Run {
             ));
         }
         Ok(())
+    }
+}
+
+/// From the first to the last byte of a copy, where it goes and where it comes from.
+fn extents(rows: Option<Rows>, size: u64) -> Result<[u64; 2], RecordingError> {
+    let Some(rows) = rows else {
+        return Ok([size; 2]);
+    };
+    let extents = [rows.to, rows.from].map(|lie| rows.extent(lie));
+    match (extents, rows.size()) {
+        ([Some(to), Some(from)], Some(found)) if found == size => Ok([to, from]),
+        _ => Err(field("rows", "are not those of the copy")),
+    }
+}
+
+/// That rows of an input or output have no gaps on the host.
+fn check_packed(rows: Option<Rows>, extent: u64, size: u64) -> Result<(), RecordingError> {
+    match rows.is_some() && extent != size {
+        true => Err(field("rows", "have gaps on the host")),
+        false => Ok(()),
     }
 }
 

@@ -3,13 +3,16 @@
 
 mod check;
 mod operation;
+mod rows;
 mod turns;
 
 use serde::{Deserialize, Serialize};
 
 pub use operation::Operation;
+pub use rows::{Copy2d, Rows, Side, deepened};
 pub use turns::{Checked, Number, Turn, differing, put_word, structure, word_at};
 
+use crate::recording::hash::hex;
 use crate::recording::launch::{parsed, tables};
 use crate::recording::{Device, Hash, RecordingError, Store};
 
@@ -36,6 +39,9 @@ pub struct Run {
     /// What a comparison with later turns showed; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
+    /// What all memory came to after each operation of a replay that was right, 8 bytes each; [`UNKNOWN_SUM`] where replays differ.
+    #[serde(default, with = "hex", skip_serializing_if = "Vec::is_empty")]
+    pub sums: Vec<u8>,
     /// Streams, by the numbers that operations use.
     #[serde(default, rename = "stream")]
     pub streams: Vec<Stream>,
@@ -73,6 +79,9 @@ pub struct Run {
     #[serde(default, rename = "operation")]
     pub operations: Vec<Operation>,
 }
+
+/// What is said of memory that is not the same in all replays.
+pub const UNKNOWN_SUM: u64 = 0;
 
 /// A tensor of a file of weights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -354,6 +363,12 @@ impl Run {
             last.end = u32::try_from(self.operations.len()).unwrap_or(u32::MAX);
         }
         layers
+    }
+
+    /// What memory came to after each operation, if the recording says it.
+    pub fn sums(&self) -> impl Iterator<Item = u64> {
+        let words = self.sums.as_chunks().0.iter();
+        words.map(|word| u64::from_le_bytes(*word))
     }
 
     /// How many kernels are launched.

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Rows;
 use crate::recording::hash::hex;
 
 /// What a program asks of the GPU. Numbers of streams, kernels, inputs and outputs are those of the run's lists; events are numbered
@@ -54,6 +55,9 @@ pub enum Operation {
         address: u64,
         /// Which input.
         input: u32,
+        /// How it is laid out, if it is several rows; the input's bytes have no gaps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rows: Option<Rows>,
     },
     /// The host copies an output out.
     Out {
@@ -63,6 +67,9 @@ pub enum Operation {
         address: u64,
         /// Which output.
         output: u32,
+        /// How it lies, if it is several rows; the output's bytes have no gaps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rows: Option<Rows>,
     },
     /// Memory is copied on the device.
     Copy {
@@ -74,6 +81,9 @@ pub enum Operation {
         from: u64,
         /// Bytes.
         size: u64,
+        /// How they lie, if they are several rows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rows: Option<Rows>,
     },
     /// An event stands for what a stream was asked so far.
     Record {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Kernel, Operation};
+use super::{Kernel, Operation, Rows};
 use crate::recording::Hash;
 
 /// A later turn of the same work: what the host copied in and out, and where parameters are not those of the run.
@@ -148,6 +148,13 @@ pub fn structure(
         put(11, &[sizes.len() as u64]);
         put(12, sizes);
     }
+    let lie = |rows: &Option<Rows>| {
+        let rows = rows.map(|rows| {
+            let [[to, above], [from, over]] = [rows.to, rows.from];
+            vec![rows.width, rows.height, rows.depth, to, above, from, over]
+        });
+        rows.unwrap_or_default()
+    };
     for operation in operations {
         match operation {
             Operation::Launch {
@@ -184,11 +191,30 @@ pub fn structure(
                     [stream, value, element].map(|word| u64::from(*word));
                 put(2, &[stream, *pitch, value, element, *width, *height]);
             }
-            Operation::In { stream, input, .. } => put(3, &[u64::from(*stream), u64::from(*input)]),
-            Operation::Out { stream, output, .. } => {
-                put(4, &[u64::from(*stream), u64::from(*output)]);
+            Operation::In {
+                stream,
+                input,
+                rows,
+                ..
+            } => {
+                put(3, &[u64::from(*stream), u64::from(*input)]);
+                put(13, &lie(rows));
             }
-            Operation::Copy { stream, size, .. } => put(5, &[u64::from(*stream), *size]),
+            Operation::Out {
+                stream,
+                output,
+                rows,
+                ..
+            } => {
+                put(4, &[u64::from(*stream), u64::from(*output)]);
+                put(13, &lie(rows));
+            }
+            Operation::Copy {
+                stream, size, rows, ..
+            } => {
+                put(5, &[u64::from(*stream), *size]);
+                put(13, &lie(rows));
+            }
             Operation::Record { stream, event } => put(6, &[u64::from(*stream), u64::from(*event)]),
             Operation::Wait { stream, event } => put(7, &[u64::from(*stream), u64::from(*event)]),
             Operation::HostStream { stream } => put(8, &[u64::from(*stream)]),
@@ -242,6 +268,7 @@ mod tests {
             to,
             from,
             size,
+            rows: None,
         };
         let (one, other) = ([copy(1 << 44, 5, 16)], [copy(1 << 44, 6 << 32 | 5, 16)]);
         assert_eq!(differing(&one, &other), [[0, 12, 6]]);

@@ -6,7 +6,7 @@ use std::ptr::null;
 
 use gpureplay_cuda_launch::abi::{Copy3d, KernelNode, Status};
 
-use super::Program;
+use super::{Driver, Program};
 
 /// The number that the inputs of the region begin with.
 pub(crate) const INPUT: &str = "PLUMBING_INPUT";
@@ -74,6 +74,65 @@ impl Program {
         [self.receive(q, a), self.receive(r, a)]
     }
 
+    /// The stream calls a function of the host that does nothing.
+    fn call(&self, stream: u64) {
+        extern "C" fn nothing(_: usize) {}
+        call!(self.driver, cuLaunchHostFunc(stream => u64, nothing => extern "C" fn(usize), 0 => usize));
+    }
+
+    /// Adds to 16 times 16 numbers.
+    fn plane(&self, p: u64, stream: u64) {
+        let side = 16u32;
+        let parameters = [
+            (&raw const p).cast(),
+            (&raw const side).cast(),
+            (&raw const side).cast(),
+        ];
+        let mut module = 0u64;
+        let image = std::ffi::CString::new(super::SHAPES).expect("works");
+        call!(self.driver, cuModuleLoadData(&raw mut module => *mut u64, image.as_ptr().cast() => *const c_void));
+        let shapes = Program {
+            driver: Driver::open(),
+            module,
+        };
+        shapes.launch_sized("plane", [[2, 2], [8, 8]], stream, &parameters);
+    }
+
+    /// Every second row of an input comes in; rows go to two layers of q, and a column of these goes out.
+    fn rows(&self, [p, q, _]: [u64; 3], stream: u64, input: &[u8]) -> [Vec<u8>; 2] {
+        let [host, device] = [1u64, 2];
+        let flat = |from: (u64, u64, u64), to: (u64, u64, u64), [width, height]: [u64; 2]| {
+            let side = |(kind, address, pitch): (u64, u64, u64)| {
+                let [on_host, on_device] = if kind == host {
+                    [address, 0]
+                } else {
+                    [0, address]
+                };
+                [0, 0, kind, on_host, on_device, 0, pitch]
+            };
+            let words = [&side(from)[..], &side(to), &[width, height]].concat();
+            call!(self.driver, cuMemcpy2DAsync_v2(words.as_ptr() => *const u64, stream => u64));
+        };
+        let bytes = input.as_ptr() as u64;
+        flat((host, bytes, 128), (device, p, 96), [64, 8]);
+        self.scale_in(stream, p, 2.0);
+        let mut deep = [0u64; 25];
+        // Four rows of each of two layers, 5 rows apart, 100 bytes each, from the second row on.
+        (deep[1], deep[4], deep[6], deep[9], deep[10]) = (1, device, p, 96, 4);
+        (deep[15], deep[17], deep[20], deep[21]) = (device, q, 100, 5);
+        (deep[22], deep[23], deep[24]) = (64, 3, 2);
+        call!(self.driver, cuMemcpy3DAsync_v2(deep.as_ptr() => *const u64, stream => u64));
+        self.scale_in(stream, q, 3.0);
+        let mut results = [vec![0u8; 256], vec![0u8; 900]];
+        flat(
+            (device, q, 100),
+            (host, results[0].as_mut_ptr() as u64, 32),
+            [8, 8],
+        );
+        call!(self.driver, cuMemcpyDtoHAsync_v2(results[1].as_mut_ptr() => *mut u8, q => u64, 900 => usize, stream => u64));
+        results
+    }
+
     fn node(&self, graph: u64, after: &[u64], kernel: &str, parameters: &[*const c_void]) -> u64 {
         let node = KernelNode {
             function: self.kernel(kernel),
@@ -138,9 +197,25 @@ impl Program {
         self.turn(memory, streams, [&warm, &warm]);
         call!(self.driver, cuProfilerStart());
         match what {
-            "callback" => {
-                extern "C" fn nothing(_: usize) {}
-                call!(self.driver, cuLaunchHostFunc(streams[0] => u64, nothing => extern "C" fn(usize), 0 => usize));
+            "callback" => self.call(streams[0]),
+            // The host may take the result of a part before it asks for the rest.
+            "told" => {
+                let mut pinned = 0u64;
+                call!(self.driver, cuMemHostAlloc(&raw mut pinned => *mut u64, 64 => usize, 0 => u32));
+                self.scale_in(streams[0], memory[0], 2.0);
+                call!(self.driver, cuMemcpyDtoHAsync_v2(pinned => u64, memory[0] => u64, 64 => usize, streams[0] => u64));
+                self.call(streams[0]);
+            }
+            "array" => {
+                let mut copy = [0u64; 25];
+                (copy[4], copy[15]) = (2, 3);
+                let function = self.driver.function("cuMemcpy3D_v2");
+                // SAFETY: the signature is that of cuda.h. The stand-in has no arrays, and copies nothing.
+                let _ = unsafe {
+                    std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const u64) -> Status>(
+                        function,
+                    )(copy.as_ptr())
+                };
             }
             "capture" => {
                 let mut graph = 0u64;
@@ -196,6 +271,18 @@ impl Program {
                 });
                 nvtx.pop_in_domain();
                 nvtx.range(c"last", || [self.receive(memory[0], 0), Vec::new()])
+            }
+            "rows" => self.rows(memory, streams[0], &one),
+            "accumulated" => {
+                // Memory of the region's own, which it does not fill.
+                let mut p = 0u64;
+                call!(self.driver, cuMemAlloc_v2(&raw mut p => *mut u64, COUNT * 4 => usize));
+                self.send(memory[0], &one, streams[0]);
+                self.plane(p, streams[0]);
+                [
+                    self.receive(p, streams[0]),
+                    self.receive(memory[0], streams[0]),
+                ]
             }
             "silent" => {
                 self.scale_in(streams[0], memory[0], 2.0);

@@ -355,7 +355,7 @@ fn report(
         }
     };
     let writer = address.and_then(|va| written(recording, bindings, work_limit, (before, va)));
-    let walked = verified.chains().and_then(mali_jobs::walk::check).ok();
+    let walked = verified.deep().ok();
     let jobs = walked.iter().flat_map(|walked| &walked.chains);
     let job = match writer.as_ref().and_then(Written::job) {
         Some(wrote) => jobs

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gpureplay_core::{Chain, Gpu};
 use gpureplay_library::{Bindings, Device, Recording, Session};
-use gpureplay_on_model::{OnModel, Watch, Watched};
+use gpureplay_on_model::{Model, OnModel, Watch, Watched};
 use mali_facts::registers::GpuId;
 use mali_isa::{DecodeError, InstructionText, Shader, Unit, WORD_BYTES};
-use mali_model::{Profile, Writer};
+use mali_model::Writer;
 use serde::Serialize;
 
 /// What wrote a byte.
@@ -84,9 +84,7 @@ impl Watch for Search {
         if number < self.chain {
             return true;
         }
-        let writer = device
-            .model()
-            .writer(chain.space.into(), chain.head, self.va);
+        let writer = device.writer(chain, self.va);
         let found = writer.and_then(|writer| describe(device, writer));
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = found;
         false
@@ -150,13 +148,12 @@ pub(super) fn written(
     work_limit: Option<u64>,
     (chain, va): (u32, u64),
 ) -> Option<Written> {
-    let product = GpuId(recording.verified().recording().gpu_id()).product();
-    let profile = Profile::by_product(product)?;
+    let model = Model::by_id(GpuId(recording.verified().recording().gpu_id()))?;
     let options = mali_model::Options {
         work_limit,
         ..mali_model::Options::default()
     };
-    let device = OnModel::new(profile, options).ok()?;
+    let device = OnModel::new(model, options).ok()?;
     let found = Arc::new(Mutex::new(None));
     let search = Search {
         chain,

@@ -4,6 +4,7 @@
 //! Chip settings, attributes of memory, flushes of caches and the address space are the driver's, and serve as well. Memory that the recording
 //! only reads is writable here. The rest must be what the driver gives: all shader cores, slots 0 and 1, addresses from 32 MiB to 4 GiB.
 
+use gpureplay_format::layout::FAMILY_MALI;
 use gpureplay_format::{Access, Action, PAGE_SIZE, Recording};
 
 use super::placement::{Range, Unplaceable, plan};
@@ -20,6 +21,15 @@ pub enum Misfit {
     /// Another slot.
     #[error("it uses job slot {0}, but the driver has 0 and 1 only")]
     Slot(u8),
+    /// Its work is for another driver.
+    #[error("its work is command streams, which panthor takes")]
+    Streams,
+    /// The same the other way round.
+    #[error("its work is job chains, which panfrost takes")]
+    Chains,
+    /// Its memory lies in the driver's own addresses.
+    #[error("its memory at {0:#x} leaves the driver no addresses of its own")]
+    High(u64),
     /// Its memory.
     #[error(transparent)]
     Memory(#[from] Unplaceable),
@@ -30,6 +40,9 @@ pub enum Misfit {
 /// # Errors
 /// What stands against it.
 pub fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
+    if recording.header().family.get() != FAMILY_MALI {
+        return Err(Misfit::Streams);
+    }
     let unused = recording.header().unused_cores.get();
     if unused != 0 {
         return Err(Misfit::UnusedCores(unused));

@@ -31,8 +31,9 @@ use crate::chains::Chains;
 use crate::error::OpenError;
 use crate::mapped::Mapped;
 use crate::mappings::Mappings;
+use crate::render_node::{Ended, refused};
 use identity::Identity;
-use node::{Ended, Node};
+use node::Node;
 use placement::Range;
 
 /// How long a chain may wait for those of other programs, each of which the driver ends after 500 ms (`JOB_TIMEOUT_MS` of `panfrost_job.c`).
@@ -136,13 +137,6 @@ impl Panfrost {
     }
 }
 
-fn refused(errno: nix::Error) -> DeviceError {
-    match errno {
-        nix::Error::ENOMEM => DeviceError::OutOfMemory,
-        other => DeviceError::Refused(other as i32),
-    }
-}
-
 impl Loaded {
     /// Puts memory in place, in an address space of its own.
     fn new(path: &Path, ranges: &[Range]) -> Result<Self, DeviceError> {
@@ -165,13 +159,13 @@ impl Loaded {
         }
         // What is not the recording's must fault.
         for filler in fillers {
-            node.close(filler).map_err(refused)?;
+            node.shared().close(filler).map_err(refused)?;
         }
         let mut mappings = Mappings::default();
         for (handle, step) in &placed {
             let offset = node.map_offset(*handle).map_err(refused)?;
             let length = usize::try_from(step.bytes).map_err(|_| DeviceError::OutOfMemory)?;
-            let memory = Mapped::new(node.file(), offset, length).map_err(|error| {
+            let memory = Mapped::new(node.shared().file(), offset, length).map_err(|error| {
                 refused(nix::Error::from_raw(error.raw_os_error().unwrap_or(0)))
             })?;
             mappings.insert(step.va, memory);
@@ -213,7 +207,7 @@ impl Loaded {
         let time = Duration::from_micros(work.timeout_us().into()) + QUEUE;
         let submitted = self.node.submit(head, &self.objects, requirements);
         submitted.map_err(refused)?;
-        let ended = self.node.wait(time).map_err(refused)?;
+        let ended = self.node.shared().wait(time).map_err(refused)?;
         let after = self.jobs(head)?;
         let done = |job: &&Job| JobStatus(job.status) == JobStatus::DONE;
         let addresses = |jobs: &[Job]| jobs.iter().map(|job| job.address).collect::<Vec<_>>();

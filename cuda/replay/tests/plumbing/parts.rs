@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Parts of a run: layers that run alone, and the first operation that differs from the recorded run.
+
+use std::fs;
+
+use crate::stage::Stage;
+use crate::whole::recorded;
+
+#[test]
+fn memory_that_a_region_allocates_is_empty_again_for_each_run() {
+    let stage = Stage::new();
+    let said = stage.record("--run", "region accumulated");
+    assert!(
+        said.err.contains("run 0 is recorded: 1 launches"),
+        "{said:?}"
+    );
+    assert_eq!(stage.run("run rec --output out0=first").code, Some(0));
+    // What a first run left is gone where the second one begins anew: with the state of the beginning.
+    let said = stage.run("run rec --repeat 2 --state-out left --output out0=second");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let read = |name: &str| fs::read(stage.path(name)).unwrap();
+    assert_ne!(read("first"), read("second"), "it adds to what is there");
+    let said = stage.run("diff rec --against recorded");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = stage.run("jobs rec");
+    assert!(said.out.contains("launch"), "{said:?}");
+}
+
+#[test]
+fn the_first_operation_that_differs_is_named() {
+    let stage = recorded("region");
+    let said = stage.run("diff rec --against recorded");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.out.starts_with("memory is as recorded after each of"),
+        "{said:?}"
+    );
+    let path = stage.path("rec/runs/0.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let (head, operations) = text.split_once("[[operation]]").unwrap();
+    let operations: Vec<&str> = operations.split("[[operation]]").collect();
+    let changes = ["launch", "set", "copy"].map(|kind| format!("do = \"{kind}\""));
+    let mut tried = 0;
+    for left_out in 0..operations.len() {
+        let one = operations[left_out];
+        if !changes.iter().any(|kind| one.contains(kind)) {
+            continue;
+        }
+        // Something that changes nothing stands in its place, so that numbers stay.
+        let all = operations.iter().enumerate();
+        let all = all.map(|(number, one)| match number == left_out {
+            true => "\ndo = \"host-all\"\n\n",
+            false => one,
+        });
+        let all: String = all.map(|one| format!("[[operation]]{one}")).collect();
+        fs::write(&path, format!("{head}{all}")).unwrap();
+        let said = stage.run("diff rec --against recorded");
+        assert_eq!(said.code, Some(1), "{said:?}");
+        let first = format!("after operation {left_out} memory is not as recorded\n");
+        assert!(said.out.starts_with(&first), "{said:?}");
+        let said = stage.run("diff rec --against recorded --json");
+        let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(report["same"], false, "{report}");
+        crate::schema_check::assert_fits("diff", &said.out);
+        tried += 1;
+    }
+    assert_eq!(tried, 6, "4 launches, 1 memset, 1 copy");
+    let bare = text.lines().filter(|line| !line.starts_with("sums = "));
+    fs::write(&path, bare.collect::<Vec<_>>().join("\n")).unwrap();
+    let said = stage.run("diff rec --against recorded");
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(
+        said.err.contains("does not say what memory came to"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn the_first_layers_run_alone_and_leave_what_they_left() {
+    let stage = Stage::new();
+    let said = stage.record("--run", "region ranges");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for words in [
+        "--until outer",
+        "--until 1",
+        "--layers outer",
+        "--layers ..outer",
+    ] {
+        let said = stage.run(&format!("run rec {words} --state-out left"));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(
+            said.out.contains("1 layers, up to outer: 3 launches"),
+            "{said:?}"
+        );
+        assert!(said.out.contains("memory as recorded"), "{said:?}");
+    }
+    let said = stage.run("run rec --until last --output found");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let found = fs::read(stage.path("found")).unwrap();
+    assert_eq!(stage.run("run rec --output whole").code, Some(0));
+    assert_eq!(found, fs::read(stage.path("whole")).unwrap());
+    // What the first layer leaves in memory is what the last one copies out.
+    let left = fs::read(stage.path("left")).unwrap();
+    assert!(left.windows(found.len()).any(|part| part == found));
+    for (words, said) in [
+        (
+            "--until outer --output x",
+            "layers up to outer do not copy it",
+        ),
+        ("--until middle", "outer"),
+        (
+            "--layers last..outer",
+            "the last layer comes before the first",
+        ),
+    ] {
+        let answer = stage.run(&format!("run rec {words}"));
+        assert_eq!(answer.code, Some(2), "{words}: {answer:?}");
+        assert!(answer.err.contains(said), "{words}: {answer:?}");
+    }
+    let rows = stage.run("jobs rec --by-layer").out;
+    assert!(
+        rows.contains("3 launches  outer") && rows.contains("0 launches  last"),
+        "{rows}"
+    );
+    let timed = stage.run("jobs rec --by-layer --runs 3").out;
+    assert_eq!(timed.matches(" us  ").count(), 2, "{timed}");
+    // A layer that does less is noticed.
+    let path = stage.path("rec/runs/0.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let changed = text.replacen("grid = [8, 1, 1]", "grid = [1, 1, 1]", 1);
+    assert_ne!(changed, text);
+    fs::write(&path, changed).unwrap();
+    let said = stage.run("run rec --until outer");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.contains("memory is not as recorded"), "{said:?}");
+    let said = stage.run("diff rec --against recorded");
+    assert!(said.out.contains("in layer outer"), "{said:?}");
+}

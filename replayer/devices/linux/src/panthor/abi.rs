@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The requests of panthor that a replay makes; `mali_facts` has their arguments.
+
+use mali_facts::panfrost::request::Request;
+pub(crate) use mali_facts::panthor::{
+    BIND_MAP, BoCreate, BoMmapOffset, DevQuery, FLUSH_ID_OFFSET, GROUP_FATAL_FAULT, GpuInfo,
+    GroupCreate, GroupGetState, GroupSubmit, MAP_NO_EXECUTE, MAP_READ_ONLY, ObjectArray,
+    QueueCreate, QueueSubmit, SYNC_SIGNAL, SyncOp, VmBind, VmBindOp, VmCreate, query,
+};
+
+/// Numbers of requests, counted from the first of a driver's own.
+macro_rules! requests {
+    ($($name:ident = $number:literal, $argument:ty;)*) => {
+        $(nix::ioctl_readwrite!($name, Request::DRM, 0x40 + $number, $argument);)*
+    };
+}
+
+requests! {
+    dev_query = 0, DevQuery;
+    vm_create = 1, VmCreate;
+    vm_bind = 3, VmBind;
+    bo_create = 5, BoCreate;
+    bo_mmap_offset = 6, BoMmapOffset;
+    group_create = 7, GroupCreate;
+    group_submit = 9, GroupSubmit;
+    group_get_state = 10, GroupGetState;
+}
