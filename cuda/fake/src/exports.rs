@@ -113,7 +113,18 @@ unsafe fn launch(
         return Err(Status::INVALID_VALUE);
     }
     profiler::ran(&function.name, sizes);
-    fault::trace(|| format!("{:?} of module {}: {sizes}", function.name, function.module));
+    let carveout = function.carveout;
+    fault::trace(|| {
+        let percent = if carveout < 0 {
+            String::new()
+        } else {
+            format!(", {carveout} % shared")
+        };
+        format!(
+            "{:?} of module {}: {sizes}{percent}",
+            function.name, function.module
+        )
+    });
     let mut packed = vec![0u8; MAX_PARAMETER_BYTES + 12];
     // SAFETY: our caller passes as many parameters as the kernel has, or a list of marks.
     unsafe {
@@ -141,6 +152,7 @@ unsafe fn launch(
     }
     let (module, name) = (function.module, function.kernel.name.clone());
     let variable = |name: &str| match name.strip_prefix("limit ") {
+        None if name == "carve-out" => u64::try_from(carveout).map_err(|_| Status::NOT_FOUND),
         Some(number) => {
             let limits = LIMITS
                 .lock()
@@ -430,8 +442,13 @@ exports! {
         })
     }
     cuFuncSetAttribute(function: Handle, number: i32, value: i32) {
-        if number == attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES {
-            modules().function(function)?.dynamic_shared = value;
+        match number {
+            attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES => modules().function(function)?.dynamic_shared = value,
+            attribute::function::PREFERRED_SHARED_MEMORY_CARVEOUT => {
+                (-1..=100).contains(&value).then_some(()).ok_or(Status::INVALID_VALUE)?;
+                modules().function(function)?.carveout = value;
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -597,6 +614,7 @@ exports! {
     cuEventDestroy_v2(event: Handle) { Ok(()) }
     cuStreamDestroy_v2(stream: Handle) { Ok(()) }
     cuEventRecord(event: Handle, stream: Handle) {
+        kernels::recorded(event);
         graphs().record(event, stream);
         Ok(())
     }
@@ -604,6 +622,6 @@ exports! {
     cuEventSynchronize(event: Handle) { sticky() }
     cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {
         sticky()?;
-        put(milliseconds, kernels::took())
+        put(milliseconds, kernels::took_before(end))
     }
 }

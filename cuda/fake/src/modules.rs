@@ -28,6 +28,8 @@ pub(crate) struct Function {
     pub(crate) name: CString,
     pub(crate) kernel: Kernel,
     pub(crate) dynamic_shared: i32,
+    /// Percent of what it shares with a cache; -1 unless it is set.
+    pub(crate) carveout: i32,
 }
 
 #[derive(Default)]
@@ -149,6 +151,7 @@ impl Modules {
             name: CString::new(name).map_err(|_| Status::NOT_FOUND)?,
             kernel: kernel.clone(),
             dynamic_shared: 49_152,
+            carveout: -1,
         };
         self.functions.push(function);
         Ok(self.functions.len() as u64)

@@ -140,6 +140,7 @@ unsafe extern "C" fn done(
                 kernel,
                 grid: three(GRID),
                 block: three(BLOCK),
+                side: None,
             };
             #[expect(clippy::cast_precision_loss, reason = "no kernel runs for 104 days")]
             ran(key, nanoseconds as f64 / 1e3);

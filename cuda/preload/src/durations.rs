@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long each kernel took: a table by name and sizes. Without CUPTI, by a pair of events around each launch.
+//!
+//! Where kernels are replaced and both are timed, launches of a kernel and size are in turn the original and the replacement.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +17,7 @@ use crate::functions;
 use crate::real::driver;
 use crate::report::CAPTURED;
 use crate::say::say;
-use crate::settings::{Mode, settings};
+use crate::settings::{Mode, Replace, settings};
 
 /// Pairs of events that wait to be read, at most; then they are read, which waits for the GPU.
 const PAIRS: usize = 4096;
@@ -26,6 +28,15 @@ pub(crate) struct Key {
     pub(crate) kernel: String,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
+    /// Which of two kernels that are compared.
+    pub(crate) side: Option<Side>,
+}
+
+/// What a launch ran where kernels are replaced.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Side {
+    Original,
+    Replacement,
 }
 
 /// Times of launches, in microseconds.
@@ -35,6 +46,18 @@ struct Times {
     total: f64,
     least: f64,
     most: f64,
+    /// The first launch, which loads the kernel, is left out.
+    is_without_first: bool,
+}
+
+impl Times {
+    const NONE: Self = Self {
+        occurrences: 0,
+        total: 0.0,
+        least: f64::INFINITY,
+        most: 0.0,
+        is_without_first: false,
+    };
 }
 
 struct Pair {
@@ -47,22 +70,27 @@ struct State {
     table: BTreeMap<Key, Times>,
     waiting: Vec<Pair>,
     free: Vec<(Handle, Handle)>,
+    /// Launches of kernels of which both sides are timed.
+    turns: BTreeMap<Key, u64>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
     table: BTreeMap::new(),
     waiting: Vec::new(),
     free: Vec::new(),
+    turns: BTreeMap::new(),
 });
 
 fn add(table: &mut BTreeMap<Key, Times>, key: Key, microseconds: f64) {
     log(&key, microseconds);
-    let times = table.entry(key).or_insert(Times {
-        occurrences: 0,
-        total: 0.0,
-        least: f64::INFINITY,
-        most: 0.0,
-    });
+    let is_compared = key.side.is_some();
+    let times = table.entry(key).or_insert(Times::NONE);
+    if is_compared && times.occurrences == 1 && !times.is_without_first {
+        *times = Times {
+            is_without_first: true,
+            ..Times::NONE
+        };
+    }
     times.occurrences += 1;
     times.total += microseconds;
     times.least = times.least.min(microseconds);
@@ -120,19 +148,48 @@ pub(crate) fn launch(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
         CAPTURED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         return call();
     }
+    between(launch, || (call(), key(launch, &function.name, None)))
+}
+
+fn key(launch: &Launch, kernel: &str, side: Option<Side>) -> Key {
+    Key {
+        kernel: kernel.to_owned(),
+        grid: launch.grid,
+        block: launch.block,
+        side,
+    }
+}
+
+/// A launch whose turn it is to run the original or the replacement, between two events; `call` says which of them ran.
+pub(crate) fn in_turn(
+    launch: &Launch,
+    kernel: &str,
+    call: impl FnOnce(Side) -> (Status, Side),
+) -> Status {
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = state.turns.entry(key(launch, kernel, None)).or_insert(0);
+    let side = match before.is_multiple_of(2) {
+        true => Side::Original,
+        false => Side::Replacement,
+    };
+    *before += 1;
+    drop(state);
+    between(launch, || {
+        let (status, ran) = call(side);
+        (status, key(launch, kernel, Some(ran)))
+    })
+}
+
+/// What a call launches between two events, and what its time is added to.
+fn between(launch: &Launch, call: impl FnOnce() -> (Status, Key)) -> Status {
     let Some((start, end)) = events() else {
-        return call();
+        return call().0;
     };
     record(launch, start);
-    let status = call();
+    let (status, key) = call();
     record(launch, end);
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     if status == Status::SUCCESS {
-        let key = Key {
-            kernel: function.name.to_string(),
-            grid: launch.grid,
-            block: launch.block,
-        };
         state.waiting.push(Pair { key, start, end });
         if state.waiting.len() >= PAIRS {
             state.read();
@@ -197,17 +254,27 @@ impl State {
 
 /// Writes the table at the end of the process.
 pub(crate) fn finish() {
-    let Mode::Durations(durations) = &settings().mode else {
-        return;
+    let folder = match &settings().mode {
+        Mode::Durations(durations) => &durations.table,
+        Mode::Replace(Replace {
+            table: Some(folder),
+            ..
+        }) => folder,
+        _ => return,
     };
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     state.read();
     let mut text = String::new();
     for (key, times) in &state.table {
+        let side = match key.side {
+            None => "",
+            Some(Side::Original) => "original\t",
+            Some(Side::Replacement) => "replacement\t",
+        };
         // Writing to a string does not fail. Names of kernels hold no tabs.
         let _ = writeln!(
             text,
-            "{}\t{}\t{}\t{}\t{:.3}\t{:.3}\t{:.3}",
+            "{side}{}\t{}\t{}\t{}\t{:.3}\t{:.3}\t{:.3}",
             key.kernel.replace('\t', " "),
             sizes(key.grid),
             sizes(key.block),
@@ -217,7 +284,7 @@ pub(crate) fn finish() {
             times.most
         );
     }
-    let path = durations.table.join(format!("{}.tsv", std::process::id()));
+    let path = folder.join(format!("{}.tsv", std::process::id()));
     if let Err(error) = std::fs::write(&path, text) {
         say(&format!("{}: {error}", path.display()));
     }

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpureplay_cuda_launch::abi::{Handle, JitOptions, KernelNode, OldKernelNode, Status};
 use gpureplay_cuda_launch::image::MAX_IMAGE;
 
-use crate::asked::Launch;
+use crate::asked::{Launch, is_capturing};
+use crate::durations::{self, Side};
 use crate::functions::{self, Function};
 use crate::module;
 use crate::say::say;
@@ -111,6 +112,9 @@ pub(crate) fn launch(
     let Some(function) = wanted(handle) else {
         return call(handle, None);
     };
+    if replace.table.is_some() {
+        return in_turn(replace, &function, handle, &describe(), call);
+    }
     if replace.tuned.is_some() {
         let launch = describe();
         let shape = [launch.grid, launch.block];
@@ -126,6 +130,45 @@ pub(crate) fn launch(
     }
     let other = replacement(&function, handle, &replace.images);
     call(other.unwrap_or(handle), None)
+}
+
+/// Launches a kernel and what takes its place in turn, and times both. In a graph the replacement runs, and nothing is timed.
+fn in_turn(
+    replace: &Replace,
+    function: &Arc<Function>,
+    handle: Handle,
+    launch: &Launch,
+    call: impl Fn(Handle, Option<Shape>) -> Status,
+) -> Status {
+    let shape = [launch.grid, launch.block];
+    let plan = planned(replace, function, handle, shape, launch.shared);
+    let (other, other_shape) = match &plan {
+        Some(plan) => {
+            let (other, shape) = plan.instead(handle);
+            (other, Some(shape))
+        }
+        None => match replacement(function, handle, &replace.images) {
+            Some(other) => (other, None),
+            None => return call(handle, None),
+        },
+    };
+    let replaced = || {
+        let status = call(other, other_shape);
+        match &plan {
+            Some(plan) if status != Status::SUCCESS => {
+                plan.refused(&function.name, status);
+                (call(handle, None), Side::Original)
+            }
+            _ => (status, Side::Replacement),
+        }
+    };
+    if is_capturing(launch) {
+        return replaced().0;
+    }
+    durations::in_turn(launch, &function.name, |side| match side {
+        Side::Original => (call(handle, None), side),
+        Side::Replacement => replaced(),
+    })
 }
 
 fn modules(images: &[PathBuf]) -> Vec<Handle> {

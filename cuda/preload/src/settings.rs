@@ -29,6 +29,8 @@ pub(crate) struct Replace {
     pub(crate) images: Vec<PathBuf>,
     /// A file of winners, and what it says.
     pub(crate) tuned: Option<(PathBuf, Tuned)>,
+    /// Originals and replacements run in turn, and their times go here.
+    pub(crate) table: Option<PathBuf>,
 }
 
 /// Where recordings go and what is recorded.
@@ -148,6 +150,7 @@ impl Settings {
             Mode::Replace(Replace {
                 images,
                 tuned: Some((_, tuned)),
+                ..
             }) if images.is_empty() => tuned.winners.iter().any(|winner| winner.kernel == name),
             _ => true,
         };
@@ -237,6 +240,7 @@ fn read() -> Result<Settings, String> {
                     .map(|images| std::env::split_paths(&images).collect())
                     .unwrap_or_default(),
                 tuned: tuned.transpose()?,
+                table: variable("OUTPUT").map(PathBuf::from),
             })
         }
         Some(other) => return Err(format!("GPUREPLAY_CUDA_MODE is {other:?}")),

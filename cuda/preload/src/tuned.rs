@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-use gpureplay_cuda_launch::abi::{Handle, JitOptions, Status};
+use gpureplay_cuda_launch::abi::{Handle, JitOptions, Status, attribute};
 use gpureplay_cuda_launch::image::{ImageError, parts};
 use gpureplay_cuda_launch::recording::{Change, Tuned, Winner};
 
 use crate::functions::{self, Function};
 use crate::module;
-use crate::real::current_device;
+use crate::real::{current_device, driver};
 use crate::record::device;
 use crate::say::say;
 
@@ -169,5 +169,14 @@ fn compiled(
     let other = functions::fitting(module, &function.name, &layout)?;
     let other = other.ok_or("the other image has no such kernel")?;
     function.give_attributes(other);
+    if let Some(percent) = change.carveout {
+        let number = attribute::function::PREFERRED_SHARED_MEMORY_CARVEOUT;
+        let percent = i32::try_from(percent).unwrap_or(100);
+        let wrong = |status: Status| format!("its carve-out of shared memory: {status}");
+        let driver = driver().map_err(wrong)?;
+        // SAFETY: a function of a module that we loaded.
+        let status = unsafe { driver.cuFuncSetAttribute(other, number, percent) };
+        status.check().map_err(wrong)?;
+    }
     Ok(other)
 }

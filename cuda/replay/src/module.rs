@@ -16,6 +16,8 @@ pub struct Loaded {
     pub(crate) function: Handle,
     /// Address of each recorded variable in this process.
     pub(crate) variables: Vec<DevicePointer>,
+    /// It has a carve-out of shared memory of its own, which the launch's does not change.
+    pub(crate) has_carveout: bool,
     limits: Limits,
 }
 
@@ -45,6 +47,7 @@ impl Loaded {
             module,
             function: 0,
             variables: Vec::new(),
+            has_carveout: false,
             limits: Limits {
                 threads: 0,
                 block: [0; 3],
@@ -128,6 +131,23 @@ impl Loaded {
             let status = unsafe { gpu.driver.cuFuncSetAttribute(self.function, number, bytes) };
             driver("cuFuncSetAttribute", status)?;
         }
+        Ok(())
+    }
+
+    /// Prefers so many percent of what shared memory and the first-level cache share for shared memory.
+    ///
+    /// # Errors
+    /// If the driver refuses.
+    pub fn prefer_shared(&mut self, gpu: &Gpu, percent: u32) -> Result<(), ReplayError> {
+        let number = attribute::function::PREFERRED_SHARED_MEMORY_CARVEOUT;
+        let percent = i32::try_from(percent).unwrap_or(i32::MAX);
+        // SAFETY: a function that is loaded.
+        let status = unsafe {
+            gpu.driver
+                .cuFuncSetAttribute(self.function, number, percent)
+        };
+        driver("cuFuncSetAttribute", status)?;
+        self.has_carveout = true;
         Ok(())
     }
 

@@ -29,6 +29,8 @@ pub mod function {
     pub const NUM_REGS: i32 = 4;
     /// Largest dynamic shared memory in bytes; can be set.
     pub const MAX_DYNAMIC_SHARED_SIZE_BYTES: i32 = 8;
+    /// How much of the memory that the first-level cache shares is for shared memory, in percent; can be set.
+    pub const PREFERRED_SHARED_MEMORY_CARVEOUT: i32 = 9;
 }
 
 /// `CUlaunchAttributeID`.

@@ -426,11 +426,12 @@ fn in_parallel<T: Sync, R: Send>(
 /// The first bytes of a file of a recording: one more than `limit` at most.
 fn read_at_most(folder: &Path, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
     let failed = |error| RecordingError::file(&folder.join(name), error);
-    let mut bytes = Vec::new();
     let file = beneath::open(folder, name).map_err(failed)?;
-    file.take(limit.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
+    let most = limit.saturating_add(1);
+    let length = file.metadata().map_err(failed)?.len().min(most);
+    // Room for all of a chunk at once; a larger file grows it as it is read.
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(CHUNK).min(CHUNK) + 2);
+    file.take(most).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }
 

@@ -71,6 +71,9 @@ pub struct Change {
     /// Blocks of a multiprocessor, at least, for the compiler in the driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_blocks: Option<u32>,
+    /// Shared memory's part of what it shares with the first-level cache, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carveout: Option<u32>,
 }
 
 /// What a search saw. Times are medians and the ranges of their middle halves, in microseconds.
@@ -129,12 +132,17 @@ impl Winner {
             change.optimisation,
             change.max_threads,
             change.min_blocks,
+            change.carveout,
         ];
+        // The program's own kernel also has launches of other sizes.
         if change.image.is_none() && compiled.iter().any(Option::is_some) {
             return Err(field(
                 "change",
-                "has options of the compiler, but no image to compile",
+                "has options of the compiler or a carve-out, but no image for them",
             ));
+        }
+        if change.carveout.is_some_and(|percent| percent > 100) {
+            return Err(field("carveout", "is more than 100 percent"));
         }
         Ok(())
     }
@@ -252,6 +260,7 @@ mod tests {
                 optimisation: None,
                 max_threads: None,
                 min_blocks: None,
+                carveout: None,
             },
             evidence: Evidence {
                 verdict: "exact".into(),
@@ -298,15 +307,20 @@ mod tests {
             }
             assert!(Tuned::read(&path).is_err(), "{from}");
         }
+        std::fs::remove_file(&path).unwrap();
+        let mut beyond = winner(1, 1.0);
+        beyond.change.carveout = Some(101);
+        Tuned::add(&path, beyond, Some(b"image")).unwrap();
+        assert!(Tuned::read(&path).is_err());
+        std::fs::remove_file(&path).unwrap();
         let mut without = winner(1, 1.0);
         without.change.image = None;
-        std::fs::remove_file(&path).unwrap();
         Tuned::add(&path, without, None).unwrap();
         assert!(
             Tuned::read(&path)
                 .unwrap_err()
                 .to_string()
-                .contains("no image to compile")
+                .contains("no image for them")
         );
     }
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that run with the library inside: `record` and `replace`.
+//! Programs that run with the library inside, and `record`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
-use gpureplay_cuda_launch::recording::{Recording, Tuned, Writer};
+use gpureplay_cuda_launch::recording::{Recording, Writer};
 use gpureplay_tensors::Form;
 
 use crate::command::failure::{Failure, Outcome, file};
 use crate::command::report::note;
-use crate::command::run::read_image;
 use crate::command::strict::{self, Strict};
 
 /// The program and its arguments.
@@ -341,80 +340,5 @@ impl Record {
             );
         }
         Ok(ended)
-    }
-}
-
-/// Run a program with other kernels or sizes
-///
-/// Kernels of the same name and parameters come from other images; sizes are those that `tune` found.
-#[derive(Args)]
-pub(crate) struct Replace {
-    /// Cubin, fatbin or PTX files, or folders of them. The first that has a kernel of the name counts.
-    #[arg(required_unless_present = "tuned", value_name = "IMAGE|DIR")]
-    images: Vec<PathBuf>,
-    /// What `tune --tuned` wrote: launches of a kernel, size and GPU that it names run as it says, others as ever.
-    #[arg(long, value_name = "FILE.toml")]
-    tuned: Option<PathBuf>,
-    #[command(flatten)]
-    app: App,
-}
-
-/// Files of images in a folder, by name.
-fn images_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let mut images = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(file(folder))? {
-        let path = entry.map_err(file(folder))?.path();
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if matches!(extension, Some("cubin" | "fatbin" | "ptx")) {
-            images.push(path);
-        }
-    }
-    if images.is_empty() {
-        return Err(Failure::Usage(format!(
-            "{} holds no file *.cubin, *.fatbin or *.ptx",
-            folder.display()
-        )));
-    }
-    images.sort();
-    Ok(images)
-}
-
-impl Replace {
-    pub(crate) fn execute(&self) -> Outcome {
-        let mut command = self.app.command("replace")?;
-        command
-            .env_remove("GPUREPLAY_CUDA_CUPTI")
-            .env_remove("GPUREPLAY_CUDA_STRICT");
-        let mut paths = Vec::new();
-        for path in &self.images {
-            let images = match path.is_dir() {
-                true => images_of(path)?,
-                false => vec![path.clone()],
-            };
-            for path in images {
-                read_image(&path)?;
-                paths.push(path.canonicalize().map_err(file(&path))?);
-            }
-        }
-        match paths.is_empty() {
-            true => _ = command.env_remove("GPUREPLAY_CUDA_IMAGES"),
-            false => {
-                let paths = std::env::join_paths(paths)
-                    .map_err(|error| Failure::Usage(format!("a path of an image: {error}")))?;
-                command.env("GPUREPLAY_CUDA_IMAGES", paths);
-            }
-        }
-        match &self.tuned {
-            None => _ = command.env_remove("GPUREPLAY_CUDA_TUNED"),
-            Some(path) => {
-                for winner in Tuned::read(path)?.winners {
-                    let image = winner.change.image.as_ref();
-                    image.map(|image| Tuned::image(path, image)).transpose()?;
-                }
-                let path = path.canonicalize().map_err(file(path))?;
-                command.env("GPUREPLAY_CUDA_TUNED", path);
-            }
-        }
-        self.app.run(command)
     }
 }

@@ -16,6 +16,7 @@ mod inspect;
 mod jobs;
 mod judge;
 mod pack;
+mod replace;
 mod report;
 mod run;
 pub(crate) mod sign;
@@ -45,7 +46,7 @@ pub struct Cuda {
 enum Command {
     Record(app::Record),
     Durations(durations::Durations),
-    Replace(app::Replace),
+    Replace(replace::Replace),
     List(inspect::List),
     Info(inspect::Info),
     Verify(inspect::Verify),

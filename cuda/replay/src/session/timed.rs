@@ -80,6 +80,10 @@ impl Session {
             .attribute_list()
             .iter()
             .filter(|value| attribute::launch::KEPT.contains(&value[0]))
+            .filter(|value| {
+                !loaded.has_carveout
+                    || value[0] != attribute::launch::PREFERRED_SHARED_MEMORY_CARVEOUT
+            })
             .copied()
             .collect();
         let configuration = LaunchConfiguration {

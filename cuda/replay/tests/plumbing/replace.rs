@@ -93,6 +93,45 @@ fn the_winner_of_a_search_runs_in_the_program_and_other_launches_as_ever() {
     );
 }
 
+#[test]
+fn originals_and_replacements_run_in_turn_and_are_timed_side_by_side() {
+    let stage = recorded("shapes");
+    let mut command =
+        stage.command("tune rec#1 --runs 2 --tuned tuned.toml --grids 32;64 --blocks");
+    let tuned: Said = command.arg("64 128").output().unwrap().into();
+    assert_eq!(tuned.code, Some(0), "{tuned:?}");
+    let said = replaced(&stage, "--tuned tuned.toml --durations", "shapes");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let answers = stage.alone("shapes").out;
+    assert!(said.out.starts_with(&answers), "{said:?}");
+    // Two launches of one size: one of each kind. The other size is not replaced, and not timed.
+    assert_eq!(
+        launched(&said)[1..],
+        [
+            "\"stride\" of module 1: grid 8x1x1, block 128x1x1",
+            "\"stride\" of module 1: grid 32x1x1, block 64x1x1",
+            "\"stride\" of module 1: grid 4x1x1, block 128x1x1",
+        ],
+        "{said:?}"
+    );
+    let rows: Vec<&str> = said.out[answers.len()..].lines().skip(1).collect();
+    let [row] = rows[..] else {
+        panic!("{said:?}");
+    };
+    let fields: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(
+        fields,
+        ["5.04", "2.00", "2.52x", "2", "8x1x1", "128x1x1", "stride"]
+    );
+    let none = replaced(
+        &stage,
+        "--tuned tuned.toml --durations --kernel plane",
+        "shapes",
+    );
+    assert_eq!((none.code, &none.out), (Some(0), &answers), "{none:?}");
+    assert!(none.err.contains("nothing was replaced"), "{none:?}");
+}
+
 /// A winner of a recorded launch, with other sizes and perhaps changed.
 fn write_winner(
     stage: &Stage,
@@ -119,6 +158,7 @@ fn write_winner(
             optimisation: None,
             max_threads: None,
             min_blocks: None,
+            carveout: None,
         },
         evidence: Evidence {
             verdict: "exact".into(),

@@ -24,7 +24,7 @@ fn the_grid_follows_the_block_in_each_dimension() {
         ("1x40x1", "96x1x1"),
         ("14x14x1", "7x3x1"),
     ] {
-        let row = format!("recorded,0,-1,0,0,{grid},{block},32,exact,1.00,");
+        let row = format!("recorded,0,-1,0,0,-1,{grid},{block},32,exact,1.00,");
         assert!(said.out.contains(&row), "{row} {said:?}");
     }
     // Without the grid, blocks of 16 by 16 do half of each line and fewer of its columns.
@@ -105,11 +105,91 @@ fn bounds_go_with_registers_where_both_count() {
     assert_eq!(rows.len(), 5, "{said:?}");
     assert!(
         rows.iter()
-            .any(|row| row.starts_with("recorded,0,-1,256,2,") && row.contains(",exact,")),
+            .any(|row| row.starts_with("recorded,0,-1,256,2,-1,") && row.contains(",exact,")),
         "{rows:?}"
     );
     let refused = "block [128, 1, 1] has 128 threads; this kernel allows at most 64";
     assert_eq!(said.out.matches(refused).count(), 2, "{said:?}");
+}
+
+#[test]
+fn carve_outs_of_shared_memory_are_tried_and_reach_the_program() {
+    let stage = recorded("shapes");
+    let said = tune(
+        &stage,
+        "rec#1 --carveout -1,0,75,101 --table t.csv",
+        &["--blocks", "64"],
+    );
+    assert_eq!(said.code, Some(2), "{said:?}");
+    let said = tune(
+        &stage,
+        "rec#1 --carveout -1,0,75 --tuned tuned.toml",
+        &["--blocks", "64 128"],
+    );
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(said.out.matches(",exact,").count(), 6, "{said:?}");
+    // 16 blocks of 64 take 3.6 us, and half of that with the carve-out.
+    assert!(
+        said.out
+            .contains("recorded,0,-1,0,0,75,16x1x1,64x1x1,32,exact,1.80,"),
+        "{said:?}"
+    );
+    assert!(
+        said.out
+            .contains("grid 16x1x1, block 64x1x1, 75 % for shared memory"),
+        "{said:?}"
+    );
+    let mut command = stage.with_app("replace --tuned tuned.toml", "shapes", "proc");
+    let said: Said = command
+        .env("GPUREPLAY_FAKE_TRACE", "1")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(
+        (said.code, &said.out),
+        (Some(0), &stage.alone("shapes").out),
+        "{said:?}"
+    );
+    // An image of its own, so that launches of other sizes keep their carve-out.
+    let tuned = "[fake] \"stride\" of module 2: grid 16x1x1, block 64x1x1, 75 % shared";
+    assert_eq!(said.err.matches(tuned).count(), 2, "{said:?}");
+    let other = "[fake] \"stride\" of module 1: grid 4x1x1, block 128x1x1\n";
+    assert!(said.err.contains(other), "{said:?}");
+}
+
+#[test]
+fn a_search_that_learns_has_a_budget_and_goes_on_later() {
+    let stage = recorded("shapes");
+    let lists = ["--blocks", "16..512:16", "--grids", "1..64:1"];
+    let words = "rec#1 --sampler learn:3 --budget 60";
+    let said = tune(&stage, &format!("{words} --json"), &lists);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    let best = &report["best"];
+    // Of 2048 candidates, the best takes 2 us.
+    assert!(best["median_us"].as_f64().unwrap() < 2.6, "{best}");
+    let again = tune(
+        &stage,
+        &format!("{words} --resume r.jsonl --budget 20"),
+        &lists,
+    );
+    assert_eq!(again.code, Some(2), "{again:?}");
+    let part = tune(
+        &stage,
+        "rec#1 --sampler learn:3 --budget 20 --resume r.jsonl",
+        &lists,
+    );
+    assert_eq!(part.code, Some(0), "{part:?}");
+    // What is learnt goes on from the file: as in one search.
+    let rest = tune(
+        &stage,
+        "rec#1 --sampler learn:3 --budget 40 --resume r.jsonl --json",
+        &lists,
+    );
+    let rest: Value = serde_json::from_str(&rest.out).unwrap();
+    assert_eq!(rest["tries"], report["tries"], "{rest}");
+    let together = stage.run("tune rec --kernel ^stride$ --sampler learn");
+    assert_eq!(together.code, Some(2), "{together:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     Bench,
     programs::nvcc,
-    replays::{launches, start},
+    replays::{named, of, report, start},
 };
 use gpureplay_task::{Result, output};
 
@@ -102,18 +102,7 @@ fn record(bench: &Bench) -> Result<Vec<(String, String)>> {
         nvcc(bench, "inside.cu", "inside", &["-lineinfo"])?;
         output(&mut bench.gpureplay("record -o counted --pick all -- ./inside"))?;
     }
-    let (names, _) = launches(bench, "counted")?;
-    let list = output(&mut bench.gpureplay("list counted"))?;
-    let kernels = list
-        .lines()
-        .filter_map(|line| line.split_whitespace().last());
-    Ok(names.into_iter().zip(kernels.map(str::to_owned)).collect())
-}
-
-/// The launch of a kernel.
-fn of<'a>(all: &'a [(String, String)], kernel: &str) -> &'a str {
-    let found = all.iter().find(|(_, name)| name.contains(kernel));
-    found.map_or("counted#none", |(launch, _)| launch)
+    named(bench, "counted")
 }
 
 /// A member of a report, added up over places of a kind.
@@ -132,10 +121,7 @@ pub(super) fn analyse(bench: &Bench) -> Result<(String, usize)> {
         String::from("| Kernel | With probes | Slower | Counted |\n| --- | --- | --: | --- |\n");
     for (launch, kernel) in &all {
         let (_, said) = start(&mut bench.gpureplay(&format!("analyse {launch} --json")))?;
-        let line = said.lines().find(|line| line.starts_with('{'));
-        let report: Value = line
-            .and_then(|line| serde_json::from_str(line).ok())
-            .unwrap_or_default();
+        let report = report(&said);
         let is_right = report["verdict"] == "exact";
         wrong += usize::from(!is_right);
         if !is_right {
@@ -249,10 +235,7 @@ pub(super) fn workbench(bench: &Bench) -> Result<(String, usize)> {
     output(&mut bench.gpureplay(&format!("extract {} -o bench", of(&all, "axpy"))))?;
     let folder = bench.work.path().join("bench");
     let mut row = |name: &str, said: &str, may_be_right: bool| {
-        let line = said.lines().find(|line| line.starts_with('{'));
-        let report: Value = line
-            .and_then(|line| serde_json::from_str(line).ok())
-            .unwrap_or_default();
+        let report = report(said);
         let is_right = report["verdict"] == "right";
         let bad = is_right != may_be_right;
         let checks = report["checks"].as_array().into_iter().flatten();

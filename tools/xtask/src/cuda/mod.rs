@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask cuda device-test`: records and replays real programs on a real GPU, and keeps what came out in measurements/.
 
+mod graphs;
 mod inside;
 mod machines;
 mod measure;
@@ -8,6 +9,8 @@ mod programs;
 mod refused;
 mod replays;
 mod runs;
+mod times;
+mod tuning;
 
 use std::{
     fs,
@@ -99,6 +102,8 @@ enum Part {
     Openmp,
     /// What cannot be recorded is named, and the program runs on.
     Refused,
+    /// Graphs: conditional nodes are refused by name, times by events leave nothing out.
+    Graphs,
     /// The same with HeCBench's.
     Hecbench,
     /// Many replays, each in a fresh process.
@@ -107,6 +112,12 @@ enum Part {
     Elsewhere,
     /// A kernel's time in its program and alone; tuning.
     Nbody,
+    /// Times of replays against Nsight Compute's, of kernels that memory bounds.
+    Times,
+    /// How long a replay of 2 GB takes.
+    Gigabytes,
+    /// Tuning of grids, of two dimensions and with samplers, and its winners in the program.
+    Tuning,
     /// What recording and measuring cost launches.
     Cost,
     /// How fast memory is copied, and how little room it takes.
@@ -156,7 +167,7 @@ impl DeviceTest {
                 source,
             })
         };
-        let began = Instant::now();
+        let (began, limit) = (Instant::now(), Duration::from_secs(self.seconds));
         let bench = Bench {
             command: absolute(path(self.command, "target/release/gpureplay-cuda"))?,
             programs: absolute(path(self.programs, "cuda/programs"))?,
@@ -185,7 +196,7 @@ impl DeviceTest {
         let (mut failed, mut left) = (false, Vec::new());
         for part in parts {
             let name = format!("{part:?}").to_lowercase();
-            if began.elapsed() > Duration::from_secs(self.seconds) {
+            if began.elapsed() > limit {
                 left.push(name);
                 continue;
             }
@@ -194,8 +205,9 @@ impl DeviceTest {
                 Part::Programs => replays::ours(&bench),
                 Part::Openmp => replays::openmp(&bench),
                 Part::Refused => refused::refused(&bench),
+                Part::Graphs => graphs::graphs(&bench),
                 Part::Hecbench => match &hecbench {
-                    Some(folder) => replays::foreign(&bench, folder),
+                    Some(folder) => replays::foreign(&bench, folder, began + limit),
                     None => Ok(("Not run: without --hecbench.\n".into(), 0)),
                 },
                 Part::Fresh => replays::fresh(&bench, self.fresh),
@@ -204,7 +216,10 @@ impl DeviceTest {
                     None => Ok(("Not run: without --recording.\n".into(), 0)),
                 },
                 Part::Nbody => measure::nbody(&bench).map(|text| (text, 0)),
-                Part::Cost => measure::overhead(&bench).map(|text| (text, 0)),
+                Part::Times => times::against_ncu(&bench),
+                Part::Gigabytes => times::gigabytes(&bench),
+                Part::Tuning => tuning::tuning(&bench),
+                Part::Cost => measure::overhead(&bench),
                 Part::Memory => measure::memory(&bench).map(|text| (text, 0)),
                 Part::Runs => runs::runs(&bench),
                 Part::Tools => machines::tools(&bench),

@@ -2,15 +2,18 @@
 //! Recording programs and replaying every launch in a process of its own.
 
 use std::{
+    collections::BTreeSet,
     path::Path,
     process::Command,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Instant,
 };
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     AT_A_TIME, Bench,
@@ -171,6 +174,29 @@ pub(super) fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f
     Ok((names, bytes))
 }
 
+/// The launches of a recording, each with its kernel's name.
+pub(super) fn named(bench: &Bench, recording: &str) -> Result<Vec<(String, String)>> {
+    let (names, _) = launches(bench, recording)?;
+    let (_, list) = start(&mut bench.gpureplay(&format!("list {recording}")))?;
+    let kernels = list
+        .lines()
+        .filter_map(|line| line.split_whitespace().last());
+    Ok(names.into_iter().zip(kernels.map(str::to_owned)).collect())
+}
+
+/// The launch of a kernel.
+pub(super) fn of<'a>(all: &'a [(String, String)], kernel: &str) -> &'a str {
+    let found = all.iter().find(|(_, name)| name.contains(kernel));
+    found.map_or("none#0", |(launch, _)| launch)
+}
+
+/// The JSON object among what a command prints.
+pub(super) fn report(said: &str) -> Value {
+    let line = said.lines().find(|line| line.starts_with('{'));
+    line.and_then(|line| serde_json::from_str(line).ok())
+        .unwrap_or_default()
+}
+
 /// Megabytes that a folder takes.
 pub(super) fn disk(folder: &Path) -> f64 {
     let Ok(entries) = std::fs::read_dir(folder) else {
@@ -208,6 +234,10 @@ fn with_app(bench: &Bench, words: &str, line: &[&str]) -> Command {
 /// What `durations --json` says of a kernel, grid and block.
 #[derive(Deserialize)]
 pub(super) struct Duration {
+    /// The mangled name.
+    pub(super) kernel: String,
+    pub(super) grid: String,
+    pub(super) block: String,
     /// Launches.
     pub(super) occurrences: u64,
     /// Their time together, in microseconds.
@@ -298,11 +328,16 @@ fn one(
 }
 
 /// The table of HeCBench's programs, and how many launches were not right.
-pub(super) fn foreign(bench: &Bench, hecbench: &Path) -> Result<(String, usize)> {
+pub(super) fn foreign(bench: &Bench, hecbench: &Path, until: Instant) -> Result<(String, usize)> {
     let mut text = String::from(HEADER);
-    let (mut programs, mut missed, mut total) = (0, 0, Counts::default());
+    let (mut programs, mut missed, mut left, mut total) = (0, 0, 0, Counts::default());
+    let mut refused = BTreeSet::new();
     let not_built = build_foreign(hecbench);
     for (name, arguments) in HECBENCH {
+        if Instant::now() > until {
+            left += 1;
+            continue;
+        }
         let folder = hecbench.join(format!("{name}-cuda"));
         if not_built.contains(name) {
             text += &format!("| HeCBench {name} | does not build | | | | | | | | | | | |\n");
@@ -314,6 +349,13 @@ pub(super) fn foreign(bench: &Bench, hecbench: &Path) -> Result<(String, usize)>
             recording.display()
         );
         let (_, said) = start(bench.gpureplay(&words).current_dir(&folder))?;
+        let reasons = said.lines().filter_map(|line| {
+            let (kernel, reason) = line
+                .strip_prefix("[gpureplay] ")?
+                .split_once(" is not recorded: ")?;
+            Some(format!("{name}: {kernel}, {reason}"))
+        });
+        refused.extend(reasons);
         // What was missed is named, and counts as wrong.
         let is_whole = said.contains("the hooks saw what CUPTI saw");
         let hooks = counted(&said).map_or("?".into(), |launches| launches.to_string());
@@ -349,13 +391,18 @@ pub(super) fn foreign(bench: &Bench, hecbench: &Path) -> Result<(String, usize)>
     let right = total.exact + total.changed + total.masked + total.near + total.reacts;
     let all = right + total.inconclusive + total.wrong + total.null_right;
     text += &format!(
-        "\nHeCBench, {programs} programs, {missed} with other launches than CUPTI saw: {right} of {all} kernels right ({:.1} %), {} inconclusive, {} wrong; {} called right that the null replay also passes.\n",
+        "\nHeCBench, {programs} programs, {missed} with other launches than CUPTI saw: {right} of {all} kernels right ({:.1} %), {} inconclusive, {} wrong; {} called right that the null replay also passes. {left} programs were left out for lack of time. Refused: {}.\n",
         100.0 * right as f64 / all.max(1) as f64,
         total.inconclusive,
         total.wrong,
-        total.null_right
+        total.null_right,
+        if refused.is_empty() {
+            "nothing".to_owned()
+        } else {
+            Vec::from_iter(refused).join("; ")
+        }
     );
-    Ok((text, missed + total.wrong + total.null_right))
+    Ok((text, missed + left + total.wrong + total.null_right))
 }
 
 fn row(name: &str, seen: &str, recorded: usize, counts: &Counts, bytes: f64, disk: f64) -> String {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tune`: many ways to run one launch, each verified.
 
+mod learn;
 mod search;
 mod space;
 mod together;
@@ -58,10 +59,13 @@ pub(crate) struct Tune {
     /// Levels of optimisation to try; -1 is the compiler's own.
     #[arg(long, value_name = "LEVEL,…", value_delimiter = ',', allow_hyphen_values = true, default_values_t = [-1], value_parser = clap::value_parser!(i32).range(-1..=4))]
     optimisation: Vec<i32>,
+    /// Carve-outs of shared memory to try, in percent of what it shares with the first-level cache; -1 is as recorded.
+    #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', allow_hyphen_values = true, default_values_t = [-1], value_parser = clap::value_parser!(i32).range(-1..=100))]
+    carveout: Vec<i32>,
     /// Other images to try.
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
-    /// In which order candidates are tried: all, or random:SEED.
+    /// In which order candidates are tried: all, random:SEED, or learn:SEED, which tries what is like the best so far.
     #[arg(long, value_name = "SAMPLER", default_value = "all")]
     sampler: Sampler,
     /// End after N tries, or begin none after N seconds (60s).

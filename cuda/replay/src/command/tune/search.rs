@@ -9,6 +9,7 @@ use std::time::Instant;
 use crate::{Loaded, Mask, ReplayError, Session, Sizes, Verdict};
 use gpureplay_cuda_launch::recording::Evidence;
 
+use super::learn::Order;
 use super::space::{Candidate, Grids, Space};
 use super::tries::{HEADER, Tries, Try};
 use super::{Handed, Tune, TuneReport, winner};
@@ -43,10 +44,8 @@ impl Search<'_> {
         }
         self.begin(&recorded)?;
         let mut current: Current = None;
-        for candidate in &candidates {
-            if self.tries.knows(candidate) {
-                continue;
-            }
+        let mut order = Order::new(self.options.sampler, &candidates);
+        while let Some(candidate) = order.next(&self.tries) {
             let time = self.handed.time + self.began.elapsed();
             if let Some(budget) = self.options.budget
                 && budget.is_spent(self.handed.tries, time)
@@ -94,6 +93,7 @@ impl Search<'_> {
             optimisation: -1,
             max_threads: 0,
             min_blocks: 0,
+            carveout: -1,
             grid,
             block,
         }
@@ -109,6 +109,7 @@ impl Search<'_> {
             registers: &options.registers,
             optimisation: &options.optimisation,
             bounds: &options.bounds.0,
+            carveouts: &options.carveout,
             blocks: options.blocks.as_ref().map_or(&own, |blocks| &blocks.0),
             grids: match &options.grids {
                 Some(grids) => Grids::Given(&grids.0),
@@ -130,7 +131,14 @@ impl Search<'_> {
             .iter()
             .find(|(name, _)| *name == candidate.image);
         let image = image.map(|(_, bytes)| bytes.as_slice());
-        self.session.load(image, candidate.options())
+        let mut loaded = self.session.load(image, candidate.options())?;
+        if let Ok(percent) = u32::try_from(candidate.carveout)
+            && let Err(error) = loaded.prefer_shared(self.session.gpu(), percent)
+        {
+            self.session.unload(&loaded);
+            return Err(error);
+        }
+        Ok(loaded)
     }
 
     /// The recorded launch: its time is what others are compared with, and it may show that memory held the results already.

@@ -25,8 +25,15 @@ pub(crate) struct Candidate {
     pub(super) max_threads: u32,
     /// Launch bounds: blocks of a multiprocessor at least; 0 if they are those of the image.
     pub(super) min_blocks: u32,
+    /// Shared memory's part of what it shares with the first-level cache, in percent; -1 is as recorded.
+    #[serde(default = "as_recorded")]
+    pub(super) carveout: i32,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
+}
+
+fn as_recorded() -> i32 {
+    -1
 }
 
 impl Candidate {
@@ -46,7 +53,8 @@ impl Candidate {
 
     /// Whether one loaded image serves both.
     pub(super) fn is_loaded_as(&self, other: &Self) -> bool {
-        self.image == other.image && self.options() == other.options()
+        let key = |one: &Self| (one.options(), one.carveout);
+        self.image == other.image && key(self) == key(other)
     }
 
     /// In words.
@@ -65,6 +73,9 @@ impl Candidate {
             if value > 0 {
                 words += &format!(", {value} {what}");
             }
+        }
+        if self.carveout >= 0 {
+            words += &format!(", {} % for shared memory", self.carveout);
         }
         if self.optimisation >= 0 {
             words += &format!(", optimisation {}", self.optimisation);
@@ -90,6 +101,7 @@ pub(super) struct Space<'a> {
     pub(super) registers: &'a [u32],
     pub(super) optimisation: &'a [i32],
     pub(super) bounds: &'a [Bounds],
+    pub(super) carveouts: &'a [i32],
     pub(super) blocks: &'a [[u32; 3]],
     pub(super) grids: Grids<'a>,
 }
@@ -107,20 +119,24 @@ impl Space<'_> {
                         if *registers > 0 && bounds.blocks > 0 {
                             continue;
                         }
-                        if all.len() + shapes.len() > MOST {
+                        if all.len() + shapes.len() * self.carveouts.len() > MOST {
                             return Err(Failure::Usage(format!(
                                 "the lists make more than {MOST} candidates together"
                             )));
                         }
-                        all.extend(shapes.iter().map(|[grid, block]| Candidate {
+                        let of = |carveout: i32, [grid, block]: [[u32; 3]; 2]| Candidate {
                             image: (*image).to_owned(),
                             max_registers: *registers,
                             optimisation: *optimisation,
                             max_threads: bounds.threads,
                             min_blocks: bounds.blocks,
-                            grid: *grid,
-                            block: *block,
-                        }));
+                            carveout,
+                            grid,
+                            block,
+                        };
+                        for carveout in self.carveouts {
+                            all.extend(shapes.iter().map(|shape| of(*carveout, *shape)));
+                        }
                     }
                 }
             }
@@ -166,6 +182,7 @@ mod tests {
             registers: &[0, 64],
             optimisation: &[-1],
             bounds: &bounds.0,
+            carveouts: &[-1],
             blocks: &blocks,
             grids: Grids::Adapted,
         };
@@ -177,6 +194,9 @@ mod tests {
         assert_eq!(all[2].grid, [1, 192, 2]);
         let different: BTreeSet<_> = all.iter().collect();
         assert_eq!(different.len(), all.len());
+        space.carveouts = &[-1, 0, 100];
+        assert_eq!(space.candidates(recorded).unwrap().len(), 3 * 15);
+        space.carveouts = &[-1];
         let grids = list("1..1024");
         space.grids = Grids::Given(&grids);
         assert_eq!(space.candidates(recorded).unwrap().len(), 15 * 11);
@@ -202,6 +222,7 @@ mod tests {
             registers: &[0],
             optimisation: &[-1],
             bounds: &"0".parse::<AllBounds>().unwrap().0,
+            carveouts: &[-1],
             blocks: &blocks,
             grids: Grids::Kept,
         };

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::Tune;
 use super::space::Candidate;
 use super::tries::Try;
+use super::words::Sampler;
 use crate::command::attempt::{private_folder, this_program};
 use crate::command::failure::{Failure, Outcome, file, json};
 use crate::command::report::{self, say};
@@ -26,6 +27,7 @@ pub(crate) struct Way {
     optimisation: i32,
     max_threads: u32,
     min_blocks: u32,
+    carveout: i32,
     block: [u32; 3],
     /// Nothing if the grid follows the launch.
     grid: Option<[u32; 3]>,
@@ -39,6 +41,7 @@ impl Way {
             optimisation: candidate.optimisation,
             max_threads: candidate.max_threads,
             min_blocks: candidate.min_blocks,
+            carveout: candidate.carveout,
             block: candidate.block,
             grid: grid_is_given.then_some(candidate.grid),
         }
@@ -61,6 +64,10 @@ impl Way {
             (
                 self.max_threads > 0,
                 format!(", bounds {},{}", self.max_threads, self.min_blocks),
+            ),
+            (
+                self.carveout >= 0,
+                format!(", {} % for shared memory", self.carveout),
             ),
             (
                 self.optimisation >= 0,
@@ -134,6 +141,11 @@ struct WayReport {
 pub(super) fn run(tune: &Tune, kernel: &str) -> Outcome {
     let wanted = Regex::new(kernel)
         .map_err(|error| Failure::Usage(format!("--kernel {kernel:?}: {error}")))?;
+    if matches!(tune.sampler, Sampler::Learn(_)) {
+        return Err(Failure::Usage(
+            "--sampler learn tries other candidates for each launch; with --kernel all must be tried for all".into(),
+        ));
+    }
     let recording = tune.target.recording()?;
     let mut launches = tune.target.launches(&recording)?;
     launches.retain(|(_, launch)| wanted.is_match(&launch.kernel));
@@ -303,6 +315,7 @@ mod tests {
             optimisation: -1,
             max_threads: 0,
             min_blocks: 0,
+            carveout: -1,
             grid: [grid, 1, 1],
             block: [block, 1, 1],
         };

@@ -38,7 +38,7 @@ pub(crate) struct Try {
 }
 
 /// The columns of [`Try::csv`].
-pub(super) const HEADER: &str = "image,max_registers,optimisation,max_threads,min_blocks,grid,block,registers,verdict,median_us,least_us,spread_us,note";
+pub(super) const HEADER: &str = "image,max_registers,optimisation,max_threads,min_blocks,carveout,grid,block,registers,verdict,median_us,least_us,spread_us,note";
 
 impl Try {
     pub(super) fn new(
@@ -78,6 +78,7 @@ impl Try {
             optimisation,
             max_threads,
             min_blocks,
+            carveout,
             grid,
             block,
         } = &self.candidate;
@@ -88,6 +89,7 @@ impl Try {
             optimisation.to_string(),
             max_threads.to_string(),
             min_blocks.to_string(),
+            carveout.to_string(),
             report::sizes(*grid),
             report::sizes(*block),
             self.registers.to_string(),

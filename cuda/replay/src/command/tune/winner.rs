@@ -16,7 +16,9 @@ pub(super) fn is_for_programs(session: &Session, candidate: &Candidate) -> bool 
 }
 
 fn is_program_image(candidate: &Candidate) -> bool {
-    candidate.image == Candidate::RECORDED && candidate.options() == JitOptions::default()
+    let is_compiled = candidate.options() != JitOptions::default();
+    // A carve-out belongs to a kernel, and the program's has launches of other sizes.
+    candidate.image == Candidate::RECORDED && !is_compiled && candidate.carveout < 0
 }
 
 /// Adds a try to a file; `image` is the candidate's, if it is not the recorded one.
@@ -52,6 +54,7 @@ pub(super) fn write(
             optimisation: options.optimisation,
             max_threads: options.max_threads,
             min_blocks: options.min_blocks,
+            carveout: u32::try_from(candidate.carveout).ok(),
         },
         evidence,
     };

@@ -94,6 +94,8 @@ pub(super) enum Sampler {
     All,
     /// At random, the same for the same seed.
     Random(u64),
+    /// By what the tries so far showed.
+    Learn(u64),
 }
 
 impl FromStr for Sampler {
@@ -102,11 +104,14 @@ impl FromStr for Sampler {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':').unwrap_or((text, "0")) {
             ("all", "0") => Ok(Self::All),
-            ("random", seed) => seed
-                .parse()
-                .map(Self::Random)
-                .map_err(|_| format!("{seed:?} is no seed")),
-            _ => Err("is neither all, random nor random:SEED".into()),
+            (name @ ("random" | "learn"), seed) => {
+                let seed = seed.parse().map_err(|_| format!("{seed:?} is no seed"))?;
+                Ok(match name {
+                    "learn" => Self::Learn(seed),
+                    _ => Self::Random(seed),
+                })
+            }
+            _ => Err("is neither all, random:SEED nor learn:SEED".into()),
         }
     }
 }
@@ -189,7 +194,7 @@ mod tests {
         for nonsense in ["0", "0s", "s", "5m", "-1"] {
             assert!(nonsense.parse::<Budget>().is_err(), "{nonsense}");
         }
-        for nonsense in ["some", "random:", "all:3"] {
+        for nonsense in ["some", "random:", "all:3", "learn:x"] {
             assert!(nonsense.parse::<Sampler>().is_err(), "{nonsense}");
         }
     }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `replace`: a program runs with other kernels or sizes; on request originals and replacements are timed side by side.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gpureplay_cuda_launch::recording::Tuned;
+
+use crate::command::app::App;
+use crate::command::attempt::private_folder;
+use crate::command::failure::{Failure, Outcome, file};
+use crate::command::report::{note, say};
+use crate::command::run::read_image;
+
+/// Run a program with other kernels or sizes
+///
+/// Kernels of the same name and parameters come from other images; sizes are those that `tune` found.
+#[derive(Args)]
+pub(crate) struct Replace {
+    /// Cubin, fatbin or PTX files, or folders of them. The first that has a kernel of the name counts.
+    #[arg(required_unless_present = "tuned", value_name = "IMAGE|DIR")]
+    images: Vec<PathBuf>,
+    /// What `tune --tuned` wrote: launches of a kernel, size and GPU that it names run as it says, others as ever.
+    #[arg(long, value_name = "FILE.toml")]
+    tuned: Option<PathBuf>,
+    /// Run originals and replacements in turn, and print the times of both at the end.
+    #[arg(long)]
+    durations: bool,
+    #[command(flatten)]
+    app: App,
+}
+
+/// Files of images in a folder, by name.
+fn images_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut images = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(file(folder))? {
+        let path = entry.map_err(file(folder))?.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if matches!(extension, Some("cubin" | "fatbin" | "ptx")) {
+            images.push(path);
+        }
+    }
+    if images.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{} holds no file *.cubin, *.fatbin or *.ptx",
+            folder.display()
+        )));
+    }
+    images.sort();
+    Ok(images)
+}
+
+impl Replace {
+    pub(crate) fn execute(&self) -> Outcome {
+        let mut command = self.app.command("replace")?;
+        command
+            .env_remove("GPUREPLAY_CUDA_CUPTI")
+            .env_remove("GPUREPLAY_CUDA_STRICT");
+        let mut paths = Vec::new();
+        for path in &self.images {
+            let images = match path.is_dir() {
+                true => images_of(path)?,
+                false => vec![path.clone()],
+            };
+            for path in images {
+                read_image(&path)?;
+                paths.push(path.canonicalize().map_err(file(&path))?);
+            }
+        }
+        match paths.is_empty() {
+            true => _ = command.env_remove("GPUREPLAY_CUDA_IMAGES"),
+            false => {
+                let paths = std::env::join_paths(paths)
+                    .map_err(|error| Failure::Usage(format!("a path of an image: {error}")))?;
+                command.env("GPUREPLAY_CUDA_IMAGES", paths);
+            }
+        }
+        match &self.tuned {
+            None => _ = command.env_remove("GPUREPLAY_CUDA_TUNED"),
+            Some(path) => {
+                for winner in Tuned::read(path)?.winners {
+                    let image = winner.change.image.as_ref();
+                    image.map(|image| Tuned::image(path, image)).transpose()?;
+                }
+                let path = path.canonicalize().map_err(file(path))?;
+                command.env("GPUREPLAY_CUDA_TUNED", path);
+            }
+        }
+        if !self.durations {
+            command.env_remove("GPUREPLAY_CUDA_OUTPUT");
+            return self.app.run(command);
+        }
+        let folder = private_folder("durations")?;
+        command.env("GPUREPLAY_CUDA_OUTPUT", folder.path());
+        let code = self.app.run(command)?;
+        let mut table = Table::default();
+        for entry in std::fs::read_dir(folder.path()).map_err(file(folder.path()))? {
+            let path = entry.map_err(file(folder.path()))?.path();
+            let text = std::fs::read_to_string(&path).map_err(file(&path))?;
+            text.lines().for_each(|line| table.add(line));
+        }
+        table.print()?;
+        Ok(code)
+    }
+}
+
+/// Times of a kernel and size: launches and microseconds of the original, then of the replacement.
+#[derive(Default)]
+struct Table(BTreeMap<[String; 3], [(u64, f64); 2]>);
+
+impl Table {
+    /// A line that the library wrote: side, kernel, grid, block, occurrences, total, and more.
+    fn add(&mut self, line: &str) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [side, kernel, grid, block, occurrences, total, ..] = fields.as_slice() else {
+            return;
+        };
+        let key = [kernel, grid, block].map(|text| (*text).to_owned());
+        let sides = self.0.entry(key).or_default();
+        let times = &mut sides[usize::from(*side == "replacement")];
+        times.0 += occurrences.parse::<u64>().unwrap_or(0);
+        times.1 += total.parse::<f64>().unwrap_or(0.0);
+    }
+
+    fn print(&self) -> Result<(), Failure> {
+        if self.0.is_empty() {
+            note!("nothing was replaced that could be timed");
+            return Ok(());
+        }
+        say!(
+            "{:>12} {:>12} {:>9} {:>8}  {:<18} {:<12} kernel",
+            "original us",
+            "replaced us",
+            "as fast",
+            "times",
+            "grid",
+            "block"
+        );
+        for ([kernel, grid, block], [original, other]) in &self.0 {
+            let mean = |(times, total): (u64, f64)| total / times as f64;
+            let (original_us, other_us) = (mean(*original), mean(*other));
+            say!(
+                "{original_us:>12.2} {other_us:>12.2} {:>8.2}x {:>8}  {grid:<18} {block:<12} {kernel}",
+                original_us / other_us,
+                original.0 + other.0
+            );
+        }
+        Ok(())
+    }
+}

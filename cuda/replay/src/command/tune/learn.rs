@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which candidate is tried next. `learn` prefers what is like the fastest tries so far: a tree-structured Parzen estimator.
+//!
+//! The estimator is that of Bergstra, Bardenet, Bengio and Kégl, "Algorithms for Hyper-Parameter Optimization" (2011). Tries are
+//! divided into the fastest quarter that is right, and all others. For each list of the search, such as blocks, both halves say how
+//! likely a value is. Values are drawn by the fast half, and that one is tried whose likelihood stands out most. Candidates that
+//! fail count among the others, so that a search leaves what is refused.
+
+use std::collections::BTreeMap;
+
+use super::space::Candidate;
+use super::tries::Tries;
+use super::words::Sampler;
+
+/// Tries at random before anything is learnt.
+const FIRST: usize = 12;
+/// Candidates that are drawn for each try.
+const DRAWN: usize = 24;
+/// Draws at most: combinations that are no candidates or were tried are drawn in vain.
+const MOST_DRAWS: usize = 20 * DRAWN;
+/// The first of so many tries is the fast part.
+const FAST_OF: usize = 4;
+/// How much a value's neighbour in its list counts, if the value itself counts 1.
+const NEIGHBOUR: f64 = 0.5;
+
+/// The lists of a search: image, registers, optimisation, bounds, carve-out, block, grid.
+const LISTS: usize = 7;
+
+/// The order in which candidates are tried.
+pub(super) enum Order<'a> {
+    /// As they are listed.
+    Listed(std::slice::Iter<'a, Candidate>),
+    Learnt(Estimator<'a>),
+}
+
+impl<'a> Order<'a> {
+    pub(super) fn new(sampler: Sampler, candidates: &'a [Candidate]) -> Self {
+        match sampler {
+            Sampler::Learn(seed) => Self::Learnt(Estimator::new(seed, candidates)),
+            Sampler::All | Sampler::Random(_) => Self::Listed(candidates.iter()),
+        }
+    }
+
+    /// A candidate that was not tried.
+    pub(super) fn next(&mut self, tries: &Tries) -> Option<&'a Candidate> {
+        match self {
+            Self::Listed(candidates) => candidates.find(|one| !tries.knows(one)),
+            Self::Learnt(estimator) => {
+                let known = tries.all.iter().map(|one| {
+                    let time = one.right().map(|[median, _]| median);
+                    (&one.candidate, time)
+                });
+                estimator.next(known)
+            }
+        }
+    }
+}
+
+/// Where a candidate stands in each list.
+type Place = [usize; LISTS];
+
+/// What is known of the lists.
+pub(super) struct Estimator<'a> {
+    seed: u64,
+    candidates: &'a [Candidate],
+    /// The number of each.
+    numbers: BTreeMap<&'a Candidate, usize>,
+    /// Where each candidate stands.
+    places: Vec<Place>,
+    /// The candidate of each place.
+    at: BTreeMap<Place, usize>,
+    /// How many values each list has.
+    lengths: Place,
+}
+
+impl<'a> Estimator<'a> {
+    fn new(seed: u64, candidates: &'a [Candidate]) -> Self {
+        let columns: [Vec<usize>; LISTS] = [
+            ranks(candidates, |one| &one.image),
+            ranks(candidates, |one| &one.max_registers),
+            ranks(candidates, |one| &one.optimisation),
+            ranks(candidates, |one| (one.max_threads, one.min_blocks)),
+            ranks(candidates, |one| &one.carveout),
+            ranks(candidates, |one| by_size(one.block)),
+            ranks(candidates, |one| by_size(one.grid)),
+        ];
+        let places: Vec<Place> = (0..candidates.len())
+            .map(|number| std::array::from_fn(|list| columns[list][number]))
+            .collect();
+        let lengths =
+            std::array::from_fn(|list| columns[list].iter().max().map_or(0, |most| most + 1));
+        let at = places.iter().copied().zip(0..).collect();
+        Self {
+            seed,
+            candidates,
+            numbers: candidates.iter().zip(0..).collect(),
+            places,
+            at,
+            lengths,
+        }
+    }
+
+    /// The next candidate after tries and their times, of which those have none that are not right.
+    fn next<'b>(
+        &self,
+        tries: impl Iterator<Item = (&'b Candidate, Option<f64>)>,
+    ) -> Option<&'a Candidate> {
+        let mut known = vec![false; self.candidates.len()];
+        let (mut right, mut others) = (Vec::new(), Vec::new());
+        for (candidate, time) in tries {
+            let Some(number) = self.numbers.get(candidate).copied() else {
+                continue;
+            };
+            known[number] = true;
+            match time {
+                Some(time) => right.push((time, self.places[number])),
+                None => others.push(self.places[number]),
+            }
+        }
+        // The same tries lead to the same next one, also in another process that goes on with them.
+        let count = right.len() + others.len();
+        let mut random = fastrand::Rng::with_seed(self.seed ^ (count as u64).rotate_left(32));
+        let left = known.iter().filter(|known| !**known).count();
+        let any = |random: &mut fastrand::Rng| {
+            let untried = known.iter().enumerate().filter(|(_, known)| !**known);
+            let at = random.usize(..left.max(1));
+            let number = untried.map(|(number, _)| number).nth(at)?;
+            self.candidates.get(number)
+        };
+        if count < FIRST || right.is_empty() {
+            return any(&mut random);
+        }
+        right.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut fast: Vec<Place> = right.into_iter().map(|(_, place)| place).collect();
+        others.extend(fast.split_off(fast.len().div_ceil(FAST_OF)));
+        let (fast, others) = (self.weights(&fast), self.weights(&others));
+        let mut best: Option<(f64, usize)> = None;
+        let mut drawn = 0;
+        for _ in 0..MOST_DRAWS {
+            let place: Place = std::array::from_fn(|list| draw(&fast[list], &mut random));
+            let Some(number) = self
+                .at
+                .get(&place)
+                .copied()
+                .filter(|number| !known[*number])
+            else {
+                continue;
+            };
+            let score = (0..LISTS)
+                .map(|list| (fast[list][place[list]] / others[list][place[list]]).ln())
+                .sum();
+            if best.is_none_or(|(most, _)| score > most) {
+                best = Some((score, number));
+            }
+            drawn += 1;
+            if drawn == DRAWN {
+                break;
+            }
+        }
+        match best {
+            Some((_, number)) => self.candidates.get(number),
+            None => any(&mut random),
+        }
+    }
+
+    /// How likely each value of each list is in these places: each place counts for its value and its neighbours, and as much as one
+    /// place counts for all values alike.
+    fn weights(&self, places: &[Place]) -> [Vec<f64>; LISTS] {
+        std::array::from_fn(|list| {
+            let length = self.lengths[list];
+            let mut weights = vec![1.0 / length as f64; length];
+            for place in places {
+                let at = place[list];
+                weights[at] += 1.0;
+                for neighbour in [at.checked_sub(1), Some(at + 1)].into_iter().flatten() {
+                    if let Some(weight) = weights.get_mut(neighbour) {
+                        *weight += NEIGHBOUR;
+                    }
+                }
+            }
+            let sum: f64 = weights.iter().sum();
+            weights.iter_mut().for_each(|weight| *weight /= sum);
+            weights
+        })
+    }
+}
+
+/// Sizes by how many there are, so that neighbours in a list are alike.
+fn by_size(sizes: [u32; 3]) -> (u64, [u32; 3]) {
+    let all = sizes
+        .iter()
+        .fold(1u64, |all, size| all.saturating_mul(u64::from(*size)));
+    (all, sizes)
+}
+
+/// Where the value of each candidate stands among the values that there are.
+fn ranks<'a, K: Ord>(
+    candidates: &'a [Candidate],
+    value: impl Fn(&'a Candidate) -> K,
+) -> Vec<usize> {
+    let mut values: BTreeMap<K, usize> = candidates.iter().map(|one| (value(one), 0)).collect();
+    values
+        .values_mut()
+        .zip(0..)
+        .for_each(|(rank, number)| *rank = number);
+    let rank = |one| values.get(&value(one)).copied().unwrap_or_default();
+    candidates.iter().map(rank).collect()
+}
+
+/// A value of a list, by the weights of all.
+fn draw(weights: &[f64], random: &mut fastrand::Rng) -> usize {
+    let mut rest = random.f64();
+    let at = weights.iter().position(|weight| {
+        rest -= weight;
+        rest < 0.0
+    });
+    at.unwrap_or(weights.len().saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Candidate, Estimator};
+
+    /// Blocks, grids and registers: 16 * 32 * 3 candidates.
+    fn candidates() -> Vec<Candidate> {
+        let mut all = Vec::new();
+        for max_registers in [0, 32, 64] {
+            for block in 1..=16 {
+                all.extend((1..=32).map(|grid| Candidate {
+                    image: Candidate::RECORDED.to_owned(),
+                    max_registers,
+                    optimisation: -1,
+                    max_threads: 0,
+                    min_blocks: 0,
+                    carveout: -1,
+                    grid: [grid * 33, 1, 1],
+                    block: [block * 64, 1, 1],
+                }));
+            }
+        }
+        all
+    }
+
+    /// Best at 256 threads, 660 blocks and 32 registers; more than 768 threads are refused.
+    fn time(one: &Candidate) -> Option<f64> {
+        let [grid, block] = [one.grid[0] / 33, one.block[0] / 64].map(f64::from);
+        let registers = if one.max_registers == 32 { 0.0 } else { 3.0 };
+        let time = 10.0 + (grid - 20.0).powi(2) / 8.0 + (block - 4.0).powi(2) / 2.0 + registers;
+        (block <= 12.0).then_some(time)
+    }
+
+    /// The best of so many tries.
+    fn best(
+        all: &[Candidate],
+        tries: usize,
+        next: impl Fn(&[(&Candidate, Option<f64>)]) -> usize,
+    ) -> f64 {
+        let mut tried: Vec<(&Candidate, Option<f64>)> = vec![(&all[0], time(&all[0]))];
+        while tried.len() < tries {
+            let one = &all[next(&tried)];
+            tried.push((one, time(one)));
+        }
+        let times = tried.iter().filter_map(|(_, time)| *time);
+        times.fold(f64::INFINITY, f64::min)
+    }
+
+    #[test]
+    fn what_is_learnt_finds_more_in_few_tries_than_chance() {
+        let all = candidates();
+        let (mut learnt, mut by_chance) = (Vec::new(), Vec::new());
+        for seed in 0..20 {
+            let estimator = Estimator::new(seed, &all);
+            learnt.push(best(&all, 80, |tried| {
+                let one = estimator.next(tried.iter().copied()).unwrap();
+                assert!(tried.iter().all(|(other, _)| *other != one));
+                all.iter().position(|other| other == one).unwrap()
+            }));
+            let order = std::cell::RefCell::new(fastrand::Rng::with_seed(seed));
+            by_chance.push(best(&all, 80, |_| order.borrow_mut().usize(..all.len())));
+        }
+        let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
+        // The best is 10.
+        assert!(mean(&learnt) < 10.3, "{learnt:?}");
+        assert!(
+            mean(&learnt) + 0.5 < mean(&by_chance),
+            "{learnt:?} {by_chance:?}"
+        );
+    }
+
+    #[test]
+    fn all_candidates_are_tried_once_at_last_and_the_same_seed_repeats() {
+        let all: Vec<Candidate> = candidates().into_iter().step_by(37).collect();
+        let run = |seed| {
+            let estimator = Estimator::new(seed, &all);
+            let mut tried = Vec::new();
+            while let Some(one) = estimator.next(tried.iter().copied()) {
+                tried.push((one, time(one)));
+                assert!(tried.len() <= all.len());
+            }
+            tried.into_iter().map(|(one, _)| one).collect::<Vec<_>>()
+        };
+        let order = run(5);
+        assert_eq!(order.len(), all.len());
+        assert_eq!(order, run(5));
+        assert_ne!(order, run(6));
+        // Nothing is right, and nothing is known.
+        let estimator = Estimator::new(1, &all);
+        let failed: Vec<_> = all.iter().skip(1).map(|one| (one, None)).collect();
+        assert_eq!(estimator.next(failed.into_iter()), Some(&all[0]));
+        assert_eq!(Estimator::new(1, &[]).next(std::iter::empty()), None);
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Times of replays against Nsight Compute's, and how long a replay of gigabytes takes.
+
+use std::{process::Command, time::Instant};
+
+use super::{
+    Bench,
+    programs::{build_one_of_ours, nvcc},
+    replays::{launches, named, of, report, start},
+};
+use gpureplay_host::statistics::Sorted;
+use gpureplay_task::{Result, output};
+
+/// Kernels of bound.cu, and whether memory bounds them.
+const KERNELS: [(&str, bool); 4] = [
+    ("copy", true),
+    ("transpose", true),
+    ("stride", true),
+    ("compute", false),
+];
+
+/// How far a replay's time may be from the profiler's, in percent.
+const NEAR: f64 = 3.0;
+
+const METRIC: &str = "gpu__time_duration.sum";
+
+fn median(values: Vec<f64>) -> f64 {
+    Sorted::new(values).median().unwrap_or(f64::NAN)
+}
+
+/// Times by kernel that Nsight Compute says of the program: its median, in microseconds.
+fn profiled(bench: &Bench, cache: &str) -> Result<Vec<f64>> {
+    let mut ncu = Command::new("timeout");
+    ncu.current_dir(bench.work.path())
+        .args(["120", "ncu", "--csv", "--print-units", "base"])
+        .args(["--clock-control", "none", "--cache-control", cache])
+        .args(["--metrics", METRIC, "./bound"]);
+    let (_, said) = start(&mut ncu)?;
+    let time = |line: &str| {
+        let number = line.rsplit('"').nth(1)?.replace(',', "");
+        number.parse::<f64>().ok().map(|time| time / 1e3)
+    };
+    let of = |kernel: &str| {
+        // Kernels with C's names have no parameters there.
+        let names = [format!("\"{kernel}\""), format!("\"{kernel}(")];
+        let lines = said
+            .lines()
+            .filter(|line| line.contains(METRIC) && names.iter().any(|name| line.contains(name)));
+        median(lines.filter_map(time).collect())
+    };
+    let times: Vec<f64> = KERNELS.iter().map(|(kernel, _)| of(kernel)).collect();
+    if times.iter().any(|time| time.is_nan()) {
+        eprintln!("{said}");
+    }
+    Ok(times)
+}
+
+/// Replays' times against Nsight Compute's of the program, with warm and with cold caches.
+pub(super) fn against_ncu(bench: &Bench) -> Result<(String, usize)> {
+    build_one_of_ours(bench, "bound.cu", "bound")?;
+    output(&mut bench.gpureplay("record -o bound-1 -- ./bound"))?;
+    let all = named(bench, "bound-1")?;
+    let mut wrong = 0;
+    let mut text = String::from(
+        "| Kernel of `bound.cu` | Caches | Nsight Compute in the program, µs | Replayed, µs | Spread, µs | Difference |\n| --- | --- | --: | --: | --: | --: |\n",
+    );
+    for (cache, control) in [("warm", "none"), ("cold", "all")] {
+        let theirs = profiled(bench, control)?;
+        for ((kernel, is_bound), theirs) in KERNELS.iter().zip(theirs) {
+            let launch = of(&all, kernel);
+            let words = format!("run {launch} --runs 50 --cache {cache} --json");
+            let (right, said) = start(&mut bench.gpureplay(&words))?;
+            let times = &report(&said)["times"];
+            let number = |name: &str| times[name].as_f64().unwrap_or(f64::NAN);
+            let ours = number("median_us");
+            let percent = 100.0 * (ours / theirs - 1.0);
+            let is_near = percent.abs() <= NEAR;
+            wrong += usize::from(!right) + usize::from(*is_bound && cache == "warm" && !is_near);
+            let row = format!(
+                "| `{kernel}` | {cache} | {theirs:.2} | {ours:.2} | {:.2} | {percent:+.1} % |\n",
+                number("spread_us")
+            );
+            eprint!("{row}");
+            text += &row;
+        }
+    }
+    Ok((text, wrong))
+}
+
+/// Seconds that a command takes; the median of so many.
+fn seconds(mut command: impl FnMut() -> Command, times: usize) -> Result<Option<f64>> {
+    let mut all = Vec::new();
+    for _ in 0..times {
+        let began = Instant::now();
+        let (right, said) = start(&mut command())?;
+        if !right {
+            eprintln!("{said}");
+            return Ok(None);
+        }
+        all.push(began.elapsed().as_secs_f64());
+    }
+    Ok(Some(median(all)))
+}
+
+/// A launch of 2 GB: at most twice the time in which its files are read and copied to the GPU.
+pub(super) fn gigabytes(bench: &Bench) -> Result<(String, usize)> {
+    nvcc(bench, "gigabytes.cu", "gigabytes", &[])?;
+    let words = "record -o gigabytes-1 --kernel change --max-bytes 8000000000 -- ./gigabytes 2";
+    output(&mut bench.gpureplay(words))?;
+    let (names, bytes) = launches(bench, "gigabytes-1")?;
+    let launch = names.first().cloned().unwrap_or_default();
+    let copy = || {
+        let mut command = Command::new("./gigabytes");
+        command.current_dir(bench.work.path()).arg("gigabytes-1");
+        command
+    };
+    let run = |words: &'static str| {
+        let launch = launch.clone();
+        move || bench.gpureplay(&format!("run {launch} {words}"))
+    };
+    let least = seconds(copy, 3)?.unwrap_or(f64::NAN);
+    let once = seconds(run(""), 3)?.unwrap_or(f64::NAN);
+    let ten = seconds(run("--runs 10"), 1)?.unwrap_or(f64::NAN);
+    let ratio = once / least;
+    let wrong = usize::from(!(ratio <= 2.0 && ten.is_finite()));
+    let text = format!(
+        "| A launch of {bytes:.0} MB of random words, half of them changed | Seconds |\n| --- | --: |\n\
+         | its files read and copied to the GPU, by a program of a few lines | {least:.2} |\n\
+         | one replay, verified | {once:.2} ({ratio:.2} times as long) |\n\
+         | ten timed runs and one that is verified | {ten:.2} |\n"
+    );
+    eprint!("{text}");
+    Ok((text, wrong))
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tuning in every dimension, samplers against the whole search, and the winners in the program.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{
+    Bench,
+    programs::build_one_of_ours,
+    replays::{named, of, report, start},
+};
+use gpureplay_task::{Result, output};
+
+/// A kernel of tunable.cu, its lists, and how many times as fast the winner must be: its sizes are that far from the best.
+const SEARCHES: [(&str, &[&str], f64); 3] = [
+    (
+        "stride",
+        &["--blocks", "64..1024", "--grids", "33..2112"],
+        4.0,
+    ),
+    (
+        "plane",
+        &["--blocks", "1,32 32,1 8,8 16,16 32,8 32,32 64,4 128,2 256"],
+        1.5,
+    ),
+    ("reuse", &["--carveout=-1,0,50,100"], 1.0),
+];
+
+/// What a program says of a kernel's time.
+fn told(said: &str, kernel: &str) -> f64 {
+    let line = said.lines().find_map(|line| line.strip_prefix(kernel));
+    let time = line.and_then(|rest| rest.trim().parse().ok());
+    time.unwrap_or(f64::NAN)
+}
+
+/// All three tables, and how much is not as it must be.
+pub(super) fn tuning(bench: &Bench) -> Result<(String, usize)> {
+    build_one_of_ours(bench, "tunable.cu", "tunable")?;
+    output(&mut bench.gpureplay("record -o tunable-1 -- ./tunable"))?;
+    let all = named(bench, "tunable-1")?;
+    let mut wrong = 0;
+    let mut text = String::from(
+        "| Kernel of `tunable.cu` | Searched | Tried | Right | Recorded, µs | Best, µs | Speed-up | Of |\n| --- | --- | --: | --: | --: | --: | --: | --- |\n",
+    );
+    for (kernel, lists, least) in SEARCHES {
+        let words = format!(
+            "tune {} --json --tuned tuned.toml --runs 10",
+            of(&all, kernel)
+        );
+        let (_, said) = start(bench.gpureplay(&words).args(lists))?;
+        let found = report(&said);
+        let (row, is_good) = row(kernel, &lists.join(" "), &found, least);
+        if !is_good {
+            eprintln!("{kernel}: {said}");
+        }
+        wrong += usize::from(!is_good);
+        eprint!("{row}");
+        text += &row;
+    }
+    let (more, bad) = samplers(bench, of(&all, "stride"))?;
+    text += &more;
+    wrong += bad;
+    let (more, bad) = replaced(bench)?;
+    Ok((text + &more, wrong + bad))
+}
+
+fn row(kernel: &str, lists: &str, found: &Value, least: f64) -> (String, bool) {
+    let tries = found["tries"].as_array().map_or(&[][..], Vec::as_slice);
+    let right = tries.iter().filter(|one| one["verdict"] == "exact");
+    let recorded = tries.first().map_or(&Value::Null, |one| &one["median_us"]);
+    let (recorded, best) = (number(recorded), number(&found["best"]["median_us"]));
+    let speedup = number(&found["speedup"]);
+    let sizes = |name: &str| found["best"][name].to_string();
+    let row = format!(
+        "| `{kernel}` | `{lists}` | {} | {} | {recorded:.1} | {best:.1} | {speedup:.2} | grid {}, block {}, carve-out {} |\n",
+        tries.len(),
+        right.count(),
+        sizes("grid"),
+        sizes("block"),
+        sizes("carveout"),
+    );
+    // Where nothing need be faster, all candidates are right.
+    let all_right = tries.iter().all(|one| one["verdict"] == "exact");
+    (
+        row,
+        speedup >= least || least <= 1.0 && all_right && !tries.is_empty(),
+    )
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+/// A search of all candidates, and what samplers find in a tenth of them.
+fn samplers(bench: &Bench, launch: &str) -> Result<(String, usize)> {
+    let mut text = String::from(
+        "\n| Sampler, on `stride` | Tried | Best, µs | Slower than the best of all |\n| --- | --: | --: | --: |\n",
+    );
+    let (mut wrong, mut best_of_all) = (0, f64::NAN);
+    let words = [
+        "all", "learn:1", "learn:2", "learn:3", "random:1", "random:2", "random:3",
+    ];
+    for sampler in words {
+        let budget = if sampler == "all" { "" } else { "--budget 60" };
+        let words = format!("tune {launch} --json --runs 5 --sampler {sampler} {budget}");
+        let lists = ["--blocks", "64..1024:64", "--grids", "33..1584:33"];
+        let (_, said) = start(bench.gpureplay(&words).args(lists))?;
+        let found = report(&said);
+        let best = number(&found["best"]["median_us"]);
+        if sampler == "all" {
+            best_of_all = best;
+        }
+        let slower = 100.0 * (best / best_of_all - 1.0);
+        wrong += usize::from(sampler.starts_with("learn") && !(slower <= 10.0));
+        let row = format!(
+            "| {sampler} | {} | {best:.1} | {slower:.1} % |\n",
+            found["tries"].as_array().map_or(0, Vec::len)
+        );
+        eprint!("{row}");
+        text += &row;
+    }
+    Ok((text, wrong))
+}
+
+/// The winners in the running program.
+fn replaced(bench: &Bench) -> Result<(String, usize)> {
+    let (_, alone) = start(Command::new("./tunable").current_dir(bench.work.path()))?;
+    let (ran, said) = start(&mut bench.gpureplay("replace --tuned tuned.toml -- ./tunable"))?;
+    let (timed, table) =
+        start(&mut bench.gpureplay("replace --tuned tuned.toml --durations -- ./tunable"))?;
+    let mut wrong = usize::from(!ran || !said.contains("results right"));
+    wrong += usize::from(!timed || !table.contains("results right"));
+    let mut text = String::from(
+        "\n| In the running program, µs | Alone | `replace --tuned` | Side by side: original | Replacement |\n| --- | --: | --: | --: | --: |\n",
+    );
+    for (kernel, _, least) in SEARCHES {
+        let end = format!(" {kernel}");
+        let mut rows = table.lines().filter(|line| line.ends_with(&end));
+        let row = rows.next().unwrap_or_default();
+        let side = |at| row.split_whitespace().nth(at)?.parse().ok();
+        let [before, after] = [&alone, &said].map(|said| told(said, kernel));
+        let [original, other] = [0, 1].map(|at| side(at).unwrap_or(f64::NAN));
+        if least > 1.0 {
+            wrong += usize::from(!(before / after >= least / 2.0));
+            wrong += usize::from(!(original / other >= least / 2.0));
+        }
+        text +=
+            &format!("| `{kernel}` | {before:.1} | {after:.1} | {original:.1} | {other:.1} |\n");
+    }
+    if wrong > 0 {
+        eprintln!("{said}\n{table}");
+    }
+    eprint!("{text}");
+    Ok((text, wrong))
+}
