@@ -138,11 +138,16 @@ impl Table {
             "block"
         );
         for ([kernel, grid, block], [original, other]) in &self.0 {
-            let mean = |(times, total): (u64, f64)| total / times as f64;
+            let mean = |(times, total): (u64, f64)| (times != 0).then(|| total / times as f64);
             let (original_us, other_us) = (mean(*original), mean(*other));
+            let faster = original_us.zip(other_us).map(|(one, other)| one / other);
+            let shown =
+                |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.2}"));
             say!(
-                "{original_us:>12.2} {other_us:>12.2} {:>8.2}x {:>8}  {grid:<18} {block:<12} {kernel}",
-                original_us / other_us,
+                "{:>12} {:>12} {:>8}x {:>8}  {grid:<18} {block:<12} {kernel}",
+                shown(original_us),
+                shown(other_us),
+                shown(faster),
                 original.0 + other.0
             );
         }

@@ -112,7 +112,7 @@ fn samplers(bench: &Bench, launch: &str) -> Result<(String, usize)> {
             best_of_all = best;
         }
         let slower = 100.0 * (best / best_of_all - 1.0);
-        wrong += usize::from(sampler.starts_with("learn") && !(slower <= 10.0));
+        wrong += usize::from(sampler.starts_with("learn") && (slower.is_nan() || slower > 10.0));
         let row = format!(
             "| {sampler} | {} | {best:.1} | {slower:.1} % |\n",
             found["tries"].as_array().map_or(0, Vec::len)
@@ -142,8 +142,8 @@ fn replaced(bench: &Bench) -> Result<(String, usize)> {
         let [before, after] = [&alone, &said].map(|said| told(said, kernel));
         let [original, other] = [0, 1].map(|at| side(at).unwrap_or(f64::NAN));
         if least > 1.0 {
-            wrong += usize::from(!(before / after >= least / 2.0));
-            wrong += usize::from(!(original / other >= least / 2.0));
+            wrong += usize::from(is_below(before / after, least / 2.0));
+            wrong += usize::from(is_below(original / other, least / 2.0));
         }
         text +=
             &format!("| `{kernel}` | {before:.1} | {after:.1} | {original:.1} | {other:.1} |\n");
@@ -153,4 +153,9 @@ fn replaced(bench: &Bench) -> Result<(String, usize)> {
     }
     eprint!("{text}");
     Ok((text, wrong))
+}
+
+/// Whether a speed-up falls short; one that is no number does.
+fn is_below(speed_up: f64, least: f64) -> bool {
+    speed_up.is_nan() || speed_up < least
 }
