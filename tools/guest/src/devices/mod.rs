@@ -49,8 +49,7 @@ pub(crate) struct Devices {
     /// Times that the whole test is repeated, each with a seed of its own; the first failure ends it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) repeat: u32,
-    /// On a kernel with KASAN and lockdep, which is built first if it is not there: a quarter of an hour of two processors. Its configuration
-    /// was not built since /dev/mem's IO_URING was added, and no round has passed on it yet.
+    /// On a kernel with KASAN and lockdep, which is built first if it is not there: a quarter of an hour of two processors.
     #[arg(long)]
     pub(crate) sanitized: bool,
     /// Further word of the kernel's command line; may be repeated.
