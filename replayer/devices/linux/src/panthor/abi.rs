@@ -4,8 +4,8 @@
 use mali_facts::panfrost::request::Request;
 pub(crate) use mali_facts::panthor::{
     BIND_MAP, BoCreate, BoMmapOffset, DevQuery, FLUSH_ID_OFFSET, GROUP_FATAL_FAULT, GpuInfo,
-    GroupCreate, GroupGetState, GroupSubmit, MAP_NO_EXECUTE, MAP_READ_ONLY, ObjectArray,
-    QueueCreate, QueueSubmit, SYNC_SIGNAL, SyncOp, VmBind, VmBindOp, VmCreate, query,
+    GroupCreate, GroupDestroy, GroupGetState, GroupSubmit, MAP_NO_EXECUTE, MAP_READ_ONLY,
+    ObjectArray, QueueCreate, QueueSubmit, SYNC_SIGNAL, SyncOp, VmBind, VmBindOp, VmCreate, query,
 };
 
 /// Numbers of requests, counted from the first of a driver's own.
@@ -22,6 +22,7 @@ requests! {
     bo_create = 5, BoCreate;
     bo_mmap_offset = 6, BoMmapOffset;
     group_create = 7, GroupCreate;
+    group_destroy = 8, GroupDestroy;
     group_submit = 9, GroupSubmit;
     group_get_state = 10, GroupGetState;
 }

@@ -69,6 +69,8 @@ struct Loaded {
     mappings: Mappings,
     /// Where the instructions of a launch go.
     stream: (u64, Mapped),
+    /// The number of the address space, and of the group that works in it.
+    vm: u32,
     group: u32,
     /// A file of its own for each recording that is loaded.
     node: Node,
@@ -136,17 +138,29 @@ impl Loaded {
         let at = gap(ranges, space.end).ok_or(DeviceError::Refused(NO_ROOM))?;
         let flags = abi::MAP_READ_ONLY | abi::MAP_NO_EXECUTE;
         let stream = space.map(at, STREAM, flags).map_err(refused)?;
-        let group = node.group(space.vm, &told.info).map_err(refused)?;
+        let vm = space.vm;
+        let group = node.group(vm, &told.info).map_err(refused)?;
         Ok(Self {
             mappings,
             stream: (at, stream),
+            vm,
             group,
             node,
         })
     }
 
-    /// Calls the instructions of a launch and waits for their end.
-    fn run(&self, work: &Submission<'_>, latest_flush: u32) -> Result<(), ErrorKind> {
+    /// Calls the instructions of a launch and waits for their end. A group that failed takes no more work, so another takes its place.
+    fn run(&mut self, work: &Submission<'_>, told: &Told) -> Result<(), ErrorKind> {
+        let result = self.call(work, told.latest_flush());
+        if result.is_err()
+            && let Ok(group) = self.node.renew(self.group, self.vm, &told.info)
+        {
+            self.group = group;
+        }
+        result
+    }
+
+    fn call(&self, work: &Submission<'_>, latest_flush: u32) -> Result<(), ErrorKind> {
         let (at, memory) = &self.stream;
         let bytes = u32::try_from(work.words.len()).map_err(|_| ErrorKind::Internal)?;
         if bytes == 0 || !memory.write(0, work.words) {
@@ -212,8 +226,8 @@ impl Gpu for Panthor {
     }
 
     fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
-        Some(match &self.loaded {
-            Some(loaded) => loaded.run(work, self.told.latest_flush()),
+        Some(match &mut self.loaded {
+            Some(loaded) => loaded.run(work, &self.told),
             None => Err(ErrorKind::Internal),
         })
     }

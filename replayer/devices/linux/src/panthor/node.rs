@@ -105,6 +105,22 @@ impl Node {
         Ok(create.handle)
     }
 
+    /// Gives a group up, with what it may still run; another one takes its place.
+    pub(crate) fn renew(
+        &self,
+        group: u32,
+        vm: u32,
+        info: &abi::GpuInfo,
+    ) -> Result<u32, nix::Error> {
+        let mut destroy = abi::GroupDestroy {
+            handle: group,
+            ..abi::GroupDestroy::default()
+        };
+        // SAFETY: the argument has the size that the request names.
+        unsafe { abi::group_destroy(self.0.fd(), &mut destroy) }?;
+        self.group(vm, info)
+    }
+
     /// Calls a stream, and signals the sync object at its end.
     pub(crate) fn submit(
         &self,
