@@ -9,7 +9,7 @@ use std::time::Duration;
 pub use gpureplay_core::UsedUp;
 use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
-use gpureplay_linux::{DevMem, Nano, Panfrost, Panthor, nano, panfrost, panthor};
+use gpureplay_linux::{DevMem, Nano, Stock, nano, panfrost, panthor};
 use mali_drive::middleware::{FaultKind, Faulty};
 use mali_facts::registers::GpuId;
 use mali_facts::registers::gpu::GPU_ID;
@@ -34,8 +34,8 @@ pub struct Device {
 enum Body {
     Model(Model),
     Nano(Nano),
-    Panfrost(Panfrost),
-    Panthor(Panthor),
+    /// A kernel's own driver, and which recordings it can replay.
+    Stock(Stock, fn(&Recording<'_>) -> Result<(), panfrost::Misfit>),
     DevMem(DevMem),
     Other(Box<dyn Gpu + Send>),
     Disturbed(Box<Faulty<Device>>),
@@ -96,12 +96,12 @@ impl Device {
                 return Err(Error::NoModel("only the model can trace jobs".into()));
             }
             Choice::Panfrost => {
-                let driver = Panfrost::open(&panfrost::find(Path::new("/"))?)?;
-                return Ok(Self::real(Body::Panfrost(driver), "panfrost"));
+                let driver = panfrost::open(&panfrost::find(Path::new("/"))?)?;
+                return Ok(Self::real(Body::Stock(driver, panfrost::fits), "panfrost"));
             }
             Choice::Panthor => {
-                let driver = Panthor::open(&panthor::find(Path::new("/"))?)?;
-                return Ok(Self::real(Body::Panthor(driver), "panthor"));
+                let driver = panthor::open(&panthor::find(Path::new("/"))?)?;
+                return Ok(Self::real(Body::Stock(driver, panthor::fits), "panthor"));
             }
             Choice::Nano(mode) => {
                 let nano = Nano::open(Path::new(nano::PATH), *mode)?;
@@ -143,11 +143,7 @@ impl Device {
         match &mut self.body {
             Body::Model(gpu) => gpu.renew_work(),
             Body::Disturbed(gpu) => gpu.get_mut().begin_run(),
-            Body::Nano(_)
-            | Body::Panfrost(_)
-            | Body::Panthor(_)
-            | Body::DevMem(_)
-            | Body::Other(_) => {}
+            Body::Nano(_) | Body::Stock(..) | Body::DevMem(_) | Body::Other(_) => {}
         }
     }
 
@@ -156,8 +152,7 @@ impl Device {
         match &self.body {
             Body::Model(gpu) => gpu.get_ref(),
             Body::Nano(gpu) => gpu,
-            Body::Panfrost(gpu) => gpu,
-            Body::Panthor(gpu) => gpu,
+            Body::Stock(gpu, _) => gpu,
             Body::DevMem(gpu) => gpu,
             Body::Other(gpu) => gpu.as_ref(),
             Body::Disturbed(gpu) => gpu.as_ref(),
@@ -169,8 +164,7 @@ impl Device {
         match &mut self.body {
             Body::Model(gpu) => gpu.get_mut(),
             Body::Nano(gpu) => gpu,
-            Body::Panfrost(gpu) => gpu,
-            Body::Panthor(gpu) => gpu,
+            Body::Stock(gpu, _) => gpu,
             Body::DevMem(gpu) => gpu,
             Body::Other(gpu) => gpu.as_mut(),
             Body::Disturbed(gpu) => gpu.as_mut(),
@@ -182,8 +176,7 @@ impl Device {
         match self.body {
             Body::Model(gpu) => gpu.into_inner(),
             Body::Nano(gpu) => Box::new(gpu),
-            Body::Panfrost(gpu) => Box::new(gpu),
-            Body::Panthor(gpu) => Box::new(gpu),
+            Body::Stock(gpu, _) => Box::new(gpu),
             Body::DevMem(gpu) => Box::new(gpu),
             Body::Other(gpu) => gpu,
             Body::Disturbed(gpu) => gpu,
@@ -226,8 +219,7 @@ impl Device {
     /// What stands against it.
     pub fn check_fit(&self, recording: &Recording<'_>) -> Result<(), panfrost::Misfit> {
         match &self.body {
-            Body::Panfrost(_) => panfrost::fits(recording),
-            Body::Panthor(_) => panthor::fits(recording),
+            Body::Stock(_, fits) => fits(recording),
             Body::Disturbed(faulty) => faulty.get_ref().check_fit(recording),
             Body::Model(_) | Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => Ok(()),
         }
@@ -246,11 +238,7 @@ impl Device {
         match &self.body {
             Body::DevMem(_) => true,
             Body::Disturbed(faulty) => faulty.get_ref().writes_to_process(),
-            Body::Model(_)
-            | Body::Nano(_)
-            | Body::Panfrost(_)
-            | Body::Panthor(_)
-            | Body::Other(_) => self.in_process,
+            Body::Model(_) | Body::Nano(_) | Body::Stock(..) | Body::Other(_) => self.in_process,
         }
     }
 
@@ -288,8 +276,7 @@ impl Device {
         match &self.body {
             Body::Model(gpu) => Some(gpu.working()),
             Body::Nano(gpu) => Some(gpu.working()),
-            Body::Panfrost(gpu) => Some(gpu.working()),
-            Body::Panthor(gpu) => Some(gpu.working()),
+            Body::Stock(gpu, _) => Some(gpu.working()),
             Body::DevMem(gpu) => Some(gpu.working()),
             Body::Other(_) => None,
             Body::Disturbed(gpu) => gpu.get_ref().working(),
@@ -301,11 +288,7 @@ impl Device {
         match &self.body {
             Body::Model(_) => true,
             Body::Disturbed(gpu) => gpu.get_ref().is_model(),
-            Body::Nano(_)
-            | Body::Panfrost(_)
-            | Body::Panthor(_)
-            | Body::DevMem(_)
-            | Body::Other(_) => false,
+            Body::Nano(_) | Body::Stock(..) | Body::DevMem(_) | Body::Other(_) => false,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 use gpureplay_core::Gpu;
 use gpureplay_library::shown;
 use gpureplay_linux::machine::Finding;
-use gpureplay_linux::panfrost::{self, Panfrost};
+use gpureplay_linux::{Stock, panfrost};
 use mali_facts::Profile;
 use mali_facts::registers::gpu::GPU_ID;
 use mali_facts::registers::{Class, GpuId, all};
@@ -96,8 +96,8 @@ pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
 
 /// Whether the GPU is one of Valhall, as panfrost or the device tree says.
 fn is_valhall(root: &Path) -> bool {
-    let opened = panfrost::find(root).and_then(|path| Panfrost::open(&path));
-    let architecture = |mut gpu: Panfrost| {
+    let opened = panfrost::find(root).and_then(|path| panfrost::open(&path));
+    let architecture = |mut gpu: Stock| {
         let id = GpuId(gpu.read32(GPU_ID));
         Profile::by_product(id.product()).map(|profile| profile.architecture)
     };
@@ -110,7 +110,7 @@ fn is_valhall(root: &Path) -> bool {
 
 /// Registers that say which GPU it is, as panfrost tells them.
 fn registers(root: &Path) -> String {
-    let opened = panfrost::find(root).and_then(|path| Panfrost::open(&path));
+    let opened = panfrost::find(root).and_then(|path| panfrost::open(&path));
     let Ok(mut gpu) = opened else {
         return String::new();
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linux devices for the replay engine.
 //!
-//! [`panfrost::Panfrost`] and [`panthor::Panthor`] give work to the kernel's own drivers, which keep the GPU. [`nano::Nano`] drives the GPU through the nano driver
+//! [`Stock`] gives work to a kernel's own driver, [`panfrost`] or [`panthor`], which keeps the GPU. [`nano::Nano`] drives the GPU through the nano driver
 //! (`nano-driver/` of this project), [`devmem::DevMem`] through /dev/mem where no module can be loaded. [`board`] knows boards, [`machine`] finds the GPU in the device tree and says what stands in the way.
 //! [`optee`] hands packs and tensors to the trusted application that replays in the secure world.
 //!
@@ -24,6 +24,7 @@ pub mod panfrost;
 pub mod panthor;
 mod pin;
 mod render_node;
+mod stock;
 mod structures;
 mod way_in;
 
@@ -31,5 +32,4 @@ pub use board::Board;
 pub use devmem::DevMem;
 pub use error::OpenError;
 pub use nano::{Mode, Nano};
-pub use panfrost::Panfrost;
-pub use panthor::Panthor;
+pub use stock::Stock;

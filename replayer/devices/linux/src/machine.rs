@@ -13,7 +13,7 @@ pub use crate::device_tree::{GpuNode, find_gpu, find_gpu_of};
 use crate::devmem;
 use crate::error::OpenError;
 use crate::nano;
-use crate::panfrost::{self, Panfrost};
+use crate::panfrost;
 
 /// Subject of the finding that concerns `--device panfrost` only.
 pub const PANFROST: &str = "panfrost";
@@ -122,7 +122,7 @@ fn gpu_node(gpu: std::result::Result<&GpuNode, &OpenError>, board: Option<&Board
 
 /// Whether the kernel's own driver takes work from this user.
 fn render_node(root: &Path, gpu: Option<&GpuNode>) -> Finding {
-    let opened = panfrost::find(root).and_then(|path| Ok((Panfrost::open(&path)?, path)));
+    let opened = panfrost::find(root).and_then(|path| Ok((panfrost::open(&path)?, path)));
     let device = gpu
         .filter(|node| node.driver.as_deref() != Some("panfrost"))
         .map(|node| node.device.as_str());

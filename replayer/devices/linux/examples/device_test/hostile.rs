@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use gpureplay_core::{Chain, DeviceError, Gpu, Options, Session, Workspace, Wrapper};
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
-use gpureplay_linux::{Panfrost, panfrost};
+use gpureplay_linux::{Stock, panfrost};
 use mali_drive::Verified;
 use mali_facts::Invocation;
 use mali_facts::job::INVOCATION;
@@ -65,15 +65,15 @@ impl FromStr for Twist {
 
 /// Panfrost, whose next chain is made wrong.
 struct Twisted<'a> {
-    gpu: Panfrost,
+    gpu: Stock,
     recording: &'a Recording<'a>,
     twist: Option<Twist>,
 }
 
 impl Wrapper for Twisted<'_> {
-    type Inner = Panfrost;
+    type Inner = Stock;
 
-    fn inner(&mut self) -> &mut Panfrost {
+    fn inner(&mut self) -> &mut Stock {
         &mut self.gpu
     }
 
@@ -158,7 +158,7 @@ pub(crate) fn test(
     twist: Twist,
 ) -> Result<String, Box<dyn Error>> {
     let mut gpu = Twisted {
-        gpu: Panfrost::open(&panfrost::find(Path::new("/"))?)?,
+        gpu: panfrost::open(&panfrost::find(Path::new("/"))?)?,
         recording: verified.recording(),
         twist: Some(twist),
     };

@@ -28,7 +28,7 @@ use std::time::Instant;
 
 use gpureplay_core::{Gpu, Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::{Access, PAGE_SIZE, Recording, TensorKind};
-use gpureplay_linux::{DevMem, Mode, Nano, Panfrost, nano, panfrost};
+use gpureplay_linux::{DevMem, Mode, Nano, nano, panfrost};
 use mali_drive::verify;
 
 /// Values by tensor index.
@@ -102,7 +102,7 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     let runs: u32 = how.parse()?;
     let mode = match device.as_str() {
         "panfrost" => {
-            let mut gpu = Panfrost::open(&panfrost::find(Path::new("/"))?)?;
+            let mut gpu = panfrost::open(&panfrost::find(Path::new("/"))?)?;
             let submits = replay(&mut gpu, verified, &mut values, &expected, runs)?;
             return Ok(format!(
                 "{path} on {device}: {runs} runs agree, {submits} submissions each"

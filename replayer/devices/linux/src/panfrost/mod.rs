@@ -14,24 +14,22 @@ mod node;
 mod placement;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Submission};
-use gpureplay_format::{Access, PAGE_SIZE};
+use gpureplay_core::{DeviceError, ErrorKind, Submission};
 use mali_facts::job::WRITTEN_BACK;
 use mali_facts::registers::JobStatus;
 use mali_facts::{ChainEnd, Memory, follow};
-use nix::unistd::{SysconfVar, sysconf};
 
 pub use fit::{Misfit, fits};
 pub use node::find;
 pub use placement::Unplaceable;
 
-use crate::chains::Chains;
 use crate::error::OpenError;
 use crate::mapped::Mapped;
 use crate::mappings::Mappings;
 use crate::render_node::{Ended, refused};
+use crate::stock::{self, Stock, Wanted};
 use identity::Identity;
 use node::Node;
 use placement::Range;
@@ -70,15 +68,11 @@ pub fn refusal(code: i32) -> Option<&'static str> {
     }
 }
 
-/// A GPU behind panfrost. Dropping it frees all memory and ends what still runs.
+/// What the driver tells of the GPU, and where it is.
 #[derive(Debug)]
-pub struct Panfrost {
+struct Panfrost {
     path: PathBuf,
     identity: Identity,
-    wanted: Vec<Range>,
-    loaded: Option<Loaded>,
-    chains: Chains,
-    start: Instant,
 }
 
 /// Memory in place.
@@ -98,43 +92,16 @@ struct Job {
     fault_address: u64,
 }
 
-impl Panfrost {
-    /// Opens a render node.
-    ///
-    /// # Errors
-    /// It is missing or forbidden, another driver has it, or the kernel's pages are not those of recordings.
-    pub fn open(path: &Path) -> Result<Self, OpenError> {
-        let node = Node::open(path)?;
-        let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(0);
-        if page != PAGE_SIZE.into() {
-            return Err(OpenError::PageSize { found: page });
-        }
-        Ok(Self {
-            path: path.to_owned(),
-            identity: Identity::read(|number| node.parameter(number)),
-            wanted: Vec::new(),
-            loaded: None,
-            chains: Chains::default(),
-            start: Instant::now(),
-        })
-    }
-
-    /// Job chains that have ended so far.
-    pub fn chains(&self) -> u64 {
-        self.chains.ended
-    }
-
-    /// Time from the submission of each chain to its end, all together; waits for other programs are part of it.
-    pub fn working(&self) -> Duration {
-        self.chains.working
-    }
-
-    fn mappings(&self, va: u64) -> Result<&Mappings, DeviceError> {
-        let loaded = self.loaded.as_ref();
-        loaded
-            .map(|loaded| &loaded.mappings)
-            .ok_or(DeviceError::NotMapped(va))
-    }
+/// Opens a render node of panfrost.
+///
+/// # Errors
+/// It is missing or forbidden, another driver has it, or the kernel's pages are not those of recordings.
+pub fn open(path: &Path) -> Result<Stock, OpenError> {
+    let node = Node::open(path)?;
+    Stock::new(Box::new(Panfrost {
+        path: path.to_owned(),
+        identity: Identity::read(|number| node.parameter(number)),
+    }))
 }
 
 impl Loaded {
@@ -190,9 +157,25 @@ impl Loaded {
         });
         Ok(jobs.collect())
     }
+}
 
-    /// Runs a chain and waits for its end.
-    fn run(&self, work: &Submission<'_>) -> Result<(), ErrorKind> {
+/// Whether a job was taken off the GPU before it ended, by no fault of its own.
+fn was_interrupted(status: u32) -> bool {
+    [0, 3, 4].contains(&(status & 0xff))
+}
+
+impl Memory for Loaded {
+    fn read(&self, va: u64, to: &mut [u8]) -> bool {
+        self.mappings.read(va, to, |_, _| Ok(())).is_ok()
+    }
+}
+
+impl stock::Loaded for Loaded {
+    fn mappings(&self) -> &Mappings {
+        &self.mappings
+    }
+
+    fn run(&mut self, work: &Submission<'_>) -> Result<(), ErrorKind> {
         let (slot, head) = (work.queue(), work.head());
         let requirements = match slot {
             0 => abi::FRAGMENT,
@@ -246,90 +229,30 @@ impl Loaded {
     }
 }
 
-/// Whether a job was taken off the GPU before it ended, by no fault of its own.
-fn was_interrupted(status: u32) -> bool {
-    [0, 3, 4].contains(&(status & 0xff))
-}
-
-impl Memory for Loaded {
-    fn read(&self, va: u64, to: &mut [u8]) -> bool {
-        self.mappings.read(va, to, |_, _| Ok(())).is_ok()
-    }
-}
-
-impl Gpu for Panfrost {
-    fn read32(&mut self, register: u32) -> u32 {
-        self.identity.register(register)
+impl stock::Driver for Panfrost {
+    fn register(&self, offset: u32) -> u32 {
+        self.identity.register(offset)
     }
 
-    fn write32(&mut self, _: u32, _: u32) {}
-
-    fn wait_irq(&mut self, _: Lines, _: u32) -> Lines {
-        Lines::NONE
-    }
-
-    fn now_us(&mut self) -> u64 {
-        self.start.elapsed().as_micros() as u64
-    }
-
-    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
-        self.wanted.push(fit::range(va, pages, access));
+    /// The driver's own are right for this GPU; the verifier lets nothing else pass.
+    fn apply(&self) -> Result<(), ErrorKind> {
         Ok(())
     }
 
-    fn activate(&mut self) -> Result<u8, DeviceError> {
-        Ok(0)
-    }
-
-    /// The driver makes its own, for this GPU; the verifier lets nothing else pass.
-    fn apply(&mut self, _: u32, _: u32) -> Option<Result<(), ErrorKind>> {
-        Some(Ok(()))
-    }
-
-    fn start(&mut self, unused_cores: u32) -> Option<Result<(), ErrorKind>> {
+    fn load(
+        &self,
+        wanted: &[Wanted],
+        unused_cores: u32,
+    ) -> Result<Box<dyn stock::Loaded>, DeviceError> {
         if unused_cores != 0 {
-            return Some(Err(DeviceError::Refused(UNFIT).into()));
+            return Err(DeviceError::Refused(UNFIT));
         }
-        if self.loaded.is_none() {
-            match Loaded::new(&self.path, &self.wanted) {
-                Ok(loaded) => self.loaded = Some(loaded),
-                Err(error) => return Some(Err(error.into())),
-            }
-        }
-        Some(Ok(()))
-    }
-
-    fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
-        Some(match &self.loaded {
-            Some(loaded) => loaded.run(work),
-            None => Err(DeviceError::NotMapped(work.head()).into()),
-        })
-    }
-
-    /// The GPU is the driver's to reset. What may still run ends with its file, which [`Gpu::release`] closes.
-    fn reset(&mut self) -> Result<(), DeviceError> {
-        Ok(())
-    }
-
-    fn release(&mut self) {
-        self.wanted.clear();
-        self.loaded = None;
-    }
-
-    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.mappings(va)?.write(va, bytes, |_, _| Ok(()))
-    }
-
-    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.mappings(va)?.read(va, bytes, |_, _| Ok(()))
-    }
-
-    fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
-        self.chains.start();
-        Ok(())
-    }
-
-    fn after_chain(&mut self, _: &Chain, result: Result<(), ErrorKind>) {
-        self.chains.end(result.is_ok());
+        let ranges = wanted
+            .iter()
+            .map(|it| fit::range(it.va, it.pages, it.access));
+        Ok(Box::new(Loaded::new(
+            &self.path,
+            &ranges.collect::<Vec<_>>(),
+        )?))
     }
 }

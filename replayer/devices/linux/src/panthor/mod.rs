@@ -9,20 +9,19 @@ mod fit;
 mod node;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Submission};
-use gpureplay_format::{Access, PAGE_SIZE};
-use nix::unistd::{SysconfVar, sysconf};
+use gpureplay_core::{DeviceError, ErrorKind, Submission};
 
 pub use fit::fits;
 pub use node::find;
 
-use crate::chains::Chains;
 use crate::error::OpenError;
 use crate::mapped::Mapped;
 use crate::mappings::Mappings;
 use crate::render_node::{Ended, refused};
+use crate::stock::{self, Stock, Wanted};
 use fit::{Range, STREAM, gap};
 use node::{Node, Told};
 
@@ -52,15 +51,11 @@ pub fn refusal(code: i32) -> Option<&'static str> {
     }
 }
 
-/// A GPU behind panthor. Dropping it frees all memory and ends what still runs.
+/// What the driver tells of the GPU, and where it is.
 #[derive(Debug)]
-pub struct Panthor {
+struct Panthor {
     path: PathBuf,
-    told: Told,
-    wanted: Vec<Range>,
-    loaded: Option<Loaded>,
-    chains: Chains,
-    start: Instant,
+    told: Arc<Told>,
 }
 
 /// Memory in place.
@@ -72,56 +67,30 @@ struct Loaded {
     /// The number of the address space, and of the group that works in it.
     vm: u32,
     group: u32,
+    told: Arc<Told>,
     /// A file of its own for each recording that is loaded.
     node: Node,
 }
 
-impl Panthor {
-    /// Opens a render node.
-    ///
-    /// # Errors
-    /// It is missing or forbidden, another driver has it, or the kernel's pages are not those of recordings.
-    pub fn open(path: &Path) -> Result<Self, OpenError> {
-        let node = Node::open(path)?;
-        let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(0);
-        if page != PAGE_SIZE.into() {
-            return Err(OpenError::PageSize { found: page });
-        }
-        let told = Told::new(&node).map_err(|errno| OpenError::Io {
-            what: format!("{}: what the GPU is", path.display()),
-            error: errno.into(),
-        })?;
-        Ok(Self {
-            path: path.to_owned(),
-            told,
-            wanted: Vec::new(),
-            loaded: None,
-            chains: Chains::default(),
-            start: Instant::now(),
-        })
-    }
-
-    /// Streams that have ended so far.
-    pub fn chains(&self) -> u64 {
-        self.chains.ended
-    }
-
-    /// Time from the submission of each stream to its end, all together; waits for other programs are part of it.
-    pub fn working(&self) -> Duration {
-        self.chains.working
-    }
-
-    fn mappings(&self, va: u64) -> Result<&Mappings, DeviceError> {
-        let loaded = self.loaded.as_ref();
-        loaded
-            .map(|loaded| &loaded.mappings)
-            .ok_or(DeviceError::NotMapped(va))
-    }
+/// Opens a render node of panthor.
+///
+/// # Errors
+/// It is missing or forbidden, another driver has it, or the kernel's pages are not those of recordings.
+pub fn open(path: &Path) -> Result<Stock, OpenError> {
+    let node = Node::open(path)?;
+    let told = Told::new(&node).map_err(|errno| OpenError::Io {
+        what: format!("{}: what the GPU is", path.display()),
+        error: errno.into(),
+    })?;
+    Stock::new(Box::new(Panthor {
+        path: path.to_owned(),
+        told: Arc::new(told),
+    }))
 }
 
 impl Loaded {
     /// Puts memory in place, in an address space of its own.
-    fn new(path: &Path, told: &Told, ranges: &[Range]) -> Result<Self, DeviceError> {
+    fn new(path: &Path, told: &Arc<Told>, ranges: &[Range]) -> Result<Self, DeviceError> {
         let node = Node::open(path).map_err(|error| match error {
             OpenError::Io { error, .. } => DeviceError::Refused(error.raw_os_error().unwrap_or(0)),
             _ => DeviceError::Refused(nix::libc::ENODEV),
@@ -145,29 +114,22 @@ impl Loaded {
             stream: (at, stream),
             vm,
             group,
+            told: told.clone(),
             node,
         })
     }
 
-    /// Calls the instructions of a launch and waits for their end. A group that failed takes no more work, so another takes its place.
-    fn run(&mut self, work: &Submission<'_>, told: &Told) -> Result<(), ErrorKind> {
-        let result = self.call(work, told.latest_flush());
-        if result.is_err()
-            && let Ok(group) = self.node.renew(self.group, self.vm, &told.info)
-        {
-            self.group = group;
-        }
-        result
-    }
-
-    fn call(&self, work: &Submission<'_>, latest_flush: u32) -> Result<(), ErrorKind> {
+    /// Calls the instructions of a launch and waits for their end.
+    fn call(&self, work: &Submission<'_>) -> Result<(), ErrorKind> {
         let (at, memory) = &self.stream;
         let bytes = u32::try_from(work.words.len()).map_err(|_| ErrorKind::Internal)?;
         if bytes == 0 || !memory.write(0, work.words) {
             return Err(ErrorKind::Internal);
         }
         let time = Duration::from_micros(work.timeout_us().into()) + QUEUE;
-        let submitted = self.node.submit(self.group, (*at, bytes), latest_flush);
+        let submitted = self
+            .node
+            .submit(self.group, (*at, bytes), self.told.latest_flush());
         submitted.map_err(refused)?;
         match self.node.shared().wait(time).map_err(refused)? {
             Ended::Well if self.node.has_fault(self.group).map_err(refused)? => {
@@ -186,76 +148,38 @@ impl Loaded {
     }
 }
 
-impl Gpu for Panthor {
-    fn read32(&mut self, register: u32) -> u32 {
-        self.told.register(register)
+impl stock::Loaded for Loaded {
+    fn mappings(&self) -> &Mappings {
+        &self.mappings
     }
 
-    fn write32(&mut self, _: u32, _: u32) {}
-
-    fn wait_irq(&mut self, _: Lines, _: u32) -> Lines {
-        Lines::NONE
+    /// A group that failed takes no more work, so another takes its place.
+    fn run(&mut self, work: &Submission<'_>) -> Result<(), ErrorKind> {
+        let result = self.call(work);
+        if result.is_err()
+            && let Ok(group) = self.node.renew(self.group, self.vm, &self.told.info)
+        {
+            self.group = group;
+        }
+        result
     }
+}
 
-    fn now_us(&mut self) -> u64 {
-        self.start.elapsed().as_micros() as u64
-    }
-
-    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
-        self.wanted.push(Range::new(va, pages, access));
-        Ok(())
-    }
-
-    fn activate(&mut self) -> Result<u8, DeviceError> {
-        Ok(0)
+impl stock::Driver for Panthor {
+    fn register(&self, offset: u32) -> u32 {
+        self.told.register(offset)
     }
 
     /// Firmware makes all settings: no recording of the family has one.
-    fn apply(&mut self, _: u32, _: u32) -> Option<Result<(), ErrorKind>> {
-        Some(Err(ErrorKind::Internal))
+    fn apply(&self) -> Result<(), ErrorKind> {
+        Err(ErrorKind::Internal)
     }
 
-    fn start(&mut self, _: u32) -> Option<Result<(), ErrorKind>> {
-        if self.loaded.is_none() {
-            match Loaded::new(&self.path, &self.told, &self.wanted) {
-                Ok(loaded) => self.loaded = Some(loaded),
-                Err(error) => return Some(Err(error.into())),
-            }
-        }
-        Some(Ok(()))
-    }
-
-    fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
-        Some(match &mut self.loaded {
-            Some(loaded) => loaded.run(work, &self.told),
-            None => Err(ErrorKind::Internal),
-        })
-    }
-
-    /// The GPU is the driver's to reset. What may still run ends with its file, which [`Gpu::release`] closes.
-    fn reset(&mut self) -> Result<(), DeviceError> {
-        Ok(())
-    }
-
-    fn release(&mut self) {
-        self.wanted.clear();
-        self.loaded = None;
-    }
-
-    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.mappings(va)?.write(va, bytes, |_, _| Ok(()))
-    }
-
-    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.mappings(va)?.read(va, bytes, |_, _| Ok(()))
-    }
-
-    fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
-        self.chains.start();
-        Ok(())
-    }
-
-    fn after_chain(&mut self, _: &Chain, result: Result<(), ErrorKind>) {
-        self.chains.end(result.is_ok());
+    fn load(&self, wanted: &[Wanted], _: u32) -> Result<Box<dyn stock::Loaded>, DeviceError> {
+        let ranges = wanted
+            .iter()
+            .map(|it| Range::new(it.va, it.pages, it.access));
+        let ranges: Vec<Range> = ranges.collect();
+        Ok(Box::new(Loaded::new(&self.path, &self.told, &ranges)?))
     }
 }
