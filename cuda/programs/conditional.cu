@@ -3,14 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        cudaError_t error = (call);                                                                                    \
-        if (error != cudaSuccess) {                                                                                    \
-            printf("%s: %s\n", #call, cudaGetErrorString(error));                                                      \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
+#include "check.cuh"
 
 extern "C" {
 __global__ void plain(int *p) { p[0] += 1; }

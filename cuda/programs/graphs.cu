@@ -4,14 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        cudaError_t error = (call);                                                                                    \
-        if (error != cudaSuccess) {                                                                                    \
-            printf("%s: %s\n", #call, cudaGetErrorString(error));                                                      \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
+#include "check.cuh"
 
 __global__ void scale(float *p, float factor, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

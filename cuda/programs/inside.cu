@@ -4,14 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        cudaError_t error = (call);                                                                                    \
-        if (error != cudaSuccess) {                                                                                    \
-            printf("%s: %s\n", #call, cudaGetErrorString(error));                                                      \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
+#include "check.cuh"
 
 const int N = 1 << 20;
 const int SIDE = 1024;

@@ -12,14 +12,7 @@
 #include <string>
 #include <vector>
 
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        cudaError_t error = (call);                                                                                    \
-        if (error != cudaSuccess) {                                                                                    \
-            printf("%s: %s\n", #call, cudaGetErrorString(error));                                                      \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
+#include "check.cuh"
 
 const int N = 1 << 18;
 const size_t BYTES = N * sizeof(float);

@@ -6,14 +6,7 @@
 #include <thread>
 #include <vector>
 
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        cudaError_t error = (call);                                                                                    \
-        if (error != cudaSuccess) {                                                                                    \
-            printf("%s: %s\n", #call, cudaGetErrorString(error));                                                      \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
+#include "check.cuh"
 
 __global__ void step(float *x, const float *shared, int n, float k) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
