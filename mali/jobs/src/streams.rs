@@ -19,6 +19,10 @@ use mali_facts::valhall::{
 };
 use mali_valhall::streams::{Fault, Instruction, Op, WORD_BYTES, walk};
 
+mod change;
+
+pub(crate) use change::waits;
+pub use change::{alone, resized};
 pub use mali_valhall::streams::{Compute, WalkError};
 
 /// The family: architecture version 10.
@@ -198,86 +202,6 @@ pub fn dispatches(bytes: &[u8], visit: impl FnMut(u64, &Compute)) -> Result<(), 
         WalkError::TooLong(_) => Broken::Length(bytes.len()),
     })
 }
-
-/// A launch with one dispatch only: the one whose instruction is at this address on the model. Nothing else moves.
-pub fn alone(bytes: &[u8], address: u64) -> Vec<u8> {
-    let kept = |(place, word): (u64, u64)| {
-        let run = Instruction::decode(word).map(Instruction::op) == Some(Op::RunCompute);
-        match run && place != address {
-            true => NOP,
-            false => word,
-        }
-    };
-    let places = (LAUNCHED_AT..).step_by(WORD_BYTES);
-    places
-        .zip(words(bytes))
-        .map(kept)
-        .flat_map(u64::to_le_bytes)
-        .collect()
-}
-
-/// A launch in which the dispatch at this address has other sizes: those of work groups, as in a payload's first word, and their numbers. Its
-/// instruction then lies at the address that is returned. Nothing if no dispatch is there.
-pub fn resized(bytes: &[u8], address: u64, size: u32, count: [u32; 3]) -> Option<(Vec<u8>, u64)> {
-    let mut found = None;
-    dispatches(bytes, |at, compute| {
-        if at == address {
-            found = Some(*compute);
-        }
-    })
-    .ok()?;
-    let recorded = found?;
-    let values = |size: u32, [x, y, z]: [u32; 3]| {
-        let registers = [SIZE, COUNT, COUNT + 1, COUNT + 2].into_iter();
-        registers.zip([size, x, y, z]).map(|(register, value)| {
-            u64::from(Op::Move32.row().opcode) << 56 | register << DESTINATION | u64::from(value)
-        })
-    };
-    let mut out = Vec::new();
-    let mut place = 0;
-    for (at, word) in (LAUNCHED_AT..).step_by(WORD_BYTES).zip(words(bytes)) {
-        if at == address {
-            out.extend(values(size, count));
-            place = LAUNCHED_AT + (out.len() * WORD_BYTES) as u64;
-        }
-        out.push(word);
-        if at == address {
-            // A later dispatch may count on what was there.
-            out.extend(values(recorded.size, recorded.count));
-        }
-    }
-    Some((out.into_iter().flat_map(u64::to_le_bytes).collect(), place))
-}
-
-/// The instruction that does nothing.
-const NOP: u64 = 0;
-/// The register with the size of work groups, and the first of three with their numbers.
-const SIZE: u64 = 33;
-const COUNT: u64 = 37;
-
-/// For each dispatch of a launch, whether the instructions before it wait for all dispatches before it.
-pub(crate) fn waits(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
-    // The scoreboards that dispatches use, and those of them that were waited for since.
-    let (mut entry, mut used) = (0u64, 0u64);
-    words(bytes).filter_map(move |word| {
-        match Instruction::decode(word)?.op() {
-            Op::SetSbEntry => entry = word & ENDPOINT_ENTRY,
-            Op::Wait => used &= !(word >> AWAITED & 0xff),
-            Op::RunCompute => {
-                let waited = used == 0;
-                used |= 1 << entry;
-                return Some(waited);
-            }
-            _ => {}
-        }
-        None
-    })
-}
-
-/// The scoreboard of dispatches in SET_SB_ENTRY.
-const ENDPOINT_ENTRY: u64 = 0xf;
-/// Where WAIT has its bits, one for each scoreboard.
-const AWAITED: u32 = 16;
 
 /// Whether a recording may have an instruction; its operands are looked at when it is walked.
 fn allowed(at: usize, word: u64) -> Result<(), Broken> {

@@ -145,15 +145,6 @@ impl Builder {
         }
     }
 
-    /// Uploads a block that was compressed elsewhere, as it is. Meant for tests: nothing is checked, and the history that
-    /// later uploads refer to does not take part.
-    pub fn upload_packed(&mut self, va: u64, length: u32, block: &[u8]) {
-        self.touch(va, 1);
-        self.data.extend_from_slice(block);
-        let stored = u16::try_from(block.len()).unwrap_or(u16::MAX);
-        self.push(Opcode::Upload, Encoding::Lz4.code(), stored, length, va);
-    }
-
     /// Lets the following uploads of the segment take their bytes from another offset of the section `data`; for
     /// bytes that are in the file already. The encoder itself does not use it.
     pub fn seek(&mut self, offset: u64) {
