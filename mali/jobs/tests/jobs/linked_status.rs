@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A driver lets a status that the job manager wrote stand for a field of the next job: the copy of that job has it too.
-#![allow(clippy::unwrap_used)]
 
 use gpureplay_format::{Access, Builder, RegionKind, SegmentKind};
 use gpureplay_library::Recording;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A job may name 65,535 textures with 4096 surfaces each: the walk over them ends with the first broken rule.
-#![allow(clippy::unwrap_used)]
 
 use gpureplay_core::Limits;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Analyses of the recordings that are shipped: what they count is what the model counts, outputs stay as they are, and results
 //! do not depend on the host's threads.
-#![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

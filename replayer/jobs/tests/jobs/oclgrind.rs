@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recorded binary against its source: the kernel of `saxpy-g52`, as the model ran it in the app's job, moves the bytes that Oclgrind
 //! counts for the app's OpenCL C, and neither finds a race.
-#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Races between jobs of one chain: two that write the same tensor race if nothing orders them, and do not if something does.
-#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 

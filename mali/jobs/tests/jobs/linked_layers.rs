@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Layers joined where the first one has work for the processor between its chains.
-#![allow(clippy::unwrap_used)]
 
 use gpureplay_format::{Access, Builder, RegionKind, SegmentKind};
 use gpureplay_library::Recording;

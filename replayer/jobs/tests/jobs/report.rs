@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report of shipped recordings: it comes back from JSON, and its numbers are those of other commands.
 
-#![allow(clippy::unwrap_used)]
-
 use std::sync::Arc;
 
 use gpureplay_jobs::measure::{Watch, measure};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page in a real browser, without a network: nothing goes wrong in it, it shows the numbers of the reports, and names stay text.
-#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compiler, inspector and model agree about the types of jobs that a recording may hold.
-#![allow(clippy::unwrap_used)]
 
 use gpureplay_compile::chain;
 use gpureplay_compile::pages::{Memory, Moment};
