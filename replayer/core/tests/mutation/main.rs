@@ -2,7 +2,8 @@
 //! Conditions that other tests let slip when one operator in them is changed: `cargo xtask mutation` found them.
 #![allow(clippy::unwrap_used)]
 
-#[path = "replay/support/mod.rs"]
+mod state;
+#[path = "../replay/support/mod.rs"]
 #[allow(dead_code)]
 mod support;
 
