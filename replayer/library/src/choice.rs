@@ -67,7 +67,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         text: "kbase",
-        what: "Arm's own kernel driver for GPUs with a job manager, where /dev/mali0 may be opened",
+        what: "Arm's driver, on /dev/mali0",
         choose: |_| Ok(Choice::Kbase),
     },
     Kind {

@@ -6,6 +6,7 @@
 
 mod abi;
 mod context;
+mod gaps;
 mod placement;
 mod reserve;
 
@@ -27,8 +28,9 @@ use crate::stock::{self, Stock, Wanted, refused};
 use crate::watched::{self, MISPLACED, UNFIT};
 use abi::Atom;
 use context::Context;
+use gaps::Gaps;
 use placement::Range;
-use reserve::{Gaps, Reservation};
+use reserve::Reservation;
 
 /// The driver's device.
 pub const PATH: &str = "/dev/mali0";
@@ -94,8 +96,7 @@ impl Loaded {
             _ => DeviceError::Refused(nix::libc::ENODEV),
         })?;
         let mut made = Vec::with_capacity(steps.len());
-        let mut reservation =
-            Reservation::new(&Gaps::now().map_err(refused)?, steps.len()).map_err(refused)?;
+        let mut reservation = Reservation::of_process(steps.len()).map_err(refused)?;
         // Nothing may ask for memory before the reservation is dropped.
         let result = steps.iter().try_for_each(|step| {
             let memory = reservation.place(step, || context.allocate(step));

@@ -10,13 +10,11 @@ use std::collections::BTreeMap;
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
 
 use super::abi::flags;
-use super::reserve::Gaps;
+use super::gaps::{Gaps, LOWEST};
 use crate::misfit::Misfit;
 
 /// Alignment of executable regions.
 pub(crate) const CODE_ALIGNMENT: u64 = 1 << 24;
-/// The driver places nothing below.
-pub(crate) const LOWEST: u64 = 2 << 20;
 
 const PAGE: u64 = PAGE_SIZE as u64;
 /// Regions of 2 MiB and more would be aligned; neighbours of this size look the same to the GPU.

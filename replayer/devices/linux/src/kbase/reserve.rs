@@ -5,19 +5,21 @@
 //! address space that is large enough (first below the place where libraries begin, then above), and refuses a wish. So
 //! everything but the one gap that is wanted is reserved while regions are made.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 
 use nix::errno::Errno;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
-use super::placement::{CODE_ALIGNMENT, LOWEST, Step};
+use super::gaps::Gaps;
+use super::placement::{CODE_ALIGNMENT, Step};
 
-/// Room that is left below the stack: the kernel's guard gap. Linux 5.10 may put a region there all the same.
-const STACK: u64 = 1 << 20;
 /// Ends of a process's address space on arm64, by what kernels are configured for.
 const ENDS: [u64; 3] = [1 << 48, 1 << 42, 1 << 39];
+
+/// Attempts, where other threads take addresses meanwhile.
+const TRIES: u32 = 10;
 
 /// A page of a file that nobody may access.
 #[derive(Debug)]
@@ -46,70 +48,6 @@ impl Drop for Area {
     }
 }
 
-/// Free addresses of this process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Gaps {
-    between: Vec<(u64, u64)>,
-    /// End of the last mapping, usually the stack's, whose place is random.
-    end: u64,
-}
-
-impl Gaps {
-    /// Those of this process now.
-    ///
-    /// # Errors
-    /// /proc is not there.
-    pub(crate) fn now() -> Result<Self, Errno> {
-        let maps = fs::read_to_string("/proc/self/maps");
-        let maps = maps.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))?;
-        Ok(Self::between(&maps))
-    }
-
-    /// Gaps between the lines of /proc/self/maps, from the lowest address on that the driver gives.
-    fn between(maps: &str) -> Self {
-        let mut between = Vec::new();
-        let mut end = LOWEST;
-        for line in maps.lines() {
-            let range = line
-                .split_once(' ')
-                .and_then(|(range, _)| range.split_once('-'));
-            let number = |text: &str| u64::from_str_radix(text, 16).ok();
-            let Some((from, to)) = range.and_then(|(a, b)| Some((number(a)?, number(b)?))) else {
-                continue;
-            };
-            let limit = match line.ends_with("[stack]") {
-                true => from.saturating_sub(STACK),
-                false => from,
-            };
-            if limit > end {
-                between.push((end, limit));
-            }
-            end = end.max(to);
-        }
-        Self { between, end }
-    }
-
-    /// Gaps that a test makes up.
-    #[cfg(test)]
-    pub(crate) fn of(between: &[(u64, u64)]) -> Self {
-        Self {
-            between: between.to_vec(),
-            end: u64::MAX,
-        }
-    }
-
-    /// From the lowest to the highest; without what lies above the last mapping.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.between.iter().copied()
-    }
-
-    /// Whether all of a range is free. What lies above the last mapping counts as taken.
-    pub(crate) fn has(&self, start: u64, end: u64) -> bool {
-        let mut gaps = self.between.iter();
-        gaps.any(|&(from, to)| from <= start && start < end && end <= to)
-    }
-}
-
 /// The rest of the address space, taken while regions are placed. Threads of this process that ask for memory meanwhile get none.
 #[derive(Debug)]
 pub(crate) struct Reservation {
@@ -118,23 +56,37 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
+    /// Takes all free addresses of this process; room for this many regions.
+    ///
+    /// # Errors
+    /// What `mmap` says, or other threads take addresses all the time.
+    pub(crate) fn of_process(regions: usize) -> Result<Self, Errno> {
+        for _ in 0..TRIES {
+            match Self::new(&Gaps::now()?, regions) {
+                Err(Errno::EEXIST) => {}
+                result => return result,
+            }
+        }
+        Err(Errno::EEXIST)
+    }
+
     /// Takes every gap; room for this many regions.
     ///
     /// # Errors
     /// What `mmap` says; what was taken is given back.
-    pub(crate) fn new(gaps: &Gaps, regions: usize) -> Result<Self, Errno> {
+    fn new(gaps: &Gaps, regions: usize) -> Result<Self, Errno> {
         // Room for all entries now: while the address space is taken, allocations may fail.
         let mut reservation = Self {
-            taken: Vec::with_capacity(gaps.between.len() + 1),
+            taken: Vec::with_capacity(gaps.iter().count() + 1),
             placed: Vec::with_capacity(2 * regions),
         };
-        for &(start, end) in &gaps.between {
+        for (start, end) in gaps.iter() {
             reserve(start, end)?;
             reservation.taken.push((start, end));
         }
-        for top in ENDS.into_iter().filter(|top| *top > gaps.end) {
-            if reserve(gaps.end, top).is_ok() {
-                reservation.taken.push((gaps.end, top));
+        for top in ENDS.into_iter().filter(|top| *top > gaps.end()) {
+            if reserve(gaps.end(), top).is_ok() {
+                reservation.taken.push((gaps.end(), top));
                 break;
             }
         }
@@ -237,29 +189,6 @@ mod tests {
         assert!(!free(0x24_f000, 0x25_1000) && !free(0x20_0000, 0x40_0000));
         assert!(!free(0x24_0000, 0x25_0000) && !free(u64::MAX - 0xfff, u64::MAX));
         assert!(!free(0x24_0000, 0x23_0000));
-    }
-
-    #[test]
-    fn gaps_leave_room_below_the_stack() {
-        let maps = "00400000-00500000 r-xp 00000000 00:00 0 /bin/x\n\
-                    00700000-00800000 rw-p 00000000 00:00 0 [heap]\n\
-                    7ff000000000-7ff000100000 rw-p 00000000 00:00 0 [stack]\n\
-                    7ff100000000-7ff100001000 r-xp 00000000 00:00 0 [vdso]\n";
-        let gaps = Gaps::between(maps);
-        assert_eq!(
-            gaps,
-            Gaps {
-                between: vec![
-                    (0x20_0000, 0x40_0000),
-                    (0x50_0000, 0x70_0000),
-                    (0x80_0000, 0x7fef_fff0_0000),
-                    (0x7ff0_0010_0000, 0x7ff1_0000_0000)
-                ],
-                end: 0x7ff1_0000_1000
-            }
-        );
-        assert!(gaps.has(0x20_0000, 0x40_0000) && gaps.has(0x60_0000, 0x60_1000));
-        assert!(!gaps.has(0x3f_f000, 0x40_1000) && !gaps.has(0x7ff1_0000_1000, 0x7ff1_0000_2000));
     }
 
     #[test]
