@@ -70,7 +70,7 @@ pub(crate) struct Kbase {
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// Seconds until the run is given up.
-    #[arg(long, default_value_t = 900, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 2400, value_name = "SECONDS")]
     timeout: u64,
 }
 
@@ -190,7 +190,7 @@ impl<'a> Trial<'a> {
             folder,
             gpu: "g52",
             work,
-            timeout: Duration::from_secs(900),
+            timeout: Duration::from_secs(2400),
             job: None,
         }
     }
