@@ -37,6 +37,7 @@ mod compute;
 mod drawing;
 mod field;
 pub mod job;
+pub mod kbase;
 mod launch;
 pub mod page_table;
 pub mod panfrost;

@@ -29,7 +29,7 @@ Examples:
   gpureplay doctor --board hikey960      what this board needs, and whether the device tree agrees
   gpureplay doctor --report report.txt   the same, the GPU's registers and a self test, to send with a question
 
-Ends with 0 when a replay with --device panfrost, nano or optee, or of CUDA, can start, else with 1.";
+Ends with 0 when a replay with --device panfrost, kbase, nano or optee, or of CUDA, can start, else with 1.";
 
 /// Check this machine
 ///
@@ -117,6 +117,7 @@ impl Doctor {
         }
         let in_linux = [
             "run --device panfrost",
+            "run --device kbase",
             "run --device nano",
             "run --device optee",
             ways::CUDA[1],

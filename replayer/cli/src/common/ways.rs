@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gpureplay_linux::machine::{DEV_MEM_ONLY, Finding, PANFROST};
+use gpureplay_linux::machine::{DEV_MEM_ONLY, Finding, KBASE, PANFROST};
 
 use crate::common::companion;
 use crate::common::model_node::NodeOptions;
@@ -52,7 +52,7 @@ pub(crate) fn to_replay(findings: &[Finding]) -> Vec<Finding> {
         Some(finding) => Err(finding.found.clone()),
         None => Err("not looked at".to_owned()),
     };
-    let apart = [&DEV_MEM_ONLY[..], &[secure_world::SUBJECT, PANFROST]].concat();
+    let apart = [&DEV_MEM_ONLY[..], &[secure_world::SUBJECT, PANFROST, KBASE]].concat();
     let missing = |among: &dyn Fn(&Finding) -> bool| {
         let bad = findings
             .iter()
@@ -63,6 +63,13 @@ pub(crate) fn to_replay(findings: &[Finding]) -> Vec<Finding> {
     let devmem = missing(&|finding| DEV_MEM_ONLY.contains(&finding.subject));
     vec![
         finding("run --device panfrost", by(of(PANFROST))),
+        finding(
+            "run --device kbase",
+            match of(KBASE) {
+                None => Err("no /dev/mali0".into()),
+                found => by(found),
+            },
+        ),
         finding(
             "run --device nano",
             nano.map_or_else(|| Ok("the nano driver has the GPU".into()), Err),
@@ -124,18 +131,22 @@ mod tests {
         let mut findings = vec![
             seen("nano driver", false),
             seen(PANFROST, false),
+            seen(KBASE, false),
             seen(DEV_MEM_ONLY[0], false),
             seen(secure_world::SUBJECT, false),
         ];
         assert_eq!(good(&findings), ["run --device model"]);
-        for (index, device) in ["nano", "panfrost", "devmem", "optee"].iter().enumerate() {
+        for (index, device) in ["nano", "panfrost", "kbase", "devmem", "optee"]
+            .iter()
+            .enumerate()
+        {
             findings[index].good = true;
             let ways = good(&findings);
             assert!(ways.contains(&format!("run --device {device}").as_str()));
             assert_eq!(ways.len(), 2, "{ways:?}");
             findings[index].good = false;
         }
-        let nano = &to_replay(&findings)[1];
+        let nano = &to_replay(&findings)[2];
         assert_eq!(nano.found, "nano driver: nano driver was looked at");
     }
 

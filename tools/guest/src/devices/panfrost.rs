@@ -24,11 +24,11 @@ use crate::{
 };
 
 /// What the guest runs.
-const SCRIPT: &str = include_str!("panfrost.sh");
+const SCRIPT: &str = concat!(include_str!("user.sh"), include_str!("panfrost.sh"));
 /// Steps of a recording that goes on from state to state.
 const STEPS: u32 = 10;
 /// Seconds of the host that a job may take before the driver's time goes on.
-const JOB_LIMIT: u32 = 1;
+pub(crate) const JOB_LIMIT: u32 = 1;
 
 /// Replays through the kernel's own panfrost driver in the guest, as a user of the group render.
 ///
@@ -107,7 +107,7 @@ impl Panfrost {
             }
         }
         let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
-        let cases = self.expect(folder, share.path())?;
+        let cases = expect(folder, share.path(), &self.gpu, &self.recording)?;
         let (guest, driver) = match self.kernel.as_str() {
             "stock" if self.repaired => (folder.clone(), Driver::None),
             "stock" => (folder.clone(), Driver::Stock),
@@ -172,48 +172,53 @@ impl Panfrost {
         }
         table
     }
+}
 
-    /// Copies recordings, and what the model answers to each case of each. A line of `cases` is a number, a recording and the words of a run, in
-    /// which @ stands for the folder of results. How many there are.
-    fn expect(&self, folder: &Folder, share: &Path) -> Result<u32> {
-        let all = folder.repository.join("recordings");
-        let entries = fs::read_dir(&all).map_err(Error::io("read", &all))?;
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
-            .filter(|name| all.join(name).join("manifest.toml").is_file())
-            .filter(|name| name.ends_with(&format!("-{}", self.gpu)))
-            .filter(|name| {
-                let mut wanted = self.recording.iter();
-                self.recording.is_empty() || wanted.any(|it| name.starts_with(it.as_str()))
-            })
-            .collect();
-        names.sort();
-        let (mut lines, mut count) = (String::new(), 0);
-        for name in &names {
-            copy_dir(&all.join(name), &share.join("recordings").join(name))?;
-            for words in cases(&all.join(name))? {
-                let results = share.join("by-model").join(count.to_string());
-                create_dir(&results)?;
-                let mut replay = Command::new(payload::host_command(folder));
-                replay
-                    .current_dir(&folder.repository)
-                    .args(["run", "--device", "model"])
-                    .arg(format!("recordings/{name}"))
-                    .args(
-                        words
-                            .iter()
-                            .map(|word| word.replace('@', &results.to_string_lossy())),
-                    );
-                let log = folder.local.join("log").join(format!("model-{name}.log"));
-                logged(&mut replay, "replay on the model", &log)?;
-                let _ = writeln!(lines, "{count} {name} {}", words.join(" "));
-                count += 1;
-            }
+/// Copies recordings of a GPU, by the beginnings of their names, and what the model answers to each case of each. A line of `cases` is a
+/// number, a recording and the words of a run, in which @ stands for the folder of results. How many there are.
+pub(crate) fn expect(
+    folder: &Folder,
+    share: &Path,
+    gpu: &str,
+    recordings: &[String],
+) -> Result<u32> {
+    let all = folder.repository.join("recordings");
+    let entries = fs::read_dir(&all).map_err(Error::io("read", &all))?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+        .filter(|name| all.join(name).join("manifest.toml").is_file())
+        .filter(|name| name.ends_with(&format!("-{gpu}")))
+        .filter(|name| {
+            let mut wanted = recordings.iter();
+            recordings.is_empty() || wanted.any(|it| name.starts_with(it.as_str()))
+        })
+        .collect();
+    names.sort();
+    let (mut lines, mut count) = (String::new(), 0);
+    for name in &names {
+        copy_dir(&all.join(name), &share.join("recordings").join(name))?;
+        for words in cases(&all.join(name))? {
+            let results = share.join("by-model").join(count.to_string());
+            create_dir(&results)?;
+            let mut replay = Command::new(payload::host_command(folder));
+            replay
+                .current_dir(&folder.repository)
+                .args(["run", "--force", "--device", "model"])
+                .arg(format!("recordings/{name}"))
+                .args(
+                    words
+                        .iter()
+                        .map(|word| word.replace('@', &results.to_string_lossy())),
+                );
+            let log = folder.local.join("log").join(format!("model-{name}.log"));
+            logged(&mut replay, "replay on the model", &log)?;
+            let _ = writeln!(lines, "{count} {name} {}", words.join(" "));
+            count += 1;
         }
-        let path = share.join("cases");
-        fs::write(&path, lines).map_err(Error::io("write", path))?;
-        Ok(count)
     }
+    let path = share.join("cases");
+    fs::write(&path, lines).map_err(Error::io("write", path))?;
+    Ok(count)
 }
 
 /// The words of a run for each case of a recording's manifest; a recording with states makes some steps.

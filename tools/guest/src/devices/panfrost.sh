@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# In the guest: replays through the kernel's own driver by a user who is no more than a member of the group render. See panfrost.rs.
-set -eo pipefail
-PATH=$PATH:/opt/gpureplay/nano
+# In the guest: replays through the kernel's own driver by a user who is no more than a member of the group render. See panfrost.rs and user.sh.
 if [ $REPAIRED = 1 ]; then
 	modprobe -a $(modinfo -F depends panfrost | tr , ' ')
 	insmod /opt/gpureplay/upstream/panfrost.ko
@@ -9,33 +7,9 @@ fi
 for ((tries = 0; tries < 200; tries++)); do [ -e /dev/dri/renderD128 ] && break; sleep 0.05; done
 echo "# Linux $(uname -r)"
 
-# As udev does it on Debian.
-getent group render > /dev/null || echo render:x:992: >> /etc/group
-chgrp render /dev/dri/renderD128
-chmod 660 /dev/dri/renderD128
-# Arrays, not functions: a command in the background is then the process that $! names.
-nobody=(setpriv --reuid=65534 --regid=65534 --no-new-privs)
-user=("${nobody[@]}" --groups=$(getent group render | cut -d: -f3) --)
-stranger=("${nobody[@]}" --clear-groups --)
-
+let_in /dev/dri/renderD128
 cp -r recordings cases by-model /tmp
 cd /tmp
-words_of() { # RECORDING: what device_test takes for its first case
-	local number name words word
-	read -r number name words <<< "$(grep -m1 " $1 " cases)"
-	for word in ${words//--input/}; do
-		case $word in
-		--output) ;;
-		*=@/*) echo "${word%%=*}=by-model/$number/${word##*@/}" ;;
-		*) echo "$word" ;;
-		esac
-	done
-}
-same() { # FOLDER FOLDER: the same files with the same bytes
-	local file
-	[ "$(ls $1)" = "$(ls $2)" ]
-	for file in $1/*; do [ "$(sha256sum < $file)" = "$(sha256sum < $2/${file##*/})" ]; done
-}
 memory() { awk '/^Shmem:/ { print $2 }' /proc/meminfo; }
 
 # Who may not, is told what to do.
@@ -64,13 +38,7 @@ done
 
 # All cases, as often as asked.
 for ((run = 0; run < RUNS; run++)); do
-	while read -r number name words; do
-		rm -rf out
-		"${user[@]}" mkdir out
-		"${user[@]}" gpureplay run recordings/$name --device panfrost ${words//@/out} > said
-		grep -q ', panfrost$' said
-		same out by-model/$number
-	done < cases
+	every_case panfrost ', panfrost$'
 done
 echo "# $((RUNS * $(wc -l < cases))) replays of $(wc -l < cases) cases of $(ls recordings | wc -l) recordings: outputs and states are the model's, bit for bit"
 

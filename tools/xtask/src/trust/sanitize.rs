@@ -9,12 +9,11 @@ use super::root;
 use crate::error::{Error, Result};
 
 /// Crates of the workspace with unsafe code, and one that uses most of it from outside.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 7] = [
     "mali-memory",
     "mali-shader",
     "gpureplay-c",
     "gpureplay-linux",
-    "kbase-client",
     "gpureplay-on-model",
     "gpureplay-opencl",
     "gpureplay-recorder",

@@ -11,11 +11,12 @@
 //!     device_test zeroes
 //!     device_test hostile saxpy-g52/recording.gpr TWIST x=x.npy y=y.npy out=out.npy
 //!
-//! Devices: panfrost, nano, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
+//! Devices: panfrost, kbase, nano, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
 //! `running` when the recording is open; 0 runs are endless. Ends with 1 at the first output that differs. `memory` holds that
 //! many MiB on the nano driver at once; `pages` prints how many pages are in use. `moves` makes the kernel move pages in all ways
 //! that it has, and compares what becomes of locked memory and of the pages that `devmem` gives to the GPU. `zeroes` reads pages of
-//! the nano driver that nobody has written to. `hostile` makes a chain wrong behind the verifier's back, on panfrost.
+//! the nano driver that nobody has written to. `hostile` makes a chain wrong behind the verifier's back, on
+//! panfrost, or on kbase where that drives the GPU.
 
 mod hostile;
 mod moves;
@@ -28,7 +29,7 @@ use std::time::Instant;
 
 use gpureplay_core::{Gpu, Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::{Access, PAGE_SIZE, Recording, TensorKind};
-use gpureplay_linux::{DevMem, Mode, Nano, nano, panfrost};
+use gpureplay_linux::{DevMem, Mode, Nano, OpenError, Stock, kbase, nano, panfrost};
 use mali_drive::verify;
 
 /// Values by tensor index.
@@ -97,12 +98,16 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
         }
     }
     if device == "hostile" {
-        return hostile::test(verified, &mut values, &expected, how.parse()?);
+        let gpu = stock(match panfrost::find(Path::new("/")) {
+            Ok(_) => "panfrost",
+            Err(_) => "kbase",
+        })?;
+        return hostile::test(verified, &mut values, &expected, how.parse()?, gpu);
     }
     let runs: u32 = how.parse()?;
     let mode = match device.as_str() {
-        "panfrost" => {
-            let mut gpu = panfrost::open(&panfrost::find(Path::new("/"))?)?;
+        "panfrost" | "kbase" => {
+            let mut gpu = stock(device)?;
             let submits = replay(&mut gpu, verified, &mut values, &expected, runs)?;
             return Ok(format!(
                 "{path} on {device}: {runs} runs agree, {submits} submissions each"
@@ -127,6 +132,14 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
         "{path} on {device}: {runs} runs agree, {submits} submissions each, lent {} times, {seconds:.1} s",
         gpu.lent()
     ))
+}
+
+/// A kernel's own driver.
+fn stock(name: &str) -> Result<Stock, OpenError> {
+    match name {
+        "kbase" => kbase::open(Path::new(kbase::PATH)),
+        _ => panfrost::open(&panfrost::find(Path::new("/"))?),
+    }
 }
 
 /// Chains that the last run submitted.

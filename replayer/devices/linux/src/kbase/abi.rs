@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What this client needs of kbase's user interface: version 11 of the job-manager driver, r9p0 to r44p1.
+//! What a replay needs of kbase's user interface: version 11 of the job-manager driver, r9p0 to r44p1.
 //!
 //! Numbers and layouts are those of the driver's uapi headers (`mali_kbase_ioctl.h`, `mali_base_jm_kernel.h`); older
 //! releases have the same ones in `mali_kbase_ioctl.h` and `mali_base_kernel.h` beside the driver.
@@ -18,18 +18,22 @@ pub(crate) mod flags {
     pub(crate) const GPU_READ: u64 = 1 << 2;
     pub(crate) const GPU_WRITE: u64 = 1 << 3;
     pub(crate) const GPU_EXECUTE: u64 = 1 << 4;
-    /// Pages come when the GPU touches them.
-    pub(crate) const GROW_ON_FAULT: u64 = 1 << 9;
     /// CPU and GPU see it at the same address.
     pub(crate) const SAME_VA: u64 = 1 << 13;
 }
 
+/// `BASE_JD_REQ_FS`: the chain has fragment jobs.
+pub(crate) const REQUIRES_FRAGMENT: u32 = 1 << 0;
 /// `BASE_JD_REQ_CS`: the chain has compute jobs.
 pub(crate) const REQUIRES_COMPUTE: u32 = 1 << 1;
-/// `BASE_JD_DEP_TYPE_DATA`: does not run when the other atom failed.
-pub(crate) const DEPENDS_ON_DATA: u8 = 1;
-/// `BASE_JD_EVENT_DONE`.
-pub(crate) const EVENT_DONE: u32 = 1;
+
+/// `BASE_JD_EVENT_*`: how an atom ended. Other codes are faults.
+pub(crate) mod event {
+    pub(crate) const DONE: u32 = 0x1;
+    pub(crate) const STOPPED: u32 = 0x3;
+    pub(crate) const TERMINATED: u32 = 0x4;
+    pub(crate) const JOB_CANCELLED: u32 = 0x4002;
+}
 
 /// Exchange of versions.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,13 +66,13 @@ pub(crate) struct Submit {
     pub(crate) stride: u32,
 }
 
-/// Where the release's name goes.
+/// Where the GPU's properties, or the release's name, go.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub(crate) struct GetRelease {
+pub(crate) struct Buffer {
     pub(crate) buffer: u64,
     pub(crate) size: u32,
-    pub(crate) padding: u32,
+    pub(crate) zero: u32,
 }
 
 /// Another atom that must end before.
@@ -110,7 +114,7 @@ const _: () = {
     assert!(size_of::<Version>() == 4);
     assert!(size_of::<Allocate>() == 32);
     assert!(size_of::<Submit>() == 16);
-    assert!(size_of::<GetRelease>() == 16);
+    assert!(size_of::<Buffer>() == 16);
     assert!(size_of::<Atom>() == 48);
     assert!(size_of::<Event>() == 24);
 };
@@ -119,4 +123,5 @@ nix::ioctl_readwrite!(check_version, 0x80, 0, Version);
 nix::ioctl_write_ptr!(set_flags, 0x80, 1, SetFlags);
 nix::ioctl_write_ptr!(submit, 0x80, 2, Submit);
 nix::ioctl_readwrite!(allocate, 0x80, 5, Allocate);
-nix::ioctl_write_ptr!(get_release, 0x80, 13, GetRelease);
+nix::ioctl_write_ptr!(properties, 0x80, 3, Buffer);
+nix::ioctl_write_ptr!(release, 0x80, 13, Buffer);
