@@ -9,6 +9,7 @@ mod programs;
 mod refused;
 mod replays;
 mod runs;
+mod seeds;
 mod times;
 mod tuning;
 
@@ -130,6 +131,8 @@ enum Part {
     Analyse,
     /// What a workbench says of kernels that do nothing, half, or other work.
     Workbench,
+    /// Each feature of the tools that these commands replace.
+    Seeds,
     /// Several processes and GPUs.
     Ranks,
 }
@@ -225,6 +228,7 @@ impl DeviceTest {
                 Part::Tools => machines::tools(&bench),
                 Part::Analyse => inside::analyse(&bench),
                 Part::Workbench => inside::workbench(&bench),
+                Part::Seeds => seeds::seeds(&bench),
                 Part::Ranks => machines::ranks(&bench),
             };
             // What one part measured stays if another one fails.
