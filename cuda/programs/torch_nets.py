@@ -139,8 +139,11 @@ def build():
     if net == "bert":
         from transformers import BertConfig, BertModel
 
-        model = BertModel(BertConfig()).half().cuda().eval()
-        return (lambda x: model(x).last_hidden_state.float()), (lambda: torch.randint(0, 30000, (1, 128)))
+        class Encoder(BertModel):
+            def forward(self, x):
+                return super().forward(x).last_hidden_state.float()
+
+        return Encoder(BertConfig()).half().cuda().eval(), (lambda: torch.randint(0, 30000, (1, 128)))
     if net in ("gpt", "gpt-host"):
         return Decoder(host=net == "gpt-host").bfloat16().cuda().eval(), None
     if net == "dropout":

@@ -356,7 +356,7 @@ exports! {
         if number != attribute::pointer::DEVICE_ORDINAL {
             return Err(Status::INVALID_VALUE);
         }
-        put(value, memory().owner(address))
+        put(value, memory().owner(address)?)
     }
     cuMulticastCreate(handle: *mut Handle, properties: *const c_void) {
         put(handle, memory().make(gpureplay_cuda_launch::abi::PAGE as usize)?)
@@ -365,6 +365,9 @@ exports! {
         put(handle, memory().make(gpureplay_cuda_launch::abi::PAGE as usize)?)
     }
     cuModuleGetTexRef(reference: *mut Handle, module: Handle, name: *const c_char) { put(reference, 1) }
+    cuExternalMemoryGetMappedBuffer(address: *mut u64, memory_: Handle, description: *const c_void) {
+        put(address, memory().allocate(gpureplay_cuda_launch::abi::PAGE as usize)?)
+    }
     cuMemAllocManaged(address: *mut u64, size: usize, flags: u32) { put(address, memory().allocate(size)?) }
     cuMemHostAlloc(address: *mut u64, size: usize, flags: u32) {
         fault::trace(|| "pinned memory is taken".into());

@@ -87,10 +87,13 @@ impl Memory {
         self.owners.insert(address, gpu);
     }
 
-    /// The ordinal of an allocation's GPU.
-    pub(crate) fn owner(&self, address: u64) -> i32 {
+    /// The ordinal of the GPU that memory belongs to.
+    pub(crate) fn owner(&self, address: u64) -> Result<i32, Status> {
+        if self.range(address).is_err() && !self.reserved(address, 1) {
+            return Err(Status::INVALID_VALUE);
+        }
         let owner = self.owners.get(&address).copied().unwrap_or(0);
-        i32::try_from(owner).unwrap_or(-1)
+        Ok(i32::try_from(owner).unwrap_or(-1))
     }
 
     pub(crate) fn free(&mut self, address: u64) -> Result<(), Status> {
@@ -162,7 +165,7 @@ impl Memory {
 
     fn reserved(&self, address: u64, size: usize) -> bool {
         self.reservations.iter().any(|(start, length)| {
-            address >= *start && address + size as u64 <= start + *length as u64
+            address >= *start && address.saturating_add(size as u64) <= start + *length as u64
         })
     }
 

@@ -6,6 +6,7 @@
 //! cut from slabs, each mapped as a whole, so that none spans two mappings.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpureplay_cuda_launch::abi::{
@@ -18,6 +19,8 @@ use crate::real::{current_device, driver};
 const START: u64 = 1 << 44;
 /// Addresses of one GPU.
 const SPAN: u64 = 1 << 40;
+/// Where addresses end that no process uses.
+const END: u64 = 1 << 46;
 /// What the driver's own allocations are aligned to.
 const ALIGNMENT: u64 = 512;
 
@@ -43,6 +46,21 @@ struct Arena {
     slabs: Vec<Slab>,
     /// Whether each GPU has its addresses.
     reserved: BTreeMap<i32, bool>,
+}
+
+/// Where addresses begin that the program reserves itself.
+static RESERVED: AtomicU64 = AtomicU64::new(1 << 45);
+
+/// Addresses for a reservation of the program's that wants none: as those of the arena, no process uses them for anything else.
+pub(crate) fn addresses(size: usize, alignment: usize) -> u64 {
+    let block = RESERVATION.max(alignment as u64);
+    let size = (size as u64).div_ceil(block).saturating_mul(block);
+    let taken = RESERVED.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |next| {
+        let begin = next.checked_next_multiple_of(block)?;
+        begin.checked_add(size).filter(|end| *end <= END)
+    });
+    // The driver chooses where there is no room.
+    taken.map_or(0, |next| next.next_multiple_of(block))
 }
 
 /// Takes all addresses of one GPU.
@@ -209,6 +227,13 @@ pub(crate) fn allocate(size: usize) -> Result<u64, Status> {
 /// Takes an allocation back; says whether it was one of the arena. Nothing may use it any more.
 pub(crate) fn free(address: u64) -> bool {
     arena().slabs.iter_mut().any(|slab| slab.give(address))
+}
+
+/// Whether an address is one of the arena's, allocated or free.
+pub(crate) fn holds(address: u64) -> bool {
+    let slabs = &arena().slabs;
+    let mut all = slabs.iter().map(|slab| slab.start..slab.start + slab.size);
+    all.any(|slab| slab.contains(&address))
 }
 
 /// Whether an address lies in an allocation of the arena: its start and size.

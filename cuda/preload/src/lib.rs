@@ -37,3 +37,4 @@ mod settings;
 mod state;
 mod tally;
 mod tuned;
+mod variables;

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Imported,
     /// What is written goes to several GPUs.
     Multicast,
+    /// A variable of an image, of which the program asked for the address.
+    Variable,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,6 +34,18 @@ pub(crate) struct Held {
     after: Option<Vec<u8>>,
 }
 
+impl Held {
+    /// Memory of the device as it was.
+    pub(crate) fn of_device(address: u64, before: Vec<u8>) -> Self {
+        Self {
+            address,
+            kind: RegionKind::Device,
+            before,
+            after: None,
+        }
+    }
+}
+
 /// A variable with its contents.
 pub(crate) struct HeldVariable {
     pub(crate) name: String,
@@ -102,6 +114,8 @@ pub(crate) fn before(
             Kind::Managed => return Err("it reaches managed memory".into()),
             Kind::Imported => return Err("it reaches memory of another process".into()),
             Kind::Multicast => return Err("it reaches a multicast object".into()),
+            // Those of the kernel's own image are copied above.
+            Kind::Variable => continue,
         };
         total = total.saturating_add(piece.size);
         if total > settings.most_bytes {
@@ -259,12 +273,7 @@ pub(crate) fn variables(
         }
         end = last;
         let before = read(address, size, RegionKind::Device)?;
-        let held = Held {
-            address,
-            kind: RegionKind::Device,
-            before,
-            after: None,
-        };
+        let held = Held::of_device(address, before);
         variables.push(HeldVariable { name, held });
     }
     Ok(variables)

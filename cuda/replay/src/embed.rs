@@ -18,11 +18,11 @@ use gpureplay_library::{
 use gpureplay_tensors::Form;
 
 use crate::Gpu;
-use crate::command::check::shown;
-use crate::command::failure::Failure;
-use crate::command::sign::signed;
-use crate::command::target::Target;
+use crate::failure::Failure;
 use crate::layers::{layers, parts};
+use crate::number::shown;
+use crate::signature::signed;
+use crate::target::Target;
 use session::CudaSession;
 
 /// Opens a recording of any GPU: a folder with a run of CUDA (`DIR`, or `DIR#runK` where it holds several), a pack of one, or what
@@ -45,8 +45,7 @@ pub fn open(path: &Path, trust: &Trust) -> Result<Box<dyn Recorded>> {
 /// # Errors
 /// It is damaged, or breaks a rule.
 pub fn from_bytes(bytes: Vec<u8>) -> Result<Box<dyn Recorded>> {
-    if Recording::is_packed(&bytes) {
-        let recording = Recording::unpacked(&bytes).map_err(other)?;
+    if let Some(recording) = Recording::of_pack(&bytes) {
         return Ok(Box::new(CudaRun::of(recording, 0, &Trust::default())?));
     }
     Ok(Box::new(gpureplay_library::Recording::from_bytes(bytes)?))
@@ -89,10 +88,11 @@ impl CudaRun {
         };
         let has = |part: &str| target.folder.join(part).is_dir();
         let is_folder = has("runs") && has("objects");
-        if !is_folder && !target.is_pack() {
-            return Ok(None);
-        }
-        let recording = target.recording().map_err(other)?;
+        let recording = match (is_folder, target.packed()) {
+            (true, _) => target.recording().map_err(other)?,
+            (false, Some(packed)) => packed,
+            (false, None) => return Ok(None),
+        };
         let number = target.run(&recording).map_err(other)?.ok_or_else(|| {
             let text = format!(
                 "{}: names no whole run; single launches are for `gpureplay cuda run`",

@@ -9,15 +9,23 @@
 //! A [`RunSession`] does the same with a whole run: with the recorded inputs, or with others. Programs open one as any recording: see
 //! [`embed`].
 
+#![cfg_attr(
+    not(feature = "command"),
+    allow(dead_code, reason = "most of it is for the commands")
+)]
+
 mod analysis;
+#[cfg(feature = "command")]
 pub mod command;
 mod compare;
 pub mod embed;
 mod error;
+mod failure;
 mod gpu;
 mod layers;
 mod limits;
 mod module;
+mod number;
 mod place;
 mod poison;
 mod reaction;
@@ -25,9 +33,12 @@ mod relocate;
 mod room;
 mod run;
 mod session;
+mod signature;
 mod sum;
+mod target;
 mod timing;
 mod variation;
+mod weights;
 mod whereabouts;
 
 pub use gpureplay_cuda_launch::abi::JitOptions;
@@ -40,7 +51,7 @@ pub use limits::{Limits, Refusal, Sizes};
 pub use module::Loaded;
 pub use poison::Poison;
 pub use reaction::Reaction;
-pub use run::{Crossing, Held, How, LeftOut, Range, RunSession, Weights, cross};
+pub use run::{Crossing, Held, How, LeftOut, Range, RunSession, WeightBytes, Weights, cross};
 pub use session::{Differences, Left, Mask, Second, Session, Strays, Useless};
 pub use timing::Times;
 pub use variation::Variation;

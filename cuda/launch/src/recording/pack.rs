@@ -17,11 +17,12 @@ const MAX_FILE: u64 = 1 << 32;
 const BEGIN: &[u8] = b"format = ";
 
 impl Recording {
-    /// Whether bytes are a pack of a run.
+    /// As [`Recording::unpacked`]; nothing if the bytes are no pack of a run.
     #[must_use]
-    pub fn is_packed(bytes: &[u8]) -> bool {
-        Pack::is_pack(bytes)
-            && Pack::parse(bytes).is_ok_and(|pack| pack.recording().starts_with(BEGIN))
+    pub fn of_pack(bytes: &[u8]) -> Option<Self> {
+        let pack = Pack::is_pack(bytes).then(|| Pack::parse(bytes).ok())??;
+        let is_run = pack.recording().starts_with(BEGIN);
+        is_run.then(|| Self::held(&pack))
     }
 
     /// A recording of one run, number 0, that is used from memory. Every byte is checked against its hash when it is used.
@@ -34,6 +35,10 @@ impl Recording {
             reason,
         };
         let pack = Pack::parse(bytes).map_err(|error| wrong(format!("is damaged: {error:?}")))?;
+        Ok(Self::held(&pack))
+    }
+
+    fn held(pack: &Pack<'_>) -> Self {
         let mut held = BTreeMap::new();
         for file in pack.files() {
             let name = match file.name {
@@ -43,11 +48,10 @@ impl Recording {
             };
             held.insert(name, file.bytes.to_vec());
         }
-        let store = Store::held(Arc::new(held));
-        Ok(Self {
+        Self {
             folder: Path::new("").to_owned(),
-            store,
-        })
+            store: Store::held(Arc::new(held)),
+        }
     }
 
     /// Everything of a run in one file. Bytes are checked before; those of weights lie elsewhere.

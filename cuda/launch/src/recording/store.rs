@@ -140,7 +140,7 @@ impl Store {
             Ok(hash)
         })?;
         let list: Vec<u8> = hashes.iter().flat_map(|hash| hash.0).collect();
-        let name = Hash::of(&list);
+        let name = Self::name_of(&hashes);
         self.put_object(name, &list)?;
         Ok(name)
     }
@@ -148,10 +148,14 @@ impl Store {
     /// The name that [`Store::put`] would give, without keeping anything.
     #[must_use]
     pub fn name(bytes: &[u8]) -> Hash {
-        let list: Vec<u8> = bytes
-            .chunks(CHUNK)
-            .flat_map(|chunk| Hash::of(chunk).0)
-            .collect();
+        let hashes: Vec<Hash> = bytes.chunks(CHUNK).map(Hash::of).collect();
+        Self::name_of(&hashes)
+    }
+
+    /// The name of what has chunks of these hashes.
+    #[must_use]
+    pub fn name_of(chunks: &[Hash]) -> Hash {
+        let list: Vec<u8> = chunks.iter().flat_map(|hash| hash.0).collect();
         Hash::of(&list)
     }
 

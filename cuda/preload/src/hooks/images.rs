@@ -7,7 +7,7 @@ use gpureplay_cuda_launch::abi::{Handle, Status};
 
 use crate::images::{Owner, linked, loaded, loaded_file, unlinked, unloaded};
 use crate::state::unrecordable;
-use crate::{functions, gate};
+use crate::{functions, gate, variables};
 
 hooks! {
     cuModuleLoad(module: *mut Handle, name: *const c_char) {
@@ -45,6 +45,7 @@ hooks! {
             unloaded(Owner::Module, module);
             unrecordable().references.remove(&module);
             functions::forget_owner(module);
+            variables::forget_owner(module);
         }
         status
     }
@@ -75,6 +76,7 @@ hooks! {
         if status == Status::SUCCESS {
             unloaded(Owner::Library, library);
             functions::forget_owner(library);
+            variables::forget_owner(library);
         }
         status
     }
@@ -92,6 +94,24 @@ hooks! {
         let status = driver::cuLibraryGetKernel(kernel, library, name);
         if status == Status::SUCCESS {
             functions::found_kernel(*kernel, library, name);
+        }
+        status
+    }
+    cuModuleGetGlobal_v2(address: *mut u64, size: *mut usize, module: Handle, name: *const c_char) {
+        let mut own = 0;
+        let size = if size.is_null() { &raw mut own } else { size };
+        let status = driver::cuModuleGetGlobal_v2(address, size, module, name);
+        if status == Status::SUCCESS && !address.is_null() {
+            variables::asked(Owner::Module, module, name, *address, *size);
+        }
+        status
+    }
+    cuLibraryGetGlobal(address: *mut u64, size: *mut usize, library: Handle, name: *const c_char) {
+        let mut own = 0;
+        let size = if size.is_null() { &raw mut own } else { size };
+        let status = driver::cuLibraryGetGlobal(address, size, library, name);
+        if status == Status::SUCCESS && !address.is_null() {
+            variables::asked(Owner::Library, library, name, *address, *size);
         }
         status
     }

@@ -144,6 +144,15 @@ hooks! {
         made(driver::cuMemHostRegister_v2(address, size, flags), &raw const address, size, Kind::Host)
     }
     cuMemHostUnregister(address: u64) { freed(address, || driver::cuMemHostUnregister(address)) }
+    cuMemAddressReserve(address: *mut u64, size: usize, alignment: usize, wanted: u64, flags: u64) {
+        let is_arena = matches!(&settings().mode, Mode::Record(record) if record.arena);
+        let other = if is_arena && wanted == 0 { arena::addresses(size, alignment) } else { wanted };
+        let status = driver::cuMemAddressReserve(address, size, alignment, other, flags);
+        if status == Status::SUCCESS || other == wanted {
+            return status;
+        }
+        driver::cuMemAddressReserve(address, size, alignment, wanted, flags)
+    }
     cuMemMap(address: u64, size: usize, offset: usize, handle: Handle, flags: u64) {
         let status = driver::cuMemMap(address, size, offset, handle, flags);
         let kind = {

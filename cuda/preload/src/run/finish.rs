@@ -6,11 +6,12 @@ use gpureplay_cuda_launch::recording::{
 };
 
 use super::log::{Log, Outcome, Result, idle};
-use crate::memory::Kind;
+use crate::memory::{Kind, Piece};
 use crate::real::driver;
-use crate::record::{self, because};
+use crate::record::{self, Held, HeldVariable, because};
 use crate::settings::{Record, Region};
 use crate::state::limits;
+use crate::variables;
 
 impl Log {
     /// Waits for the region's work and takes results that were still coming. The gate is closed.
@@ -33,8 +34,8 @@ impl Log {
         }
     }
 
-    /// Device memory that the region can reach, or other operations: address, size.
-    fn reached(&self, settings: &Record, others: &[Operation]) -> Result<Vec<(u64, u64)>> {
+    /// Device memory and variables that the region can reach, or other operations, ascending.
+    fn reached(&self, settings: &Record, others: &[Operation]) -> Result<Vec<Piece>> {
         let mut reach = self.memory.snapshot();
         for operation in self.operations.iter().chain(others) {
             reach.scan(&operation.host_bytes());
@@ -57,6 +58,7 @@ impl Log {
                         return Err(format!("it reaches memory of GPU {gpu}"));
                     }
                 }
+                Kind::Variable => {}
                 // Kernels that are given such memory were refused; a word that looks like its address is none.
                 Kind::Host => continue,
                 Kind::Managed => return Err("it reaches managed memory".into()),
@@ -66,9 +68,9 @@ impl Log {
             for (_, bytes) in self.held(piece.address, piece.size) {
                 reach.scan(bytes);
             }
-            found.push((piece.address, piece.size));
+            found.push(piece);
         }
-        found.sort_unstable();
+        found.sort_unstable_by_key(|piece| piece.address);
         Ok(found)
     }
 
@@ -84,20 +86,43 @@ impl Log {
         inside.map(|(start, bytes)| (*start, bytes.as_slice()))
     }
 
+    /// Variables of images of which no kernel was launched, such as constants that another library's kernels read, become the run's.
+    fn take_variables(&mut self, reached: &[Piece]) -> Result<()> {
+        for piece in reached.iter().filter(|piece| piece.kind == Kind::Variable) {
+            let mut known = self.variables.iter();
+            if known.any(|(_, known)| known.held.address == piece.address) {
+                continue;
+            }
+            let bytes = self.held(piece.address, piece.size).next();
+            let (Some((_, bytes)), Some(asked)) = (bytes, variables::at(piece.address)) else {
+                return Err("it uses a variable that is new or gone".into());
+            };
+            let held = Held::of_device(piece.address, bytes.to_vec());
+            let image = self.image(&asked.image)?;
+            let name = asked.name;
+            self.variables.push((image, HeldVariable { name, held }));
+        }
+        Ok(())
+    }
+
     /// Memory as the manifest has it; what was allocated since the beginning has no contents.
-    fn stored(
-        &self,
-        store: &Store,
-        settings: &Record,
-        others: &[Operation],
-    ) -> Result<Vec<Memory>> {
+    fn stored(&self, store: &Store, reached: &[Piece]) -> Result<Vec<Memory>> {
         let mut memory = Vec::new();
         let fresh = |address, end| Memory {
             address,
             size: end - address,
             contents: None,
         };
-        for (address, size) in self.reached(settings, others)? {
+        for Piece {
+            address,
+            size,
+            kind,
+            ..
+        } in reached.iter().copied()
+        {
+            if kind == Kind::Variable {
+                continue;
+            }
             let (mut at, end) = (address, address + size);
             for (start, bytes) in self.held(address, size) {
                 if start > at {
@@ -119,9 +144,16 @@ impl Log {
     }
 
     /// The run, its bytes in a store, with the memory that other operations can reach as well.
-    pub(super) fn run(self, store: &Store, settings: &Record, others: &[Operation]) -> Result<Run> {
+    pub(super) fn run(
+        mut self,
+        store: &Store,
+        settings: &Record,
+        others: &[Operation],
+    ) -> Result<Run> {
         let told = |error: recording::RecordingError| error.to_string();
-        let memory = self.stored(store, settings, others)?;
+        let reached = self.reached(settings, others)?;
+        self.take_variables(&reached)?;
+        let memory = self.stored(store, &reached)?;
         let mut images = Vec::new();
         for image in &self.images {
             images.push(RunImage {

@@ -48,6 +48,7 @@ impl Log {
             {
                 return Err(named("it uses memory of the host".into()));
             }
+            self.known(address).map_err(named)?;
         }
         let operation = Operation::Launch {
             stream,
@@ -59,6 +60,17 @@ impl Log {
             attributes: attributes(&launch.attributes).map_err(named)?.concat(),
         };
         self.work(&function.name, operation)
+    }
+
+    /// The number of an image.
+    pub(super) fn image(&mut self, image: &Arc<Image>) -> Result<u32> {
+        let mut all = self.images.iter();
+        let known = all.position(|known| Arc::ptr_eq(known, image));
+        let number = known.unwrap_or(self.images.len());
+        if known.is_none() {
+            self.images.push(Arc::clone(image));
+        }
+        u32::try_from(number).map_err(|_| "too many images".into())
     }
 
     /// The number of a kernel.
@@ -76,15 +88,7 @@ impl Log {
         let image = function.image.clone();
         let image =
             image.ok_or_else(|| named("its image was loaded in a way that is not known".into()))?;
-        let known = self
-            .images
-            .iter()
-            .position(|known| Arc::ptr_eq(known, &image));
-        let number =
-            u32::try_from(known.unwrap_or(self.images.len())).map_err(|_| "too many images")?;
-        if known.is_none() {
-            self.images.push(Arc::clone(&image));
-        }
+        let number = self.image(&image)?;
         self.read_variables(number, launch.function, &function, &image)
             .map_err(named)?;
         let attributes = function

@@ -11,6 +11,7 @@ use gpureplay_cuda_launch::recording::{
 };
 
 use super::{Copied, HostWait, host_rows};
+use crate::arena;
 use crate::functions::Function;
 use crate::memory::{Kind, Memory, Piece};
 use crate::real::{current_device, driver, idle_within};
@@ -85,7 +86,8 @@ impl Log {
         let memory = memory().clone();
         let mut before = Vec::new();
         let mut total = 0u64;
-        let device_memory = |piece: &Piece| matches!(piece.kind, Kind::Device | Kind::Mapped);
+        let device_memory =
+            |piece: &Piece| matches!(piece.kind, Kind::Device | Kind::Mapped | Kind::Variable);
         for piece in memory.pieces().filter(device_memory) {
             if record::gpu_of(piece.address).unwrap_or(piece.device) != device.ordinal {
                 continue;
@@ -98,8 +100,12 @@ impl Log {
                 ));
             }
             let size = usize::try_from(piece.size).map_err(|_| "memory is too large")?;
-            let bytes = record::read(piece.address, size, RegionKind::Device)?;
-            before.push((piece.address, bytes));
+            match record::read(piece.address, size, RegionKind::Device) {
+                Ok(bytes) => before.push((piece.address, bytes)),
+                // Perhaps another context's: the region is refused if it needs it.
+                Err(_) if piece.kind == Kind::Variable => {}
+                Err(reason) => return Err(reason),
+            }
         }
         Ok(Self {
             device,
@@ -230,6 +236,21 @@ impl Log {
             Some(Kind::Multicast) => Err("it uses a multicast object".into()),
             _ => Ok(()),
         }
+    }
+
+    /// That a word is not the address of memory that the driver has and nothing here knows of: a replay would not have it.
+    pub(super) fn known(&self, address: u64) -> Result<()> {
+        // What was freed in the arena is still mapped; no program uses it.
+        if self.memory.at(address).is_some()
+            || self.is_device(address)
+            || arena::holds(address)
+            || record::gpu_of(address).is_none()
+        {
+            return Ok(());
+        }
+        Err(format!(
+            "it uses memory at {address:#x}, which was made in a way that is not recorded"
+        ))
     }
 
     pub(super) fn input(

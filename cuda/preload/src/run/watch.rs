@@ -35,6 +35,8 @@ pub(super) struct Watch {
 
 /// Kinds of turns that are remembered: a program whose turns are all different has none to record.
 const MOST_KINDS: usize = 1 << 16;
+/// Kinds of a loop at most.
+const MOST_OF_LOOP: usize = 1 << 10;
 /// Offset and prime of the hash of Fowler, Noll and Vo for 64 bits.
 const FNV: [u64; 2] = [0xcbf2_9ce4_8422_2325, 0x0100_0000_01b3];
 
@@ -82,6 +84,24 @@ impl Watch {
         self.seen && self.expected == Some(self.hash)
     }
 
+    /// The most launches of a kind in the loop that a kind is in, as each was followed the last time; 0 if it is in none. What came before
+    /// the loop, such as trials of a tuner, does not count.
+    fn most_of_loop(&self, kind: u64) -> u64 {
+        let mut most = 0;
+        let mut at = kind;
+        for _ in 0..MOST_OF_LOOP {
+            let Some(next) = self.kinds.get(&at).and_then(|kind| kind.next) else {
+                return 0;
+            };
+            most = most.max(self.kinds.get(&next).map_or(0, |kind| kind.launches));
+            at = next;
+            if at == kind {
+                return most;
+            }
+        }
+        0
+    }
+
     fn border(&mut self) -> Border {
         let (ended, launches) = (self.hash, self.launches);
         (self.hash, self.launches) = (FNV[0], 0);
@@ -97,8 +117,7 @@ impl Watch {
         kind.launches = launches;
         let next = kind.next;
         let expected = self.expected.take() == Some(ended);
-        let again = self.kinds.values().filter(|kind| kind.times >= 2);
-        let most = again.map(|kind| kind.launches).max().unwrap_or(0);
+        let most = self.most_of_loop(ended);
         let worth = |next: &u64| {
             let kind = self.kinds.get(next);
             kind.is_some_and(|kind| kind.times >= 2 && kind.launches == most && most > 0)
@@ -172,6 +191,17 @@ mod tests {
         ];
         assert!(found.iter().step_by(2).eq(&large), "{found:?}");
         assert!(found.iter().skip(1).step_by(2).eq(&small), "{found:?}");
+    }
+
+    #[test]
+    fn larger_turns_before_the_loop_do_not_count() {
+        let mut watch = Watch::default();
+        for _ in 0..5 {
+            turn(&mut watch, 7, 9);
+            turn(&mut watch, 8, 1);
+        }
+        let found: Vec<_> = (0..5).map(|_| turn(&mut watch, 1, 3).unwrap()).collect();
+        assert_eq!(found[2..], [BEGINS, AGAIN, AGAIN]);
     }
 
     #[test]

@@ -327,10 +327,14 @@ impl Record {
         let ended = strict::conclude(counted.as_ref(), code)?;
         if whole.is_some() {
             self.describe()?;
-            crate::command::check::after_recording(&self.output);
-            if let Some(weights) = &self.weights {
-                crate::command::weights::refer(&self.output, weights)?;
+            // First: what is known to be weights is not looked at as memory.
+            let mut weights = self.weights.as_deref();
+            if let Some(path) = weights
+                && !crate::command::weights::refer(&self.output, path)?
+            {
+                weights = None;
             }
+            crate::command::check::after_recording(&self.output, weights);
         }
         let recording = Recording::open(&self.output)?;
         if recording.numbers()?.is_empty() && recording.runs()?.is_empty() {

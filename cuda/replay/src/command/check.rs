@@ -2,7 +2,7 @@
 //! `check`: whether a whole run holds for other turns than the recorded one, from a second turn and later ones.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use crate::command::failure::{Failure, Outcome, file};
 use crate::command::report::{note, say};
 use crate::command::target::Target;
 use crate::command::trim::trim;
+use crate::number::shown;
 
 /// Compare a whole run with later turns on the GPU
 ///
@@ -41,13 +42,16 @@ pub(crate) struct Check {
     /// Keep what memory comes to after each operation, or forget what another process says otherwise.
     #[arg(long, hide = true, conflicts_with_all = ["compare", "trim"])]
     sums: bool,
+    /// The file of the run's weights, if it does not lie beside the recording.
+    #[arg(long, value_name = "FILE.safetensors")]
+    weights: Option<PathBuf>,
 }
 
 /// What is said of a run until a replay from its own memory has reproduced the turns.
 const PENDING: &str = "its own replay has not ended";
 
 /// Compares each run of a recording with its second turn, if it has one, and with its own replays, in processes of their own: what fails there ends nothing here.
-pub(crate) fn after_recording(folder: &Path) {
+pub(crate) fn after_recording(folder: &Path, weights: Option<&Path>) {
     let Ok(recording) = Recording::open(folder) else {
         return;
     };
@@ -57,6 +61,7 @@ pub(crate) fn after_recording(folder: &Path) {
         let ended = |words: &[&str]| {
             let words = words.iter().map(OsStr::new);
             let mut check = itself(words.chain([&*target])).ok()?;
+            check.args(of_weights(weights));
             // What the program says goes to the standard output, and nothing of ours.
             let status = check.stdout(Stdio::from(std::io::stderr())).status();
             status.ok()?.code()
@@ -74,6 +79,12 @@ pub(crate) fn after_recording(folder: &Path) {
             note!("run {number}: what memory comes to after each operation is not known");
         }
     }
+}
+
+/// The option for a file of weights.
+fn of_weights(weights: Option<&Path>) -> Vec<&OsStr> {
+    let words = weights.map(|path| [OsStr::new("--weights"), path.as_os_str()]);
+    words.into_iter().flatten().collect()
 }
 
 /// This program with other words.
@@ -97,10 +108,12 @@ impl Check {
         };
         let time_limit = Duration::from_secs(self.timeout);
         if self.sums {
-            return crate::command::sums::keep(&recording, number, self.gpu, time_limit);
+            let weights = self.weights.as_deref();
+            return crate::command::sums::keep(&recording, number, weights, self.gpu, time_limit);
         }
         if self.trim {
-            return trim(&self.target.folder, number, self.gpu, time_limit)
+            let weights = self.weights.as_deref();
+            return trim(&self.target.folder, number, weights, self.gpu, time_limit)
                 .map(|()| ExitCode::SUCCESS);
         }
         let child = |words: &[&str]| {
@@ -109,6 +122,7 @@ impl Check {
             let mut child = itself(words.iter().map(OsStr::new).chain([target.as_os_str()]))?;
             child.args(["--gpu", &self.gpu.to_string()]);
             child.args(["--timeout", &self.timeout.to_string()]);
+            child.args(of_weights(self.weights.as_deref()));
             Ok::<_, Failure>(child)
         };
         let failed = |error| file(Path::new("/proc/self/exe"))(error);
@@ -295,16 +309,6 @@ fn place(run: &Run, held: &Held) -> String {
     };
     let values: Vec<String> = held.values.iter().map(shown).collect();
     format!("{what}: {}", values.join(", then "))
-}
-
-/// A word as the number that it most likely is, so that `--set` takes it: an integer, or a 32-bit float.
-pub(crate) fn shown(word: u32) -> String {
-    let float = f32::from_bits(word);
-    if word >= 1 << 24 && (1e-9..1e9).contains(&float.abs()) {
-        format!("{float:?}")
-    } else {
-        word.to_string()
-    }
 }
 
 /// What the comparison showed, for who recorded.

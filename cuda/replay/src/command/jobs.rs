@@ -16,7 +16,7 @@ use crate::command::attempt::again;
 use crate::command::failure::{Failure, Outcome};
 use crate::command::report::{bytes, say, sizes};
 use crate::command::target::Target;
-use crate::command::weights::Given;
+use crate::weights::Given;
 
 /// List what a whole run gives the GPU
 ///

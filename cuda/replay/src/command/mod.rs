@@ -7,11 +7,10 @@
 mod analyse;
 mod app;
 mod attempt;
-pub(crate) mod check;
+mod check;
 mod doctor;
 mod durations;
 mod extract;
-pub(crate) mod failure;
 mod inspect;
 mod jobs;
 mod judge;
@@ -19,19 +18,20 @@ mod pack;
 mod replace;
 mod report;
 mod run;
-pub(crate) mod sign;
+mod sign;
 mod state;
 mod strict;
 mod sums;
-pub(crate) mod target;
 mod trim;
 mod tune;
-pub(crate) mod weights;
+mod weights;
 mod whole;
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+
+use crate::{failure, target};
 
 pub use doctor::ways;
 

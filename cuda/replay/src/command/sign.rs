@@ -12,11 +12,12 @@ use std::process::ExitCode;
 use clap::Args;
 use gpureplay_cuda_launch::recording::{Launch, Part, Recording, Run};
 use gpureplay_host::{Existing, beneath};
-use gpureplay_sign::{PublicKey, SecretKey, Signature, SignatureError, WriteError, sign};
+use gpureplay_sign::{PublicKey, SecretKey, WriteError, sign};
 
 use crate::command::failure::{Failure, Outcome, file};
 use crate::command::report::say;
 use crate::command::target::Target;
+use crate::signature::{MAX_FILE, signed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,9 +26,6 @@ Examples:
       signs all launches and whole runs of rec
   gpureplay cuda run rec#0 --require-signature mine.pub.pem
       refuses what was changed since";
-
-/// The largest key file and signature, in bytes.
-const MAX_FILE: u64 = 1 << 16;
 
 /// Sign launches and whole runs
 ///
@@ -178,49 +176,5 @@ impl Trust {
         };
         let key = Self::key(given)?;
         signed(recording, (part, number), &key, self.min_counter).map(Some)
-    }
-}
-
-/// The text of a manifest that the owner of a key has signed.
-pub(crate) fn signed(
-    recording: &Recording,
-    (part, number): (Part, u32),
-    key: &PublicKey,
-    min_counter: u64,
-) -> Result<String, Failure> {
-    let manifest = recording.manifest(part, number)?;
-    let path = recording.signature_path(part, number);
-    let untrusted = |reason: String| Failure::Untrusted {
-        path: path.clone(),
-        reason,
-    };
-    let bytes = recording
-        .signature(part, number, MAX_FILE)
-        .map_err(|source| match source.kind() {
-            ErrorKind::NotFound => {
-                untrusted("there is none; `gpureplay cuda sign` makes it".into())
-            }
-            _ => file(&path)(source),
-        })?;
-    let signature = Signature::parse(&bytes).map_err(|error| untrusted(reason(error)))?;
-    signature
-        .verify(manifest.as_bytes(), key, min_counter)
-        .map_err(|error| untrusted(reason(error)))?;
-    Ok(manifest)
-}
-
-fn reason(error: SignatureError) -> String {
-    match error {
-        SignatureError::NotASignature => "is no signature".into(),
-        SignatureError::Version(version) => format!("is of version {version}"),
-        SignatureError::Shape | SignatureError::Name(_) => "is damaged".into(),
-        SignatureError::RecordingLength(_) | SignatureError::Forged => {
-            "does not fit what it signs: one of them was changed after signing".into()
-        }
-        SignatureError::Key => "was made with another key than the required one".into(),
-        SignatureError::WeakKey => "the required key is no usable Ed25519 key".into(),
-        SignatureError::Rollback { counter, minimum } => {
-            format!("its counter is {counter}, but at least {minimum} is required")
-        }
     }
 }

@@ -9,7 +9,7 @@ use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
 use crate::command::failure::{Failure, file};
-use crate::command::weights::Archive;
+use crate::weights::Archive;
 
 /// A range of memory.
 type Range = (u64, Vec<u8>);

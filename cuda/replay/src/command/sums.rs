@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `diff --against recorded`: the first operation of a whole run after which memory is not as it was, and what that is known from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::command::failure::{Failure, Outcome, json};
 use crate::command::jobs::words;
 use crate::command::report::say;
 use crate::command::target::Target;
-use crate::command::weights::Given;
+use crate::weights::Given;
 use crate::{Gpu, How, RunSession};
 
 /// What a replay is compared with.
@@ -60,9 +60,15 @@ struct Report {
 
 /// Keeps what memory comes to in a replay that gives the recorded outputs. Where it is known already, what this replay has otherwise is
 /// forgotten.
-pub(crate) fn keep(recording: &Recording, number: u32, gpu: i32, time_limit: Duration) -> Outcome {
+pub(crate) fn keep(
+    recording: &Recording,
+    number: u32,
+    weights: Option<&Path>,
+    gpu: i32,
+    time_limit: Duration,
+) -> Outcome {
     let mut run = recording.run(number)?;
-    let weights = Given::of(recording, &run, None)?.map(Given::bytes);
+    let weights = Given::of(recording, &run, weights)?.map(Given::bytes);
     let gpu = Gpu::open(gpu)?;
     let session = RunSession::open(gpu, recording, run.clone(), weights, time_limit);
     let mut session = session.map_err(again)?;

@@ -10,6 +10,7 @@ use gpureplay_cuda_launch::recording::{Recording, Reduced, Run, Writer};
 use crate::command::attempt::again;
 use crate::command::failure::Failure;
 use crate::command::report::{bytes, note};
+use crate::weights::Given;
 use crate::{Gpu, How, LeftOut, ReplayError, RunSession};
 
 /// Puts zeros where a run writes first, if the run then still reproduces its outputs and those of all later turns; and cubins with only
@@ -17,13 +18,15 @@ use crate::{Gpu, How, LeftOut, ReplayError, RunSession};
 pub(crate) fn trim(
     folder: &Path,
     number: u32,
+    weights: Option<&Path>,
     gpu: i32,
     time_limit: Duration,
 ) -> Result<(), Failure> {
     let recording = Recording::open(folder)?;
     let run = recording.run(number)?;
     let (gpu, turns) = (Gpu::open(gpu)?, run.turns.clone());
-    let session = RunSession::open(gpu, &recording, run.clone(), None, time_limit);
+    let weights = Given::of(&recording, &run, weights)?.map(Given::bytes);
+    let session = RunSession::open(gpu, &recording, run.clone(), weights, time_limit);
     let mut session = session.map_err(again)?;
     // Another input may make the run read what this one writes first; only turns show that none does.
     let has_others = run.checked.as_ref().is_some_and(|one| one.others > 0);

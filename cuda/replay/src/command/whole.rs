@@ -20,7 +20,9 @@ use crate::command::attempt::again;
 use crate::command::check;
 use crate::command::failure::{Failure, Outcome, file, json, written};
 use crate::command::report::{note, say};
-use crate::command::{state, weights};
+use crate::command::state;
+use crate::number::shown;
+use crate::weights;
 pub(crate) use info::{info, line};
 use part::Layers;
 
@@ -196,7 +198,7 @@ impl Whole {
                 return Err(Failure::Usage(format!(
                     "{} is a number that the program computes, {} when it was recorded: say --set {}=VALUE, or --unchecked to keep it",
                     number.name,
-                    check::shown(run.number(number, None)),
+                    shown(run.number(number, None)),
                     number.name
                 )));
             }

@@ -12,9 +12,8 @@ use gpureplay_library::{
 };
 
 use super::{CudaRun, other};
-use crate::command::weights;
 use crate::run::Entered;
-use crate::{Gpu, How, ReplayError, RunSession};
+use crate::{Gpu, How, ReplayError, RunSession, weights};
 
 /// How long one run may take.
 const TIME_LIMIT: Duration = Duration::from_secs(30);

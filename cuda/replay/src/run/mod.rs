@@ -27,7 +27,7 @@ use issue::{Issuer, Pool, What};
 pub use memory::Range;
 use ports::Ports;
 use source::Source;
-pub use source::Weights;
+pub use source::{WeightBytes, Weights};
 pub use trim::LeftOut;
 
 /// How a run is given to the driver.

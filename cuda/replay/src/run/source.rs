@@ -4,16 +4,31 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gpureplay_cuda_launch::recording::{Run, Store, WeightTensor};
+use gpureplay_cuda_launch::recording::{CHUNK, Hash, Run, Store, WeightTensor};
 
 use crate::relocate::Moves;
 use crate::{Gpu, ReplayError};
 
-/// Says the bytes of a tensor of weights, part by part, in order: where each begins, and its bytes. What they are is known at the end.
-pub type Weights =
-    Box<dyn Fn(&WeightTensor, &mut dyn FnMut(u64, &[u8]) -> Done) -> Done + Send + Sync>;
-type Done = Result<(), ReplayError>;
+/// Says the bytes of tensors of weights.
+pub trait WeightBytes: Send + Sync {
+    /// Reads bytes of a tensor from an offset on. What they are is known when [`WeightBytes::check`] was asked.
+    ///
+    /// # Errors
+    /// If they are not there.
+    fn read(&self, tensor: &WeightTensor, at: u64, bytes: &mut [u8]) -> Result<(), ReplayError>;
 
+    /// That a tensor is what it should be, by the name that [`Store::name`] gives its bytes.
+    ///
+    /// # Errors
+    /// If it is another one.
+    fn check(&self, tensor: &WeightTensor, found: Hash) -> Result<(), ReplayError>;
+}
+
+/// What says the bytes of tensors of weights.
+pub type Weights = Box<dyn WeightBytes>;
+
+/// Bytes of weights that are read at a time: whole chunks.
+const PART: usize = 4 * CHUNK;
 /// Threads that read; more do not read faster.
 const MOST_THREADS: usize = 12;
 
@@ -40,6 +55,12 @@ impl Source {
         self.held.clear();
     }
 
+    /// What says the bytes of a tensor.
+    fn weights_of(&self, tensor: &WeightTensor) -> Result<&dyn WeightBytes, ReplayError> {
+        let weights = self.weights.as_deref();
+        weights.ok_or_else(|| wrong(tensor, "no file of weights is given"))
+    }
+
     /// A piece as recorded, each byte checked against its hash; empty if it has no contents.
     fn read(&self, run: &Run, number: usize) -> Result<Vec<u8>, ReplayError> {
         let memory = &run.memory[number];
@@ -54,20 +75,13 @@ impl Source {
                 let Some(at) = at.and_then(|at| usize::try_from(at).ok()) else {
                     continue;
                 };
-                let wrong = |reason: &str| ReplayError::Weights {
-                    name: tensor.name.clone(),
-                    reason: reason.into(),
-                };
-                let weights = self.weights.as_ref();
-                let weights = weights.ok_or_else(|| wrong("no file of weights is given"))?;
-                weights(tensor, &mut |offset, part| {
-                    let begin = at.saturating_add(usize::try_from(offset).unwrap_or(usize::MAX));
-                    let to = bytes.get_mut(begin..);
-                    let to = to.and_then(|rest| rest.get_mut(..part.len()));
-                    to.ok_or_else(|| wrong("has another size than recorded"))?
-                        .copy_from_slice(part);
-                    Ok(())
-                })?;
+                let end = usize::try_from(tensor.size).ok();
+                let end = end.and_then(|size| at.checked_add(size));
+                let to = end.and_then(|end| bytes.get_mut(at..end));
+                let to = to.ok_or_else(|| wrong(tensor, "has another size than recorded"))?;
+                let weights = self.weights_of(tensor)?;
+                weights.read(tensor, 0, to)?;
+                weights.check(tensor, Store::name(to))?;
             }
         }
         Ok(bytes)
@@ -134,27 +148,28 @@ impl Source {
         })?;
         // They lie where the recording has zeros.
         let tensors = run.tensors.iter();
-        let mut tensors: Vec<&WeightTensor> =
-            tensors.filter(|one| !one.places.is_empty()).collect();
-        tensors.sort_unstable_by_key(|tensor| std::cmp::Reverse(tensor.size));
-        on_all_cores(&tensors, &entered, |tensor| {
-            let weights = self.weights.as_ref();
-            let weights = weights.ok_or_else(|| ReplayError::Weights {
-                name: tensor.name.clone(),
-                reason: "no file of weights is given".into(),
-            })?;
-            weights(tensor, &mut |offset, bytes| {
-                let end = offset.checked_add(bytes.len() as u64);
-                if end.is_none_or(|end| end > tensor.size) {
-                    return Err(ReplayError::Weights {
-                        name: tensor.name.clone(),
-                        reason: "has another size than recorded".into(),
-                    });
-                }
-                let mut places = tensor.places.iter();
-                places.try_for_each(|place| send(place + offset, &mut bytes.to_vec()))
-            })
+        let tensors: Vec<&WeightTensor> = tensors.filter(|one| !one.places.is_empty()).collect();
+        let mut parts = Vec::new();
+        for (number, tensor) in tensors.iter().enumerate() {
+            parts.extend((0..tensor.size).step_by(PART).map(|at| (number, at)));
+        }
+        let hashes = on_all_cores(&parts, &entered, |(number, at)| {
+            let tensor = tensors[*number];
+            let size = usize::try_from(tensor.size - at).unwrap_or(PART).min(PART);
+            let mut bytes = vec![0; size];
+            self.weights_of(tensor)?.read(tensor, *at, &mut bytes)?;
+            let hashes: Vec<Hash> = bytes.chunks(CHUNK).map(Hash::of).collect();
+            for place in &tensor.places {
+                send(place + at, &mut bytes.clone())?;
+            }
+            Ok((*number, hashes))
         })?;
+        for own in hashes.chunk_by(|one, next| one.0 == next.0) {
+            let tensor = tensors[own[0].0];
+            let own: Vec<Hash> = own.iter().flat_map(|(_, hashes)| hashes).copied().collect();
+            self.weights_of(tensor)?
+                .check(tensor, Store::name_of(&own))?;
+        }
         Ok(rewritten.into_inner())
     }
 
@@ -180,31 +195,49 @@ impl Source {
     }
 }
 
-/// Does `work` on every item, on several cores; each thread begins with `enter`, and keeps what it gives. The first error counts.
-fn on_all_cores<T: Sync, E>(
+fn wrong(tensor: &WeightTensor, reason: &str) -> ReplayError {
+    ReplayError::Weights {
+        name: tensor.name.clone(),
+        reason: reason.into(),
+    }
+}
+
+/// Does `work` on every item, on several cores, and answers in order; each thread begins with `enter`, and keeps what it gives. The first
+/// error counts.
+fn on_all_cores<T: Sync, E, R: Send>(
     items: &[T],
     enter: &(impl Fn() -> Result<E, ReplayError> + Sync),
-    work: impl Fn(&T) -> Done + Sync,
-) -> Done {
+    work: impl Fn(&T) -> Result<R, ReplayError> + Sync,
+) -> Result<Vec<R>, ReplayError> {
     let next = AtomicUsize::new(0);
-    let share = || {
+    let share = || -> Result<Vec<(usize, R)>, ReplayError> {
         let _entered = enter()?;
-        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-            work(item).inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(number) else {
+                return Ok(done);
+            };
+            let answer = work(item).inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
+            done.push((number, answer));
         }
-        Ok(())
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(MOST_THREADS).min(items.len());
-    std::thread::scope(|scope| {
+    let mut all = std::thread::scope(|scope| {
         // Where the system has no thread left, this one does all.
         let others: Vec<_> = (1..threads)
             .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, share).ok())
             .collect();
-        let own = if threads > 0 { share() } else { Ok(()) };
+        let own = if threads > 0 { share() } else { Ok(Vec::new()) };
         others.into_iter().fold(own, |done, thread| {
             let other = thread.join();
-            done.and(other.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            let other = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let mut done = done?;
+            done.extend(other?);
+            Ok(done)
         })
-    })
+    })?;
+    all.sort_unstable_by_key(|(number, _)| *number);
+    Ok(all.into_iter().map(|(_, answer)| answer).collect())
 }

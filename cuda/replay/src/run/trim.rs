@@ -3,6 +3,7 @@
 //!
 //! A trial puts other bytes there and replays. If outputs and all other memory are as ever, nothing read them; a part in which every byte
 //! is then as ever was written whole. Only such parts are left out: what no run writes stays, although no output of this input shows it.
+//! Weights stay as they are.
 
 use std::ops::Range;
 
@@ -131,16 +132,29 @@ impl RunSession {
             trials.session.set_input(number, input)?;
         }
         trials.after = after;
+        let tensors = trials.session.run.tensors.iter();
+        let places = tensors.flat_map(|one| one.places.iter().map(|at| (*at, at + one.size)));
+        let mut tensors: Vec<(u64, u64)> = places.collect();
+        tensors.sort_unstable();
         let mut parts = Vec::new();
         for (piece, memory) in trials.session.run.memory.iter().enumerate() {
             if memory.contents.is_none() {
                 continue;
             }
             let count = trials.before[piece].len().div_ceil(PART);
+            // Where weights are known, the rest may be what the run makes of them anew: it is tried, too.
+            let others = |number: &usize| {
+                let begin = memory.address + (number * PART) as u64;
+                let end = begin + PART as u64;
+                let next = tensors.partition_point(|tensor| tensor.1 <= begin);
+                !tensors.is_empty() && tensors.get(next).is_none_or(|tensor| tensor.0 >= end)
+            };
             let changes = |number: &usize| {
                 let [before, after, again, later] = [&trials.before, &trials.after, &again, &later]
                     .map(|all| part(&all[piece], *number));
-                after == again && (before != after || after != later)
+                let is_zero = || before.iter().all(|byte| *byte == 0);
+                after == again
+                    && (before != after || after != later || (others(number) && !is_zero()))
             };
             let changing: Vec<usize> = (0..count).filter(changes).collect();
             let runs = changing.chunk_by(|one, next| one + 1 == *next);

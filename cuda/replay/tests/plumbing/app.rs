@@ -51,6 +51,15 @@ const SHAPES: &str = "\
 .visible .entry stride(.param .u64 p, .param .u32 n) { ret; }
 ";
 
+/// An image whose variable kernels of another one use.
+const TABLES: &str = "\
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .global .align 4 .u32 table[256];
+.visible .entry nothing(.param .u64 p) { ret; }
+";
+
 unsafe extern "C" {
     fn dlopen(name: *const i8, flags: i32) -> *mut c_void;
     fn dlsym(handle: *mut c_void, name: *const i8) -> *mut c_void;

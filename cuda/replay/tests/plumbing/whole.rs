@@ -251,6 +251,25 @@ fn memory_of_the_region_is_there_in_a_replay() {
 }
 
 #[test]
+fn a_kernel_reads_a_variable_of_another_image() {
+    let stage = Stage::new();
+    let said = stage.record("--run", "region elsewhere");
+    assert!(
+        said.err
+            .contains("run 0 is recorded: 1 launches, 1 inputs, 2 outputs"),
+        "{said:?}"
+    );
+    let text = fs::read_to_string(stage.path("rec/runs/0.toml")).unwrap();
+    assert!(text.contains("name = \"table\""), "{text}");
+    for how in ["", "--no-graph"] {
+        let said = stage.run(&format!("run rec --output out0=table {how}"));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let third = &fs::read(stage.path("table")).unwrap()[8..12];
+        assert_eq!(third, 7.5f32.to_le_bytes(), "2.5 three times");
+    }
+}
+
+#[test]
 fn what_a_region_cannot_hold_is_named_and_the_program_goes_on() {
     for (what, reason) in [
         (
@@ -264,6 +283,7 @@ fn what_a_region_cannot_hold_is_named_and_the_program_goes_on() {
             "a graph is launched: its graph was changed by cuGraphNodeSetEnabled",
         ),
         ("managed", "scale: it uses managed memory"),
+        ("external", "scale: it uses memory at 0x"),
         ("texture", "idle: it reads a texture object"),
         ("late", "scale comes after the host may have read a result"),
         ("silent", "nothing is copied to the host in the region"),

@@ -6,6 +6,7 @@ use gpureplay_cuda_launch::recording::{Operation, Run};
 use crate::command::check;
 use crate::command::failure::Failure;
 use crate::command::report::{bytes, say};
+use crate::number::shown;
 
 /// Says what a run is: region, GPU, memory, inputs and outputs, kernels.
 pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
@@ -58,7 +59,7 @@ pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
         say!(
             "number      {}, {} when recorded, in {} places",
             number.name,
-            check::shown(run.number(number, None)),
+            shown(run.number(number, None)),
             number.places.len()
         );
     }

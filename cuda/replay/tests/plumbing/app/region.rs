@@ -163,6 +163,21 @@ impl Program {
         self.instantiated(graph)
     }
 
+    /// A variable of an image of which no kernel is launched, with numbers in it.
+    fn table(&self) -> u64 {
+        let (mut module, mut table, mut size) = (0u64, 0u64, 0usize);
+        let image = std::ffi::CString::new(super::TABLES).expect("works");
+        call!(self.driver, cuModuleLoadData(&raw mut module => *mut u64, image.as_ptr().cast() => *const c_void));
+        call!(self.driver, cuModuleGetGlobal_v2(&raw mut table => *mut u64, &raw mut size => *mut usize, module => u64, c"table".as_ptr() => *const i8));
+        assert_eq!(size, COUNT * 4);
+        let numbers = (0..COUNT).map(|index| index as f32 + 0.5);
+        self.write(
+            table,
+            &numbers.flat_map(f32::to_le_bytes).collect::<Vec<_>>(),
+        );
+        table
+    }
+
     /// A region that leaves memory as it found it.
     fn constants(&self, p: u64, stream: u64) {
         let n = COUNT as u32;
@@ -191,6 +206,10 @@ impl Program {
         }
         let nodes = match what {
             "nodes" => self.nodes(memory[0], memory[1]),
+            _ => 0,
+        };
+        let table = match what {
+            "elsewhere" => self.table(),
             _ => 0,
         };
         let warm = vec![0; COUNT * 4];
@@ -242,6 +261,11 @@ impl Program {
                 call!(self.driver, cuTexObjectCreate(&raw mut texture => *mut u64, null() => *const c_void, null() => *const c_void, null() => *const c_void));
                 self.one("idle", texture);
             }
+            "external" => {
+                let mut p = 0u64;
+                call!(self.driver, cuExternalMemoryGetMappedBuffer(&raw mut p => *mut u64, 1 => u64, null() => *const c_void));
+                self.scale_in(streams[0], p, 1.0);
+            }
             "fresh" => {
                 // Memory of the region's own, freed in it.
                 let p = self.memory(&one);
@@ -271,6 +295,14 @@ impl Program {
                 });
                 nvtx.pop_in_domain();
                 nvtx.range(c"last", || [self.receive(memory[0], 0), Vec::new()])
+            }
+            "elsewhere" => {
+                self.send(memory[0], &one, streams[0]);
+                self.scale_in(streams[0], table, 3.0);
+                [
+                    self.receive(table, streams[0]),
+                    self.receive(memory[0], streams[0]),
+                ]
             }
             "rows" => self.rows(memory, streams[0], &one),
             "accumulated" => {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `DIR#K`: a launch of a recording; `DIR#runK`: a whole run.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use gpureplay_cuda_launch::recording::{Launch, Part, Recording};
+use gpureplay_sign::Pack;
 
-use crate::command::failure::Failure;
+use crate::failure::Failure;
 
+/// Bytes that tell a pack.
+const BEGIN: u64 = 64;
 /// The largest pack, in bytes.
 const MOST_OF_A_PACK: u64 = 1 << 32;
 
@@ -54,16 +58,19 @@ impl Target {
         Ok(Recording::open(&self.folder)?)
     }
 
-    /// Whether it is a pack of a run.
-    pub(crate) fn is_pack(&self) -> bool {
-        let mut begin = Vec::new();
-        let opened = self
-            .folder
-            .is_file()
-            .then(|| std::fs::File::open(&self.folder));
-        let opened = opened.and_then(Result::ok);
-        let read = opened.map(|file| file.take(MOST_OF_A_PACK).read_to_end(&mut begin));
-        read.is_some_and(|read| read.is_ok()) && Recording::is_packed(&begin)
+    /// The recording, if it is a pack of a run. The rest of another file is not read.
+    pub(crate) fn packed(&self) -> Option<Recording> {
+        let mut file = File::open(&self.folder).ok()?;
+        if !file.metadata().ok()?.is_file() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        file.by_ref().take(BEGIN).read_to_end(&mut bytes).ok()?;
+        if !Pack::is_pack(&bytes) {
+            return None;
+        }
+        file.take(MOST_OF_A_PACK).read_to_end(&mut bytes).ok()?;
+        Recording::of_pack(&bytes)
     }
 
     /// The number of the run, if a whole run is meant; a recording that holds one run and no launch needs none.

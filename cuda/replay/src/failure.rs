@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a command fails, and its exit code.
+//! Why a command or a call fails, and its exit code.
 
 use std::io;
 use std::path::{Path, PathBuf};
