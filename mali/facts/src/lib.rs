@@ -36,6 +36,7 @@ mod chain;
 mod compute;
 mod drawing;
 mod field;
+pub mod firmware;
 pub mod job;
 mod launch;
 pub mod page_table;
