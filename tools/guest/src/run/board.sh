@@ -6,6 +6,12 @@ case $1 in
 stock)
 	modprobe panfrost
 	;;
+panthor)
+	[ -d /sys/bus/platform/drivers/reg-fixed-voltage ] || insmod /run/host/fixed.ko.xz
+	mkdir -p /lib/firmware/arm/mali/arch10.8
+	cp /run/host/mali_csffw.bin /lib/firmware/arm/mali/arch10.8/
+	modprobe panthor
+	;;
 patched)
 	modprobe -a gpu-sched drm_shmem_helper
 	for module in $(< /opt/gpureplay/modules/order); do
