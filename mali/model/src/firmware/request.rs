@@ -28,6 +28,7 @@ impl<B: Bus> StreamDevice<B> {
         }
         let changed = (request ^ acknowledged) & global::REQUESTS;
         if changed != 0 {
+            log!(self.options.log, Debug, "global requests {changed:#x}");
             memory.put(GLOBAL_OUTPUT + REQUEST, acknowledged ^ changed)?;
             self.global_interrupt(changed)?;
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `guest panfrost`: replays through the kernel's own driver, as an ordinary user: all recordings, states, kills, wrong chains, neighbours.
+//! On a GPU that takes command streams that driver is panthor.
 
 use std::{
     fmt::Write as _,
@@ -11,6 +12,7 @@ use std::{
 
 use clap::Args;
 use gpureplay_task::measured::{self, Table};
+use mali_facts::StreamGpu;
 use serde_json::json;
 
 use crate::{
@@ -27,16 +29,21 @@ use crate::{
 const SCRIPT: &str = include_str!("panfrost.sh");
 /// Steps of a recording that goes on from state to state.
 const STEPS: u32 = 10;
+/// What is made wrong; the last takes longer than the driver lets it.
+const CHAIN_TWISTS: &str = "type loop outside pointer above code long";
+const STREAM_TWISTS: &str =
+    "stream-unknown stream-draw stream-calls stream-jump stream-store stream-data stream-endless";
 /// Seconds of the host that a job may take before the driver's time goes on.
 const JOB_LIMIT: u32 = 1;
 
-/// Replays through the kernel's own panfrost driver in the guest, as a user of the group render.
+/// Replays through the kernel's own driver in the guest (panfrost, or panthor with --gpu g610), as a user of the group render.
 ///
 /// Every output and every state is compared with what the model gives on the host, bit for bit, for each case of each recording.
 /// Processes are killed at random moments; chains are made wrong behind the verifier's back; an OpenCL program runs beside replays.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  cargo xtask guest panfrost\n  \
                         cargo xtask guest panfrost --kernel old\n  \
+                        cargo xtask guest panfrost --gpu g610\n  \
                         cargo xtask guest panfrost --non-coherent --runs 1 --kills 0 --apps 0")]
 pub(crate) struct Panfrost {
     /// Debian's kernel: of the release before (old), of the release (stock), of backports (new).
@@ -113,6 +120,11 @@ impl Panfrost {
             "stock" => (folder.clone(), Driver::Stock),
             which => (kernel::other(folder, which)?, Driver::None),
         };
+        let streams = StreamGpu::by_name(&self.gpu).is_some();
+        let (device, twists) = match streams {
+            false => ("panfrost", CHAIN_TWISTS),
+            true => ("panthor", STREAM_TWISTS),
+        };
         let counts = [self.runs, self.kills, self.wrong, self.apps];
         let options = Options {
             gpu: self.gpu.clone(),
@@ -131,7 +143,12 @@ impl Panfrost {
                 ("REPAIRED", u32::from(self.repaired)),
             ]
             .map(|(name, value)| (name.to_owned(), value.to_string()))
-            .to_vec(),
+            .into_iter()
+            .chain(
+                [("DEVICE", device), ("GPU", &self.gpu), ("TWISTS", twists)]
+                    .map(|(name, value)| (name.to_owned(), value.to_owned())),
+            )
+            .collect(),
             stream,
             // The guest stands still while the model works, but for a job that is to take too long.
             model_options: match self.wrong {
@@ -152,7 +169,7 @@ impl Panfrost {
             line.starts_with("modprobe:") || self.wrong > 0 && kernel_log::is_of_job(line)
         };
         Ok(match outcome.clean_but_for(known) {
-            Ok(()) if !said.ends_with("PANFROST AGREES\n") => {
+            Ok(()) if !said.ends_with("THE DRIVER AGREES\n") => {
                 Err(format!("ended early, logs: {}", outcome.logs.display()))
             }
             clean => {
@@ -188,6 +205,7 @@ impl Panfrost {
             })
             .collect();
         names.sort();
+        copy_dir(&all.join("saxpy-g52/inputs"), &share.join("saxpy"))?;
         let (mut lines, mut count) = (String::new(), 0);
         for name in &names {
             copy_dir(&all.join(name), &share.join("recordings").join(name))?;

@@ -55,7 +55,7 @@ const KERNEL_FAULTS: [&str; 15] = [
 ];
 
 /// Texts of [`GPU_FAULTS`] that say what one job did, and how the driver ended it.
-const JOB_FAULTS: [&str; 9] = [
+const JOB_FAULTS: [&str; 10] = [
     "js fault",
     "gpu sched timeout",
     // The model does not stop in the middle of a job, so the driver resets it.
@@ -65,6 +65,7 @@ const JOB_FAULTS: [&str; 9] = [
     "exception type",
     "CS_FATAL.EXCEPTION_TYPE",
     "CS_FAULT.EXCEPTION_TYPE",
+    "progress timeout",
     "job timeout",
 ];
 

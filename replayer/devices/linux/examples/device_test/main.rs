@@ -11,14 +11,15 @@
 //!     device_test zeroes
 //!     device_test hostile saxpy-g52/recording.gpr TWIST x=x.npy y=y.npy out=out.npy
 //!
-//! Devices: panfrost, nano, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
+//! Devices: panfrost, panthor, nano, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
 //! `running` when the recording is open; 0 runs are endless. Ends with 1 at the first output that differs. `memory` holds that
 //! many MiB on the nano driver at once; `pages` prints how many pages are in use. `moves` makes the kernel move pages in all ways
 //! that it has, and compares what becomes of locked memory and of the pages that `devmem` gives to the GPU. `zeroes` reads pages of
-//! the nano driver that nobody has written to. `hostile` makes a chain wrong behind the verifier's back, on panfrost.
+//! the nano driver that nobody has written to. `hostile` makes a chain or stream wrong behind the verifier's back, on panfrost or panthor.
 
 mod hostile;
 mod moves;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -28,7 +29,7 @@ use std::time::Instant;
 
 use gpureplay_core::{Gpu, Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::{Access, PAGE_SIZE, Recording, TensorKind};
-use gpureplay_linux::{DevMem, Mode, Nano, nano, panfrost};
+use gpureplay_linux::{DevMem, Mode, Nano, nano, panfrost, panthor};
 use mali_drive::verify;
 
 /// Values by tensor index.
@@ -101,8 +102,11 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     }
     let runs: u32 = how.parse()?;
     let mode = match device.as_str() {
-        "panfrost" => {
-            let mut gpu = panfrost::open(&panfrost::find(Path::new("/"))?)?;
+        "panfrost" | "panthor" => {
+            let mut gpu = match device.as_str() {
+                "panfrost" => panfrost::open(&panfrost::find(Path::new("/"))?)?,
+                _ => panthor::open(&panthor::find(Path::new("/"))?)?,
+            };
             let submits = replay(&mut gpu, verified, &mut values, &expected, runs)?;
             return Ok(format!(
                 "{path} on {device}: {runs} runs agree, {submits} submissions each"
