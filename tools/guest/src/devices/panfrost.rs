@@ -32,7 +32,7 @@ const STEPS: u32 = 10;
 /// What is made wrong; the last takes longer than the driver lets it.
 const CHAIN_TWISTS: &str = "type loop outside pointer above code long";
 const STREAM_TWISTS: &str =
-    "stream-unknown stream-draw stream-calls stream-jump stream-store stream-data stream-endless";
+    "stream-unknown stream-draw stream-jump stream-store stream-program stream-wait stream-endless";
 /// Seconds of the host that a job may take before the driver's time goes on.
 const JOB_LIMIT: u32 = 1;
 
@@ -115,15 +115,16 @@ impl Panfrost {
         }
         let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
         let cases = self.expect(folder, share.path())?;
-        let (guest, driver) = match self.kernel.as_str() {
-            "stock" if self.repaired => (folder.clone(), Driver::None),
-            "stock" => (folder.clone(), Driver::Stock),
-            which => (kernel::other(folder, which)?, Driver::None),
-        };
         let streams = StreamGpu::by_name(&self.gpu).is_some();
         let (device, twists) = match streams {
             false => ("panfrost", CHAIN_TWISTS),
             true => ("panthor", STREAM_TWISTS),
+        };
+        let (guest, driver) = match self.kernel.as_str() {
+            "stock" if self.repaired => (folder.clone(), Driver::None),
+            "stock" => (folder.clone(), Driver::Stock),
+            which if streams => (kernel::other(folder, which)?, Driver::Stock),
+            which => (kernel::other(folder, which)?, Driver::None),
         };
         let counts = [self.runs, self.kills, self.wrong, self.apps];
         let options = Options {

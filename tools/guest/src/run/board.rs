@@ -14,7 +14,7 @@ use super::{driver::Driver, machine::tool};
 use crate::{
     build::step::logged,
     error::{Error, Result},
-    folder::Folder,
+    folder::{Folder, copy_dir, create_dir},
 };
 
 /// The GPU's node, as in `gpu.dtso`.
@@ -132,10 +132,21 @@ impl Board {
         if !self.streams {
             return Ok(());
         }
-        let modules = folder.guest.join("kernel/usr/lib/modules");
-        let modules = modules.join(folder.stock_kernel()?);
-        let supply = modules.join("kernel/drivers/regulator/fixed.ko.xz");
-        fs::copy(&supply, host.join("fixed.ko.xz")).map_err(Error::io("copy", supply))?;
+        let to = host.join("streams");
+        match folder.guest.join("streams") {
+            // Another kernel, for which the disk has no modules.
+            modules if modules.is_dir() => copy_dir(&modules, &to)?,
+            _ => {
+                create_dir(&to)?;
+                let modules = folder.guest.join("kernel/usr/lib/modules");
+                let name = "fixed.ko.xz";
+                let supply = modules.join(folder.stock_kernel()?);
+                let supply = supply.join("kernel/drivers/regulator").join(name);
+                fs::copy(&supply, to.join(name)).map_err(Error::io("copy", supply))?;
+                let order = to.join("order");
+                fs::write(&order, name).map_err(Error::io("write", order))?;
+            }
+        }
         let firmware = host.join("mali_csffw.bin");
         fs::write(&firmware, mali_facts::firmware::file()).map_err(Error::io("write", firmware))
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chains and streams that no verifier has seen, on panfrost and panthor: each must end as an error, and the next replay in the same process
-//! must be right.
+//! Chains that no verifier has seen, on panfrost: each must end as an error, and the next replay in the same process must be right.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -9,12 +8,12 @@ use std::str::FromStr;
 
 use gpureplay_core::{Chain, DeviceError, Gpu, Options, Session, Workspace, Wrapper};
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
-use gpureplay_linux::{Stock, panfrost, panthor};
+use gpureplay_linux::{Stock, panfrost};
 use mali_drive::Verified;
 use mali_facts::Invocation;
 use mali_facts::job::INVOCATION;
 
-use crate::{Values, replay, streams};
+use crate::{Values, replay};
 
 /// Offset of the type in a job's header, and a type that there is not.
 const TYPE: (u64, u8) = (16, 0xfe);
@@ -45,8 +44,6 @@ pub(crate) enum Twist {
     Code,
     /// Far more work.
     Long,
-    /// A stream.
-    Stream(streams::Twist),
 }
 
 impl FromStr for Twist {
@@ -61,12 +58,12 @@ impl FromStr for Twist {
             "above" => Self::Above,
             "code" => Self::Code,
             "long" => Self::Long,
-            _ => Self::Stream(text.parse()?),
+            _ => return Err(format!("no twist {text}")),
         })
     }
 }
 
-/// A kernel's driver, whose next chain or stream is made wrong.
+/// Panfrost, whose next chain is made wrong.
 struct Twisted<'a> {
     gpu: Stock,
     recording: &'a Recording<'a>,
@@ -125,7 +122,6 @@ impl Twisted<'_> {
                 (holds(&data, va) && va.abs_diff(head) > u64::from(PAGE_SIZE)).then_some(BEYOND)
             }),
             Twist::Code => self.replace(|va| holds(&code, va).then_some(head)),
-            Twist::Stream(twist) => twist.apply(&mut self.gpu, self.recording, head),
         }
     }
 
@@ -162,10 +158,7 @@ pub(crate) fn test(
     twist: Twist,
 ) -> Result<String, Box<dyn Error>> {
     let mut gpu = Twisted {
-        gpu: match twist {
-            Twist::Stream(_) => panthor::open(&panthor::find(Path::new("/"))?)?,
-            _ => panfrost::open(&panfrost::find(Path::new("/"))?)?,
-        },
+        gpu: panfrost::open(&panfrost::find(Path::new("/"))?)?,
         recording: verified.recording(),
         twist: Some(twist),
     };
