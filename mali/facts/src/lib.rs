@@ -36,6 +36,7 @@ mod chain;
 mod compute;
 mod drawing;
 mod field;
+pub mod firmware;
 pub mod job;
 pub mod kbase;
 mod launch;
