@@ -210,7 +210,8 @@ impl Session {
         }
         self.contents_are_new();
         let contents = &mut self.contents[piece];
-        contents.changed = vec![0..bytes.len()];
+        contents.changed.clear();
+        contents.changed.push(0..bytes.len());
         contents.before = bytes;
         Ok(())
     }

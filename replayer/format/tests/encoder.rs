@@ -47,12 +47,11 @@ fn unpack(block: &[u8], window: &mut Vec<u8>) {
     let mut bytes = block.iter().copied();
     let length = |bytes: &mut dyn Iterator<Item = u8>, first: u8| {
         let mut length = usize::from(first);
-        while first == 15 {
+        let mut more_follow = first == 15;
+        while more_follow {
             let more = bytes.next().unwrap();
             length += usize::from(more);
-            if more < 255 {
-                break;
-            }
+            more_follow = more == 255;
         }
         length
     };
