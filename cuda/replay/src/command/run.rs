@@ -487,7 +487,7 @@ impl Run {
             }
             if matches!(verdict, Verdict::Differs(_)) && self.checking.mask == 0 {
                 say!(
-                    "  the recorded kernel may race, or read memory that it does not own: --mask 2 leaves out what differs from run to run, record --all-memory keeps what it reaches by computed addresses, and analyse counts accesses outside of the recording"
+                    "  the recorded kernel may read memory that it does not own or race: --mask 2 leaves out what differs from run to run. What it reaches by computed addresses is recorded with --all-memory; analyse counts such accesses"
                 );
             }
         }
