@@ -487,7 +487,7 @@ impl Run {
             }
             if matches!(verdict, Verdict::Differs(_)) && self.checking.mask == 0 {
                 say!(
-                    "  the recorded kernel may read memory that it does not own or race: --mask 2 leaves out what differs from run to run"
+                    "  the recorded kernel may read memory that it does not own or race: --mask 2 leaves out what differs from run to run. What it reaches by computed addresses is recorded with --all-memory; analyse counts such accesses"
                 );
             }
         }

@@ -17,7 +17,8 @@ pub(crate) const RESOLVE: &str = "PLUMBING_RESOLVE";
 pub(crate) const ARGUMENTS: [&str; 4] =
     ["app::program", "--exact", "--nocapture", "--test-threads=1"];
 
-const PTX: &str = "\
+/// The image.
+pub(crate) const PTX: &str = "\
 .version 7.0
 .target sm_70
 .address_size 64

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Large memory: compared and restored on the GPU, and here where that has no room.
 
+use serde_json::Value;
+
+use crate::app::PTX;
 use crate::stage::{Said, Stage, recorded};
 
-fn run(stage: &Stage, words: &str, is_full: bool) -> Said {
-    let mut command = stage.command(&format!("run {words}"));
+fn say(stage: &Stage, words: &str, is_full: bool) -> Said {
+    let mut command = stage.command(words);
     command
         .env("GPUREPLAY_FAKE_TRACE", "1")
         .env("GPUREPLAY_FAKE_FULL", u8::from(is_full).to_string());
@@ -14,33 +17,46 @@ fn run(stage: &Stage, words: &str, is_full: bool) -> Said {
 #[test]
 fn large_memory_is_compared_on_the_gpu_as_it_is_here() {
     let stage = recorded("large");
-    // Words, the exit code, and what is said.
-    let tries = [
-        ("rec#0", 0, "right, bit for bit"),
-        ("rec#1 --runs 2", 0, "right, bit for bit"),
-        ("rec#0 --tolerance 1e-6 --type f32", 0, "right, bit for bit"),
-        ("rec#0 --grid 19532", 1, "differs in 2499908 elements"),
-        ("rec#1 --grid 39063", 1, "differs in 2499905 elements"),
-        // One block less: the last 67 numbers. The count of threads in a variable differs each time.
-        ("rec#0 --grid 39062", 1, "differs in 68 elements"),
-        ("rec#0 --null", 0, "null replay differs in 5000003"),
-    ];
-    for (words, code, answer) in tries {
-        let code = Some(if words.contains("--null") { 1 } else { code });
-        let [there, here] = [false, true].map(|is_full| run(&stage, words, is_full));
+    let halves = format!("{PTX}.visible .global .align 4 .u32 halves;\n");
+    std::fs::write(stage.path("half.ptx"), halves).unwrap();
+    std::fs::write(stage.path("same.ptx"), PTX).unwrap();
+    // Numbers that half of the threads leave as they were, and the count of threads in a variable.
+    for (launch, image, wrong) in [
+        (0, "half", Some(2_500_003)),
+        (1, "same", None),
+        (1, "half", Some(1_250_049)),
+    ] {
+        let words = format!("judge rec#{launch} --image {image}.ptx --runs 2 --seed 1 --no-poison");
+        let [there, here] = [false, true].map(|is_full| say(&stage, &words, is_full));
         for said in [&there, &here] {
-            assert_eq!(said.code, code, "{words}: {said:?}");
-            assert!(said.out.contains(answer), "{words}: {said:?}");
+            let report: Value = serde_json::from_str(&said.out).unwrap();
+            let checks = report["checks"].as_array().unwrap();
+            for what in ["recorded inputs", "after timing"] {
+                let check = checks.iter().find(|check| check["what"] == what).unwrap();
+                assert_eq!(check["elements"].as_u64(), wrong, "{words}: {said:?}");
+                let first = &check["first"]["offset"];
+                assert!(
+                    wrong.is_none() || first.as_u64() > Some(4_999_999),
+                    "{check}"
+                );
+            }
         }
-        assert_eq!(there.out, here.out, "{words}: the same place and number");
         assert!(
             there.err.contains("gpureplay_compare"),
             "{words}: {there:?}"
         );
         assert!(!here.err.contains("gpureplay_compare"), "{words}: {here:?}");
     }
-    let timed = run(&stage, "rec#1 --runs 2 --cache cold", false);
+    let timed = say(&stage, "run rec#1 --runs 2 --cache cold", false);
+    assert!(timed.out.contains("right, bit for bit"), "{timed:?}");
+    // One verdict is worth no copy.
+    assert!(!timed.err.contains("gpureplay_compare"), "{timed:?}");
     for kernel in ["gpureplay_copy", "gpureplay_read"] {
         assert!(timed.err.contains(kernel), "{kernel}: {timed:?}");
     }
+    let differs = say(&stage, "run rec#0 --grid 39062", false);
+    assert!(
+        differs.out.contains("differs in 68 elements"),
+        "{differs:?}"
+    );
 }

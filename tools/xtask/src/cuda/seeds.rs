@@ -151,7 +151,7 @@ fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
             "a line for each dispatch, on the console",
             "durations --events --log - -- ./tunable".into(),
         )
-        .says(&["process,kernel,grid,block,us"]),
+        .says(&[",stride,32x1x1,64x1x1,"]),
         row(
             LOG,
             "a kernel of an image in the running program",

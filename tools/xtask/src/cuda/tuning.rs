@@ -196,13 +196,20 @@ fn row(kernel: &str, lists: &str, found: &Value, least: f64) -> (String, bool) {
     let (recorded, best) = (number(recorded), number(&found["best"]["median_us"]));
     let speedup = number(&found["speedup"]);
     let sizes = |name: &str| found["best"][name].to_string();
+    let winner = if found["best"].is_null() {
+        "nothing is faster | | |".to_owned()
+    } else {
+        format!(
+            "{best:.1} | {speedup:.2} | grid {}, block {}, carve-out {} |",
+            sizes("grid"),
+            sizes("block"),
+            sizes("carveout")
+        )
+    };
     let row = format!(
-        "| `{kernel}` | `{lists}` | {} | {} | {recorded:.1} | {best:.1} | {speedup:.2} | grid {}, block {}, carve-out {} |\n",
+        "| `{kernel}` | `{lists}` | {} | {} | {recorded:.1} | {winner}\n",
         tries.len(),
-        right.count(),
-        sizes("grid"),
-        sizes("block"),
-        sizes("carveout"),
+        right.count()
     );
     // Where nothing need be faster, all candidates are right.
     let all_right = tries.iter().all(|one| one["verdict"] == "exact");
@@ -243,10 +250,12 @@ fn samplers(bench: &Bench, all: &[(String, String)]) -> Result<(String, usize)> 
             let slower = 100.0 * (best / best_of_all - 1.0);
             let is_learnt = sampler.starts_with("learn");
             wrong += usize::from(is_learnt && (slower.is_nan() || slower > 10.0));
-            let row = format!(
-                "| `{kernel}` | {sampler} | {} | {best:.1} | {slower:.1} % |\n",
-                found["tries"].as_array().map_or(0, Vec::len)
-            );
+            let tries = found["tries"].as_array().map_or(0, Vec::len);
+            let row = if best.is_nan() {
+                format!("| `{kernel}` | {sampler} | {tries} | nothing | |\n")
+            } else {
+                format!("| `{kernel}` | {sampler} | {tries} | {best:.1} | {slower:.1} % |\n")
+            };
             eprint!("{row}");
             text += &row;
         }

@@ -44,6 +44,18 @@ impl AnalyseReport<'_> {
                 site.instruction
             );
         }
+        let outside = memory.iter().map(|(_, memory)| memory.outside).sum::<u64>();
+        if outside > 0 {
+            say!("  {outside} lanes reach memory that the recording does not hold");
+        }
+        for (site, memory) in memory.iter().filter(|(_, one)| one.outside > 0).take(top) {
+            say!(
+                "    {:<16} {:>10}  {}",
+                of(site),
+                memory.outside,
+                site.instruction
+            );
+        }
         let mut shared: Vec<_> = self
             .sites
             .iter()
