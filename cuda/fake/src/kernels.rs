@@ -137,16 +137,26 @@ pub(crate) unsafe fn run(
                 let [from, to, bytes] = [0, 8, 16].map(|offset| word(parameters, offset));
                 std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes as usize);
             }
-            // gpureplay_compare(u8 *got, u8 *want, u64 bytes, u64 *flags): a flag for each share of 64 kB that differs.
-            "gpureplay_compare" => {
-                let [got, want, bytes, flags] =
+            // gpureplay_shares(u32 *memory, u64 bytes, u64 key, u64 *sums): two sums for each share of 64 kB.
+            "gpureplay_shares" => {
+                let [memory, bytes, key, sums] =
                     [0, 8, 16, 24].map(|offset| word(parameters, offset));
-                let memory =
-                    |at| std::slice::from_raw_parts(at as *const u8, bytes as usize).chunks(65536);
-                for (share, (got, want)) in memory(got).zip(memory(want)).enumerate() {
-                    if got != want {
-                        *(flags as *mut u64).add(share) = 1;
-                    }
+                let memory = std::slice::from_raw_parts(memory as *const u8, bytes as usize);
+                let mix = |x: u64, [first, second, third]: [u32; 3]| {
+                    let x = (x ^ (x >> first)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                    let x = (x ^ (x >> second)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                    x ^ (x >> third)
+                };
+                for (number, bytes) in (0u64..).zip(memory.chunks(4)) {
+                    let mut word = [0; 4];
+                    word[..bytes.len()].copy_from_slice(bytes);
+                    let word = u64::from(u32::from_le_bytes(word));
+                    let place = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    let factor = mix(place.wrapping_add(key), [30, 27, 31]);
+                    let other = mix(factor, [63, 32, 29]);
+                    let sums = (sums as *mut [u64; 2]).add(number as usize / 16384);
+                    (*sums)[0] = (*sums)[0].wrapping_add(factor.wrapping_mul(word));
+                    (*sums)[1] = (*sums)[1].wrapping_add(other.wrapping_mul(word));
                 }
             }
             // gpureplay_sum(u64 *memory, u64 words, u64 first, u64 *sum): adds words, each mixed with its number.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies on the GPU of what the recorded launch left: large memory is compared there, and only what differs is read. The first verdict
-//! of a process reads memory instead, which takes less time than to copy there what it is compared with.
+//! Sums of what the recorded launch left, share by share: large memory is summed on the GPU, and only shares that differ are read. While a
+//! kernel runs that may be somebody's candidate, the GPU holds neither what memory is to be nor the key of the sums.
 
 use std::cell::RefCell;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-
-use gpureplay_cuda_launch::abi::Status;
 
 use super::tools::SHARE;
 use super::{Kind, PART, Session};
@@ -16,93 +15,93 @@ use crate::{Loaded, ReplayError};
 /// Pieces of fewer bytes are read and compared here, which takes less time than to load a kernel.
 pub(super) const LARGE: usize = 16 << 20;
 
-/// The copy of a piece.
-#[derive(Clone, Copy, Default)]
+/// What is known of a piece.
+#[derive(Clone, Default)]
 struct Held {
-    address: u64,
-    is_whole: bool,
-    /// A verdict has been asked for.
+    /// Of each share; none yet, or no more.
+    sums: Vec<[u64; 2]>,
+    /// A verdict has been asked for. The first one reads memory, which takes less time than to make the sums.
     is_wanted: bool,
-    /// The GPU has no room for it.
-    is_refused: bool,
 }
 
-/// The copy of each piece, by its number.
-#[derive(Default)]
-pub(super) struct Expected(RefCell<Vec<Held>>);
+/// Each piece, by its number.
+pub(super) struct Expected {
+    pieces: RefCell<Vec<Held>>,
+    key: u64,
+}
+
+impl Default for Expected {
+    fn default() -> Self {
+        Self {
+            pieces: RefCell::default(),
+            // Another one in each process.
+            key: RandomState::new().hash_one(0),
+        }
+    }
+}
 
 impl Expected {
     /// What the launch is to leave has changed.
     pub(super) fn are_old(&self) {
-        let mut all = self.0.borrow_mut();
-        all.iter_mut().for_each(|held| held.is_whole = false);
+        let mut all = self.pieces.borrow_mut();
+        all.iter_mut().for_each(|held| held.sums.clear());
     }
 }
 
 impl Session {
-    /// Where the GPU holds what a piece is to be after the launch; none if it is compared here. Right after the piece was restored
-    /// only what the launch changes is copied to the GPU.
+    /// Sums of what a piece is to be after the launch; none if it is compared here. Right after the piece was restored, only what the launch
+    /// changes goes to the GPU for them.
     pub(super) fn expect(
         &self,
         loaded: &Loaded,
         number: usize,
         is_restored: bool,
-    ) -> Result<Option<u64>, ReplayError> {
+    ) -> Result<Option<Vec<[u64; 2]>>, ReplayError> {
         let contents = &self.contents[number];
         let (at, size) = (self.address(loaded, contents), contents.before.len());
         let is_small = size < LARGE || !at.is_multiple_of(16);
         if contents.kind == Kind::Host || is_small || self.ignored[number] {
             return Ok(None);
         }
-        let mut all = self.expected.0.borrow_mut();
+        let mut all = self.expected.pieces.borrow_mut();
         all.resize(self.contents.len(), Held::default());
         let held = &mut all[number];
         if !held.is_wanted {
             held.is_wanted = !is_restored;
             return Ok(None);
         }
-        if held.address == 0 && !held.is_refused {
+        if held.sums.is_empty() {
             // The launch may need room of its own.
-            held.is_refused = self.gpu.free_memory()? / 2 < size;
-            if !held.is_refused {
-                // SAFETY: a pointer to a place of ours.
-                let status = unsafe {
-                    let address = &raw mut held.address;
-                    self.gpu.driver.cuMemAlloc_v2(address, size)
-                };
-                match status {
-                    Status::OUT_OF_MEMORY => held.is_refused = true,
-                    status => driver("cuMemAlloc_v2", status)?,
-                }
+            if self.gpu.free_memory()? / 2 < size {
+                return Ok(None);
             }
-        }
-        if held.is_refused {
-            return Ok(None);
-        }
-        let to = held.address;
-        if !held.is_whole {
+            let room = Room::new(&self.gpu, size)?;
             match (&contents.after, is_restored) {
                 (after, true) => {
                     // SAFETY: both have so many bytes.
-                    let status = unsafe { self.gpu.driver.cuMemcpyDtoDAsync_v2(to, at, size, 0) };
+                    let status = unsafe {
+                        self.gpu
+                            .driver
+                            .cuMemcpyDtoDAsync_v2(room.address, at, size, 0)
+                    };
                     driver("cuMemcpyDtoDAsync_v2", status)?;
                     for range in after.iter().flat_map(|_| &contents.changed) {
                         let bytes = after.as_ref().and_then(|after| after.get(range.clone()));
                         let bytes = bytes.unwrap_or_default();
-                        self.gpu.upload(to + range.start as u64, bytes)?;
+                        self.gpu.upload(room.address + range.start as u64, bytes)?;
                     }
                 }
                 (after, false) => {
                     let bytes = after.as_ref().unwrap_or(&contents.before);
-                    self.gpu.upload(to, bytes)?;
+                    self.gpu.upload(room.address, bytes)?;
                 }
             }
-            held.is_whole = true;
+            held.sums = self.sums_of_shares(room.address, size, self.expected.key)?;
         }
-        Ok(Some(to))
+        Ok(Some(held.sums.clone()))
     }
 
-    /// Parts of a piece that may differ from what the recorded launch left, in order: of large ones those that the GPU finds to differ.
+    /// Parts of a piece that may differ from what the recorded launch left, in order: of large ones those whose sums do.
     pub(super) fn parts_to_compare(
         &self,
         loaded: &Loaded,
@@ -114,14 +113,15 @@ impl Session {
             let starts = (0..size).step_by(PART);
             return Ok(starts.map(|start| start..size.min(start + PART)).collect());
         };
-        let flags = Room::new(&self.gpu, size.div_ceil(SHARE) * 8)?;
-        let got = self.address(loaded, contents);
-        self.compare_on_gpu([got, want], size, flags.address)?;
+        let at = self.address(loaded, contents);
+        let got = self.sums_of_shares(at, size, self.expected.key)?;
         let mut parts: Vec<Range<usize>> = Vec::new();
-        for (share, [differs]) in flags.read::<1>()?.into_iter().enumerate() {
-            if differs == 0 {
-                continue;
-            }
+        for (share, _) in got
+            .iter()
+            .zip(&want)
+            .enumerate()
+            .filter(|(_, (got, want))| got != want)
+        {
             let start = share * SHARE;
             let end = size.min(start + SHARE);
             match parts.last_mut() {

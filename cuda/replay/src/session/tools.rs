@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels that a session runs beside the recorded one: they fill shared memory, compare, copy and read.
+//! Kernels that a session runs beside the recorded one: they fill shared memory, sum, copy and read.
 
 use gpureplay_cuda_launch::abi::{
     Handle, JitOptions, LaunchConfiguration, LaunchParameter, attribute,
@@ -7,11 +7,12 @@ use gpureplay_cuda_launch::abi::{
 
 use super::Session;
 use crate::error::driver;
+use crate::room::Room;
 use crate::{Gpu, ReplayError, module};
 
 const TEXT: &str = include_str!("tools.ptx");
 
-/// Bytes that a block of `compare` compares.
+/// Bytes that a block of `shares` sums.
 pub(super) const SHARE: usize = 64 << 10;
 /// Blocks of kernels that do with any number: several times as many as a GPU has multiprocessors.
 const BLOCKS: u32 = 1024;
@@ -21,7 +22,7 @@ const THREADS: u32 = 256;
 /// The kernels, loaded.
 pub(super) struct Tools {
     scratch: Handle,
-    compare: Handle,
+    shares: Handle,
     copy: Handle,
     read: Handle,
 }
@@ -37,7 +38,7 @@ impl Tools {
         };
         Ok(Self {
             scratch: kernel("gpureplay_scratch", 1)?,
-            compare: kernel("gpureplay_compare", 4)?,
+            shares: kernel("gpureplay_shares", 4)?,
             copy: kernel("gpureplay_copy", 3)?,
             read: kernel("gpureplay_read", 2)?,
         })
@@ -119,17 +120,20 @@ impl Session {
         })
     }
 
-    /// Sets a word of `flags` for each share in which pieces of memory of so many bytes differ.
-    pub(super) fn compare_on_gpu(
+    /// Two sums of each share of memory, which whoever does not know the key cannot give to other bytes.
+    pub(super) fn sums_of_shares(
         &self,
-        [got, want]: [u64; 2],
+        memory: u64,
         size: usize,
-        flags: u64,
-    ) -> Result<(), ReplayError> {
-        let blocks = u32::try_from(size.div_ceil(SHARE));
+        key: u64,
+    ) -> Result<Vec<[u64; 2]>, ReplayError> {
+        let shares = size.div_ceil(SHARE);
+        let blocks = u32::try_from(shares);
         let blocks = blocks.map_err(|_| ReplayError::Impossible("memory is larger than memory"))?;
-        let parameters = [got, want, size as u64, flags];
-        launch(&self.gpu, self.tools()?.compare, [blocks, 0], &parameters)
+        let sums = Room::new(&self.gpu, shares * 16)?;
+        let parameters = [memory, size as u64, key, sums.address];
+        launch(&self.gpu, self.tools()?.shares, [blocks, 0], &parameters)?;
+        sums.read()
     }
 
     /// Copies a multiple of 16 bytes between such addresses.
