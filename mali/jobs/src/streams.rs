@@ -394,4 +394,6 @@ pub struct Flat {
 }
 
 #[cfg(test)]
+mod mutants;
+#[cfg(test)]
 mod tests;

@@ -42,7 +42,7 @@ pub struct Kind {
 pub const KINDS: &[Kind] = &[
     Kind {
         text: "best",
-        what: "panfrost where it drives the GPU that was recorded and fits the recording, else model",
+        what: "panfrost or panthor where it drives the recorded GPU and fits the recording, else model",
         choose: |_| Ok(Choice::Best),
     },
     Kind {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The device of a recording where none is named.
 
-use gpureplay_linux::{kbase, nano, panfrost};
+use gpureplay_linux::{kbase, nano, panfrost, panthor};
 use std::path::Path;
 
 use crate::choice::Choice;
@@ -10,11 +10,16 @@ use crate::model_options::ModelOptions;
 use crate::recording::Recording;
 
 impl Choice {
-    /// Panfrost, where it drives the GPU of a recording and can replay it; the model of that GPU elsewhere. Without the feature `model`
-    /// there is only panfrost, and opening it says what stands in the way.
+    /// The kernel's driver, where it drives the GPU of a recording and can replay it; the model of that GPU elsewhere. Without the feature
+    /// `model` there is only that driver, and opening it says what stands in the way.
     pub fn for_recording(recording: &Recording) -> Self {
+        let root = Path::new("/");
+        let fits = |choice: &Self| stock_replays(choice, recording);
+        if panthor::find(root).is_ok() && fits(&Self::Panthor) {
+            return Self::Panthor;
+        }
         let has_model = cfg!(feature = "model");
-        match !has_model || panfrost::find(Path::new("/")).is_ok() && panfrost_replays(recording) {
+        match !has_model || panfrost::find(root).is_ok() && fits(&Self::Panfrost) {
             true => Self::Panfrost,
             false => Self::Model(None),
         }
@@ -43,9 +48,9 @@ fn opens(path: &Path) -> bool {
     nano::state(path).is_ok()
 }
 
-fn panfrost_replays(recording: &Recording) -> bool {
+fn stock_replays(choice: &Choice, recording: &Recording) -> bool {
     let gpu_id = recording.verified().recording().gpu_id();
-    let Ok(mut device) = Device::open(&Choice::Panfrost, gpu_id, ModelOptions::default()) else {
+    let Ok(mut device) = Device::open(choice, gpu_id, ModelOptions::default()) else {
         return false;
     };
     let Ok(recording) = recording.for_device(&mut device) else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sums of what the recorded launch left, share by share: large memory is summed on the GPU, and only shares that differ are read. While a
-//! kernel runs that may be somebody's candidate, the GPU holds neither what memory is to be nor the key of the sums.
+//! candidate runs, the GPU holds neither what memory is to be nor the key of the sums.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};

@@ -36,7 +36,7 @@ impl<B: Bus> StreamDevice<B> {
         }
         let since = now - slot.progress;
         match finished.end {
-            End::Changed | End::More | End::Stopped => slot.rung = true,
+            End::Turn | End::More | End::Stopped => slot.rung = true,
             End::Fault(_) => slot.faulted = true,
             _ => {}
         }
@@ -48,11 +48,11 @@ impl<B: Bus> StreamDevice<B> {
                 _ => None,
             },
         )?;
+        if finished.changed {
+            self.group_event(number, group::SYNC_UPDATE)?;
+            self.ring_waiting()?;
+        }
         match finished.end {
-            End::Changed => {
-                self.group_event(number, group::SYNC_UPDATE)?;
-                self.ring_waiting()?;
-            }
             End::More => {
                 let limit = self.memory().get(GLOBAL_INPUT + global::PROGRESS_TIMER)?;
                 if limit != 0 && since > u64::from(limit) << 10 {
@@ -68,7 +68,7 @@ impl<B: Bus> StreamDevice<B> {
                 self.show_fault(number, at, &fault, words)?;
             }
             End::Lost(fault) => return Err(fault),
-            End::Empty | End::Blocked(_) | End::Stopped => {}
+            End::Empty | End::Turn | End::Blocked(_) | End::Stopped => {}
         }
         let slot = self.groups.get(number as usize);
         let slot = slot.filter(|slot| !slot.is_running());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A piece of a stream, away from the registers: from the ring, through calls, to the next sync object that changes or is waited for.
+//! A piece of a stream, away from the registers: from the ring, through a call, to the next call or a sync object that is waited for.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use mali_facts::firmware::interface::{
 };
 use mali_memory::Bus;
 use mali_shader::MmuFault;
-use mali_valhall::streams::Sync;
+use mali_valhall::streams::{Op, Sync};
 
 use super::StreamDevice;
 use super::memory::Memory;
@@ -22,6 +22,13 @@ use crate::streams::{Happened, Runner, StreamFault};
 const PIECE: u32 = 1 << 16;
 /// Bytes of an instruction.
 const WORD: u64 = 8;
+
+/// What a piece has done so far.
+#[derive(Default)]
+struct Done {
+    advanced: bool,
+    changed: bool,
+}
 
 /// Where a ring and its two positions are.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +56,8 @@ pub struct StreamWork<B: Bus> {
 pub(super) enum End {
     /// The ring is empty.
     Empty,
-    /// A sync object changed.
-    Changed,
+    /// A sync object changed, and another call follows.
+    Turn,
     /// A sync object is waited for.
     Blocked(Sync),
     /// There is more; a piece has a limit.
@@ -75,6 +82,8 @@ pub struct StreamFinished {
     pub(super) end: End,
     /// The ring's position moved.
     pub(super) advanced: bool,
+    /// A sync object changed.
+    pub(super) changed: bool,
     pub(super) epoch: u64,
 }
 
@@ -185,8 +194,8 @@ impl<B: Bus> StreamWork<B> {
     /// Runs the stream until it has something to tell.
     pub fn execute(mut self) -> StreamFinished {
         let mut queue = std::mem::take(&mut self.queue);
-        let mut advanced = false;
-        let end = self.run(&mut queue, &mut advanced);
+        let mut done = Done::default();
+        let end = self.run(&mut queue, &mut done);
         let end = match end {
             Ok(end) => end,
             Err(fault) => {
@@ -204,12 +213,13 @@ impl<B: Bus> StreamWork<B> {
             stream: self.stream,
             queue,
             end,
-            advanced,
+            advanced: done.advanced,
+            changed: done.changed,
             epoch: self.epoch,
         }
     }
 
-    fn run(&self, queue: &mut Queue, advanced: &mut bool) -> Result<End, StreamFault> {
+    fn run(&self, queue: &mut Queue, done: &mut Done) -> Result<End, StreamFault> {
         let runner = Runner::new(&self.environment);
         if let Some(sync) = queue.waiting {
             let at = queue.sequencer.address().unwrap_or(0);
@@ -234,11 +244,16 @@ impl<B: Bus> StreamWork<B> {
                 },
             };
             let word = runner.fetch(address, address);
+            // The driver is told before the next job begins, and not in the middle of one.
+            let calls = |word: &u64| word >> 56 == u64::from(Op::Call.row().opcode);
+            if done.changed && position.is_some() && word.as_ref().is_ok_and(calls) {
+                return Ok(End::Turn);
+            }
             let sequencer = &mut queue.sequencer;
             let step =
                 word.and_then(|word| runner.step(sequencer, address, word, &mut queue.error));
             if let Some(position) = position {
-                *advanced = true;
+                done.advanced = true;
                 let next = position.wrapping_add(WORD);
                 if let Err(fault) = self.memory.put_wide(self.ring.output, next) {
                     return Ok(End::Lost(fault));
@@ -246,7 +261,7 @@ impl<B: Bus> StreamWork<B> {
             }
             match step? {
                 Happened::Nothing => {}
-                Happened::Changed => return Ok(End::Changed),
+                Happened::Changed => done.changed = true,
                 Happened::Blocked(sync) => {
                     queue.waiting = Some(sync);
                     return Ok(End::Blocked(sync));

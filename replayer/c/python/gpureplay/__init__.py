@@ -308,7 +308,7 @@ def open(  # noqa: A001, as in gzip and tarfile
 ) -> Session:
     """Opens a recording (a directory, a file, a pack, or the bytes of a file) on a device.
 
-    Without `device` that is "best": panfrost where it drives the GPU that was recorded and fits the recording, else the model.
+    Without `device` that is "best": panfrost or panthor where it drives the recorded GPU and fits the recording, else the model.
     With `key` only what its owner has signed is used.
     """
     named = None if device is None else _text("device", device)
