@@ -40,7 +40,8 @@ impl Inside {
     /// `None` if it is already.
     fn enter() -> Option<Self> {
         let inside = INSIDE.try_with(|inside| inside.replace(true));
-        (inside == Ok(false)).then_some(Inside)
+        // Made only then: one that is dropped ends what the outer one began.
+        (inside == Ok(false)).then(|| Inside)
     }
 }
 

@@ -9,6 +9,8 @@ use mali_facts::JobType;
 use mali_facts::panfrost::request::{self as uapi, Request};
 use zerocopy::IntoBytes;
 
+use crate::random;
+
 const PAGE: usize = 4096;
 
 /// Jobs that the driver has taken.
@@ -17,7 +19,7 @@ static JOBS: AtomicU32 = AtomicU32::new(0);
 /// What one call gave.
 pub(crate) type Seen = Vec<String>;
 
-fn ioctl(fd: c_int, request: u32, argument: u64) -> (c_int, c_int) {
+pub(crate) fn ioctl(fd: c_int, request: u32, argument: u64) -> (c_int, c_int) {
     let argument = ptr::with_exposed_provenance_mut::<c_void>(argument as usize);
     // SAFETY: what lies there is the app's affair, and the driver's to check.
     let result = unsafe { libc::ioctl(fd, request.into(), argument) };
@@ -52,7 +54,7 @@ fn open_node() -> c_int {
 }
 
 /// Two pages, of which the second cannot be reached.
-fn half_page() -> *mut u8 {
+pub(crate) fn half_page() -> *mut u8 {
     // SAFETY: new memory, whose second half is taken away again.
     unsafe {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
@@ -321,8 +323,24 @@ fn copies(fd: c_int, seen: &mut Seen) {
 /// Plays a part; what it saw, and how many jobs the driver took.
 pub(crate) fn play(part: &str) -> (Seen, u32) {
     let fd = open_node();
+    let seed = |text: &str| text.parse().expect("a seed");
+    if let Some(text) = part.strip_prefix("streams ") {
+        let mut seen = Seen::new();
+        random::App::new(fd, seed(text), &mut seen).streams();
+        return (seen, JOBS.load(Relaxed));
+    }
     let memory = Memory::new(fd, fd);
     let mut seen = vec![format!("{:?}", memory.run(fd, 1))];
+    if let Some(text) = part.strip_prefix("chains ") {
+        random::App::new(fd, seed(text), &mut seen).chains();
+        // On a file of its own, as the app may have given its objects up.
+        let fd = open_node();
+        seen.push(format!(
+            "in the end {:?}",
+            Memory::new(fd, fd).run(fd, 0xabc)
+        ));
+        return (seen, JOBS.load(Relaxed));
+    }
     match part {
         "arguments" => bad_arguments(fd, &memory, &mut seen),
         "sizes" => bad_sizes(fd, &memory, &mut seen),

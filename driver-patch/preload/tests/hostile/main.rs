@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod app;
+mod random;
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -39,6 +40,14 @@ fn library(name: &str) -> PathBuf {
     places.find(|place| place.exists()).unwrap()
 }
 
+/// The GPU of a part.
+fn gpu(part: &str) -> &'static str {
+    match part.starts_with("streams") {
+        true => "g610",
+        false => "g52",
+    }
+}
+
 /// Runs a part of the app with libraries; what it saw.
 fn run(part: &str, libraries: &[PathBuf], folder: &Path) -> Result<String, String> {
     let out = folder.join("seen");
@@ -50,6 +59,7 @@ fn run(part: &str, libraries: &[PathBuf], folder: &Path) -> Result<String, Strin
         .env("LD_PRELOAD", list.join(":".as_ref()))
         .env("GPUREPLAY_TRACE", folder.join("trace"))
         .env("GPUREPLAY_TEST_PART", part)
+        .env("GPUREPLAY_NODE_GPU", gpu(part))
         .env(APP, &out)
         .stdout(log.try_clone().unwrap())
         .stderr(log)
@@ -214,4 +224,55 @@ fn forks_while_others_work() {
 #[test]
 fn copies_of_a_number() {
     same("copies", &[]);
+}
+
+/// Seeds; `GPUREPLAY_SEEDS` sets another number.
+const SEEDS: u64 = 3;
+
+/// The app sees the same with the recorder and without, whatever it asks for, and each job is in the trace or named as lost.
+fn at_random(part: &str) {
+    if !can_preload() {
+        return;
+    }
+    let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
+    let first = number("GPUREPLAY_FIRST_SEED").unwrap_or(0);
+    for seed in first..first + number("GPUREPLAY_SEEDS").unwrap_or(SEEDS) {
+        let part = format!("{part} {seed}");
+        let folder = tempfile::tempdir().unwrap();
+        let driver = [library("libgpureplay_node.so")];
+        let plain = run(&part, &driver, folder.path()).unwrap();
+        let all = [library("libgpureplay_recorder.so"), driver[0].clone()];
+        let recorded = run(&part, &all, folder.path()).unwrap();
+        for (line, (one, other)) in plain.lines().zip(recorded.lines()).enumerate() {
+            assert_eq!(
+                one, other,
+                "{part}: line {line}, without and with the recorder"
+            );
+        }
+        assert_eq!(plain.lines().count(), recorded.lines().count(), "{part}");
+        if part.starts_with("streams") {
+            continue;
+        }
+        let last = plain.lines().last().unwrap();
+        assert_eq!(last, "in the end (0, 0, 2748)", "{part}");
+        let (found, jobs) = errors(&folder.path().join("trace"));
+        let lost = found.iter().filter(|error| error.starts_with("JobLost"));
+        let made = fs::read_to_string(folder.path().join("seen.jobs")).unwrap();
+        let told = jobs as usize + lost.count();
+        assert_eq!(
+            made,
+            told.to_string(),
+            "{part}: jobs in the trace; {found:?}"
+        );
+    }
+}
+
+#[test]
+fn chains_at_random() {
+    at_random("chains");
+}
+
+#[test]
+fn streams_at_random() {
+    at_random("streams");
 }

@@ -40,6 +40,8 @@ const CRATES: [(&str, &[&str]); 4] = [
     ("gpureplay-sign", &["gpureplay-sign"]),
     ("mali-drive", &["mali-drive", "gpureplay-core"]),
 ];
+/// One change in so many may be missed.
+const ALLOWED: usize = 10;
 /// Seconds of a day.
 const DAY: u64 = 24 * 60 * 60;
 
@@ -49,10 +51,10 @@ const DAY: u64 = 24 * 60 * 60;
 /// cargo-mutants for the list: `cargo install --locked cargo-mutants`.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    cargo xtask mutation                         all changes: half an hour of one quiet core\n  \
+    cargo xtask mutation                         all changes, in half an hour\n  \
     cargo xtask mutation --sample 100            about 100 changes, others each day\n  \
     cargo xtask mutation --sample 100 --seed 3   the same 100 again\n\n\
-    Ends with 1 if a change was not noticed.")]
+    Ends with 1 if more than a tenth was not noticed.")]
 pub(crate) struct Mutation {
     /// Try about N changes; all of them come in turn [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -186,13 +188,13 @@ fn report(
             stale.join("; ")
         )));
     }
-    if missed > 0 {
+    if missed * ALLOWED > tried.len() {
         return Err(Error::FellShort {
             what: "the tests".into(),
             remedy: "write a test for each change that is named MISSED".into(),
         });
     }
-    println!("mutation: {} changes tried, none missed", tried.len());
+    println!("mutation: {} changes tried, {missed} missed", tried.len());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -101,6 +101,10 @@ impl Tree {
         for name in tracked.lines().chain(["Cargo.lock", "rust-toolchain.toml"]) {
             put(&root().join(name), &self.folder.join(name))?;
         }
+        let kept: BTreeSet<PathBuf> = tracked.lines().map(|name| self.folder.join(name)).collect();
+        for folder in COPIED {
+            prune(&self.folder.join(folder), &kept)?;
+        }
         let path = root().join("Cargo.toml");
         let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
         let wrong =
@@ -323,6 +327,22 @@ fn program(message: &Value) -> Option<Program> {
         path,
         folder,
     })
+}
+
+/// Removes files that the workspace has no more.
+fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(folder).map_err(Error::io("read", folder))? {
+        let path = entry.map_err(Error::io("read", folder))?.path();
+        if path.is_dir() {
+            prune(&path, kept)?;
+        } else if !kept.contains(&path) {
+            std::fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+        }
+    }
+    Ok(())
 }
 
 /// Copies a file if it differs, so that cargo compiles only what changed.

@@ -1,0 +1,610 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Requests at random, from a seed: arguments of the right shape with handles, addresses, sizes and lists that may be wrong; memory that is
+//! mapped, filled with half-right descriptors or streams, and run. No request waits: what never ends would be the app's own affair.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use mali_facts::panfrost::request::{self as uapi, Request};
+use mali_facts::panthor as streams;
+use zerocopy::IntoBytes;
+
+use crate::app::{Seen, ioctl};
+
+const PAGE: usize = 4096;
+/// Requests of one seed.
+const REQUESTS: u32 = 400;
+
+pub(crate) struct App<'s> {
+    fd: c_int,
+    state: u64,
+    /// Handles of objects, groups, heaps, address spaces and sync objects.
+    handles: Vec<u32>,
+    /// Sync objects. The recorder has some of its own in the app's file: names that the app never got are not compared, but large ones.
+    syncs: Vec<u32>,
+    /// GPU addresses, and places where the file maps an object.
+    addresses: Vec<u64>,
+    /// Mapped memory.
+    mapped: Vec<(*mut u8, usize)>,
+    /// What pointers of arguments point to; it ends where memory ends.
+    lists: *mut u8,
+    /// Lists so far, of four.
+    made: usize,
+    seen: &'s mut Seen,
+}
+
+impl<'s> App<'s> {
+    pub(crate) fn new(fd: c_int, seed: u64, seen: &'s mut Seen) -> Self {
+        Self {
+            fd,
+            state: seed,
+            handles: vec![0],
+            syncs: vec![0xffff],
+            addresses: vec![0],
+            mapped: Vec::new(),
+            lists: crate::app::half_page(),
+            made: 0,
+            seen,
+        }
+    }
+
+    /// SplitMix64.
+    fn random(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        (self.random() % count as u64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+
+    /// A handle that is there, mostly.
+    fn handle(&mut self) -> u32 {
+        match self.below(8) {
+            0 => self.random() as u32,
+            _ => {
+                let at = self.below(self.handles.len());
+                self.handles[at]
+            }
+        }
+    }
+
+    /// An address of the GPU or of the file that is there, mostly, or near one.
+    fn address(&mut self) -> u64 {
+        let at = self.below(self.addresses.len());
+        let known = self.addresses[at];
+        let step = self.pick(&[64, 0x1000, 0x20_0000, 1, 0xffff_ffff_ffff_f000]);
+        match self.below(8) {
+            0 => self.random(),
+            1 => known.wrapping_add(step),
+            _ => known,
+        }
+    }
+
+    fn size(&mut self) -> u64 {
+        let most = self.random() >> 44;
+        self.pick(&[
+            0,
+            1,
+            64,
+            4095,
+            4096,
+            4097,
+            0x1_0000,
+            0x20_0000,
+            0x100_0000,
+            0xffff_ffff,
+            u64::MAX,
+            most,
+            4096,
+            4096,
+            8192,
+        ])
+    }
+
+    fn flags(&mut self) -> u32 {
+        let one = 1 << self.below(32);
+        let any = self.random() as u32;
+        self.pick(&[0, 0, 0, 1, 2, 4, one, any])
+    }
+
+    fn count(&mut self) -> u32 {
+        let any = self.random() as u32;
+        self.pick(&[0, 1, 1, 2, 3, 64, 0xffff, 0x1000_0000, u32::MAX, any])
+    }
+
+    /// Where a list of these bytes lies, at most 512; the page behind it is not there, so a much longer one is not whole.
+    fn list(&mut self, bytes: &[u8]) -> u64 {
+        // Lists of one request must not share a place.
+        self.made = (self.made + 1) % 4;
+        let at = PAGE - bytes.len() - 512 * self.made;
+        // SAFETY: inside the page that is there.
+        let place = unsafe {
+            let place = self.lists.add(at);
+            ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
+            place
+        };
+        let wild = self.random();
+        let real = place.expose_provenance() as u64;
+        self.pick(&[real, real, real, real, real, real, 0, 8, wild])
+    }
+
+    fn sync(&mut self) -> u32 {
+        let at = self.below(self.syncs.len());
+        self.syncs[at]
+    }
+
+    fn sync_list(&mut self) -> u64 {
+        let handles = [(); 3].map(|()| self.sync());
+        self.list(handles.as_bytes())
+    }
+
+    /// A list of handles.
+    fn handles(&mut self) -> u64 {
+        let handles = [(); 3].map(|()| self.handle());
+        self.list(handles.as_bytes())
+    }
+
+    fn objects<T: IntoBytes + zerocopy::Immutable>(&mut self, list: &[T]) -> streams::ObjectArray {
+        let whole = list.as_bytes().len() as u32;
+        let array = self.list(list.as_bytes());
+        let stride = whole / list.len().max(1) as u32;
+        streams::ObjectArray {
+            stride: self.pick(&[stride, stride, stride, stride, stride + 8, 0, 8, u32::MAX]),
+            count: match self.below(6) {
+                0 => self.count(),
+                _ => list.len() as u32,
+            },
+            array,
+        }
+    }
+
+    /// Makes a request; `true` if the driver took it.
+    fn ask<T: IntoBytes>(&mut self, request: Request, argument: &mut T) -> bool {
+        let known = request.size();
+        let size = self.pick(&[known, known, known, known, known, known, 0, known + 8, 8]);
+        let request = if size == known {
+            request
+        } else {
+            request.of_size(size)
+        };
+        // A longer argument than the structure, all zero.
+        let mut bytes = [0_u64; 64];
+        let length = size_of::<T>();
+        // SAFETY: both have these bytes.
+        unsafe {
+            let from = ptr::from_mut(argument).cast::<u8>();
+            ptr::copy_nonoverlapping(from, bytes.as_mut_ptr().cast(), length);
+        }
+        let real = bytes.as_mut_ptr().expose_provenance() as u64;
+        let at = self.pick(&[real, real, real, real, real, real, real, real, 0, 9]);
+        let answer = ioctl(self.fd, request.0, at);
+        // SAFETY: as above; requests have arguments that any bytes are.
+        unsafe {
+            ptr::copy_nonoverlapping(
+                bytes.as_ptr().cast(),
+                ptr::from_mut(argument).cast::<u8>(),
+                length,
+            );
+        }
+        self.seen.push(format!("{:#x}: {answer:?}", request.0));
+        answer.0 == 0
+    }
+
+    /// Maps an object, or what is none, and puts words there that may be a job or instructions.
+    fn map(&mut self) {
+        let offset = self.address();
+        let length = self.pick(&[PAGE, PAGE, 2 * PAGE, 16 * PAGE]);
+        let rights = self.pick(&[3, 3, 3, libc::PROT_READ, 7]);
+        let flags = self.pick(&[
+            libc::MAP_SHARED,
+            libc::MAP_SHARED,
+            libc::MAP_SHARED,
+            libc::MAP_PRIVATE,
+        ]);
+        // SAFETY: a new mapping, wherever the system has room.
+        let place = unsafe {
+            libc::mmap64(
+                ptr::null_mut(),
+                length,
+                rights,
+                flags,
+                self.fd,
+                offset as i64,
+            )
+        };
+        let failed = place == libc::MAP_FAILED;
+        self.seen.push(format!("map: {failed}"));
+        if !failed && rights & 2 != 0 {
+            self.mapped.push((place.cast(), length));
+        } else if !failed {
+            // SAFETY: nothing refers to it.
+            unsafe { libc::munmap(place, length) };
+        }
+    }
+
+    /// Writes words into mapped memory.
+    fn fill(&mut self) {
+        if self.mapped.is_empty() {
+            return;
+        }
+        let at = self.below(self.mapped.len());
+        let (place, _) = self.mapped[at];
+        if self.below(8) == 0 {
+            let (place, length) = self.mapped.swap_remove(at);
+            // SAFETY: nothing refers to it any more.
+            unsafe { libc::munmap(place.cast::<c_void>(), length) };
+            return;
+        }
+        // A header of a job: type, dependencies, size, the next one; then what types have.
+        let kind = (self.below(10) as u64) << 1 | 1 | 1 << 16;
+        let dependencies = self.random() & self.pick(&[0, 0, 0x3_0003]) << 32;
+        let mut words = [0_u64; 32];
+        for word in &mut words {
+            *word = match self.below(3) {
+                0 => self.address(),
+                1 => self.random(),
+                _ => 0,
+            };
+        }
+        (words[0], words[1], words[2]) = (0, 0, kind | dependencies);
+        if self.below(4) != 0 {
+            words[3] = 0;
+        }
+        let start = self.pick(&[0, 0, 0, 64, 2048]);
+        for (index, word) in words.into_iter().enumerate() {
+            // SAFETY: inside the first page of the mapping.
+            unsafe {
+                place
+                    .add(start)
+                    .cast::<u64>()
+                    .add(index)
+                    .write_volatile(word)
+            };
+        }
+    }
+
+    /// Panfrost's requests.
+    pub(crate) fn chains(&mut self) {
+        for _ in 0..REQUESTS {
+            match self.below(16) {
+                0 | 1 => {
+                    let mut made = uapi::CreateBo {
+                        size: self.size() as u32,
+                        flags: self.flags(),
+                        ..Default::default()
+                    };
+                    if self.ask(uapi::CREATE_BO, &mut made) {
+                        self.handles.push(made.handle);
+                        self.addresses.push(made.va);
+                    }
+                }
+                2 | 3 => {
+                    let (handle, flags) = (self.handle(), self.pick(&[0, 0, 0, 1]));
+                    let mut place = uapi::MmapBo {
+                        handle,
+                        flags,
+                        ..Default::default()
+                    };
+                    if self.ask(uapi::MMAP_BO, &mut place) {
+                        self.addresses.push(place.offset);
+                    }
+                }
+                4 | 5 => self.map(),
+                6 | 7 => self.fill(),
+                8..=10 => {
+                    let mut job = uapi::Submit {
+                        head: self.address(),
+                        in_syncs: self.sync_list(),
+                        in_sync_count: self.pick(&[0, 0, 0, 1, 9]),
+                        out_sync: match self.below(3) {
+                            0 => self.sync(),
+                            _ => 0,
+                        },
+                        handles: self.handles(),
+                        handle_count: match self.below(3) {
+                            0 => self.count(),
+                            _ => 1,
+                        },
+                        requirements: self.pick(&[0, 0, 0, 1, 2, 4]),
+                    };
+                    let kinds = (
+                        job.in_sync_count,
+                        job.out_sync != 0,
+                        job.handle_count,
+                        job.requirements,
+                    );
+                    self.seen.push(format!("job at {:#x}, {kinds:?}", job.head));
+                    self.ask(uapi::SUBMIT, &mut job);
+                }
+                11 => {
+                    let (handle, advice) = (self.handle(), self.flags());
+                    self.ask(
+                        uapi::MADVISE,
+                        &mut uapi::Madvise {
+                            handle,
+                            advice,
+                            retained: 0,
+                        },
+                    );
+                    let handle = self.handle();
+                    self.ask(
+                        uapi::WAIT_BO,
+                        &mut uapi::WaitBo {
+                            handle,
+                            ..Default::default()
+                        },
+                    );
+                }
+                12 => {
+                    let operations = [uapi::SyncOperation {
+                        handle: self.handle(),
+                        kind: self.flags(),
+                        offset: self.size() as u32,
+                        size: self.size() as u32,
+                    }];
+                    let (operations, count) = (self.list(operations.as_bytes()), self.count());
+                    self.ask(
+                        uapi::SYNC_BO,
+                        &mut uapi::SyncBo {
+                            operations,
+                            count,
+                            pad: 0,
+                        },
+                    );
+                }
+                _ => self.shared(),
+            }
+        }
+    }
+
+    /// Requests that all drivers have.
+    fn shared(&mut self) {
+        match self.below(7) {
+            0 => {
+                // Few objects go, so that others are there.
+                let (handle, pad) = (self.handle(), self.pick(&[0, 0, 1]));
+                if self.below(3) == 0 && handle > 1 {
+                    self.ask(uapi::GEM_CLOSE, &mut uapi::GemClose { handle, pad });
+                }
+            }
+            1 => {
+                let flags = self.pick(&[0, 1, 2]);
+                let mut sync = uapi::Syncobj { handle: 0, flags };
+                if self.ask(uapi::SYNCOBJ_CREATE, &mut sync) {
+                    self.syncs.push(sync.handle);
+                }
+            }
+            2 => {
+                let at = self.below(self.syncs.len());
+                let handle = self.syncs[at];
+                // A name that the app has given up may be the recorder's next.
+                if self.syncs.len() > 4 {
+                    self.syncs.swap_remove(at);
+                    self.ask(
+                        uapi::SYNCOBJ_DESTROY,
+                        &mut uapi::Syncobj { handle, flags: 0 },
+                    );
+                }
+            }
+            3 => {
+                let (handles, count) = (self.sync_list(), self.count());
+                let request = self.pick(&[uapi::SYNCOBJ_SIGNAL, uapi::SYNCOBJ_RESET]);
+                self.ask(
+                    request,
+                    &mut uapi::SyncobjArray {
+                        handles,
+                        count,
+                        pad: 0,
+                    },
+                );
+            }
+            4 => {
+                let mut wait = uapi::SyncobjWait {
+                    handles: self.sync_list(),
+                    count: self.count(),
+                    flags: self.flags(),
+                    ..Default::default()
+                };
+                self.ask(uapi::SYNCOBJ_WAIT, &mut wait);
+            }
+            5 => {
+                let points = [self.random(), 1, 0];
+                let mut list = uapi::SyncobjTimelineArray {
+                    handles: self.sync_list(),
+                    points: self.list(points.as_bytes()),
+                    count: self.count(),
+                    flags: self.flags(),
+                };
+                let request = self.pick(&[uapi::SYNCOBJ_QUERY, uapi::SYNCOBJ_TIMELINE_SIGNAL]);
+                self.ask(request, &mut list);
+            }
+            _ => {
+                // Any number, direction and size.
+                let request =
+                    Request(self.random() as u32 & 0xffff_00ff | u32::from(Request::DRM) << 8);
+                let waits = [0xc3, 0xca, 0x2d, 0x2e, 0xc1, 0xc2];
+                if !waits.contains(&request.number()) && request.number() & 0xf0 != 0x40 {
+                    let answer = ioctl(self.fd, request.0, 0);
+                    self.seen.push(format!("{:#x}: {answer:?}", request.0));
+                }
+            }
+        }
+    }
+
+    fn syncs(&mut self) -> streams::ObjectArray {
+        let sync = streams::SyncOp {
+            flags: self.pick(&[streams::SYNC_SIGNAL, 0, 1, 2]),
+            handle: self.sync(),
+            point: self.pick(&[0, 1, u64::MAX]),
+        };
+        match self.below(3) {
+            0 => self.objects(&[sync]),
+            _ => streams::ObjectArray::default(),
+        }
+    }
+
+    /// Panthor's requests.
+    pub(crate) fn streams(&mut self) {
+        for _ in 0..REQUESTS {
+            match self.below(20) {
+                0 => {
+                    let range = self.size();
+                    let mut made = streams::VmCreate {
+                        flags: self.pick(&[0, 0, 0, 1]),
+                        id: 0,
+                        user_range: self.pick(&[0, 0, 1 << 47, 1 << 40, range]),
+                    };
+                    if self.ask(streams::VM_CREATE, &mut made) {
+                        self.handles.push(made.id);
+                    }
+                }
+                1 | 2 => {
+                    let mut made = streams::BoCreate {
+                        size: self.size(),
+                        // Not 1: the recorder maps all objects, also those that the app says it will not map.
+                        flags: self.pick(&[0, 0, 0, 2]),
+                        exclusive_vm: self.pick(&[0, 0, 1, 9]),
+                        ..Default::default()
+                    };
+                    if self.ask(streams::BO_CREATE, &mut made) {
+                        self.handles.push(made.handle);
+                    }
+                }
+                3 => {
+                    let handle = self.handle();
+                    let mut place = streams::BoMmapOffset {
+                        handle,
+                        ..Default::default()
+                    };
+                    if self.ask(streams::BO_MMAP_OFFSET, &mut place) {
+                        self.addresses.push(place.offset);
+                    }
+                }
+                4..=6 => {
+                    let va = self.pick(&[0x10_0000, 0x20_0000, 0x40_0000, 1 << 46, 0x10_0001]);
+                    let operation = streams::VmBindOp {
+                        flags: self.pick(&[0, 0, 0, 1, 2, 1 << 28, 2 << 28, 3 << 28, 0xff]),
+                        handle: self.handle(),
+                        offset: self.pick(&[0, 0, 0, 4096, 1]),
+                        va,
+                        size: self.size(),
+                        syncs: self.syncs(),
+                    };
+                    self.addresses.push(va);
+                    let mut bind = streams::VmBind {
+                        vm: self.pick(&[1, 1, 1, 2, 0, 99]),
+                        flags: self.pick(&[0, 0, 1, 2]),
+                        operations: self.objects(&[operation]),
+                    };
+                    self.ask(streams::VM_BIND, &mut bind);
+                }
+                7 => {
+                    let bytes = self.size() as u32;
+                    let queue = streams::QueueCreate {
+                        priority: self.pick(&[1, 1, 15, 16]),
+                        pad: [0; 3],
+                        ring_bytes: self.pick(&[4096, 0x1_0000, 0x1_0000, bytes]),
+                    };
+                    let queues = [queue; 2];
+                    let mut made = streams::GroupCreate {
+                        queues: self.objects(&queues),
+                        compute_cores: self.pick(&[1, 1, 0, 64, 255]),
+                        fragment_cores: self.pick(&[1, 1, 0, 255]),
+                        tilers: self.pick(&[1, 1, 0, 2]),
+                        priority: self.pick(&[1, 1, 0, 9]),
+                        compute_mask: self.pick(&[0x5_0005, 1, 1, u64::MAX]),
+                        fragment_mask: 1,
+                        tiler_mask: 1,
+                        vm: self.pick(&[1, 1, 1, 2, 0]),
+                        ..Default::default()
+                    };
+                    if self.ask(streams::GROUP_CREATE, &mut made) {
+                        self.handles.push(made.handle);
+                    }
+                }
+                8..=11 => {
+                    let submit = streams::QueueSubmit {
+                        queue: self.pick(&[0, 0, 0, 1, 2, 31, u32::MAX]),
+                        bytes: self.pick(&[64, 64, 8, 256, 0, 63, 0x1_0000, u32::MAX]),
+                        address: self.address(),
+                        latest_flush: self.random() as u32 & 1,
+                        pad: 0,
+                        syncs: self.syncs(),
+                    };
+                    let mut all = streams::GroupSubmit {
+                        group: self.pick(&[1, 1, 1, 2, 3, 0]),
+                        pad: 0,
+                        submits: self.objects(&[submit]),
+                    };
+                    self.ask(streams::GROUP_SUBMIT, &mut all);
+                }
+                12 => {
+                    let group = self.pick(&[1, 1, 2, 9]);
+                    let mut state = streams::GroupGetState {
+                        group,
+                        ..Default::default()
+                    };
+                    self.ask(streams::GROUP_GET_STATE, &mut state);
+                    let mut state = streams::VmGetState {
+                        vm: group,
+                        state: 0,
+                    };
+                    self.ask(streams::VM_GET_STATE, &mut state);
+                }
+                13 => {
+                    let mut heap = streams::TilerHeapCreate {
+                        vm: self.pick(&[1, 1, 2, 0]),
+                        initial_chunks: self.count(),
+                        chunk_bytes: self.size() as u32,
+                        max_chunks: self.count(),
+                        target_in_flight: self.count(),
+                        ..Default::default()
+                    };
+                    if self.ask(streams::TILER_HEAP_CREATE, &mut heap) {
+                        self.handles.push(heap.handle);
+                    }
+                }
+                14 => {
+                    let (handle, pad) = (self.handle(), 0);
+                    match self.below(6) {
+                        0 => self.ask(
+                            streams::GROUP_DESTROY,
+                            &mut streams::GroupDestroy { handle, pad },
+                        ),
+                        1 => self.ask(
+                            streams::TILER_HEAP_DESTROY,
+                            &mut streams::TilerHeapDestroy { handle, pad },
+                        ),
+                        2 => self.ask(
+                            streams::VM_DESTROY,
+                            &mut streams::VmDestroy { id: handle, pad },
+                        ),
+                        _ => {
+                            let (kind, size) = (self.flags(), self.size() as u32);
+                            let pointer = self.list(&[0; 256]);
+                            self.ask(
+                                streams::DEV_QUERY,
+                                &mut streams::DevQuery {
+                                    kind,
+                                    size,
+                                    pointer,
+                                },
+                            )
+                        }
+                    };
+                }
+                15 | 16 => self.map(),
+                17 | 18 => self.fill(),
+                _ => self.shared(),
+            }
+        }
+    }
+}
