@@ -210,7 +210,7 @@ impl Session {
         }
         self.contents_are_new();
         let contents = &mut self.contents[piece];
-        contents.changed = vec![0..bytes.len()];
+        contents.changed = std::iter::once(0..bytes.len()).collect();
         contents.before = bytes;
         Ok(())
     }
