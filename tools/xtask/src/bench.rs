@@ -37,7 +37,8 @@ enum What {
 #[derive(Args)]
 #[command(
     after_help = "Needs pocl-opencl-icd and ocl-icd-opencl-dev; installs them with apt where it may.\n\
-                        Example:\n  cargo xtask bench model --rounds 5"
+                        Examples:\n  cargo xtask bench model --rounds 5\n  \
+                        cargo xtask bench model --against ../before/target/release/examples/bench"
 )]
 struct Model {
     /// Rounds; more help on a busy machine.
@@ -46,6 +47,9 @@ struct Model {
     /// Times that each kernel runs in a round.
     #[arg(long, default_value_t = 5, value_name = "N")]
     runs: u32,
+    /// Compare with the example `bench` that another tree built, in turns on one thread, instead of pocl.
+    #[arg(long, value_name = "PROGRAM")]
+    against: Option<PathBuf>,
 }
 
 /// The Debian packages that pocl and its headers come in.
@@ -74,7 +78,39 @@ impl Bench {
 }
 
 impl Model {
+    /// Processor times of the model in two trees.
+    fn pairs(&self, old: &Path) -> Result<ExitCode> {
+        let new = build_model(&root())?;
+        let mut best: [Vec<(String, Time)>; 2] = Default::default();
+        for round in 0..self.rounds.max(1) as usize {
+            // Each comes first as often as the other.
+            for at in [round % 2, 1 - round % 2] {
+                let mut command = Command::new([old, &new][at]);
+                command.args(["1", &self.runs.to_string()]);
+                merge(&mut best[at], parse(&output(&mut command)?)?);
+            }
+        }
+        println!(
+            "{:12} {:>14} {:>14} {:>6}",
+            "kernel", "its ms", "this tree's", "ratio"
+        );
+        let [old, new] = best;
+        for ((kernel, old), (_, new)) in old.iter().zip(&new) {
+            let [old, new] = [old.busy, new.busy];
+            println!(
+                "{kernel:12} {:14.2} {:14.2} {:6.3}",
+                old * 1e3,
+                new * 1e3,
+                new / old
+            );
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
     fn execute(self) -> Result<ExitCode> {
+        if let Some(old) = &self.against {
+            return self.pairs(old);
+        }
         let top = root();
         let sources = top.join("model/shader/bench");
         let pocl = build_pocl(&top, &sources)?;
