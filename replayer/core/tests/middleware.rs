@@ -231,7 +231,8 @@ fn interrupts_come_late_falsely_or_never() {
 
 #[test]
 fn memory_is_refused_once() {
-    let calls: [fn(&mut Faulty<Part>) -> Result<(), DeviceError>; 5] = [
+    type Call = fn(&mut Faulty<Part>) -> Result<(), DeviceError>;
+    let calls: [Call; 5] = [
         |gpu| gpu.map(DATA, 1, Access::READ_WRITE),
         |gpu| gpu.activate().map(drop),
         |gpu| gpu.write_memory(DATA + 1, &[1]),
@@ -316,7 +317,8 @@ fn the_first_difference_is_kept_with_its_place() {
 #[test]
 fn a_refusal_of_one_device_is_a_difference() {
     let entry = ActionEntry::new_zeroed();
-    let calls: [fn(&mut Diff<Part, Part>, &ActionEntry); 5] = [
+    type Call = fn(&mut Diff<Part, Part>, &ActionEntry);
+    let calls: [Call; 5] = [
         |diff, _| _ = diff.activate(),
         |diff, _| _ = diff.write_memory(DATA, &[1]),
         |diff, _| _ = diff.apply(0, 0),

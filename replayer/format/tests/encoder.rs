@@ -47,12 +47,10 @@ fn unpack(block: &[u8], window: &mut Vec<u8>) {
     let mut bytes = block.iter().copied();
     let length = |bytes: &mut dyn Iterator<Item = u8>, first: u8| {
         let mut length = usize::from(first);
-        while first == 15 {
-            let more = bytes.next().unwrap();
+        let mut more = if first == 15 { 255 } else { 0 };
+        while more == 255 {
+            more = bytes.next().unwrap();
             length += usize::from(more);
-            if more < 255 {
-                break;
-            }
         }
         length
     };
