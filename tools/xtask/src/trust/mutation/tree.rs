@@ -195,7 +195,8 @@ impl Tree {
         }
         write(
             &self.folder.join(SWITCH).join("mutation_switch.rs"),
-            &include_str!("switch.rs").replace("ACTIVE: u32 = 0", &format!("ACTIVE: u32 = {on}")),
+            &include_str!("../../../mutation_switch.rs")
+                .replace("ACTIVE: u32 = 0", &format!("ACTIVE: u32 = {on}")),
         )?;
         Ok(written)
     }
