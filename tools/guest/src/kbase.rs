@@ -277,8 +277,11 @@ impl<'a> Trial<'a> {
         if faults == 0 {
             return Err(format!("{}: no page fault", trace.display()));
         }
-        let compile = "compile trace-grow --force -o grown --writes=out=said-grow:u32[32]";
+        let compile = "compile trace-grow --force -o grown --writes=out=grown.bin:u32[32]";
         let replay = "run --force grown --output=out=replayed-grow.bin";
+        // The end of a name says what a file is.
+        let named = copy(&self.work.join("said-grow"), &self.work.join("grown.bin"));
+        named.map_err(|error| error.to_string())?;
         for (what, line) in [("compile", compile), ("replay", replay)] {
             let words: Vec<String> = line.split(' ').map(String::from).collect();
             self.gpureplay(&words, what)?;

@@ -216,6 +216,8 @@ pub(crate) fn expect(
         })
         .collect();
     names.sort();
+    // A folder that was kept may have results of other cases.
+    let _ = fs::remove_dir_all(share.join("by-model"));
     let (mut lines, mut count) = (String::new(), 0);
     for name in &names {
         copy_dir(&all.join(name), &share.join("recordings").join(name))?;
