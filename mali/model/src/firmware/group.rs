@@ -10,23 +10,11 @@ use mali_facts::firmware::interface::{
 };
 use mali_memory::Bus;
 use mali_shader::MmuFault;
-use mali_valhall::streams::{Sequencer, Sync};
 
+use super::queue::Queue;
 use super::{StreamDevice, saved};
 use crate::environment::ChainControl;
 use crate::log::log;
-
-/// What of a stream outlives a suspension.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Queue {
-    pub(super) sequencer: Sequencer,
-    /// The sync object that it waits for.
-    pub(super) waiting: Option<Sync>,
-    /// Code of a fault since the last barrier of errors; dispatches do nothing meanwhile.
-    pub(super) error: u32,
-    /// It has ended with a fatal fault.
-    pub(super) failed: bool,
-}
 
 /// A stream's slot.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 
 use mali_valhall::streams::{Condition, SAVED_WORDS, Sequencer, Sync, SyncKind};
 
-use super::group::Queue;
+use super::queue::Queue;
 
 /// First word of a stream's state.
 const MAGIC: u32 = 0x5355_5331;

@@ -12,8 +12,8 @@ use mali_shader::MmuFault;
 use mali_valhall::streams::{Op, Sync};
 
 use super::StreamDevice;
-use super::group::Queue;
 use super::memory::Memory;
+use super::queue::Queue;
 use crate::environment::{ChainControl, Environment, RUN};
 use crate::log::log;
 use crate::streams::{Happened, Runner, StreamFault};
