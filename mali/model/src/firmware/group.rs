@@ -11,8 +11,8 @@ use mali_facts::firmware::interface::{
 use mali_memory::Bus;
 use mali_shader::MmuFault;
 
-use super::StreamDevice;
-use super::saved::{self, Queue};
+use super::queue::Queue;
+use super::{StreamDevice, saved};
 use crate::environment::ChainControl;
 use crate::log::log;
 

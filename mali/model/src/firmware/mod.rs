@@ -7,6 +7,7 @@
 mod boot;
 mod group;
 mod memory;
+mod queue;
 mod registers;
 mod report;
 mod request;

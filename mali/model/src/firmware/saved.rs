@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of a stream outlives a suspension, and its form in the driver's buffer.
+//! A suspended stream in the driver's buffer.
 
 use mali_valhall::streams::{Condition, SAVED_WORDS, Sequencer, Sync, SyncKind};
+
+use super::queue::Queue;
 
 /// First word of a stream's state.
 const MAGIC: u32 = 0x5355_5331;
@@ -17,18 +19,6 @@ const GREATER: u32 = 1 << 2;
 const WIDE: u32 = 1 << 3;
 /// An error of the sync object is refused.
 const REJECTS: u32 = 1 << 4;
-
-/// What of a stream outlives a suspension.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Queue {
-    pub(super) sequencer: Sequencer,
-    /// The sync object that it waits for.
-    pub(super) waiting: Option<Sync>,
-    /// Code of a fault since the last barrier of errors; dispatches do nothing meanwhile.
-    pub(super) error: u32,
-    /// It has ended with a fatal fault.
-    pub(super) failed: bool,
-}
 
 /// Bytes that a group with so many streams needs, in whole pages.
 pub(super) const fn size(streams: u32) -> u32 {

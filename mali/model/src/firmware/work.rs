@@ -13,7 +13,7 @@ use mali_valhall::streams::{Op, Sync};
 
 use super::StreamDevice;
 use super::memory::Memory;
-use super::saved::Queue;
+use super::queue::Queue;
 use crate::environment::{ChainControl, Environment, RUN};
 use crate::log::log;
 use crate::streams::{Happened, Runner, StreamFault};

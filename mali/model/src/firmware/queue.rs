@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A stream's state.
+
+use mali_valhall::streams::{Sequencer, Sync};
+
+/// What of a stream outlives a suspension.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Queue {
+    pub(super) sequencer: Sequencer,
+    /// The sync object that it waits for.
+    pub(super) waiting: Option<Sync>,
+    /// Code of a fault since the last barrier of errors; dispatches do nothing meanwhile.
+    pub(super) error: u32,
+    /// It has ended with a fatal fault.
+    pub(super) failed: bool,
+}
