@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies on the GPU of what the recorded launch left: large memory is compared there, and only what differs is read. The first verdict
-//! of a process reads memory instead, which takes less time than to copy there what it is compared with.
+//! Copies on the GPU of what the recorded launch left: large memory is compared there, and only what differs is read.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -21,8 +20,6 @@ pub(super) const LARGE: usize = 16 << 20;
 struct Held {
     address: u64,
     is_whole: bool,
-    /// A verdict has been asked for.
-    is_wanted: bool,
     /// The GPU has no room for it.
     is_refused: bool,
 }
@@ -57,10 +54,6 @@ impl Session {
         let mut all = self.expected.0.borrow_mut();
         all.resize(self.contents.len(), Held::default());
         let held = &mut all[number];
-        if !held.is_wanted {
-            held.is_wanted = !is_restored;
-            return Ok(None);
-        }
         if held.address == 0 && !held.is_refused {
             // The launch may need room of its own.
             held.is_refused = self.gpu.free_memory()? / 2 < size;
