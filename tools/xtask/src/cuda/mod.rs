@@ -5,12 +5,14 @@ mod graphs;
 mod inside;
 mod machines;
 mod measure;
+mod networks;
 mod programs;
 mod refused;
 mod replays;
 mod runs;
 mod times;
 mod tuning;
+mod watched;
 
 use std::{
     fs,
