@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Kernels that cannot be recorded: of a texture, a surface, managed memory, one that waits for the host; and one that can. Fails
-// if an answer is wrong.
+// Kernels that cannot be recorded: of a texture, a surface, managed memory, one that waits for the host; one that can; and two whose
+// replays lack memory: of the heap of kernels, and behind an encoded pointer. Fails if an answer is wrong.
 #include <cstdio>
 #include <cstdlib>
 
@@ -17,6 +17,21 @@ extern "C" __global__ void from_texture(cudaTextureObject_t texture, float *out)
 
 extern "C" __global__ void from_texture_inside(Inside inside, float *out) {
     out[threadIdx.x] = inside.factor * tex1Dfetch<float>(inside.texture, threadIdx.x);
+}
+
+extern "C" __global__ void from_handle(const cudaTextureObject_t *textures, float *out) {
+    out[threadIdx.x] = 3 * tex1Dfetch<float>(textures[1], threadIdx.x);
+}
+
+extern "C" __global__ void fills_heap(float **heap) {
+    *heap = (float *)malloc(1024);
+    for (int i = 0; i < 256; i++) (*heap)[i] = 6 * i;
+}
+
+extern "C" __global__ void through_heap(float **heap, float *out) { out[threadIdx.x] = (*heap)[threadIdx.x]; }
+
+extern "C" __global__ void through_code(unsigned long long encoded, float *out) {
+    out[threadIdx.x] = 7 * ((const float *)~encoded)[threadIdx.x];
 }
 
 extern "C" __global__ void to_surface(cudaSurfaceObject_t surface) {
@@ -66,6 +81,20 @@ int main() {
     look("from_texture", 1, 0);
     from_texture_inside<<<1, n>>>(Inside{2, texture}, out);
     look("from_texture_inside", 2, 0);
+
+    cudaTextureObject_t both[2] = {0, texture}, *handles;
+    CHECK(cudaMalloc(&handles, sizeof both));
+    CHECK(cudaMemcpy(handles, both, sizeof both, cudaMemcpyHostToDevice));
+    from_handle<<<1, n>>>(handles, out);
+    look("from_handle", 3, 0);
+
+    float **heap;
+    CHECK(cudaMalloc(&heap, sizeof *heap));
+    fills_heap<<<1, 1>>>(heap);
+    through_heap<<<1, n>>>(heap, out);
+    look("through_heap", 6, 0);
+    through_code<<<1, n>>>(~(unsigned long long)in, out);
+    look("through_code", 7, 0);
 
     cudaArray_t array;
     cudaChannelFormatDesc floats = cudaCreateChannelDesc<float>();

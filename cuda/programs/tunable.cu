@@ -48,7 +48,7 @@ template <class F> static void timed(const char *name, F launch) {
     printf("%s %.2f\n", name, least * 1e3);
 }
 
-int main() {
+int main(int argc, char **) {
     const int width = 4096, height = 4096, blocks = 2112;
     const size_t n = (size_t)width * height;
     float *from, *to, *plain, *sums;
@@ -58,6 +58,8 @@ int main() {
     cudaMemcpy(from, host.data(), n * 4, cudaMemcpyHostToDevice);
     cudaEventCreate(&start);
     cudaEventCreate(&end);
+    // With any argument, a smaller launch comes first.
+    if (argc > 1) stride<<<16, 64>>>(from, to, n / 4);
     timed("stride", [&] { stride<<<32, 64>>>(from, to, n); });
     timed("plane", [&] { plane<<<dim3(width, height / 32), dim3(1, 32)>>>(from, plain, width, height); });
     timed("reuse", [&] { reuse<<<blocks, 128, 512>>>(from, sums, 8); });

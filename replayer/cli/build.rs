@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tells the command which commit it is built from.
+//! Tells the command which commit it is built from, and puts a static one where no recording has memory.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,6 +13,12 @@ fn main() {
     let commit = stated.or_else(|| released.then(found).flatten());
     let text = commit.map_or(String::new(), |commit| format!(" ({})", commit.trim()));
     println!("cargo::rustc-env=GPUREPLAY_COMMIT={text}");
+    // Code and heap of a static program for Arm would lie in the low gigabytes, where `--device kbase` needs the recording's addresses.
+    let features = std::env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    let arm = std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "aarch64");
+    if arm && features.split(',').any(|feature| feature == "crt-static") {
+        println!("cargo::rustc-link-arg-bins=-Wl,-Ttext-segment=0x5500000000");
+    }
 }
 
 /// The commit of the working tree, with a `+` if files differ from it; `None` outside of a checkout.

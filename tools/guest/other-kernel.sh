@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # other-kernel.sh old|new DIR: what QEMU boots for another of Debian's kernels, in DIR beside the guest. It shares build root, disk image and device
-# trees. All modules that a run needs are in its initramfs, panfrost among them, so the driver is there before the disk is. Runs inside the build root.
+# trees. All modules that a run needs are in its initramfs, panfrost among them, so the driver is there before the disk is. What panthor needs, which
+# waits for firmware, is in streams/. Runs inside the build root.
 set -euo pipefail
 which=$1 to=$2
 release=$(sed -n "s/^$which=//p" /guest/kernels)-arm64
@@ -9,7 +10,7 @@ options=()
 [ "$which" = old ] && options=(-c /guest/apt-old/apt.conf)
 
 rm -rf "$to"
-mkdir -p "$to"/{debs,kernel,boot,initramfs/{bin,modules,proc,sys,dev,root}}
+mkdir -p "$to"/{debs,kernel,boot,streams,initramfs/{bin,modules,proc,sys,dev,root}}
 cd "$to/debs"
 # One package at first, several from Linux 7 on.
 packages=()
@@ -28,17 +29,25 @@ depmod -b $base "$release"
 cp /guest/userland/usr/bin/busybox initramfs/bin/
 ln -s busybox initramfs/bin/sh
 install -m 755 /guest/guest-files/initramfs-init initramfs/init
-for module in virtio_pci virtio_blk ext4 9p 9pnet_virtio virtio_console panfrost; do
-	modprobe -d "$to/$base" -S "$release" --show-depends $module
-done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' > modules
-while read -r path; do
-	name=${path##*/}
-	case $name in
-	*.xz) xz -dc "$path" > "initramfs/modules/${name%.xz}" ;;
-	*) cp "$path" initramfs/modules/ ;;
-	esac
-	echo "${name%.xz}" >> initramfs/modules/order
-done < modules
+# add DIR MODULE...: modules with what they need, but for those of the initramfs, and their order.
+add() {
+	local dir=$1 module path name
+	shift
+	for module in "$@"; do modprobe -d "$to/$base" -S "$release" --show-depends "$module"; done |
+		awk '$1 == "insmod" && !seen[$2]++ { print $2 }' > modules
+	while read -r path; do
+		name=${path##*/}
+		[ ! -e "initramfs/modules/${name%.xz}" ] || continue
+		case $name in
+		*.xz) xz -dc "$path" > "$dir/${name%.xz}" ;;
+		*) cp "$path" "$dir/" ;;
+		esac
+		echo "${name%.xz}" >> "$dir/order"
+	done < modules
+}
+add initramfs/modules virtio_pci virtio_blk ext4 9p 9pnet_virtio virtio_console panfrost
+# A kernel of before panthor has none.
+[ -z "$(find $base/lib/modules -name 'panthor.ko*')" ] || add streams fixed panthor
 (cd initramfs && find . | cpio -o -H newc --quiet | gzip -1) > boot/initramfs.gz
 image=kernel/boot/vmlinuz-$release
 [ -e "$image" ] || image=$base/lib/modules/$release/vmlinuz

@@ -195,3 +195,14 @@ fn as_many_files_are_signed_as_may_be() {
     let more = files.into_iter().chain([("x".into(), vec![])]).collect();
     assert!(sign(&key, 1, b"", &more).is_err());
 }
+
+#[test]
+fn a_digest_is_sha_256() {
+    // FIPS 180-2, appendix B.1.
+    let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let found: Vec<String> = gpureplay_sign::digest(b"abc")
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(found.concat(), expected);
+}

@@ -374,6 +374,10 @@ exports! {
         put(address, memory().allocate(size)?)
     }
     cuMemFree_v2(address: u64) { memory().free(address) }
+    cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
+        put(free, fault::free_memory())?;
+        put(total, 16 << 30)
+    }
     cuMemFreeAsync(address: u64, stream: Handle) { memory().free(address) }
     cuMemFreeHost(address: u64) {
         fault::trace(|| "pinned memory is given back".into());
@@ -625,6 +629,6 @@ exports! {
     cuEventSynchronize(event: Handle) { sticky() }
     cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {
         sticky()?;
-        put(milliseconds, kernels::took_before(end))
+        put(milliseconds, kernels::took_between(start, end))
     }
 }

@@ -30,6 +30,15 @@ pub(crate) fn collides() -> bool {
     number("GPUREPLAY_CUDA_ATTEMPT") < number("GPUREPLAY_FAKE_COLLIDE")
 }
 
+/// Bytes of memory that nothing has: 8 GB, or few.
+pub(crate) fn free_memory() -> usize {
+    if number("GPUREPLAY_FAKE_FULL") > 0 {
+        1 << 20
+    } else {
+        8 << 30
+    }
+}
+
 /// Says what is done, if that is asked for.
 pub(crate) fn trace(what: impl FnOnce() -> String) {
     static TRACE: LazyLock<bool> = LazyLock::new(|| number("GPUREPLAY_FAKE_TRACE") > 0);

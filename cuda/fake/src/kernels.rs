@@ -47,21 +47,31 @@ pub(crate) fn took() -> f32 {
     TOOK.load(Ordering::SeqCst) as f32 / 1e6
 }
 
-/// Nanoseconds that the last kernel before each event took.
-static BEFORE: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
+/// Kernels that have run.
+static RAN: AtomicU64 = AtomicU64::new(0);
+
+/// Nanoseconds that the last kernel before each event took, and kernels that had run then.
+static BEFORE: Mutex<BTreeMap<u64, [u64; 2]>> = Mutex::new(BTreeMap::new());
+
+/// Nanoseconds between two events with nothing between them.
+const EVENT: u64 = 250;
 
 /// An event is recorded.
 pub(crate) fn recorded(event: u64) {
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
-    before.insert(event, TOOK.load(Ordering::SeqCst));
+    let now = [&TOOK, &RAN].map(|number| number.load(Ordering::SeqCst));
+    before.insert(event, now);
 }
 
-/// Milliseconds of the last kernel before an event.
-pub(crate) fn took_before(event: u64) -> f32 {
+/// Milliseconds from one event to another: of the last kernel before that, if any ran, and what events take.
+pub(crate) fn took_between(start: u64, end: u64) -> f32 {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
-    before
-        .get(&event)
-        .map_or_else(took, |took| *took as f32 / 1e6)
+    let nanoseconds = match (before.get(&start), before.get(&end)) {
+        (Some([_, first]), Some([_, last])) if first == last => 0,
+        (_, Some([took, _])) => *took,
+        (_, None) => TOOK.load(Ordering::SeqCst),
+    };
+    (nanoseconds + EVENT) as f32 / 1e6
 }
 
 /// Launches of a `scale` that rests after some, and what one that repeats left first.
@@ -120,6 +130,25 @@ pub(crate) unsafe fn run(
             }
             // What fills shared memory, of which there is none here.
             "gpureplay_scratch" => {}
+            // gpureplay_read(u64 *from, u64 bytes): there are no caches.
+            "gpureplay_read" => {}
+            // gpureplay_copy(u64 *from, u64 *to, u64 bytes)
+            "gpureplay_copy" => {
+                let [from, to, bytes] = [0, 8, 16].map(|offset| word(parameters, offset));
+                std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes as usize);
+            }
+            // gpureplay_compare(u8 *got, u8 *want, u64 bytes, u64 *flags): a flag for each share of 64 kB that differs.
+            "gpureplay_compare" => {
+                let [got, want, bytes, flags] =
+                    [0, 8, 16, 24].map(|offset| word(parameters, offset));
+                let memory =
+                    |at| std::slice::from_raw_parts(at as *const u8, bytes as usize).chunks(65536);
+                for (share, (got, want)) in memory(got).zip(memory(want)).enumerate() {
+                    if got != want {
+                        *(flags as *mut u64).add(share) = 1;
+                    }
+                }
+            }
             // gpureplay_sum(u64 *memory, u64 words, u64 first, u64 *sum): adds words, each mixed with its number.
             "gpureplay_sum" => {
                 let [memory, words, first, sum] =
@@ -148,6 +177,8 @@ pub(crate) unsafe fn run(
             "bump" => *(*(variable("target")? as *const u64) as *mut u32) += 1,
             // idle(float *p): changes nothing.
             "idle" => {}
+            // textured(u64 *handles): its text reads a texture; here it does nothing.
+            "textured" => {}
             // noise(u64 *p): p[0] differs in every run, p[1] does not.
             "noise" => {
                 let p = word(parameters, 0) as *mut u64;
@@ -249,10 +280,20 @@ pub(crate) unsafe fn run(
                     nanoseconds /= 2;
                 }
             }
+            // stray(u64 *p): p[1] = *p[0], and fails if no memory is there.
+            "stray" => {
+                let p = word(parameters, 0) as *mut u64;
+                let page = (*p & !4095) as *mut libc::c_void;
+                if libc::msync(page, 4096, libc::MS_ASYNC) != 0 {
+                    return Err(Status::ILLEGAL_ADDRESS);
+                }
+                *p.add(1) = *(*p as *const u64);
+            }
             "fail" => return Err(Status::LAUNCH_FAILED),
             _ => return Err(Status::NOT_SUPPORTED),
         }
     }
     TOOK.store(nanoseconds, Ordering::SeqCst);
+    RAN.fetch_add(1, Ordering::SeqCst);
     Ok(())
 }

@@ -2,10 +2,12 @@
 //! The parameters of a launch, packed as the kernel sees them, and handles in them that cannot be recorded.
 
 use gpureplay_cuda_launch::abi::{LaunchParameter, MAX_PARAMETER_BYTES};
+use gpureplay_cuda_launch::image::objects;
+use gpureplay_cuda_launch::recording::Device;
 
 use crate::asked::Launch;
 use crate::functions::Layout;
-use crate::state::unrecordable;
+use crate::state::{Image, unrecordable};
 
 /// Why a launch is not recorded.
 pub(crate) type Reason = String;
@@ -87,6 +89,32 @@ pub(crate) fn refuse_handles(parameters: &[u8], layout: &Layout) -> Result<(), R
                 return Err("it uses a surface object".into());
             }
         }
+    }
+    Ok(())
+}
+
+/// Handles may lie in memory, too, where they look like any number: then the code says that it uses some. It can only if the program
+/// has such objects.
+pub(crate) fn refuse_hidden_handles(
+    image: &Image,
+    kernel: &str,
+    device: &Device,
+) -> Result<(), Reason> {
+    let (textures, surfaces) = {
+        let objects = unrecordable();
+        (!objects.textures.is_empty(), !objects.surfaces.is_empty())
+    };
+    if !textures && !surfaces {
+        return Ok(());
+    }
+    let capability = u32::try_from(device.capability[0] * 10 + device.capability[1]).unwrap_or(0);
+    let uses =
+        objects(&image.bytes, kernel, capability).map_err(|error| format!("its image: {error}"))?;
+    if textures && uses.textures {
+        return Err("it reads a texture object by a handle in memory".into());
+    }
+    if surfaces && uses.surfaces {
+        return Err("it uses a surface object by a handle in memory".into());
     }
     Ok(())
 }

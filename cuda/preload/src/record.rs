@@ -16,7 +16,7 @@ use crate::asked::Launch;
 use crate::copy;
 use crate::functions::{Function, Layout};
 use crate::memory::Kind;
-use crate::parameters::{Reason, pack, refuse_handles};
+use crate::parameters::{Reason, pack, refuse_handles, refuse_hidden_handles};
 use crate::real::{current_device, driver, idle_within};
 use crate::settings::{Record, settings};
 use crate::state::{Image, limits, memory, unrecordable};
@@ -88,6 +88,7 @@ pub(crate) fn before(
     let parameters = pack(launch, &layout)?;
     refuse_handles(&parameters, &layout)?;
     let device = device()?;
+    refuse_hidden_handles(&image, &function.name, &device)?;
     let variables = variables(launch.function, function, &image, &device)?;
 
     let mut reach = memory().snapshot();

@@ -5,8 +5,8 @@ use gpureplay_cuda_launch::abi::JitOptions;
 use gpureplay_cuda_launch::image;
 use gpureplay_cuda_launch::probe::{Calls, Instrumented, instrument};
 
-use crate::error::driver;
 use crate::module::variable_address;
+use crate::room::Room;
 use crate::{Comparison, Loaded, Mask, ReplayError, Session, Times, Verdict};
 
 /// Words of 64 bits that count what happens at a site.
@@ -102,49 +102,6 @@ pub struct Analysis {
     pub marked_blocks: u64,
 }
 
-/// Memory on the GPU for a while.
-struct Room<'a> {
-    session: &'a Session,
-    address: u64,
-    size: usize,
-}
-
-impl<'a> Room<'a> {
-    /// Zeroed memory.
-    fn new(session: &'a Session, size: usize) -> Result<Self, ReplayError> {
-        let size = size.max(8);
-        let mut room = Self {
-            session,
-            address: 0,
-            size,
-        };
-        let gpu = session.gpu();
-        // SAFETY: a pointer to a place of ours.
-        let status = unsafe { gpu.driver.cuMemAlloc_v2(&raw mut room.address, size) };
-        driver("cuMemAlloc_v2", status)?;
-        // SAFETY: memory of ours.
-        let status = unsafe { gpu.driver.cuMemsetD8_v2(room.address, 0, size) };
-        driver("cuMemsetD8_v2", status).map(|()| room)
-    }
-
-    fn read<const N: usize>(&self) -> Result<Vec<[u64; N]>, ReplayError> {
-        let mut bytes = vec![0; self.size];
-        self.session.gpu().download(self.address, &mut bytes)?;
-        let words = bytes.as_chunks::<8>().0.iter();
-        let words: Vec<u64> = words.map(|word| u64::from_le_bytes(*word)).collect();
-        Ok(words.as_chunks::<N>().0.to_vec())
-    }
-}
-
-impl Drop for Room<'_> {
-    fn drop(&mut self) {
-        if self.address != 0 {
-            // SAFETY: memory of ours, which nothing uses any more.
-            let _ = unsafe { self.session.gpu().driver.cuMemFree_v2(self.address) };
-        }
-    }
-}
-
 /// A finding as `races.ptx` writes it.
 fn finding(words: &[u64; 4]) -> Option<Finding> {
     let [key, times, place, threads] = *words;
@@ -237,12 +194,12 @@ impl Session {
         } else {
             ranges.len()
         };
-        let counters = Room::new(self, sites * COUNTERS * 8)?;
-        let regions = Room::new(self, table.len() * 8)?;
+        let counters = Room::new(self.gpu(), sites * COUNTERS * 8)?;
+        let regions = Room::new(self.gpu(), table.len() * 8)?;
         self.gpu().upload(regions.address, &bytes_of(&table))?;
-        let heat = Room::new(self, sites * count * 16)?;
-        let cells = Room::new(self, count * CELLS * 8)?;
-        let found = Room::new(self, FINDINGS * 32)?;
+        let heat = Room::new(self.gpu(), sites * count * 16)?;
+        let cells = Room::new(self.gpu(), count * CELLS * 8)?;
+        let found = Room::new(self.gpu(), FINDINGS * 32)?;
         let mut marks = None;
         let mut marked_blocks = 0;
         if wanted.races {
@@ -253,7 +210,7 @@ impl Session {
             let blocks = blocks.fold(1, u64::saturating_mul);
             marked_blocks = blocks.min(MAX_MARKS / (words * MARK));
             let bytes = usize::try_from(marked_blocks * words * MARK).unwrap_or(0);
-            let marks = marks.insert(Room::new(self, bytes)?);
+            let marks = marks.insert(Room::new(self.gpu(), bytes)?);
             for (name, value) in [
                 ("gpureplay_marks", marks.address),
                 ("gpureplay_mark_blocks", marked_blocks),

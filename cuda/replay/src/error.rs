@@ -108,6 +108,20 @@ pub enum ReplayError {
     Impossible(&'static str),
 }
 
+impl ReplayError {
+    /// Whether a kernel used an address where no memory is.
+    #[must_use]
+    pub fn is_illegal_address(&self) -> bool {
+        matches!(
+            self,
+            Self::Driver {
+                status: Status::ILLEGAL_ADDRESS,
+                ..
+            }
+        )
+    }
+}
+
 /// What the driver says to a call.
 pub(crate) fn driver(call: &'static str, status: Status) -> Result<(), ReplayError> {
     status

@@ -162,6 +162,14 @@ impl Gpu {
         driver("cuMemcpyDtoH_v2", status)
     }
 
+    /// Bytes of memory that nothing has.
+    pub(crate) fn free_memory(&self) -> Result<usize, ReplayError> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: pointers to locals.
+        let status = unsafe { self.driver.cuMemGetInfo_v2(&raw mut free, &raw mut total) };
+        driver("cuMemGetInfo_v2", status).map(|()| free)
+    }
+
     pub(crate) fn synchronize(&self) -> Result<(), ReplayError> {
         // SAFETY: no arguments.
         driver("cuCtxSynchronize", unsafe {

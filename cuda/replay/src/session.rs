@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recorded launch, back in memory, ready to run.
 
+use std::cell::OnceCell;
+use std::ops::Range;
 use std::time::Duration;
 
 use gpureplay_cuda_launch::abi::JitOptions;
@@ -15,16 +17,20 @@ use crate::{Comparison, Gpu, Loaded, ReplayError, Sizes, Verdict, place};
 mod backups;
 mod events;
 mod evidence;
+mod expected;
 mod hold;
 mod noise;
-mod scratch;
 mod second;
+mod strays;
 mod timed;
+mod tools;
 
 use backups::Backups;
+use expected::Expected;
 pub use noise::{Differences, Mask};
-use scratch::Scratch;
 pub use second::{Second, Useless};
+pub use strays::Strays;
+use tools::Tools;
 
 /// Bytes that are read and compared at a time: a whole number of elements of any type.
 const PART: usize = 64 << 20;
@@ -36,6 +42,8 @@ struct Contents {
     kind: Kind,
     before: Vec<u8>,
     after: Option<Vec<u8>>,
+    /// Outside of these, both are the same.
+    changed: Vec<Range<usize>>,
 }
 
 /// A piece of memory as a replay leaves it.
@@ -71,10 +79,14 @@ pub struct Session {
     time_limit: Duration,
     /// Memory that evicts other memory from the second-level cache.
     evicting: Option<(u64, usize)>,
-    /// What fills shared memory before launches.
-    scratch: Option<Scratch>,
+    /// Kernels of ours.
+    tools: OnceCell<Tools>,
+    /// Bytes of shared memory of a block that are filled before launches.
+    scratch: Option<u32>,
     /// What the launch changes, as it was before it.
     backups: Backups,
+    /// What the launch is to leave.
+    expected: Expected,
     rewritten: Vec<(Rewritten, Rewritten)>,
     rewritten_parameters: Rewritten,
     /// For each piece, whether it is left out of comparisons.
@@ -100,12 +112,17 @@ impl Session {
         let mut contents = Vec::new();
         let held = |address, kind, size, before, after: Option<_>| {
             let bytes = store.get(before, size)?;
+            let changed = match after {
+                Some(after) => store.changed(after, before, size)?,
+                None => Vec::new(),
+            };
             let after = after.map(|after| store.get_changed(after, size, before, &bytes));
             Ok::<_, ReplayError>(Contents {
                 address,
                 kind,
                 after: after.transpose()?,
                 before: bytes,
+                changed,
             })
         };
         for (region, on_device) in launch.regions.iter().zip(place::on_device(&spans)) {
@@ -134,8 +151,10 @@ impl Session {
             contents,
             time_limit,
             evicting: None,
+            tools: OnceCell::new(),
             scratch: None,
             backups: Backups::default(),
+            expected: Expected::default(),
         })
     }
 
@@ -189,8 +208,11 @@ impl Session {
                 size: size.unwrap_or_default() as u64,
             });
         }
-        self.backups.are_old();
-        self.contents[piece].before = bytes;
+        self.contents_are_new();
+        let contents = &mut self.contents[piece];
+        contents.changed.clear();
+        contents.changed.push(0..bytes.len());
+        contents.before = bytes;
         Ok(())
     }
 
@@ -210,7 +232,6 @@ impl Session {
             image.unwrap_or(&self.image),
             options,
         )?;
-        self.backups.are_old();
         let moves = self.launch.variables.iter().zip(&loaded.variables);
         let moves = Moves::new(
             moves
@@ -222,6 +243,7 @@ impl Session {
                 .collect(),
         );
         if !moves.is_empty() {
+            self.contents_are_new();
             self.rewritten_parameters = moves.apply(&mut self.parameters);
             for (contents, rewritten) in self.contents.iter_mut().zip(&mut self.rewritten) {
                 rewritten.0 = moves.apply(&mut contents.before);
@@ -252,7 +274,9 @@ impl Session {
 
     /// Unloads an image and takes rewritten pointers back.
     pub fn unload(&mut self, loaded: &Loaded) {
-        self.backups.are_old();
+        if !self.launch.variables.is_empty() {
+            self.contents_are_new();
+        }
         undo(
             &mut self.parameters,
             &std::mem::take(&mut self.rewritten_parameters),
@@ -265,6 +289,12 @@ impl Session {
             }
         }
         loaded.unload(&self.gpu);
+    }
+
+    /// Copies on the GPU are of other memory than the launch has from now on.
+    fn contents_are_new(&self) {
+        self.backups.are_old();
+        self.expected.are_old();
     }
 
     fn address(&self, loaded: &Loaded, contents: &Contents) -> u64 {
@@ -286,8 +316,9 @@ impl Session {
 
     /// Memory as it was before the recorded launch: all of it.
     fn restore(&self, loaded: &Loaded) -> Result<(), ReplayError> {
-        for contents in &self.contents {
+        for (number, contents) in self.contents.iter().enumerate() {
             self.put(loaded, contents, &contents.before)?;
+            self.expect(loaded, number, true)?;
         }
         self.gpu.synchronize()
     }
@@ -428,21 +459,25 @@ impl Session {
         })
     }
 
-    /// Memory as it is now against what the recorded launch left: read in parts, each compared on all cores.
+    /// Memory as it is now against what the recorded launch left: parts that differ are read, and compared on all cores.
     fn found(&self, loaded: &Loaded, how: &Comparison, mask: &Mask) -> Result<Sum, ReplayError> {
         let mut sum = Sum::default();
-        let most = self.contents.iter().map(|contents| contents.before.len());
-        let mut room = vec![0; most.max().unwrap_or(0).min(PART)];
+        let mut room = Vec::new();
         for (index, contents) in self.contents.iter().enumerate() {
             if self.ignored[index] {
                 continue;
             }
+            let parts = self.parts_to_compare(loaded, index)?;
+            if parts.is_empty() {
+                continue;
+            }
             let want = contents.after.as_ref().unwrap_or(&contents.before);
             let piece = PieceSum::new(how, contents.address, want, mask.piece(index));
-            for start in (0..want.len()).step_by(PART) {
-                let got = &mut room[..PART.min(want.len() - start)];
-                self.read_part(loaded, contents, start, got)?;
-                sum.join(&piece.compare(start, got));
+            for part in parts {
+                room.resize(room.len().max(part.len()), 0);
+                let got = &mut room[..part.len()];
+                self.read_part(loaded, contents, part.start, got)?;
+                sum.join(&piece.compare(part.start, got));
             }
         }
         Ok(sum)

@@ -110,10 +110,13 @@ macro_rules! statuses {
 statuses! {
     CS_RES_TERM = 0x0f, "The stream was terminated.";
     CS_CONFIG_FAULT = 0x40, "An instruction's operands make no sense.";
+    CS_UNRECOVERABLE = 0x41, "The firmware cannot go on.";
     CS_ENDPOINT_FAULT = 0x44, "A core that is needed is not there.";
+    CS_BUS_FAULT = 0x48, "An access to memory was refused.";
     CS_INVALID_INSTRUCTION = 0x49, "An instruction does not exist, or is not executed.";
     CS_CALL_STACK_OVERFLOW = 0x4a, "Too many calls within each other.";
     CS_INHERIT_FAULT = 0x4b, "A sync object that was waited for has an error.";
+    FIRMWARE_INTERNAL_ERROR = 0x68, "The firmware found its own state damaged.";
 }
 
 impl core::fmt::Display for StreamStatus {

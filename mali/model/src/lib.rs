@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functional model of a Mali job-manager GPU: everything its driver can see, and the shader cores behind it. [`Streams`] is what a GPU
-//! with command streams computes.
+//! Functional model of a Mali GPU: everything its driver can see, and the shader cores behind it. [`Gpu`] takes jobs, [`StreamDevice`] takes
+//! command streams through firmware, and [`Streams`] is what those compute.
 //!
 //! [`Gpu`] has the registers; memory is a [`mali_memory::Bus`]. Software writes registers, hosts run the job chains
 //! that wait ([`Gpu::has_work`], [`Gpu::run`]) and watch the interrupt lines ([`Gpu::irq`]).
@@ -27,6 +27,7 @@ mod clock;
 mod compute;
 mod draw;
 mod environment;
+mod firmware;
 mod gpu;
 mod interrupt;
 mod log;
@@ -38,6 +39,7 @@ mod streams;
 mod walk;
 mod writer;
 
+pub use firmware::{StreamDevice, StreamFinished, StreamWork};
 pub use gpu::{Finished, Gpu, Options, UsedUp, Work};
 pub use interrupt::IrqLines;
 pub use log::{ComputeReport, JobReport, Level, Log, NoLog, Observer};

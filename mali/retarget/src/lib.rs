@@ -26,15 +26,13 @@ use gpureplay_format::encode::Draft;
 use gpureplay_format::layout::{ActionEntry, IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, ActionFault, Recording, RegionKind};
 use mali_drive::{Verified, verify, writable};
-use mali_facts::{Memory, Profile, RendererState};
-use mali_jobs::walk::{DeepViolation, Event, check, check_for, events, profile};
+use mali_facts::{Profile, RendererState};
+use mali_jobs::patch::{Patch, Word, places};
+use mali_jobs::walk::{DeepViolation, check, check_for, profile};
 use zerocopy::little_endian::{U16, U32, U64};
 
 use proofs::Pair;
 use survey::{Job, survey};
-
-/// Bytes that go to an address of GPU memory.
-type Patch = (u64, Vec<u8>);
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,6 +94,10 @@ pub fn fits(
     Ok(jobs.len())
 }
 
+fn unsound(error: DeepViolation) -> Refusal {
+    Refusal::new(TargetRule::Sound, error.to_string())
+}
+
 /// Everything that can be proved before something is changed.
 fn proved(
     verified: &Verified<'_>,
@@ -103,7 +105,6 @@ fn proved(
     target: &'static Profile,
     options: &Options,
 ) -> Result<(Pair, Vec<Job>), Refusal> {
-    let unsound = |error: DeepViolation| Refusal::new(TargetRule::Sound, error.to_string());
     let source = profile(verified).map_err(unsound)?;
     let unused = verified.recording().header().unused_cores.get();
     let pair = Pair {
@@ -147,7 +148,7 @@ pub fn retarget(
     let recording = verified.recording();
     let (grown, pointers) = storage::plan(recording, &jobs, &pair.used_of_target)?;
     let unused_cores = (target.shader_present & !pair.used_of_target.shader_present) as u32;
-    let mut words: BTreeSet<(u64, Vec<u8>, Vec<u8>)> = pointers
+    let mut words: BTreeSet<Word> = pointers
         .iter()
         .map(|(at, old, new)| (*at, old.to_le_bytes().into(), new.to_le_bytes().into()))
         .collect();
@@ -165,7 +166,8 @@ pub fn retarget(
     draft.identity = identity(recording, target);
     draft.regions.extend(grown.iter().map(region));
     let values = settings.iter().map(|(at, one)| (*at, one.value)).collect();
-    rewrite(&mut draft, recording, &values, &places(verified, &words)?)
+    let places = places(verified, &words).map_err(|full| unsound(full.into()))?;
+    rewrite(&mut draft, recording, &values, &places)
         .map_err(|fault| broken(format!("a malformed action: {fault:?}")))?;
     let bytes = draft.encode().map_err(|error| broken(error.to_string()))?;
     sound(&bytes, target)?;
@@ -287,7 +289,7 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
 }
 
 /// The word of a renderer state that says how many registers threads have, which version 6 does not have.
-fn register_allocation(job: &Job) -> Option<(u64, Vec<u8>, Vec<u8>)> {
+fn register_allocation(job: &Job) -> Option<Word> {
     let compute = job.compute.as_ref()?;
     let name = "Shader register allocation";
     let field = RendererState::LAYOUT.find(name)?;
@@ -297,39 +299,4 @@ fn register_allocation(job: &Job) -> Option<(u64, Vec<u8>, Vec<u8>)> {
     let new = old & !mask;
     let at = compute.state_at.wrapping_add(field.word as u64 * 4);
     (old != new).then(|| (at, old.to_le_bytes().into(), new.to_le_bytes().into()))
-}
-
-/// After which actions the words have to be written: those that put the recorded ones there.
-fn places(
-    verified: &Verified<'_>,
-    words: &BTreeSet<(u64, Vec<u8>, Vec<u8>)>,
-) -> Result<BTreeMap<u32, Vec<Patch>>, Refusal> {
-    let mut found: BTreeMap<u32, Vec<Patch>> = BTreeMap::new();
-    let walked = events(verified, |event| {
-        let Event::Changed {
-            action,
-            va,
-            length,
-            memory,
-        } = event
-        else {
-            return Ok::<(), DeepViolation>(());
-        };
-        let end = va.saturating_add(*length);
-        // No word is longer than a pointer.
-        let from = (va.saturating_sub(8), Vec::new(), Vec::new());
-        for (at, old, new) in words.range(from..) {
-            if *at >= end {
-                break;
-            }
-            let mut now = vec![0; old.len()];
-            let reaches = at.saturating_add(old.len() as u64) > *va;
-            if reaches && memory.read(*at, &mut now) && now == *old {
-                found.entry(*action).or_default().push((*at, new.clone()));
-            }
-        }
-        Ok(())
-    });
-    walked.map_err(|error| Refusal::new(TargetRule::Sound, error.to_string()))?;
-    Ok(found)
 }

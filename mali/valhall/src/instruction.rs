@@ -96,6 +96,11 @@ impl Instruction {
         Some(self.value(&BRANCH_OFFSET)?.saturating_add(1))
     }
 
+    /// Whether a block ends behind it: a branch, a barrier, an end.
+    pub fn ends_block(self) -> bool {
+        matches!(self.op, Op::Branchz | Op::Branchzi | Op::Barrier) || self.flow().ends()
+    }
+
     /// Whether control never goes on behind it.
     pub fn leaves(self) -> bool {
         let zero = self.source(0).and_then(|source| source.code.constant()) == Some(0);

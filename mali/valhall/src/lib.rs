@@ -23,7 +23,7 @@ pub use field::*;
 pub use instruction::{Destination, Flow, Instruction, Staging};
 pub use limits::Broken;
 pub use row::{Registers, Row, Secondary, Unit};
-pub use shader::{MAX_WORDS, Shader, ShaderError, WORD_BYTES};
+pub use shader::{LONGEST_BLOCK, MAX_WORDS, Shader, ShaderError, WORD_BYTES};
 pub use source::{CONSTANTS, Code, Kind, Operand, Special};
 pub use table::Op;
 pub use values::Values;

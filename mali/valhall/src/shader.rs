@@ -8,6 +8,10 @@ use crate::Instruction;
 /// The most words of a shader. Real ones have some thousands.
 pub const MAX_WORDS: u32 = 1 << 18;
 
+/// The most words of a block, which ends at a branch, a barrier or an end: as many as a clause has instructions, so that limits on work
+/// mean the same.
+pub const LONGEST_BLOCK: usize = 16;
+
 /// Bytes of an instruction.
 pub const WORD_BYTES: usize = 8;
 

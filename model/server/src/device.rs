@@ -4,22 +4,17 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use mali_facts::registers::{
-    GpuCommand,
-    gpu::{GPU_CMD, GPU_INT_CLEAR},
-};
+use mali_facts::registers::gpu::GPU_INT_CLEAR;
 use mali_memory::Cached;
-use mali_model::{Gpu, Level, Log, Work};
+use mali_model::{Level, Log};
 
 use crate::config_space::ConfigSpace;
 use crate::intx::Intx;
 use crate::logging::RegisterLog;
+use crate::model::{Model, Task};
 use crate::outside;
 use crate::protocol::{Command, Header, Malformed, Reply, errno, irq, region};
 use crate::warden::Warden;
-
-/// Bytes of BAR 0.
-const BAR_SIZE: u32 = 0x1_0000;
 
 /// Device information flags: can be reset, is a PCI device.
 const DEVICE_FLAGS: u32 = 0b11;
@@ -28,7 +23,7 @@ const DEVICE_FLAGS: u32 = 0b11;
 const REGION_FLAGS: u32 = 0b11;
 
 struct State {
-    gpu: Gpu<Cached>,
+    gpu: Model,
     config: ConfigSpace,
     intx: Intx,
     registers: Option<RegisterLog>,
@@ -47,7 +42,7 @@ impl State {
 
     fn read32(&mut self, log: &dyn Log, register: u32) -> u32 {
         if let Some(outside) = &mut self.outside {
-            if register >= outside::FIRST {
+            if outside::has(register) {
                 return outside.read(register);
             }
             if !outside.powered() {
@@ -65,7 +60,7 @@ impl State {
 
     fn write32(&mut self, memory: &Cached, log: &dyn Log, register: u32, value: u32) {
         if let Some(outside) = &mut self.outside {
-            if register >= outside::FIRST {
+            if outside::has(register) {
                 let before = outside.powered();
                 outside.write(memory, log, register, value);
                 if before && !outside.powered() {
@@ -80,9 +75,7 @@ impl State {
                 outside.miss(log, register);
                 return;
             }
-            let resets = [GpuCommand::SoftReset, GpuCommand::HardReset];
-            let resets = register == GPU_CMD && resets.iter().any(|&reset| value == reset as u32);
-            if resets && !outside.resets() {
+            if self.gpu.resets(register, value) && !outside.resets() {
                 return;
             }
         }
@@ -95,7 +88,7 @@ impl State {
 
     /// As after a power-up: nothing runs, nothing is pending.
     fn lose_state(&mut self) {
-        self.gpu.write32(GPU_CMD, GpuCommand::HardReset as u32);
+        self.gpu.hard_reset();
         self.gpu.write32(GPU_INT_CLEAR, u32::MAX);
     }
 }
@@ -105,6 +98,7 @@ pub(crate) struct Device {
     state: Mutex<State>,
     work: Condvar,
     memory: Arc<Cached>,
+    bar_size: u32,
     log: Arc<dyn Log>,
     warden: Option<Arc<Warden>>,
 }
@@ -119,14 +113,15 @@ pub(crate) struct Totals {
 
 impl Device {
     pub(crate) fn new(
-        gpu: Gpu<Cached>,
+        gpu: Model,
         registers: Option<RegisterLog>,
         outside: Option<outside::Registers>,
         log: Arc<dyn Log>,
         warden: Option<Arc<Warden>>,
     ) -> Device {
-        let memory = gpu.bus().clone();
-        let config = ConfigSpace::new(gpu.profile().gpu_id.product(), BAR_SIZE);
+        let memory = gpu.memory().clone();
+        let bar_size = gpu.bar_size();
+        let config = ConfigSpace::new(gpu.id().product(), bar_size);
         Device {
             state: Mutex::new(State {
                 gpu,
@@ -140,6 +135,7 @@ impl Device {
             }),
             work: Condvar::new(),
             memory,
+            bar_size,
             log,
             warden,
         }
@@ -197,7 +193,7 @@ impl Device {
                 let reply = Reply::default().word(16).word(DEVICE_FLAGS);
                 Ok(reply.word(region::COUNT).word(irq::COUNT).0)
             }
-            Command::RegionInfo { index } => region_info(index),
+            Command::RegionInfo { index } => region_info(index, self.bar_size),
             Command::IrqInfo { index } => irq_info(index),
             Command::SetIrqs {
                 flags,
@@ -288,7 +284,7 @@ impl Device {
                 state.config.read(offset, &mut data, interrupt);
             }
             region::BAR0 => {
-                bar_range(offset, data.len())?;
+                bar_range(offset, data.len(), self.bar_size)?;
                 let mut at = offset;
                 let mut rest = data.as_mut_slice();
                 while !rest.is_empty() {
@@ -318,7 +314,7 @@ impl Device {
         match region {
             region::CONFIG => state.config.write(offset, data),
             region::BAR0 => {
-                bar_range(offset, data.len())?;
+                bar_range(offset, data.len(), self.bar_size)?;
                 let words = data.chunks_exact(4);
                 if !offset.is_multiple_of(4) || !words.remainder().is_empty() {
                     let count = data.len();
@@ -369,6 +365,9 @@ impl Device {
             }
             loop {
                 let finished = work.execute();
+                if let (true, Some(warden)) = (finished.is_cut(), &self.warden) {
+                    warden.begin();
+                }
                 self.memory.written();
                 let mut state = self.lock();
                 state.gpu.finish(finished);
@@ -384,7 +383,7 @@ impl Device {
         }
     }
 
-    fn wait_for_work(&self) -> Option<Work<Cached>> {
+    fn wait_for_work(&self) -> Option<Task> {
         let mut state = self.lock();
         loop {
             if state.quit {
@@ -404,10 +403,7 @@ impl Device {
     pub(crate) fn quit(&self) -> Totals {
         let mut state = self.lock();
         state.quit = true;
-        state.gpu.write32(
-            mali_facts::registers::gpu::GPU_CMD,
-            mali_facts::registers::GpuCommand::HardReset as u32,
-        );
+        state.gpu.hard_reset();
         self.work.notify_all();
         if let Some(outside) = &state.outside {
             outside.report(&*self.log);
@@ -441,9 +437,9 @@ fn version() -> Vec<u8> {
     body
 }
 
-fn region_info(index: u32) -> Result<Vec<u8>, u32> {
+fn region_info(index: u32, bar_size: u32) -> Result<Vec<u8>, u32> {
     let size = match index {
-        region::BAR0 => u64::from(BAR_SIZE),
+        region::BAR0 => u64::from(bar_size),
         region::CONFIG => crate::config_space::SIZE as u64,
         _ if index < region::COUNT => 0,
         _ => return Err(errno::EINVAL),
@@ -473,9 +469,9 @@ fn irq_info(index: u32) -> Result<Vec<u8>, u32> {
         .0)
 }
 
-fn bar_range(offset: u64, length: usize) -> Result<(), u32> {
+fn bar_range(offset: u64, length: usize, size: u32) -> Result<(), u32> {
     match offset.checked_add(length as u64) {
-        Some(end) if end <= u64::from(BAR_SIZE) => Ok(()),
+        Some(end) if end <= u64::from(size) => Ok(()),
         _ => Err(errno::EINVAL),
     }
 }
@@ -483,11 +479,16 @@ fn bar_range(offset: u64, length: usize) -> Result<(), u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mali_model::{NoLog, Options, Profile};
+    use crate::model::Kind;
+    use mali_model::{NoLog, Options};
 
     fn device() -> Device {
-        let profile = Profile::by_name("g52").unwrap();
-        let gpu = Gpu::new(profile, Arc::new(Cached::coherent()), Options::default());
+        of("g52")
+    }
+
+    fn of(name: &str) -> Device {
+        let kind = Kind::by_name(name).unwrap();
+        let gpu = kind.start(Arc::new(Cached::coherent()), Options::default());
         Device::new(gpu, None, None, Arc::new(NoLog), None)
     }
 
@@ -532,6 +533,18 @@ mod tests {
             Err(errno::EIO)
         );
         assert_eq!(send(&device, 9, &[0, 0, 3, 4]), Err(errno::EINVAL));
+    }
+
+    #[test]
+    fn a_gpu_with_command_streams_has_doorbells_behind_its_registers() {
+        let device = of("g610");
+        let info = send(&device, 5, &[32, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        assert_eq!(info[16..24], 0x20_0000u64.to_ne_bytes());
+        assert_eq!(read(&device, 0, 4), [5, 0, 0x67, 0xa8]);
+        assert_eq!(read(&device, 0x1_0000, 4), [1, 0, 0, 0]);
+        send(&device, 10, &[0x1f_0000, 0, region::BAR0, 4, 1]).unwrap();
+        let beyond = send(&device, 10, &[0x20_0000, 0, region::BAR0, 4, 1]);
+        assert_eq!(beyond, Err(errno::EINVAL));
     }
 
     #[test]

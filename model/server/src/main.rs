@@ -11,6 +11,7 @@ mod connection;
 mod device;
 mod intx;
 mod logging;
+mod model;
 mod outside;
 mod protocol;
 mod qmp;
@@ -25,11 +26,12 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use mali_memory::Cached;
-use mali_model::{FaultPolicy, Gpu, Level, Log, Options, Profile};
+use mali_model::{FaultPolicy, Level, Log, Options};
 
 use crate::connection::{Connection, Socket};
 use crate::device::Device;
 use crate::logging::{Messages, RegisterLog};
+use crate::model::Kind;
 use crate::warden::{Monitor, Warden};
 
 const EXAMPLES: &str = "Examples:
@@ -58,8 +60,8 @@ struct Arguments {
     qmp: Option<PathBuf>,
 
     /// GPU to model
-    #[arg(long, default_value = "g52", value_parser = profile)]
-    gpu: &'static Profile,
+    #[arg(long, default_value = "g52", value_parser = Kind::by_name)]
+    gpu: Kind,
 
     /// Host threads that run work groups [default: one for each processor]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -103,13 +105,6 @@ enum LogLevel {
     Debug,
 }
 
-fn profile(name: &str) -> Result<&'static Profile, String> {
-    Profile::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = Profile::names().collect();
-        format!("no such GPU; there are {}", names.join(", "))
-    })
-}
-
 fn main() -> ExitCode {
     match serve(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -139,7 +134,7 @@ fn serve(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let socket = Socket::new(&arguments.socket)?;
     log.write(
         Level::Info,
-        format_args!("{} on {}", arguments.gpu.gpu_id, arguments.socket.display()),
+        format_args!("{} on {}", arguments.gpu.id(), arguments.socket.display()),
     );
     let warden = arguments.qmp.as_ref().map(|_| {
         Warden::new(
@@ -200,7 +195,7 @@ fn device(
         stalled: Some(stalled),
         ..Options::default()
     };
-    let gpu = Gpu::new(arguments.gpu, Arc::new(memory), options);
+    let gpu = arguments.gpu.start(Arc::new(memory), options);
     let outside = (arguments.non_coherent || arguments.power_domain).then(outside::Registers::new);
     let device = Arc::new(Device::new(gpu, registers, outside, log.clone(), warden));
     let _ = this.set(Arc::downgrade(&device));

@@ -8,8 +8,8 @@
 use mali_memory::{Cached, LINE_SIZE, Maintenance};
 use mali_model::{Level, Log};
 
-/// Offset of the first in BAR 0, behind all registers of the GPU.
-pub(crate) const FIRST: u32 = 0xf000;
+/// Offset of the first in BAR 0: a page without registers of the GPU.
+const FIRST: u32 = 0xf000;
 /// Read: [`PRESENT`].
 const MAGIC: u32 = FIRST;
 /// Bus address of the first line, in lines.
@@ -33,6 +33,11 @@ const RESETS: u32 = FIRST + 0x1c;
 const PRESENT: u32 = 0x4341_4348;
 /// Lines of one operation at most: a gibibyte.
 const MAXIMUM: u32 = 1 << 24;
+
+/// Whether a register is one of these.
+pub(crate) fn has(register: u32) -> bool {
+    register & !0xfff == FIRST
+}
 
 /// The registers.
 pub(crate) struct Registers {

@@ -85,7 +85,7 @@ typedef struct {
 
 // Choices for a session. All zeros are the defaults.
 typedef struct {
-  // "best", "model", "model:GPU", "panfrost", "panthor", "nano", "nano:shared", "devmem", "devmem:BOARD" or "optee"; null is the best one.
+  // "best", "model", "model:GPU", "panfrost", "panthor", "kbase", "nano", "nano:shared", "devmem", "devmem:BOARD" or "optee"; null is the best one.
   const char *device;
   // Host threads that the model uses, up to 512; 0 is one per processor.
   uint32_t threads;

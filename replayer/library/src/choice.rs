@@ -17,6 +17,8 @@ pub enum Choice {
     Panfrost,
     /// The kernel's own panthor driver, for command streams.
     Panthor,
+    /// Arm's own kernel driver.
+    Kbase,
     /// The nano driver.
     Nano(Mode),
     /// Registers through /dev/mem.
@@ -62,6 +64,11 @@ pub const KINDS: &[Kind] = &[
         text: "panthor",
         what: "the same for GPUs that take command streams",
         choose: |_| Ok(Choice::Panthor),
+    },
+    Kind {
+        text: "kbase",
+        what: "Arm's driver, on /dev/mali0",
+        choose: |_| Ok(Choice::Kbase),
     },
     Kind {
         text: "nano",
@@ -153,6 +160,7 @@ mod tests {
         assert_eq!(parsed("model:g52"), Ok(Choice::Model(Some("g52".into()))));
         assert_eq!(parsed("panfrost"), Ok(Choice::Panfrost));
         assert_eq!(parsed("panthor"), Ok(Choice::Panthor));
+        assert_eq!(parsed("kbase"), Ok(Choice::Kbase));
         assert_eq!(parsed("nano"), Ok(Choice::Nano(Mode::Guarded)));
         assert_eq!(parsed("nano:shared"), Ok(Choice::Nano(Mode::Shared)));
         assert_eq!(parsed("devmem"), Ok(Choice::DevMem(None)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The device of a recording where none is named.
 
-use gpureplay_linux::{nano, panfrost};
+use gpureplay_linux::{kbase, nano, panfrost};
 use std::path::Path;
 
 use crate::choice::Choice;
@@ -28,9 +28,13 @@ impl Choice {
         }
     }
 
-    /// The name of a device with a GPU of this machine that is taken by its name only: the nano driver's, where this process may open it.
+    /// The name of a device with a GPU of this machine that is taken by its name only: the nano driver's or Arm's, where this process may
+    /// open it.
     pub fn taken_by_name() -> Option<&'static str> {
-        opens(Path::new(nano::PATH)).then_some("nano")
+        match opens(Path::new(nano::PATH)) {
+            true => Some("nano"),
+            false => kbase::may_open(Path::new(kbase::PATH)).then_some("kbase"),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The devices that a recording can be replayed on.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -9,7 +10,7 @@ use std::time::Duration;
 pub use gpureplay_core::UsedUp;
 use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
-use gpureplay_linux::{DevMem, Nano, Stock, nano, panfrost, panthor};
+use gpureplay_linux::{DevMem, Misfit, Nano, Stock, kbase, nano, panfrost, panthor};
 use mali_drive::middleware::{FaultKind, Faulty};
 use mali_facts::registers::GpuId;
 use mali_facts::registers::gpu::GPU_ID;
@@ -34,8 +35,8 @@ pub struct Device {
 enum Body {
     Model(Model),
     Nano(Nano),
-    /// A kernel's own driver, and which recordings it can replay.
-    Stock(Stock, fn(&Recording<'_>) -> Result<(), panfrost::Misfit>),
+    /// A kernel's own driver.
+    Stock(Stock),
     DevMem(DevMem),
     Other(Box<dyn Gpu + Send>),
     Disturbed(Box<Faulty<Device>>),
@@ -90,19 +91,24 @@ impl Device {
                 ));
             }
             Choice::Model(name) => name,
-            Choice::Panfrost | Choice::Panthor | Choice::Nano(_) | Choice::DevMem(_)
+            Choice::Panfrost
+            | Choice::Panthor
+            | Choice::Kbase
+            | Choice::Nano(_)
+            | Choice::DevMem(_)
                 if observer.is_some() =>
             {
                 return Err(Error::NoModel("only the model can trace jobs".into()));
             }
             Choice::Panfrost => {
                 let driver = panfrost::open(&panfrost::find(Path::new("/"))?)?;
-                return Ok(Self::real(Body::Stock(driver, panfrost::fits), "panfrost"));
+                return Ok(Self::stock(driver));
             }
             Choice::Panthor => {
                 let driver = panthor::open(&panthor::find(Path::new("/"))?)?;
-                return Ok(Self::real(Body::Stock(driver, panthor::fits), "panthor"));
+                return Ok(Self::stock(driver));
             }
+            Choice::Kbase => return Ok(Self::stock(kbase::open(Path::new(kbase::PATH))?)),
             Choice::Nano(mode) => {
                 let nano = Nano::open(Path::new(nano::PATH), *mode)?;
                 return Ok(Self::real(Body::Nano(nano), "nano driver"));
@@ -126,6 +132,11 @@ impl Device {
         })
     }
 
+    fn stock(driver: Stock) -> Self {
+        let name = driver.name().to_owned();
+        Self::real(Body::Stock(driver), &name)
+    }
+
     fn real(body: Body, by: &str) -> Self {
         let mut device = Self {
             body,
@@ -143,7 +154,7 @@ impl Device {
         match &mut self.body {
             Body::Model(gpu) => gpu.renew_work(),
             Body::Disturbed(gpu) => gpu.get_mut().begin_run(),
-            Body::Nano(_) | Body::Stock(..) | Body::DevMem(_) | Body::Other(_) => {}
+            Body::Nano(_) | Body::Stock(_) | Body::DevMem(_) | Body::Other(_) => {}
         }
     }
 
@@ -152,7 +163,7 @@ impl Device {
         match &self.body {
             Body::Model(gpu) => gpu.get_ref(),
             Body::Nano(gpu) => gpu,
-            Body::Stock(gpu, _) => gpu,
+            Body::Stock(gpu) => gpu,
             Body::DevMem(gpu) => gpu,
             Body::Other(gpu) => gpu.as_ref(),
             Body::Disturbed(gpu) => gpu.as_ref(),
@@ -164,7 +175,7 @@ impl Device {
         match &mut self.body {
             Body::Model(gpu) => gpu.get_mut(),
             Body::Nano(gpu) => gpu,
-            Body::Stock(gpu, _) => gpu,
+            Body::Stock(gpu) => gpu,
             Body::DevMem(gpu) => gpu,
             Body::Other(gpu) => gpu.as_mut(),
             Body::Disturbed(gpu) => gpu.as_mut(),
@@ -176,7 +187,7 @@ impl Device {
         match self.body {
             Body::Model(gpu) => gpu.into_inner(),
             Body::Nano(gpu) => Box::new(gpu),
-            Body::Stock(gpu, _) => Box::new(gpu),
+            Body::Stock(gpu) => Box::new(gpu),
             Body::DevMem(gpu) => Box::new(gpu),
             Body::Other(gpu) => gpu,
             Body::Disturbed(gpu) => gpu,
@@ -217,11 +228,28 @@ impl Device {
     ///
     /// # Errors
     /// What stands against it.
-    pub fn check_fit(&self, recording: &Recording<'_>) -> Result<(), panfrost::Misfit> {
+    pub fn check_fit(&self, recording: &Recording<'_>) -> Result<(), Misfit> {
         match &self.body {
-            Body::Stock(_, fits) => fits(recording),
+            Body::Stock(gpu) => gpu.fits(recording),
             Body::Disturbed(faulty) => faulty.get_ref().check_fit(recording),
             Body::Model(_) | Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => Ok(()),
+        }
+    }
+
+    /// Where code of a recording must move to, because this device decides where code lies: starts of windows of 16 MiB, old and new.
+    ///
+    /// # Errors
+    /// What stands against it.
+    pub(crate) fn code_moves(
+        &self,
+        recording: &Recording<'_>,
+    ) -> Result<BTreeMap<u64, u64>, Misfit> {
+        match &self.body {
+            Body::Stock(gpu) => gpu.code_moves(recording),
+            Body::Disturbed(faulty) => faulty.get_ref().code_moves(recording),
+            Body::Model(_) | Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => {
+                Ok(BTreeMap::new())
+            }
         }
     }
 
@@ -238,7 +266,7 @@ impl Device {
         match &self.body {
             Body::DevMem(_) => true,
             Body::Disturbed(faulty) => faulty.get_ref().writes_to_process(),
-            Body::Model(_) | Body::Nano(_) | Body::Stock(..) | Body::Other(_) => self.in_process,
+            Body::Model(_) | Body::Nano(_) | Body::Stock(_) | Body::Other(_) => self.in_process,
         }
     }
 
@@ -276,7 +304,7 @@ impl Device {
         match &self.body {
             Body::Model(gpu) => Some(gpu.working()),
             Body::Nano(gpu) => Some(gpu.working()),
-            Body::Stock(gpu, _) => Some(gpu.working()),
+            Body::Stock(gpu) => Some(gpu.working()),
             Body::DevMem(gpu) => Some(gpu.working()),
             Body::Other(_) => None,
             Body::Disturbed(gpu) => gpu.get_ref().working(),
@@ -288,7 +316,7 @@ impl Device {
         match &self.body {
             Body::Model(_) => true,
             Body::Disturbed(gpu) => gpu.get_ref().is_model(),
-            Body::Nano(_) | Body::Stock(..) | Body::DevMem(_) | Body::Other(_) => false,
+            Body::Nano(_) | Body::Stock(_) | Body::DevMem(_) | Body::Other(_) => false,
         }
     }
 }

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::{ReplayError, Rule, Violation};
 use gpureplay_format::ParseError;
-use gpureplay_linux::OpenError;
-use gpureplay_linux::panfrost::Misfit;
+use gpureplay_linux::{Misfit, OpenError};
 
 use gpureplay_host::shown;
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording in other forms that compute the same: each job in a chain of its own, and all layers in one.
+//! A recording in other forms that compute the same: each job in a chain of its own, all layers in one, and code elsewhere.
 
 use mali_jobs::link::{MOST_JOBS, lengths, split, whole};
+use mali_jobs::moved::move_code;
 
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::manifest::{self, Job, Manifest};
@@ -68,6 +70,30 @@ impl Recording {
             Self::of_form(files, None, true).ok()
         });
         made.as_ref()
+    }
+
+    /// The recording with its code where a device can place it.
+    ///
+    /// # Errors
+    /// The device cannot place it, or its chains break a rule.
+    pub(crate) fn placed_for(self, device: &Device) -> Result<Self> {
+        let moves = device.code_moves(self.verified().recording());
+        let moves = moves.map_err(|misfit| Error::Misfit {
+            path: self.files().path.clone(),
+            misfit,
+        })?;
+        let Ok(chains) = self.verified().chains() else {
+            return Ok(self);
+        };
+        if moves.is_empty() {
+            return Ok(self);
+        }
+        let bytes = move_code(chains, &moves).map_err(|error| Error::Chains {
+            path: self.files().path.clone(),
+            text: error.to_string(),
+        })?;
+        // It joins its layers as the recording does, and a private copy of the files stays as long as this one.
+        Self::beside(self.files_of(bytes, |_| {}), &self)
     }
 
     fn in_form(&self, bytes: Vec<u8>, describe: impl FnOnce(&mut Manifest)) -> Result<Self> {

@@ -121,11 +121,16 @@ impl Recording {
         Self::beside(self.files().variant(variant)?, self)
     }
 
-    /// The recording as it is for the GPU of a device: itself, or the first variant that fits. Itself if none does.
+    /// The recording as it is for a device: itself, or the first variant that fits its GPU, with code where the device can place it. Itself
+    /// if none fits.
     ///
     /// # Errors
-    /// As for [`Recording::variant`].
+    /// As for [`Recording::variant`], or the device cannot place its code.
     pub fn for_device(&self, device: &mut Device) -> Result<Self> {
+        self.for_gpu(device)?.placed_for(device)
+    }
+
+    fn for_gpu(&self, device: &mut Device) -> Result<Self> {
         let variants = self.manifest().map_or(&[][..], |it| &it.variants);
         if variants.is_empty() || device.check_identity(self.verified().recording()).is_ok() {
             return Ok(self.clone());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest kbase`: Arm's own driver, from a source that the user has, in a guest whose kernel it builds for: a client
-//! runs a recording's job chains through it, with the recorder loaded, and what was recorded replays.
+//! `guest kbase`: Arm's own driver, from a source that the user has, in a guest whose kernel it builds for. Replays through
+//! it are recorded, and what was recorded replays; all recordings replay through it as the model does.
 
 use std::{
     env, fs,
@@ -13,6 +13,7 @@ use clap::Args;
 
 use crate::{
     build::{self, payload, step::logged},
+    devices::panfrost,
     error::{Error, Result},
     folder::{Folder, create_dir},
     record::{app, registers},
@@ -33,8 +34,8 @@ const PLACES: [&str; 4] = [
     "drivers/gpu/arm/midgard",
 ];
 
-/// Runs saxpy's recorded job chain on Arm's kernel driver, records that, and replays the new recording; or runs another
-/// recording there, and compares what it gives with its replay.
+/// Replays saxpy through Arm's kernel driver, records that, and replays the new recording; then replays all recordings
+/// there as an ordinary user, and compares with the model. Or runs one recording, and compares with its replay.
 ///
 /// The driver is not part of this repository: --source, or GPUREPLAY_KBASE, names a folder with it (releases r9p0 to
 /// r44p1 take the hooks; r25p0 and later have been seen to build for the guest's Linux 5.10).
@@ -69,7 +70,7 @@ pub(crate) struct Kbase {
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// Seconds until the run is given up.
-    #[arg(long, default_value_t = 900, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 2400, value_name = "SECONDS")]
     timeout: u64,
 }
 
@@ -143,7 +144,7 @@ pub(crate) struct Trial<'a> {
     job: Option<Job>,
 }
 
-/// A recording to run once, and its arguments for the client and for `gpureplay run`.
+/// A recording to run once, and its arguments for `gpureplay run`.
 struct Job {
     inputs: Vec<String>,
     outputs: Vec<String>,
@@ -189,12 +190,12 @@ impl<'a> Trial<'a> {
             folder,
             gpu: "g52",
             work,
-            timeout: Duration::from_secs(900),
+            timeout: Duration::from_secs(2400),
             job: None,
         }
     }
 
-    /// Builds the driver and runs the client under the recorder, once per set of inputs.
+    /// Builds the driver, replays through it under the recorder, once per set of inputs, and all recordings without.
     pub(crate) fn run(&self, driver: &Path) -> Result<Outcome> {
         let folder = self.folder;
         build::kbase_kernel(folder)?;
@@ -213,9 +214,13 @@ impl<'a> Trial<'a> {
             driver: Driver::None,
             timeout: self.timeout,
             share: Some(self.work.to_path_buf()),
+            environment: vec![("KILLS".into(), KILLS.to_string())],
             model_options: vec![
                 "--register-log".into(),
                 self.work.join("registers").display().to_string(),
+                // One of the wrong chains is to take too long.
+                "--job-limit".into(),
+                panfrost::JOB_LIMIT.to_string(),
             ],
             ..Options::default()
         };
@@ -223,9 +228,15 @@ impl<'a> Trial<'a> {
             Some(job) => {
                 let quoted = job.arguments("kbase").into_iter();
                 let quoted = quoted.map(|text| format!(" '{}'", text.replace('\'', r"'\''")));
-                format!("record job job{}", quoted.collect::<String>())
+                format!(
+                    "record job gpureplay run --force --device kbase job{}",
+                    quoted.collect::<String>()
+                )
             }
-            None => SAXPY.to_owned(),
+            None => {
+                panfrost::expect(folder, self.work, self.gpu, &[])?;
+                format!("{SAXPY}\n(\n{REPLAYS})")
+            }
         };
         let script = format!("{SCRIPT}{runs}");
         let command = ["bash", "-c", &script].map(String::from);
@@ -245,23 +256,48 @@ impl<'a> Trial<'a> {
             let trace = self.work.join(format!("trace-{run}"));
             registers::same_writes(&trace, &self.work.join("registers"))?;
             let faults = registers::page_faults(&trace)?;
-            if (faults > 0) != (run == "grow") {
+            if faults > 0 {
                 return Err(format!("{}: {faults} page faults", trace.display()));
             }
             text += &format!(
-                "{run}: relative error {error:.1e}, {faults} page faults, register writes as the model saw them\n"
+                "{run}: relative error {error:.1e}, register writes as the model saw them\n"
             );
             let error = self.replay(run, set)?;
             text += &format!("{run}, replayed with other inputs: relative error {error:.1e}\n");
         }
+        text += &self.check_growth()?;
         Ok(text)
+    }
+
+    /// A recording of the client whose pages come when the GPU touches them: faults, and pages that a replay has from the start.
+    fn check_growth(&self) -> std::result::Result<String, String> {
+        let trace = self.work.join("trace-grow");
+        registers::same_writes(&trace, &self.work.join("registers"))?;
+        let faults = registers::page_faults(&trace)?;
+        if faults == 0 {
+            return Err(format!("{}: no page fault", trace.display()));
+        }
+        let compile = "compile trace-grow --force -o grown --writes=out=said-grow:u32[32]";
+        let replay = "run --force grown --output=out=replayed-grow.bin";
+        for (what, line) in [("compile", compile), ("replay", replay)] {
+            let words: Vec<String> = line.split(' ').map(String::from).collect();
+            self.gpureplay(&words, what)?;
+        }
+        let bytes = |name: &str| {
+            let path = self.work.join(name);
+            fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        match bytes("said-grow")? == bytes("replayed-grow.bin")? {
+            true => Ok(format!("growing memory: {faults} page faults, replayed\n")),
+            false => Err("what grew differs from what the replay gives".into()),
+        }
     }
 
     /// Compares the outputs, bit for bit, with those of a replay, and the trace with the model's log.
     fn check_job(&self, job: &Job) -> std::result::Result<String, String> {
         let trace = self.work.join("trace-job");
         registers::same_writes(&trace, &self.work.join("registers"))?;
-        let mut arguments = vec!["run".into(), "job".into()];
+        let mut arguments = vec!["run".into(), "--force".into(), "job".into()];
         arguments.extend(job.arguments("replay"));
         self.gpureplay(&arguments, "replay")?;
         for name in &job.outputs {
@@ -297,11 +333,12 @@ impl<'a> Trial<'a> {
         compile.extend(values("reads", "writes", set, &format!("out-{run}.npy")));
         self.gpureplay(&compile, "compile")?;
         let other = app::SETS[usize::from(set == app::SETS[0])];
-        let mut replay = vec!["run".into(), recording];
-        replay.extend(values("input", "output", other, "replayed.npy"));
+        let replayed = format!("replayed-{run}.npy");
+        let mut replay = vec!["run".into(), "--force".into(), recording];
+        replay.extend(values("input", "output", other, &replayed));
         self.gpureplay(&replay, "replay")?;
         let expected = app::file(self.work, "expected", "out", other);
-        app::check(&self.work.join("replayed.npy"), &expected, app::TOLERANCE)
+        app::check(&self.work.join(replayed), &expected, app::TOLERANCE)
     }
 }
 
@@ -312,7 +349,11 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Runs, and which inputs they take.
-const RUNS: [(&str, &str); 3] = [("first", ""), ("second", "2"), ("grow", "")];
+const RUNS: [(&str, &str); 2] = [("first", ""), ("second", "2")];
+/// Processes that are killed while they load or replay.
+const KILLS: u32 = 10;
+/// Replays by an ordinary user; nobody reads the recorder.
+const REPLAYS: &str = concat!(include_str!("devices/user.sh"), include_str!("kbase.sh"));
 
 /// Each recording begins with the driver's probe, so the driver is loaded for each. In QEMU an interrupt line stays up
 /// until the next access of a register, and kbase's handlers make none while the GPU is off: it stays on until the
@@ -324,13 +365,13 @@ tracing=/sys/kernel/tracing
 mountpoint -q $tracing || mount -t tracefs none $tracing
 echo log_page > $tracing/set_ftrace_filter
 echo function > $tracing/current_tracer
-record() { # NAME RECORDING OPTIONS
+record() { # NAME COMMAND
   name=$1; shift
   echo > $tracing/trace
   cat /dev/gpureplay > trace-$name & reader=$!
   until ls -l /proc/$reader/fd | grep -q gpureplay; do sleep 0.1; done
   insmod $modules/mali_kbase.ko
-  kbase-client \"$@\"
+  \"$@\" > said-$name
   echo always_on > /sys/class/misc/mali0/device/power_policy
   echo stop > /dev/gpureplay
   wait $reader
@@ -342,11 +383,12 @@ record() { # NAME RECORDING OPTIONS
 }
 ";
 
-/// In the last run memory that the CPU does not write has no pages until the GPU touches it.
 const SAXPY: &str = "
-saxpy() { # NAME SET OPTIONS
-  record $1 saxpy-g52 $3 --input x=inputs/x$2.npy --input y=inputs/y$2.npy --output out=out-$1.npy
+saxpy() { # NAME SET
+  record $1 gpureplay run --force --device kbase saxpy-g52 \
+    --input x=inputs/x$2.npy --input y=inputs/y$2.npy --output out=out-$1.npy
 }
 saxpy first ''
 saxpy second 2
-saxpy grow '' --grow";
+record grow kbase-grow
+";

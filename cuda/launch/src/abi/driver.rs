@@ -90,6 +90,7 @@ driver! {
     cuMemSetAccess(address: DevicePointer, size: usize, descriptors: *const AccessDescriptor, count: usize);
     cuMemAlloc_v2(address: *mut DevicePointer, size: usize);
     cuMemFree_v2(address: DevicePointer);
+    cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     cuMemcpyDtoH_v2(host: *mut c_void, device: DevicePointer, size: usize);
     cuMemcpyHtoD_v2(device: DevicePointer, host: *const c_void, size: usize);
     cuMemsetD8_v2(device: DevicePointer, value: u8, size: usize);

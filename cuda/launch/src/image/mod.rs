@@ -13,6 +13,7 @@ mod cut;
 mod error;
 mod extent;
 mod fatbin;
+mod objects;
 mod ptx;
 mod reduce;
 mod tally;
@@ -22,6 +23,7 @@ use std::borrow::Cow;
 pub use error::ImageError;
 pub use extent::{Extent, Format, PREFIX, extent};
 pub use fatbin::{Compression, Member, MemberKind, members};
+pub use objects::{Objects, objects};
 pub use reduce::reduced;
 pub use tally::{Allowance, MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS};
 
@@ -275,12 +277,8 @@ pub fn kernel(image: &[u8], name: &str) -> Result<Option<Kernel>, ImageError> {
     Ok(None)
 }
 
-/// What the driver would take from an image for a kernel on a GPU of a compute capability (`sm_90`: 90): the best cubin that
-/// runs there and has the kernel, else the newest PTX that has it. The part that is meant is the one with the kernel.
-///
-/// # Errors
-/// As [`parts`], for the parts that were looked at.
-pub fn select(image: &[u8], name: &str, capability: u32) -> Result<Option<Contents>, ImageError> {
+/// The parts that the driver could take on a GPU, those first that it prefers.
+fn parts_for(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
     let mut parts = usable(image, capability)?;
     parts.sort_by_key(|part| {
         (
@@ -288,7 +286,16 @@ pub fn select(image: &[u8], name: &str, capability: u32) -> Result<Option<Conten
             std::cmp::Reverse(part.capability),
         )
     });
-    for part in parts {
+    Ok(parts)
+}
+
+/// What the driver would take from an image for a kernel on a GPU of a compute capability (`sm_90`: 90): the best cubin that
+/// runs there and has the kernel, else the newest PTX that has it. The part that is meant is the one with the kernel.
+///
+/// # Errors
+/// As [`parts`], for the parts that were looked at.
+pub fn select(image: &[u8], name: &str, capability: u32) -> Result<Option<Contents>, ImageError> {
+    for part in parts_for(image, capability)? {
         let contents = part.contents()?;
         if contents.kernels.iter().any(|kernel| kernel.name == name) {
             return Ok(Some(contents));

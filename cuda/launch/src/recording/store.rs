@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -232,6 +233,30 @@ impl Store {
             }
         });
         Ok(chunks.collect())
+    }
+
+    /// Where one piece of memory may differ from another of the same size: outside of these ranges they hold the same.
+    ///
+    /// # Errors
+    /// As for [`Store::chunks`].
+    pub fn changed(
+        &self,
+        one: Hash,
+        other: Hash,
+        size: u64,
+    ) -> Result<Vec<Range<usize>>, RecordingError> {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        let others = self.list(other, size)?;
+        for (chunk, other) in self.chunks(one, size)?.into_iter().zip(others) {
+            let start = usize::try_from(chunk.at).unwrap_or(usize::MAX);
+            let end = start.saturating_add(chunk.size);
+            match ranges.last_mut() {
+                _ if chunk.hash == other => {}
+                Some(last) if last.end == start => last.end = end,
+                _ => ranges.push(start..end),
+            }
+        }
+        Ok(ranges)
     }
 
     /// The bytes of a chunk, checked against its hash.

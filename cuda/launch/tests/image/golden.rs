@@ -2,8 +2,8 @@
 //! What is read from images that nvcc made of `golden/kernels.cu`, against what that source says.
 
 use gpureplay_cuda_launch::image::{
-    Compression, Extent, Format, ImageError, MemberKind, Parameter, extent, kernel, members, parts,
-    reduced, variables,
+    Compression, Extent, Format, ImageError, MemberKind, Objects, Parameter, extent, kernel,
+    members, objects, parts, reduced, variables,
 };
 
 const SM_75: &[u8] = include_bytes!("golden/sm_75.cubin");
@@ -11,6 +11,11 @@ const SM_90: &[u8] = include_bytes!("golden/sm_90.cubin");
 const NONE: &[u8] = include_bytes!("golden/none.fatbin");
 const ZSTANDARD: &[u8] = include_bytes!("golden/size.fatbin");
 const LZ4: &[u8] = include_bytes!("golden/speed.fatbin");
+const TEXTURES: [(u32, &[u8]); 3] = [
+    (75, include_bytes!("golden/textures.ptx")),
+    (75, include_bytes!("golden/textures_75.cubin")),
+    (90, include_bytes!("golden/textures_90.cubin")),
+];
 const REQUIRED: &[u8] = include_bytes!("golden/required.ptx");
 
 fn layout(image: &[u8], name: &str) -> Vec<(usize, usize)> {
@@ -43,6 +48,23 @@ fn parameters_limits_and_variables_are_those_of_the_source() {
     // As `ptxas -v` says.
     assert_eq!(kernel(SM_90, "saxpy").unwrap().unwrap().registers, Some(14));
     assert_eq!(kernel(SM_75, "saxpy").unwrap().unwrap().registers, Some(12));
+}
+
+#[test]
+fn kernels_that_read_textures_or_use_surfaces_are_known_by_their_code() {
+    let of = |textures, surfaces| Objects { textures, surfaces };
+    for (capability, image) in TEXTURES {
+        let found = |kernel| objects(image, kernel, capability).unwrap();
+        assert_eq!(found("from_texture"), of(true, false), "{capability}");
+        assert_eq!(found("to_surface"), of(false, true), "{capability}");
+        assert_eq!(found("neither"), of(false, false), "{capability}");
+        assert_eq!(found("absent"), of(false, false), "{capability}");
+    }
+    for kernel in ["saxpy", "by_struct", "capped", "with_globals"] {
+        for image in [SM_90, NONE, ZSTANDARD] {
+            assert_eq!(objects(image, kernel, 90), Ok(of(false, false)), "{kernel}");
+        }
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::log::{Log, Result, idle};
 use crate::asked::Launch;
 use crate::functions::{self, Function};
 use crate::memory::Kind;
-use crate::parameters::{pack, refuse_handles};
+use crate::parameters::{pack, refuse_handles, refuse_hidden_handles};
 use crate::record::{self, because};
 use crate::state::{Image, unrecordable};
 
@@ -26,12 +26,18 @@ impl Log {
             launch.stream
         };
         let stream = self.stream(stream)?;
+        let known = self.kernels.len();
         let (kernel, function) = self.kernel(launch)?;
         let named = |reason: String| format!("{}: {reason}", function.name);
         let layout = self.kernels[kernel as usize].layout.clone();
         let mut parameters = pack(launch, &layout).map_err(named)?;
         parameters.resize(layout.last().map_or(0, |[offset, size]| offset + size), 0);
         refuse_handles(&parameters, &layout).map_err(named)?;
+        if self.kernels.len() > known
+            && let Some(image) = &function.image
+        {
+            refuse_hidden_handles(image, &function.name, &self.device).map_err(named)?;
+        }
         for word in parameters.as_chunks::<8>().0 {
             let address = u64::from_le_bytes(*word);
             self.usable(address).map_err(named)?;

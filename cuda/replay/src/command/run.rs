@@ -344,6 +344,13 @@ fn read_memory(path: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(file(path))
 }
 
+/// Says what a replay may lack.
+fn note_strays(session: &Session) {
+    if let Some(strays) = session.strays() {
+        note!("{strays}");
+    }
+}
+
 impl Run {
     /// The option that was given and is only for launches, if any.
     fn for_launches(&self) -> Option<&'static str> {
@@ -427,8 +434,20 @@ impl Run {
             report.say(self.json)?;
             return Ok(ExitCode::from(u8::from(!verdict.is_right())));
         }
-        report.times = session.time(&loaded, &sizes, self.runs)?;
-        session.launch_restored(&loaded, &sizes)?;
+        let timed = session.time(&loaded, &sizes, self.runs);
+        let ran = timed.and_then(|times| {
+            report.times = times;
+            session.launch_restored(&loaded, &sizes)
+        });
+        if let Err(error) = ran {
+            if error.is_illegal_address() {
+                note_strays(&session);
+                note!(
+                    "memory that the kernel reaches by computed addresses is recorded with --all-memory; compute-sanitizer on this command says where it reads"
+                );
+            }
+            return Err(error.into());
+        }
         if let Some(folder) = &self.save_output {
             save::save(folder, &session, &loaded)?;
         }
@@ -459,6 +478,9 @@ impl Run {
         }
         report.verdict = Some(verdict);
         report.say(self.json)?;
+        if matches!(verdict, Verdict::Differs(_)) {
+            note_strays(&session);
+        }
         if !self.json {
             for (address, recorded, found) in differing {
                 say!("  {address:#x}: recorded {recorded:08x}, found {found:08x}");

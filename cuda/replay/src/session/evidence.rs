@@ -113,8 +113,9 @@ impl Session {
         if self.verdict(&from, how, mask).is_right() {
             return Ok(Verdict::Inconclusive);
         }
-        let got = self.launch_from(loaded, sizes, &from)?;
-        Ok(self.verdict(&got, how, mask))
+        self.put_all(loaded, &from)?;
+        self.launch_once(loaded, sizes)?;
+        Ok(self.found(loaded, how, mask)?.verdict())
     }
 
     /// Which change of inputs makes the recorded launch write, if it writes nothing on what was recorded. At most 24 launches;

@@ -11,6 +11,9 @@ use super::hold::Hold;
 use crate::error::driver;
 use crate::{Loaded, ReplayError, Sizes, Times};
 
+/// Pairs of events with nothing between them.
+const PAIRS: usize = 9;
+
 impl Session {
     /// From now on, the second-level cache holds other memory before each timed run. Otherwise it holds what the run before and the
     /// restoring of memory left there.
@@ -19,17 +22,33 @@ impl Session {
     /// If there is no memory for that.
     pub fn make_cold(&mut self) -> Result<(), ReplayError> {
         let cache = self.gpu.attribute(attribute::device::L2_CACHE_SIZE)?;
-        let size = (usize::try_from(cache).unwrap_or(0) * 2).max(1 << 20);
+        let size = (usize::try_from(cache).unwrap_or(0) * 4).max(1 << 20);
         let mut address = 0;
         // SAFETY: a pointer to a local.
         driver("cuMemAlloc_v2", unsafe {
             self.gpu.driver.cuMemAlloc_v2(&raw mut address, size)
         })?;
-        self.evicting = Some((address, size));
+        self.gpu.clear(address, size as u64)?;
+        self.evicting = Some((address, size & !15));
         Ok(())
     }
 
-    /// Runs so many times and takes the times. What the recorded launch changes is restored before each run, and one run before
+    /// What two events say of nothing between them, in microseconds: the median of several.
+    fn between_events(&self) -> Result<f64, ReplayError> {
+        let mut times = Vec::new();
+        for _ in 0..PAIRS {
+            let events = Events::new(&self.gpu)?;
+            let hold = Hold::new(&self.gpu)?;
+            events.record(events.start)?;
+            events.record(events.end)?;
+            drop(hold);
+            events.wait(self.time_limit)?;
+            times.push(events.microseconds()?);
+        }
+        Ok(Times::new(times).median())
+    }
+
+    /// Runs so many times and takes the times, less what events take themselves. What the recorded launch changes is restored before each run, and one run before
     /// them is not timed: it loads the kernel, and warms caches.
     ///
     /// # Errors
@@ -40,13 +59,17 @@ impl Session {
         if runs > 0 {
             self.launch_once(loaded, sizes)?;
         }
+        let own = if runs > 0 {
+            self.between_events()?
+        } else {
+            0.0
+        };
         let mut times = Vec::new();
         for _ in 0..runs {
             self.restore_changed(loaded)?;
             if let Some((address, size)) = self.evicting {
-                // SAFETY: memory of ours.
-                let status = unsafe { self.gpu.driver.cuMemsetD8_v2(address, 0, size) };
-                driver("cuMemsetD8_v2", status)?;
+                // Memory that is read needs no writing back while the kernel runs; memory that is set would.
+                self.read_on_gpu(address, size)?;
             }
             let events = Events::new(&self.gpu)?;
             // The GPU begins when all is queued, so that no time of the host is between the events.
@@ -54,7 +77,7 @@ impl Session {
             self.submit(loaded, sizes, &events)?;
             drop(hold);
             events.wait(self.time_limit)?;
-            times.push(events.microseconds()?);
+            times.push((events.microseconds()? - own).max(0.0));
         }
         Ok(Times::new(times))
     }

@@ -36,6 +36,8 @@ const PTX: &str = "\
 .visible .entry check(.param .u64 a, .param .u64 b, .param .u64 wrong) { ret; }
 .visible .entry once(.param .u64 word) { ret; }
 .visible .entry fail(.param .u64 p) { ret; }
+.visible .entry stray(.param .u64 p) { ret; }
+.visible .entry textured(.param .u64 p) { tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}]; ret; }
 .visible .entry patient(.param .u64 words) { ret; }
 .visible .entry place(.param .u64 p) { ret; }
 ";
@@ -446,6 +448,45 @@ fn program() {
             program.scale_packed(p, 2.0, 1000);
             program.synchronize();
             println!("answer {}", program.read(p, 1000)[10]);
+        }
+        "stray" => {
+            // A pointer to memory that the driver does not tell of, as the heap of kernels is.
+            let wanted = 0x2_1000_0000u64;
+            let (both, private) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);
+            let flags = private | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+            // SAFETY: new memory where none is.
+            let heap = unsafe { libc::mmap(wanted as *mut c_void, 4096, both, flags, -1, 0) };
+            assert_eq!(heap as u64, wanted);
+            let bytes: Vec<u8> = [wanted + 8, 0]
+                .iter()
+                .flat_map(|word: &u64| word.to_le_bytes())
+                .collect();
+            program.one("stray", program.memory(&bytes));
+        }
+        "textured" => {
+            // A handle in memory, of a kernel that reads a texture, of one that does not, and without any texture.
+            let memory = program.memory(&[1; 64]);
+            program.one("textured", memory);
+            let mut texture = 0u64;
+            call!(program.driver, cuTexObjectCreate(&raw mut texture => *mut u64, null_mut() => *mut c_void, null_mut() => *mut c_void, null_mut() => *mut c_void));
+            program.one("textured", memory);
+            program.one("idle", memory);
+        }
+        "large" => {
+            // 20 MB, of which one launch changes all and the other half; the first is no multiple of 16 bytes.
+            for (n, blocks) in [(5_000_003u32, 39_063), (5_000_000, 19_532)] {
+                let (p, factor) = (program.numbers(n as usize), 1.5f32);
+                program.launch_sized(
+                    "scale",
+                    [[blocks, 1], [128, 1]],
+                    0,
+                    &[
+                        (&raw const p).cast(),
+                        (&raw const factor).cast(),
+                        (&raw const n).cast(),
+                    ],
+                );
+            }
         }
         "chase" => {
             // A list of three nodes in allocations of their own, and memory that no kernel reaches.

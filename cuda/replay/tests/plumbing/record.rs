@@ -177,3 +177,18 @@ fn a_program_without_cuda_is_told() {
     let said = stage.record("", "scale");
     assert!(!said.err.contains("nothing is recorded"), "{said:?}");
 }
+
+#[test]
+fn a_texture_whose_handle_is_in_memory_is_refused_by_name() {
+    let stage = Stage::new();
+    let said = stage.record("--pick all", "textured");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let refused = "textured is not recorded: it reads a texture object by a handle in memory";
+    assert_eq!(said.err.matches(refused).count(), 1, "{said:?}");
+    let list = stage.run("list rec").out;
+    assert_eq!(
+        list.lines().count(),
+        2,
+        "without a texture, and without reading one: {list}"
+    );
+}

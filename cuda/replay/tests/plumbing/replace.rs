@@ -121,7 +121,7 @@ fn originals_and_replacements_run_in_turn_and_are_timed_side_by_side() {
     let fields: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(
         fields,
-        ["5.04", "2.00", "2.52x", "2", "8x1x1", "128x1x1", "stride"]
+        ["5.29", "2.25", "2.35x", "2", "8x1x1", "128x1x1", "stride"]
     );
     let none = replaced(
         &stage,

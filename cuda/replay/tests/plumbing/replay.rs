@@ -47,6 +47,19 @@ fn memory_is_restored_before_each_timed_run() {
 }
 
 #[test]
+fn addresses_of_memory_that_was_not_recorded_are_named() {
+    let said = recorded("stray").run("run rec");
+    assert_eq!(said.code, Some(5), "{said:?}");
+    let stray = "1 words look like addresses of memory that the recording does not hold, such as the heap of kernels; the first is 0x210000008, at 0x";
+    assert!(said.err.contains(stray), "{said:?}");
+    assert!(said.err.contains("--all-memory"), "{said:?}");
+    // Where all is held, nothing is said.
+    let differs = recorded("scale").run("run rec#0 --grid 1");
+    assert_eq!(differs.code, Some(1), "{differs:?}");
+    assert!(!differs.err.contains("look like addresses"), "{differs:?}");
+}
+
+#[test]
 fn pointers_are_followed_and_variables_that_moved_are_found() {
     assert_eq!(recorded("chase").run("run rec").code, Some(0));
     let stage = recorded("bump");

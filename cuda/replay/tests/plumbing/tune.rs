@@ -188,8 +188,40 @@ fn a_search_that_learns_has_a_budget_and_goes_on_later() {
     );
     let rest: Value = serde_json::from_str(&rest.out).unwrap();
     assert_eq!(rest["tries"], report["tries"], "{rest}");
-    let together = stage.run("tune rec --kernel ^stride$ --sampler learn");
-    assert_eq!(together.code, Some(2), "{together:?}");
+}
+
+#[test]
+fn what_is_learnt_from_the_largest_launch_is_tried_for_all() {
+    let stage = recorded("shapes");
+    let lists = ["--blocks", "32..256:32", "--grids", "4..64:4"];
+    let words = "rec --kernel ^stride$ --sampler learn:3 --budget 40 --tuned t.toml --json";
+    let said = tune(&stage, words, &lists);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    // The recorded one of each size, and those that were learnt; none was tried for one launch only.
+    let ways = report["ways"].as_array().unwrap();
+    assert!((30..=42).contains(&ways.len()), "{report}");
+    assert_eq!(report["launches"], serde_json::json!([1, 2, 3]));
+    assert!(
+        ways.iter()
+            .all(|way| way["median_us"].as_array().unwrap().len() == 3)
+    );
+    assert_eq!(
+        report["best"]["grid"],
+        serde_json::json!([32, 1, 1]),
+        "{report}"
+    );
+    assert_eq!(
+        report["best"]["block"],
+        serde_json::json!([64, 1, 1]),
+        "{report}"
+    );
+    let tuned = std::fs::read_to_string(stage.path("t.toml")).unwrap();
+    assert_eq!(
+        tuned.matches("[[winner]]").count() + tuned.matches("[[winners]]").count(),
+        2,
+        "{tuned}"
+    );
 }
 
 #[test]
@@ -335,4 +367,77 @@ fn launches_of_one_kernel_are_tuned_together() {
         let refused = stage.run(&format!("tune rec --kernel {kernel}"));
         assert_eq!(refused.code, Some(2), "{refused:?}");
     }
+}
+
+#[test]
+fn other_kernels_of_tritons_cache_run_with_their_own_warps() {
+    let stage = recorded("shapes");
+    let head = ".version 7.0\n.target sm_70\n.address_size 64\n";
+    let kernels = [
+        (
+            "two",
+            2,
+            90,
+            ".entry stride(.param .u64 p, .param .u32 n) { ret; }",
+        ),
+        (
+            "wide",
+            8,
+            90,
+            ".entry stride(.param .u64 p, .param .u64 n) { ret; }",
+        ),
+        (
+            "old",
+            4,
+            80,
+            ".entry stride(.param .u64 p, .param .u32 n) { ret; }",
+        ),
+    ];
+    for (folder, warps, arch, text) in kernels {
+        let folder = stage.path("cache").join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let json = format!(
+            r#"{{"name": "stride", "num_warps": {warps}, "shared": 64, "target": {{"backend": "cuda", "arch": {arch}, "warp_size": 32}}}}"#
+        );
+        std::fs::write(folder.join("stride.json"), json).unwrap();
+        std::fs::write(folder.join("stride.cubin"), format!("{head}{text}")).unwrap();
+    }
+    let mut command = stage.command("tune rec#1 --triton --runs 2 --tuned t.toml");
+    command.args(["--grids", "8 32"]);
+    let said: Said = command
+        .env("TRITON_CACHE_DIR", stage.path("cache"))
+        .env("HOME", stage.path("none"))
+        .env("TORCHINDUCTOR_CACHE_DIR", stage.path("none"))
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.err.contains("2 kernels of this name"), "{said:?}");
+    let rows = |what: &str| said.out.lines().filter(|row| row.contains(what)).count();
+    assert_eq!(
+        rows("cache/two/stride.cubin,0,-1,0,0,-1,8x1x1,64x1x1,32,exact,"),
+        1,
+        "{said:?}"
+    );
+    assert_eq!(
+        rows("cache/two/stride.cubin,0,-1,0,0,-1,32x1x1,64x1x1,32,exact,2.00,"),
+        1,
+        "{said:?}"
+    );
+    assert_eq!(
+        rows("cache/wide/stride.cubin,0,-1,0,0,-1,8x1x1,256x1x1,0,refused,"),
+        1,
+        "{said:?}"
+    );
+    assert_eq!(rows("cache/old"), 0, "{said:?}");
+    // Programs launch with the shared memory that they know.
+    let tuned = std::fs::read_to_string(stage.path("t.toml")).unwrap();
+    assert!(
+        tuned.contains("block = [128, 1, 1]") && !tuned.contains("max_"),
+        "{tuned}"
+    );
+    assert!(
+        said.out.contains("stride.cubin, grid 32x1x1, block 64x1x1"),
+        "{said:?}"
+    );
 }

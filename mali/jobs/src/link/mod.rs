@@ -14,7 +14,7 @@ mod chains;
 mod copies;
 mod error;
 mod group;
-mod linked;
+pub(crate) mod linked;
 mod objects;
 mod proof;
 mod split;

@@ -6,6 +6,7 @@
 mod drawing;
 mod drawing_limits;
 mod faults;
+mod firmware;
 mod levels;
 mod limits;
 mod machine;

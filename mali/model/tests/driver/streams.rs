@@ -50,17 +50,17 @@ impl Queue {
 }
 
 /// MOVE of a pair.
-fn pair(register: u64, value: u64) -> u64 {
+pub(crate) fn pair(register: u64, value: u64) -> u64 {
     1 << 56 | register << 48 | value
 }
 
 /// MOVE32.
-fn word(register: u64, value: u32) -> u64 {
+pub(crate) fn word(register: u64, value: u32) -> u64 {
     2 << 56 | register << 48 | u64::from(value)
 }
 
 /// The dispatch of [`PageMemory::compute_job`](crate::machine::PageMemory::compute_job), by registers of the second set.
-fn dispatch(count: u32) -> Vec<u64> {
+pub(crate) fn dispatch(count: u32) -> Vec<u64> {
     let mut words = vec![
         pair(10, JOBS + 0x180),
         word(11, 3 << 24),

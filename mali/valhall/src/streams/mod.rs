@@ -15,6 +15,6 @@ mod walk;
 pub use effect::{Compute, Condition, Effect, Fault, Sync, SyncKind, Transfer};
 pub use field::{Field, Kind};
 pub use instruction::{Instruction, WORD_BYTES, text};
-pub use sequencer::{CALLS, REGISTERS, SCOREBOARDS, Sequencer};
+pub use sequencer::{CALLS, REGISTERS, SAVED_WORDS, SCOREBOARDS, Sequencer};
 pub use table::{Asynchronous, Op, Row};
 pub use walk::{WalkError, walk};

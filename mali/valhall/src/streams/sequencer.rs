@@ -2,10 +2,14 @@
 //! The sequencer of one queue: registers, calls and scoreboards. It fetches nothing and touches no memory; its caller gives it words, and
 //! does what each [`Effect`] asks for.
 
+mod saved;
+
 use super::effect::{Compute, Condition, Effect, Fault, Sync, SyncKind, Transfer};
 use super::field::*;
 use super::instruction::{Instruction, WORD_BYTES};
 use super::table::Op;
+
+pub use self::saved::SAVED_WORDS;
 
 /// Registers of a queue.
 pub const REGISTERS: usize = 96;

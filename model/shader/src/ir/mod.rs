@@ -3,10 +3,12 @@
 //!
 //! Translation makes it, optimisation changes it, the engine executes it.
 
+mod block;
 mod clause;
 pub(crate) mod micro;
 mod program;
 pub(crate) mod special;
 
+pub(crate) use block::{Block, Code, Translate, Trap};
 pub(crate) use clause::{Branch, Clause, Condition, Next, State, Target};
 pub(crate) use program::{Constant, Isa, Program, STAGE_WORDS};

@@ -8,8 +8,11 @@ use mali_memory::PAGE_SIZE;
 
 use crate::core::{OFFSET, Tlb};
 use crate::ir::micro::MicroOp;
-use crate::ir::{Clause, Isa, Program};
-use crate::{FaultKind, ShaderFault, translate, valhall};
+use crate::ir::{self, Clause, Isa, Program, State, Translate, Trap};
+use crate::optimise::fuse::fuse;
+use crate::translate::Bifrost;
+use crate::valhall::Valhall;
+use crate::{FaultKind, MmuFault, ShaderFault};
 
 /// Clauses of a shader that are decoded before a thread comes to them.
 pub(super) const AHEAD: usize = 1 << 10;
@@ -22,9 +25,6 @@ pub(super) const MOST_BYTES: usize = 8 << 20;
 
 /// Most constants of a shader: each is a row of every batch.
 const MOST_CONSTANTS: usize = 1 << 12;
-
-/// More bytes than a clause of eight tuples and six constants has.
-const LONGEST_CLAUSE: usize = 256;
 
 /// The bytes that a program was decoded from.
 #[derive(Debug, Default)]
@@ -91,136 +91,79 @@ pub(crate) fn clause(program: &mut Program, number: u32, fetch: &mut Tlb<'_>) {
     decode_into(program, number as usize, &mut Code::default(), fetch);
 }
 
-fn decode_into(program: &mut Program, number: usize, code: &mut Code, fetch: &mut Tlb<'_>) {
+/// Code as a translator reads it.
+struct Fetch<'a, 's> {
+    tlb: &'a mut Tlb<'s>,
+    code: &'a mut Code,
+}
+
+impl ir::Code for Fetch<'_, '_> {
+    fn read(&mut self, address: u64, to: &mut [u8]) -> Result<(), MmuFault> {
+        self.tlb.read(address, to)
+    }
+
+    fn used(&mut self, address: u64, bytes: &[u8]) {
+        self.code.push(address, bytes);
+    }
+}
+
+fn decode_into(program: &mut Program, number: usize, code: &mut Code, tlb: &mut Tlb<'_>) {
     let Some(address) = program.clauses.get(number).map(|clause| clause.address) else {
         return;
     };
-    let clause = decode(program, address, code, fetch).unwrap_or_else(Clause::faulty);
-    program.clauses[number] = clause;
+    let mut fetch = Fetch { tlb, code };
+    let clause = match program.isa {
+        Isa::Bifrost(product) => decode(&Bifrost(product), program, address, &mut fetch),
+        Isa::Valhall(subnormals) => decode(&Valhall(subnormals), program, address, &mut fetch),
+    };
+    program.clauses[number] = clause.unwrap_or_else(|Trap { kind, text }| {
+        code.unreadable |= matches!(kind, FaultKind::Mmu(_));
+        Clause::faulty(ShaderFault {
+            kind,
+            address: match kind {
+                FaultKind::Mmu(mmu) => mmu.va,
+                _ => address,
+            },
+            clause: address,
+            text,
+        })
+    });
 }
 
 fn decode(
+    isa: &dyn Translate,
     program: &mut Program,
     address: u64,
-    code: &mut Code,
-    fetch: &mut Tlb<'_>,
-) -> Result<Clause, ShaderFault> {
-    let (multiple, what) = match program.isa {
-        Isa::Bifrost(_) => (16, "a clause must lie at a multiple of 16"),
-        Isa::Valhall(_) => (8, "an instruction must lie at a multiple of 8"),
+    fetch: &mut Fetch<'_, '_>,
+) -> Result<Clause, Trap> {
+    let refused = |text: &str| Trap {
+        kind: FaultKind::InvalidPc,
+        text: text.into(),
     };
+    let too_large = "the shader is larger than any compiler makes one";
+    let (multiple, misplaced) = isa.alignment();
     if !address.is_multiple_of(multiple) {
-        return Err(faulty(address, FaultKind::InvalidPc, what.into()));
+        return Err(refused(misplaced));
     }
-    let too_large = || {
-        faulty(
-            address,
-            FaultKind::InvalidPc,
-            "the shader is larger than any compiler makes one".into(),
-        )
-    };
     if program.clauses.len() > MOST_CLAUSES || program.constants() >= MOST_CONSTANTS {
-        return Err(too_large());
+        return Err(refused(too_large));
     }
-    let end = program.ops.len();
-    let translated = match program.isa {
-        Isa::Bifrost(_) => clause_at(program, address, code, fetch),
-        Isa::Valhall(_) => block_at(program, address, code, fetch),
-    };
-    let fits = program.ops.len() * size_of::<MicroOp>() <= MOST_BYTES;
-    let translated = translated.and_then(|clause| match fits {
-        true => Ok(clause),
-        false => Err(too_large()),
-    });
-    if translated.is_err() {
-        program.ops.truncate(end);
+    let block = isa.block(program, address, fetch)?;
+    let (ops, start) = (fuse(&block.ops), program.ops.len());
+    if (start + ops.len()) * size_of::<MicroOp>() > MOST_BYTES {
+        return Err(refused(too_large));
     }
-    translated
-}
-
-/// The fault of code that cannot be fetched.
-fn refused(code: &mut Code, address: u64, mmu: crate::MmuFault) -> ShaderFault {
-    code.unreadable = true;
-    ShaderFault {
-        address: mmu.va,
-        text: format!("cannot fetch instructions: {mmu}"),
-        kind: FaultKind::Mmu(mmu),
-        clause: address,
-    }
-}
-
-/// The fault of the clause or block at an address.
-fn faulty(address: u64, kind: FaultKind, text: String) -> ShaderFault {
-    ShaderFault {
-        kind,
-        address,
-        clause: address,
-        text,
-    }
-}
-
-/// The Valhall words from an address up to the end of their block.
-fn block_at(
-    program: &mut Program,
-    address: u64,
-    code: &mut Code,
-    fetch: &mut Tlb<'_>,
-) -> Result<Clause, ShaderFault> {
-    let mut words = Vec::new();
-    let mut at = address;
-    while words.len() < valhall::LONGEST_BLOCK {
-        let mut bytes = [0; mali_valhall::WORD_BYTES];
-        if let Err(mmu) = fetch.read(at, &mut bytes) {
-            return Err(refused(code, address, mmu));
-        }
-        code.push(at, &bytes);
-        let word = u64::from_le_bytes(bytes);
-        let Some(instruction) = mali_valhall::Instruction::decode(word) else {
-            let text = format!("{word:#018x} is no instruction");
-            return Err(faulty(address, FaultKind::InvalidEncoding, text));
-        };
-        words.push(instruction);
-        if valhall::ends_block(instruction) {
-            break;
-        }
-        at = at.wrapping_add(bytes.len() as u64);
-    }
-    valhall::block(program, address, &words).map_err(|trap| faulty(address, trap.kind, trap.text))
-}
-
-/// The clause at an address.
-fn clause_at(
-    program: &mut Program,
-    address: u64,
-    code: &mut Code,
-    fetch: &mut Tlb<'_>,
-) -> Result<Clause, ShaderFault> {
-    // The page behind the clause is fetched only if the clause reaches into it: code may end where its memory ends.
-    let mut bytes = [0; LONGEST_CLAUSE];
-    let mut length = 0;
-    let (clause, length) = loop {
-        let at = address.wrapping_add(length as u64);
-        let in_page = (OFFSET + 1 - (at & OFFSET)) as usize;
-        let end = LONGEST_CLAUSE.min(length + in_page);
-        let stopped = fetch.read(at, &mut bytes[length..end]).err();
-        if stopped.is_none() {
-            length = end;
-        }
-        match (mali_isa::decode_clause(&bytes[..length]), stopped) {
-            (Ok(decoded), _) => break decoded,
-            (Err(mali_isa::DecodeError::Truncated { .. }), Some(mmu)) => {
-                return Err(refused(code, address, mmu));
-            }
-            (Err(mali_isa::DecodeError::Truncated { .. }), None) if length < LONGEST_CLAUSE => {}
-            (Err(error), _) => {
-                // What could not be decoded is part of the code, too.
-                code.push(address, &bytes[..length]);
-                let text = error.to_string();
-                return Err(faulty(address, FaultKind::InvalidEncoding, text));
-            }
-        }
-    };
-    code.push(address, &bytes[..length]);
-    translate::clause(program, address, &clause, length as u64)
-        .map_err(|trap| faulty(address, trap.kind, trap.text))
+    program.ops.extend(ops);
+    Ok(Clause {
+        state: State::Ready,
+        ops: start..program.ops.len(),
+        next: block.next,
+        branch: block.branch,
+        barrier: block.barrier,
+        fma: block.fma,
+        add: block.add,
+        messages: block.messages,
+        lane_cost: block.lane_cost,
+        ..Clause::pending(address)
+    })
 }

@@ -78,7 +78,7 @@ pub(crate) trait Common: Emit {
     fn moves(&mut self, run: OnMemory, kind: Kind, d: u16, [a, b]: [u16; 2], bytes: u32) {
         let size = bytes as u16;
         self.emit(Run::Message(run), d, [a, b, size, 0], bytes.div_ceil(4));
-        if let Some(op) = self.program().ops.last_mut() {
+        if let Some(op) = self.ops().last_mut() {
             (op.sources, op.kind) = (2, kind);
         }
     }

@@ -19,8 +19,11 @@ pub(crate) fn byte_named(name: &str, element: usize) -> u32 {
 
 /// A translator of one of the instruction sets, as the place that micro-operations go to.
 pub(crate) trait Emit {
-    /// The program that grows.
+    /// The program whose constants and registers are named.
     fn program(&mut self) -> &mut Program;
+
+    /// The micro-operations of the block at work.
+    fn ops(&mut self) -> &mut Vec<MicroOp>;
 
     /// A row for a value that no register holds.
     fn temporary(&mut self) -> Result<u16, Trap>;
@@ -40,7 +43,7 @@ pub(crate) trait Emit {
 
     /// Emits a micro-operation that reads all four rows.
     fn emit(&mut self, run: Run, d: u16, [a, b, c, e]: [u16; 4], m: u32) {
-        self.program().ops.push(MicroOp {
+        self.ops().push(MicroOp {
             run,
             d,
             a,
@@ -61,7 +64,7 @@ pub(crate) trait Emit {
             *to = from;
         }
         self.emit(Run::Rows(run), d, all, m);
-        if let Some(op) = self.program().ops.last_mut() {
+        if let Some(op) = self.ops().last_mut() {
             op.sources = N as u8;
         }
     }
@@ -80,7 +83,7 @@ pub(crate) trait Emit {
 
     /// Says what the micro-operation does that came last.
     fn known_as(&mut self, kind: Kind) {
-        if let Some(op) = self.program().ops.last_mut() {
+        if let Some(op) = self.ops().last_mut() {
             op.kind = kind;
         }
     }

@@ -29,21 +29,23 @@ mod special;
 mod wide;
 
 use mali_isa::{
-    FlowControl, Instruction, Message, Mnemonic, Operand, Part, StagingCount, Tuple, Unit,
+    FlowControl, Instruction, Message, Mnemonic, Operand, Part, Product, StagingCount, Tuple, Unit,
 };
 
 use self::absent::{Absence, absence};
 use self::emit::Emit;
 use crate::FaultKind;
-use crate::ir::{Branch, Clause, Constant, Isa, Next, Program, State, special as rows};
-use crate::optimise::fuse::fuse;
+use crate::core::OFFSET;
+use crate::ir::micro::MicroOp;
+use crate::ir::{Block, Branch, Code, Constant, Next, Program, Translate, special as rows};
 
-/// Why a clause cannot be executed.
-#[derive(Debug)]
-pub(crate) struct Trap {
-    pub(crate) kind: FaultKind,
-    pub(crate) text: String,
-}
+pub(crate) use crate::ir::Trap;
+
+/// More bytes than a clause of eight tuples and six constants has.
+const LONGEST_CLAUSE: usize = 256;
+
+/// Bifrost: the instructions of a product, or all that are known.
+pub(crate) struct Bifrost(pub(crate) Option<Product>);
 
 /// What an instruction of the FMA unit leaves for the ADD instruction of its tuple, besides its result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,6 +75,8 @@ enum Side {
 /// Translates the instructions of one clause.
 struct Translator<'p> {
     program: &'p mut Program,
+    ops: Vec<MicroOp>,
+    product: Option<Product>,
     clause: &'p mali_isa::Clause,
     address: u64,
     /// The instruction at work.
@@ -95,14 +99,56 @@ struct Translator<'p> {
     lane_cost: u32,
 }
 
+impl Translate for Bifrost {
+    fn alignment(&self) -> (u64, &'static str) {
+        (16, "a clause must lie at a multiple of 16")
+    }
+
+    fn block(
+        &self,
+        program: &mut Program,
+        address: u64,
+        code: &mut dyn Code,
+    ) -> Result<Block, Trap> {
+        // The page behind the clause is fetched only if the clause reaches into it: code may end where its memory ends.
+        let mut bytes = [0; LONGEST_CLAUSE];
+        let mut length = 0;
+        let (clause, length) = loop {
+            let at = address.wrapping_add(length as u64);
+            let in_page = (OFFSET + 1 - (at & OFFSET)) as usize;
+            let end = LONGEST_CLAUSE.min(length + in_page);
+            let stopped = code.read(at, &mut bytes[length..end]).err();
+            if stopped.is_none() {
+                length = end;
+            }
+            match (mali_isa::decode_clause(&bytes[..length]), stopped) {
+                (Ok(decoded), _) => break decoded,
+                (Err(mali_isa::DecodeError::Truncated { .. }), Some(mmu)) => return Err(mmu.into()),
+                (Err(mali_isa::DecodeError::Truncated { .. }), None) if length < LONGEST_CLAUSE => {
+                }
+                (Err(error), _) => {
+                    // What could not be decoded is part of the code, too.
+                    code.used(address, &bytes[..length]);
+                    return Err(Trap {
+                        kind: FaultKind::InvalidEncoding,
+                        text: error.to_string(),
+                    });
+                }
+            }
+        };
+        code.used(address, &bytes[..length]);
+        translate(program, self.0, address, &clause, length as u64)
+    }
+}
+
 /// Translates a clause at `address` that takes `length` bytes.
-pub(crate) fn clause(
+fn translate(
     program: &mut Program,
+    product: Option<Product>,
     address: u64,
     clause: &mali_isa::Clause,
     length: u64,
-) -> Result<Clause, Trap> {
-    let start = program.ops.len();
+) -> Result<Block, Trap> {
     let zero = program.constant(Constant::Value(0));
     let Some(&tuple) = clause.tuples.first() else {
         return Err(Trap {
@@ -112,6 +158,8 @@ pub(crate) fn clause(
     };
     let mut t = Translator {
         program,
+        ops: Vec::new(),
+        product,
         clause,
         address,
         tuple,
@@ -144,33 +192,20 @@ pub(crate) fn clause(
         messages.extend(message);
         t.lane_cost += message.map_or(0, message_cost);
     }
-    let (branch, barrier, lane_cost) = (t.branch, t.barrier, t.lane_cost);
     let next = match clause.header.flow_control {
         FlowControl::End => Next::End,
-        _ => Next::Clause(program.number(address.wrapping_add(length))),
+        _ => Next::Clause(t.program.number(address.wrapping_add(length))),
     };
-    Ok(Clause {
-        branch,
-        barrier,
+    Ok(Block {
+        ops: t.ops,
+        next,
+        branch: t.branch,
+        barrier: t.barrier,
         fma,
         add,
         messages,
-        lane_cost,
-        ..closed(program, address, start, next)
+        lane_cost: t.lane_cost,
     })
-}
-
-/// The clause at an address whose micro-operations are the program's from `start` on, fused; nothing is counted yet.
-pub(crate) fn closed(program: &mut Program, address: u64, start: usize, next: Next) -> Clause {
-    let fused = fuse(&program.ops[start..]);
-    program.ops.truncate(start);
-    program.ops.extend(fused);
-    Clause {
-        state: State::Ready,
-        ops: start..program.ops.len(),
-        next,
-        ..Clause::pending(address)
-    }
 }
 
 /// What a lane's part in a message costs, in sixteenths of a clause. Loads and stores count where they are slow.
@@ -284,13 +319,11 @@ impl Translator<'_> {
     /// Refuses the instruction at work if the product does not have it.
     fn present(&self) -> Result<(), Trap> {
         let info = self.ins.op.info();
-        match self.program.isa {
-            Isa::Bifrost(Some(product)) if !info.products.contains(product) => {
-                Err(self.trap(&format!(
-                    "is no instruction of {product}: {}",
-                    info.product_evidence.name()
-                )))
-            }
+        match self.product {
+            Some(product) if !info.products.contains(product) => Err(self.trap(&format!(
+                "is no instruction of {product}: {}",
+                info.product_evidence.name()
+            ))),
             _ => Ok(()),
         }
     }
@@ -324,6 +357,10 @@ impl Translator<'_> {
 impl Emit for Translator<'_> {
     fn program(&mut self) -> &mut Program {
         self.program
+    }
+
+    fn ops(&mut self) -> &mut Vec<MicroOp> {
+        &mut self.ops
     }
 
     /// It lasts until the end of the next tuple.

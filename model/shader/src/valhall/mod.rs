@@ -20,27 +20,19 @@ mod special;
 mod waits;
 mod wide;
 
-use mali_valhall::{Instruction, Op, Unit, WORD_BYTES};
+use mali_valhall::{Instruction, LONGEST_BLOCK, Op, Unit, WORD_BYTES};
 
 use self::waits::Pending;
-use crate::ir::{Branch, Clause, Isa, Next, Program, special as rows};
+use crate::ir::micro::MicroOp;
+use crate::ir::{Block, Branch, Code, Next, Program, Translate, Trap, special as rows};
 use crate::operations::tables::What;
 use crate::translate::emit::Emit;
-use crate::translate::{Trap, closed};
 use crate::{FaultKind, Subnormals};
-
-/// Most words of a block: as many instructions as a clause has, so that limits on work mean the same.
-pub(crate) const LONGEST_BLOCK: usize = 16;
-
-/// Whether a block ends behind an instruction.
-pub(crate) fn ends_block(instruction: Instruction) -> bool {
-    matches!(instruction.op(), Op::Branchz | Op::Branchzi | Op::Barrier)
-        || instruction.flow().ends()
-}
 
 /// Translates the words of one block.
 struct Translator<'p> {
     program: &'p mut Program,
+    ops: Vec<MicroOp>,
     /// What becomes of subnormal numbers.
     subnormals: Subnormals,
     /// Address of the instruction at work.
@@ -54,25 +46,57 @@ struct Translator<'p> {
     lane_cost: u32,
 }
 
+/// Valhall, and what becomes of subnormal numbers.
+pub(crate) struct Valhall(pub(crate) Subnormals);
+
+impl Translate for Valhall {
+    fn alignment(&self) -> (u64, &'static str) {
+        (8, "an instruction must lie at a multiple of 8")
+    }
+
+    fn block(
+        &self,
+        program: &mut Program,
+        address: u64,
+        code: &mut dyn Code,
+    ) -> Result<Block, Trap> {
+        let mut words = Vec::new();
+        let mut at = address;
+        while words.len() < LONGEST_BLOCK {
+            let mut bytes = [0; WORD_BYTES];
+            code.read(at, &mut bytes)?;
+            code.used(at, &bytes);
+            let word = u64::from_le_bytes(bytes);
+            let instruction = Instruction::decode(word).ok_or_else(|| Trap {
+                kind: FaultKind::InvalidEncoding,
+                text: format!("{word:#018x} is no instruction"),
+            })?;
+            words.push(instruction);
+            if instruction.ends_block() {
+                break;
+            }
+            at = at.wrapping_add(bytes.len() as u64);
+        }
+        translate(program, self.0, address, &words)
+    }
+}
+
 /// Translates the block at `address` of these words.
-pub(crate) fn block(
+fn translate(
     program: &mut Program,
+    subnormals: Subnormals,
     address: u64,
     words: &[Instruction],
-) -> Result<Clause, Trap> {
-    let start = program.ops.len();
+) -> Result<Block, Trap> {
     let Some(&first) = words.first() else {
         return Err(Trap {
             kind: FaultKind::InvalidEncoding,
             text: "a block without words".into(),
         });
     };
-    let subnormals = match program.isa {
-        Isa::Valhall(subnormals) => subnormals,
-        Isa::Bifrost(_) => Subnormals::Kept,
-    };
     let mut t = Translator {
         program,
+        ops: Vec::new(),
         subnormals,
         address,
         ins: first,
@@ -99,20 +123,20 @@ pub(crate) fn block(
             }
         }
     }
-    let (branch, barrier, lane_cost) = (t.branch, t.barrier, t.lane_cost);
     let ended = words.last().is_some_and(|word| word.flow().ends());
     let next = match ended {
         true => Next::End,
-        false => Next::Clause(program.number(at)),
+        false => Next::Clause(t.program.number(at)),
     };
-    Ok(Clause {
-        branch,
-        barrier,
+    Ok(Block {
+        ops: t.ops,
+        next,
+        branch: t.branch,
+        barrier: t.barrier,
         fma,
         add,
         messages,
-        lane_cost,
-        ..closed(program, address, start, next)
+        lane_cost: t.lane_cost,
     })
 }
 
@@ -222,6 +246,10 @@ impl Translator<'_> {
 impl Emit for Translator<'_> {
     fn program(&mut self) -> &mut Program {
         self.program
+    }
+
+    fn ops(&mut self) -> &mut Vec<MicroOp> {
+        &mut self.ops
     }
 
     /// It lasts until the end of the next word.

@@ -14,6 +14,7 @@ use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::machine_gpu;
 use crate::common::machine_report;
+use crate::common::machine_streams;
 use crate::common::model_node::NodeOptions;
 use crate::common::secure_world;
 use crate::common::terminal;
@@ -29,7 +30,7 @@ Examples:
   gpureplay doctor --board hikey960      what this board needs, and whether the device tree agrees
   gpureplay doctor --report report.txt   the same, the GPU's registers and a self test, to send with a question
 
-Ends with 0 when a replay with --device panfrost, nano or optee, or of CUDA, can start, else with 1.";
+Ends with 0 when a replay with --device panfrost, panthor, kbase, nano or optee, or of CUDA, can start, else with 1.";
 
 /// Check this machine
 ///
@@ -77,7 +78,8 @@ impl Doctor {
             destinations.claim(report)?;
         }
         let root = Path::new("/");
-        let mut findings = machine::doctor(root, self.board.as_ref());
+        let streams = machine_streams::findings(root, &machine_gpu::compatibles(root));
+        let mut findings = streams.unwrap_or_else(|| machine::doctor(root, self.board.as_ref()));
         // Behind the GPU's node: which one it is, and what fits it.
         findings.insert(findings.len().min(1), machine_gpu::finding(root));
         findings.push(secure_world::finding());
@@ -117,6 +119,8 @@ impl Doctor {
         }
         let in_linux = [
             "run --device panfrost",
+            "run --device panthor",
+            "run --device kbase",
             "run --device nano",
             "run --device optee",
             ways::CUDA[1],

@@ -65,7 +65,7 @@ pub(crate) struct Jobs {
     /// File for an input; the manifest's first case without any
     #[arg(short, long = "input", value_name = "[NAME=]FILE")]
     inputs: Vec<TensorFile>,
-    /// What to run on: best, model, model:GPU, panfrost, nano or devmem; work is counted on the model only
+    /// What to run on: best, model, model:GPU, panfrost, kbase, nano or devmem; work is counted on the model only
     #[arg(short, long, value_name = "DEVICE", default_value = "model")]
     device: Choice,
     /// Runs that are not counted
@@ -180,8 +180,8 @@ impl Jobs {
         let watch = on_model.then(|| Arc::new(Watch::default()));
         let observer = watch.clone().map(|watch| watch as Arc<dyn Observer>);
         let id = recording.verified().recording().gpu_id();
-        let device = Device::open_observed(&choice, id, self.model.into(), observer)?;
-        let mut session = Session::on(recording.clone(), device);
+        let mut device = Device::open_observed(&choice, id, self.model.into(), observer)?;
+        let mut session = Session::on(recording.for_device(&mut device)?, device);
         bind_or_take_case(&self.inputs, &mut session)?;
         if let Some(missing) = session.missing().first() {
             return Err(Failure::Input(format!(

@@ -11,14 +11,10 @@ use mali_facts::{PROFILES, Profile};
 pub(crate) const SUBJECT: &str = "recordings that fit";
 
 /// GPUs of other families, by the start of their `compatible` strings, and why they cannot be used.
-const OTHERS: [(&str, &str); 6] = [
+const OTHERS: [(&str, &str); 5] = [
     (
         "brcm,",
         "a Broadcom VideoCore (Raspberry Pi): another family, not supported",
-    ),
-    (
-        "arm,mali-valhall-csf",
-        "a Mali with a command stream front end (G310, G610: RK3588): it has no job manager, not supported",
     ),
     (
         "arm,mali-t",
@@ -74,6 +70,13 @@ pub(crate) fn finding(root: &Path) -> Finding {
             None,
         );
     }
+    if devices.iter().any(|name| name == "arm,mali-valhall-csf") {
+        return finding(
+            true,
+            "those recorded on the same Mali with command streams (G610 of RK3588: digits-g610); retarget makes none for it".into(),
+            None,
+        );
+    }
     let other = OTHERS.iter().find_map(|(start, what)| {
         let name = devices.iter().find(|name| is_gpu(name, start))?;
         Some(format!("none: {name} is {what}"))
@@ -101,7 +104,7 @@ fn is_gpu(name: &str, start: &str) -> bool {
 }
 
 /// `compatible` strings of all platform devices.
-fn compatibles(root: &Path) -> Vec<String> {
+pub(crate) fn compatibles(root: &Path) -> Vec<String> {
     let devices = fs::read_dir(root.join("sys/bus/platform/devices"));
     let entries = devices.into_iter().flatten().flatten();
     entries
@@ -189,11 +192,15 @@ mod tests {
             valhall.good && valhall.found.starts_with("those recorded"),
             "{valhall:?}"
         );
+        let streams = on("a,b\0", "rockchip,rk3588-mali\0arm,mali-valhall-csf\0");
+        assert!(
+            streams.good && streams.found.contains("digits-g610"),
+            "{streams:?}"
+        );
         let unknown = on("some,board\0", bifrost);
         assert!(unknown.good && unknown.found.contains("g31"), "{unknown:?}");
         for (device, word) in [
             ("brcm,2711-v3d\0", "Raspberry Pi"),
-            ("rockchip,rk3588-mali\0arm,mali-valhall-csf\0", "RK3588"),
             ("brcm,bcm2835-i2c\0", "no GPU"),
         ] {
             let found = on("a,b\0", device);

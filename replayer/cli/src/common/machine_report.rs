@@ -10,7 +10,7 @@ use std::process::Command;
 use gpureplay_core::Gpu;
 use gpureplay_library::shown;
 use gpureplay_linux::machine::Finding;
-use gpureplay_linux::{Stock, panfrost};
+use gpureplay_linux::{Stock, panfrost, panthor};
 use mali_facts::Profile;
 use mali_facts::registers::gpu::GPU_ID;
 use mali_facts::registers::{Class, GpuId, all};
@@ -19,11 +19,19 @@ use crate::VERSION;
 use crate::common::shipped::{ended, fitting, found, own};
 use crate::common::{machine_bits, machine_gpu};
 
+/// GPUs whose recordings cannot be converted into each other's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Bifrost,
+    Valhall,
+    Streams,
+}
+
 /// A shipped recording, and the arguments that give it an input and what must come out.
 struct Trial {
     recording: &'static str,
-    /// For a GPU of Valhall, to which Bifrost's recordings cannot be converted.
-    valhall: bool,
+    /// The GPUs that it is for.
+    kind: Kind,
     /// Options, with files below the recording.
     files: &'static [(&'static str, &'static str, &'static str)],
 }
@@ -34,10 +42,10 @@ const DIGIT: &[(&str, &str, &str)] = &[
     ("--expect", "probabilities", "expected/3.npy"),
 ];
 
-const TRIALS: [Trial; 3] = [
+const TRIALS: [Trial; 4] = [
     Trial {
         recording: "saxpy-g52",
-        valhall: false,
+        kind: Kind::Bifrost,
         files: &[
             ("--input", "x", "inputs/x2.npy"),
             ("--input", "y", "inputs/y2.npy"),
@@ -46,12 +54,17 @@ const TRIALS: [Trial; 3] = [
     },
     Trial {
         recording: "digits-g52",
-        valhall: false,
+        kind: Kind::Bifrost,
         files: DIGIT,
     },
     Trial {
         recording: "digits-g57",
-        valhall: true,
+        kind: Kind::Valhall,
+        files: DIGIT,
+    },
+    Trial {
+        recording: "digits-g610",
+        kind: Kind::Streams,
         files: DIGIT,
     },
 ];
@@ -82,39 +95,52 @@ pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
     let devices = devices.filter_map(|way| way.subject.strip_prefix("run --device "));
     // A board must be named for it.
     let devices = devices.filter(|device| *device != "devmem");
-    let valhall = is_valhall(root);
+    let kind = kind(root);
     let mut bits = String::new();
     for device in devices {
-        for trial in TRIALS.iter().filter(|trial| trial.valhall == valhall) {
+        for trial in TRIALS.iter().filter(|trial| trial.kind == kind) {
             let _ = writeln!(text, "{}", tried(trial, device));
         }
-        bits += &machine_bits::on(device, valhall);
+        // No shipped recording shows a G610's.
+        if kind != Kind::Streams {
+            bits += &machine_bits::on(device, kind == Kind::Valhall);
+        }
     }
     text += &format!("\nBits\n{bits}");
     text
 }
 
-/// Whether the GPU is one of Valhall, as panfrost or the device tree says.
-fn is_valhall(root: &Path) -> bool {
-    let opened = panfrost::find(root).and_then(|path| panfrost::open(&path));
-    let architecture = |mut gpu: Stock| {
-        let id = GpuId(gpu.read32(GPU_ID));
-        Profile::by_product(id.product()).map(|profile| profile.architecture)
-    };
-    let told = opened.ok().and_then(architecture);
-    told.map_or_else(
-        || machine_gpu::is_valhall(root),
-        |told| told.has_resource_tables(),
-    )
+/// The kernel's driver of this GPU, if there is one.
+fn driver(root: &Path) -> Option<(&'static str, Stock)> {
+    let panfrost = panfrost::find(root).and_then(|path| panfrost::open(&path));
+    let panthor = || panthor::find(root).and_then(|path| panthor::open(&path));
+    let panfrost = panfrost.ok().map(|gpu| ("panfrost", gpu));
+    panfrost.or_else(|| Some(("panthor", panthor().ok()?)))
 }
 
-/// Registers that say which GPU it is, as panfrost tells them.
+/// Which kind the GPU is, as its driver or the device tree says.
+fn kind(root: &Path) -> Kind {
+    let valhall = match driver(root) {
+        Some(("panthor", _)) => return Kind::Streams,
+        Some((_, mut gpu)) => {
+            let id = GpuId(gpu.read32(GPU_ID));
+            let profile = Profile::by_product(id.product());
+            profile.map(|profile| profile.architecture.has_resource_tables())
+        }
+        None => None,
+    };
+    match valhall.unwrap_or_else(|| machine_gpu::is_valhall(root)) {
+        true => Kind::Valhall,
+        false => Kind::Bifrost,
+    }
+}
+
+/// Registers that say which GPU it is, as the kernel's driver tells them.
 fn registers(root: &Path) -> String {
-    let opened = panfrost::find(root).and_then(|path| panfrost::open(&path));
-    let Ok(mut gpu) = opened else {
+    let Some((name, mut gpu)) = driver(root) else {
         return String::new();
     };
-    let mut text = "GPU, by panfrost\n".to_owned();
+    let mut text = format!("GPU, by {name}\n");
     for register in all().filter(|register| register.class() == Class::Identity) {
         let value = gpu.read32(register.offset());
         if value != 0 {
@@ -136,7 +162,8 @@ fn tried(trial: &Trial, device: &str) -> String {
 fn replayed(trial: &Trial, device: &str) -> Result<(), String> {
     let recording = found(trial.recording)?;
     let folder = tempfile::tempdir().map_err(|error| format!("not tried: {error}"))?;
-    let fitting = fitting(&recording, device, trial.valhall, folder.path())?;
+    let as_it_is = trial.kind != Kind::Bifrost;
+    let fitting = fitting(&recording, device, as_it_is, folder.path())?;
     let mut run = Command::new(own());
     run.arg("run").arg(&fitting).args(["--device", device]);
     for (option, tensor, file) in trial.files {

@@ -28,6 +28,7 @@ pub(crate) mod load_speed;
 pub(crate) mod machine_bits;
 pub(crate) mod machine_gpu;
 pub(crate) mod machine_report;
+pub(crate) mod machine_streams;
 pub(crate) mod manifest_text;
 pub(crate) mod model_node;
 pub(crate) mod model_options;

@@ -26,7 +26,7 @@ const NODES: &str = "/sys/class/drm";
 pub(crate) enum Name {
     /// Kernel module and patched driver
     Kernel,
-    /// Library in the app, on the stock panfrost driver; needs no root
+    /// Library in the app, on the stock panfrost or panthor driver; needs no root
     User,
     /// Library in the app, on the model's render node; needs no GPU
     Model,
@@ -64,13 +64,13 @@ impl Way {
             None if access(device, AccessFlags::R_OK).is_ok() => {
                 Ok(Self::Kernel(device.to_path_buf()))
             }
-            None if has_panfrost(nodes) => library().map(Self::User),
+            None if has_stock_driver(nodes) => library().map(Self::User),
             None => match library().and_then(|library| Ok(Self::Model(library, node.node()?))) {
                 Ok(way) => Ok(way),
                 Err(failure) => Err(Failure::Device(format!(
                     "nothing to record with: {} is not there or not readable (--recorder kernel: insmod gpureplay_recorder.ko and the \
-                     patched driver, driver-patch/build makes both); no render node is panfrost's (--recorder user: load the stock \
-                     driver, modprobe panfrost); and the model cannot take its place (--recorder model): {failure}",
+                     patched driver, driver-patch/build makes both); no render node is panfrost's or panthor's (--recorder user: load the \
+                     stock driver); and the model cannot take its place (--recorder model): {failure}",
                     shown(device)
                 ))),
             },
@@ -85,8 +85,8 @@ impl Way {
                 "{} is not there, or not readable (driver-patch/README.md)",
                 shown(device)
             )),
-            Name::User if !has_panfrost(Path::new(NODES)) => {
-                missing("no render node is panfrost's".into())
+            Name::User if !has_stock_driver(Path::new(NODES)) => {
+                missing("no render node is panfrost's or panthor's".into())
             }
             _ => Self::choose(Some(name), device, node),
         }
@@ -96,7 +96,7 @@ impl Way {
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Kernel(device) => format!("the recorder in the kernel, {}", shown(device)),
-            Self::User(_) => "a library in the app, on the kernel's panfrost; needs no root".into(),
+            Self::User(_) => "a library in the app, on the kernel's driver; needs no root".into(),
             Self::Model(_, node) => format!(
                 "a library in the app, on the model of {}; needs no GPU",
                 node.gpu()
@@ -180,13 +180,18 @@ fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
     parts.join(":".as_ref())
 }
 
-/// Whether a render node is panfrost's.
-pub(crate) fn has_panfrost(nodes: &Path) -> bool {
+/// Whether a render node is that of a driver whose calls the library knows.
+pub(crate) fn has_stock_driver(nodes: &Path) -> bool {
     let mut nodes = fs::read_dir(nodes).into_iter().flatten().flatten();
     nodes.any(|node| {
         let is_node = node.file_name().to_string_lossy().starts_with("renderD");
         let driver = fs::read_link(node.path().join("device/driver"));
-        is_node && driver.is_ok_and(|driver| driver.ends_with("panfrost"))
+        let known = |driver: PathBuf| {
+            ["panfrost", "panthor"]
+                .iter()
+                .any(|it| driver.ends_with(it))
+        };
+        is_node && driver.is_ok_and(known)
     })
 }
 
@@ -244,6 +249,8 @@ mod tests {
     fn the_best_way_that_the_machine_has_is_taken() {
         let folder = tempfile::tempdir().unwrap();
         let panfrost = nodes(folder.path(), &["i915", "panfrost"]);
+        let panthor = nodes(&folder.path().join("rk3588"), &["panthor"]);
+        let others = nodes(&folder.path().join("pc"), &["i915", "amdgpu"]);
         let none = folder.path().join("none");
         let library = folder.path().join(companion::RECORDER.file);
         fs::write(&library, "").unwrap();
@@ -257,6 +264,8 @@ mod tests {
         let kernel = Way::Kernel("/dev/null".into());
         assert_eq!(way(None, Path::new("/dev/null"), &panfrost), Ok(kernel));
         assert_eq!(way(None, &none, &panfrost), Ok(user.clone()));
+        assert_eq!(way(None, &none, &panthor), Ok(user.clone()));
+        assert!(way(None, &none, &others).is_err());
         assert_eq!(
             way(Some(Name::User), Path::new("/dev/null"), &none),
             Ok(user)

@@ -12,7 +12,15 @@ const PLACES: [&str; 2] = ["../share/gpureplay/recordings", "../../recordings"];
 
 /// This command.
 pub(super) fn own() -> PathBuf {
-    env::current_exe().unwrap_or_default()
+    let first = env::args_os().next().map(PathBuf::from);
+    started(env::current_exe().unwrap_or_default(), first)
+}
+
+/// The command, by what the kernel started and the command's first word. `gpureplay node` has a loader start it.
+fn started(executable: PathBuf, first: Option<PathBuf>) -> PathBuf {
+    let name = executable.file_name().unwrap_or_default();
+    let is_loader = name.as_encoded_bytes().starts_with(b"ld-");
+    first.filter(|_| is_loader).unwrap_or(executable)
 }
 
 /// A shipped recording.
@@ -55,5 +63,20 @@ pub(super) fn ended(command: &mut Command) -> Result<(), String> {
             String::from_utf8_lossy(&output.stderr).trim(),
             String::from_utf8_lossy(&output.stdout).trim()
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loader_is_not_the_command() {
+        let [command, loader] = ["/usr/bin/gpureplay", "/mesa/libc/ld-linux-x86-64.so.2"];
+        for executable in [command, loader] {
+            let found = started(executable.into(), Some(command.into()));
+            assert_eq!(found, Path::new(command));
+        }
+        assert_eq!(started(command.into(), None), Path::new(command));
     }
 }

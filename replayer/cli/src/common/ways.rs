@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use gpureplay_linux::machine::{DEV_MEM_ONLY, Finding, PANFROST};
+use gpureplay_linux::machine::{DEV_MEM_ONLY, Finding, KBASE, PANFROST};
 
 use crate::common::companion;
+use crate::common::machine_streams::PANTHOR;
 use crate::common::model_node::NodeOptions;
 use crate::common::recorder_choice::{Name, Way};
 use crate::common::secure_world;
@@ -52,7 +53,11 @@ pub(crate) fn to_replay(findings: &[Finding]) -> Vec<Finding> {
         Some(finding) => Err(finding.found.clone()),
         None => Err("not looked at".to_owned()),
     };
-    let apart = [&DEV_MEM_ONLY[..], &[secure_world::SUBJECT, PANFROST]].concat();
+    let apart = [
+        &DEV_MEM_ONLY[..],
+        &[secure_world::SUBJECT, PANFROST, PANTHOR, KBASE],
+    ]
+    .concat();
     let missing = |among: &dyn Fn(&Finding) -> bool| {
         let bad = findings
             .iter()
@@ -61,8 +66,20 @@ pub(crate) fn to_replay(findings: &[Finding]) -> Vec<Finding> {
     };
     let nano = missing(&|finding| !apart.contains(&finding.subject));
     let devmem = missing(&|finding| DEV_MEM_ONLY.contains(&finding.subject));
+    // A machine has one of the two.
+    let stock = match of(PANTHOR) {
+        Some(found) => finding("run --device panthor", by(Some(found))),
+        None => finding("run --device panfrost", by(of(PANFROST))),
+    };
     vec![
-        finding("run --device panfrost", by(of(PANFROST))),
+        stock,
+        finding(
+            "run --device kbase",
+            match of(KBASE) {
+                None => Err("no /dev/mali0".into()),
+                found => by(found),
+            },
+        ),
         finding(
             "run --device nano",
             nano.map_or_else(|| Ok("the nano driver has the GPU".into()), Err),
@@ -124,18 +141,29 @@ mod tests {
         let mut findings = vec![
             seen("nano driver", false),
             seen(PANFROST, false),
+            seen(KBASE, false),
             seen(DEV_MEM_ONLY[0], false),
             seen(secure_world::SUBJECT, false),
         ];
         assert_eq!(good(&findings), ["run --device model"]);
-        for (index, device) in ["nano", "panfrost", "devmem", "optee"].iter().enumerate() {
+        for (index, device) in ["nano", "panfrost", "kbase", "devmem", "optee"]
+            .iter()
+            .enumerate()
+        {
             findings[index].good = true;
             let ways = good(&findings);
             assert!(ways.contains(&format!("run --device {device}").as_str()));
             assert_eq!(ways.len(), 2, "{ways:?}");
             findings[index].good = false;
         }
-        let nano = &to_replay(&findings)[1];
+        let nano = &to_replay(&findings)[2];
+        assert_eq!(nano.found, "nano driver: nano driver was looked at");
+        findings[1] = seen(PANTHOR, true);
+        assert_eq!(
+            good(&findings),
+            ["run --device panthor", "run --device model"]
+        );
+        let nano = &to_replay(&findings)[2];
         assert_eq!(nano.found, "nano driver: nano driver was looked at");
     }
 

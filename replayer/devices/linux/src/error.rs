@@ -20,6 +20,11 @@ pub enum OpenError {
         "no render node in /dev/dri belongs to the driver {0}: load it (sudo modprobe {0}), or give the GPU back to it; --device model needs no GPU"
     )]
     NoRenderNode(&'static str),
+    /// Arm's own driver is not there.
+    #[error(
+        "{0}: no such device; the kernel has not loaded kbase, Arm's own driver, or it does not drive the GPU; --device panfrost uses Linux's"
+    )]
+    NoKbase(PathBuf),
     /// A render node belongs to another driver.
     #[error("{path}: its driver is {found}, expected {wanted}")]
     OtherDriver {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linux devices for the replay engine.
 //!
-//! [`Stock`] gives work to a kernel's own driver, [`panfrost`] or [`panthor`], which keeps the GPU. [`nano::Nano`] drives the GPU through the nano driver
+//! [`Stock`] gives work to a kernel's own driver, [`panfrost`], [`panthor`] or [`kbase`], which keeps the GPU. [`nano::Nano`] drives the GPU through the nano driver
 //! (`nano-driver/` of this project), [`devmem::DevMem`] through /dev/mem where no module can be loaded. [`board`] knows boards, [`machine`] finds the GPU in the device tree and says what stands in the way.
 //! [`optee`] hands packs and tensors to the trusted application that replays in the secure world.
 //!
@@ -13,9 +13,11 @@ mod chains;
 pub mod device_tree;
 pub mod devmem;
 pub mod error;
+pub mod kbase;
 pub mod machine;
 mod mapped;
 mod mappings;
+mod misfit;
 pub mod nano;
 mod nano_abi;
 pub mod optee;
@@ -26,10 +28,12 @@ mod pin;
 mod render_node;
 mod stock;
 mod structures;
+mod watched;
 mod way_in;
 
 pub use board::Board;
 pub use devmem::DevMem;
 pub use error::OpenError;
+pub use misfit::Misfit;
 pub use nano::{Mode, Nano};
 pub use stock::Stock;

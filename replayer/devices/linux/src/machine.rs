@@ -12,11 +12,14 @@ use crate::board::Board;
 pub use crate::device_tree::{GpuNode, find_gpu, find_gpu_of};
 use crate::devmem;
 use crate::error::OpenError;
+use crate::kbase;
 use crate::nano;
 use crate::panfrost;
 
 /// Subject of the finding that concerns `--device panfrost` only.
 pub const PANFROST: &str = "panfrost";
+/// Subject of the finding that concerns `--device kbase` only. It is there where the driver's device is.
+pub const KBASE: &str = "kbase";
 const DEV_MEM: &str = "/dev/mem";
 
 const PINNED_PAGES: &str = "pinned pages";
@@ -44,6 +47,7 @@ pub fn doctor(root: &Path, board: Option<&Board>) -> Vec<Finding> {
         gpu_node(gpu.as_ref(), known.as_ref()),
         render_node(root, gpu.as_ref().ok()),
     ];
+    findings.extend(arms_driver(root));
     if let Some(board) = &known {
         findings.push(agreement(gpu.as_ref().ok(), board));
     }
@@ -157,6 +161,35 @@ fn render_node(root: &Path, gpu: Option<&GpuNode>) -> Finding {
             error.to_string(),
             "see the kernel's log: dmesg | grep panfrost",
         ),
+    }
+}
+
+/// Whether Arm's own driver, if it is there, takes work from this user.
+fn arms_driver(root: &Path) -> Option<Finding> {
+    let path = root.join(kbase::PATH.trim_start_matches('/'));
+    match kbase::open(&path) {
+        Err(OpenError::NoKbase(_)) => None,
+        Ok(mut driver) => {
+            let gpu = GpuId(driver.read32(GPU_ID));
+            let name = driver.name().to_owned();
+            Some(good(
+                KBASE,
+                format!(
+                    "{}, {name}, takes work for {gpu}: gpureplay run RECORDING --device kbase",
+                    path.display()
+                ),
+            ))
+        }
+        Err(OpenError::Permission { path, cure }) => Some(bad(
+            KBASE,
+            format!("{}: permission denied", path.display()),
+            cure,
+        )),
+        Err(error) => Some(bad(
+            KBASE,
+            error.to_string(),
+            "see the kernel's log: dmesg | grep -i mali",
+        )),
     }
 }
 

@@ -6,7 +6,6 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gpureplay_core::DeviceError;
 use mali_facts::panfrost::request::{
     EXPORT_SYNC_FILE, GemClose, Request, SyncFileInfo, Syncobj, SyncobjFd, SyncobjWait, Version,
     number,
@@ -14,6 +13,7 @@ use mali_facts::panfrost::request::{
 use nix::time::{ClockId, clock_gettime};
 
 use crate::error::OpenError;
+use crate::stock::Ended;
 use crate::way_in;
 
 nix::ioctl_readwrite!(version, Request::DRM, number::VERSION, Version);
@@ -135,33 +135,12 @@ impl Driver {
     }
 }
 
-/// What the engine is told of an error.
-pub(crate) fn refused(errno: nix::Error) -> DeviceError {
-    match errno {
-        nix::Error::ENOMEM => DeviceError::OutOfMemory,
-        other => DeviceError::Refused(other as i32),
-    }
-}
-
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct RenderNode {
     file: File,
     /// Sync object for the end of a submission.
     sync: u32,
-}
-
-/// How a submission ended, as its fence says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// The driver reports success, or a fault that it does not tell of (Linux 6.1).
-    Well,
-    /// The driver took the job off the GPU, mostly because it ran for too long.
-    Cancelled,
-    /// Another error.
-    Failed,
-    /// Not yet.
-    Runs,
 }
 
 impl RenderNode {

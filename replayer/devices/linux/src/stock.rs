@@ -3,16 +3,18 @@
 //!
 //! The driver has the registers, the power and the page tables. So it takes the engine's steps whole: a setting, the start, a chain or stream.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Submission};
-use gpureplay_format::{Access, PAGE_SIZE};
+use gpureplay_format::{Access, PAGE_SIZE, Recording};
 use nix::unistd::{SysconfVar, sysconf};
 
 use crate::chains::Chains;
 use crate::error::OpenError;
 use crate::mappings::Mappings;
+use crate::misfit::Misfit;
 
 /// Memory that a recording wants.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +24,37 @@ pub(crate) struct Wanted {
     pub(crate) access: Access,
 }
 
+/// How work ended, as the driver says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The driver reports success, or a fault that it does not tell of (panfrost of Linux 6.1).
+    Well,
+    /// The driver took the work off the GPU, mostly because it ran for too long.
+    Cancelled,
+    /// Another error.
+    Failed,
+    /// Not yet.
+    Runs,
+}
+
+/// What the engine is told of an error.
+pub(crate) fn refused(errno: nix::Error) -> DeviceError {
+    match errno {
+        nix::Error::ENOMEM => DeviceError::OutOfMemory,
+        other => DeviceError::Refused(other as i32),
+    }
+}
+
 /// What a driver is asked to do.
 pub(crate) trait Driver: Debug + Send {
+    /// What it is called.
+    fn name(&self) -> &str;
+    /// Whether it can replay a recording, which keeps the rules of the verifier. The GPU is not looked at.
+    fn fits(&self, recording: &Recording<'_>) -> Result<(), Misfit>;
+    /// Where code has to move: windows of 16 MiB by their starts, and their new starts.
+    fn code_moves(&self, _: &Recording<'_>) -> Result<BTreeMap<u64, u64>, Misfit> {
+        Ok(BTreeMap::new())
+    }
     /// The value of a register that says which GPU it is; 0 for one that the driver does not tell.
     fn register(&self, offset: u32) -> u32;
     /// A setting of the recording, in place of which the driver makes its own.
@@ -64,6 +95,27 @@ impl Stock {
             chains: Chains::default(),
             start: Instant::now(),
         })
+    }
+
+    /// What the driver is called.
+    pub fn name(&self) -> &str {
+        self.driver.name()
+    }
+
+    /// Whether the driver can replay a recording, which keeps the rules of the verifier. The GPU is not looked at.
+    ///
+    /// # Errors
+    /// What stands against it.
+    pub fn fits(&self, recording: &Recording<'_>) -> Result<(), Misfit> {
+        self.driver.fits(recording)
+    }
+
+    /// Where code of a recording has to move: windows of 16 MiB by their starts, and their new starts. None, if it can stay.
+    ///
+    /// # Errors
+    /// What stands against it.
+    pub fn code_moves(&self, recording: &Recording<'_>) -> Result<BTreeMap<u64, u64>, Misfit> {
+        self.driver.code_moves(recording)
     }
 
     /// Chains or streams that have ended so far.

@@ -13,13 +13,14 @@ use crate::{
 };
 
 /// The guest with the kernel of the release before (`old`) or of backports (`new`), made once for a work tree. Panfrost is loaded before a run begins:
-/// the run is to load no driver.
+/// the run is to load no driver but panthor.
 pub(crate) fn other(folder: &Folder, which: &str) -> Result<Folder> {
     let _lock = Folder::lock(&folder.local)?;
     let guest = folder.local.join(format!("kernel-{which}"));
     let release = folder.kernel(which)?;
     let made = fs::read_to_string(guest.join("kernels")).unwrap_or_default();
-    if format!("{}-arm64", made.trim().trim_start_matches("stock=")) != release {
+    let same = format!("{}-arm64", made.trim().trim_start_matches("stock=")) == release;
+    if !same || !guest.join("streams").is_dir() {
         let mut make = in_root(folder);
         make.arg("bash")
             .arg(folder.recipe().join("other-kernel.sh"))

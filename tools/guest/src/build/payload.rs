@@ -242,15 +242,24 @@ fn cross_with(
 }
 
 /// Builds Arm's driver with the recorder's hooks for the guest with Linux 5.10, unless nothing has changed, and the
-/// client that uses it.
+/// programs that use it.
 pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
-    let client = cross(
-        folder,
-        &["-p", "kbase-client"],
-        "kbase-client for the guest",
-    )?;
-    install(&client.join("kbase-client"), &folder.payload().join("bin"))?;
+    command(folder)?;
+    device_test(folder)?;
+    let mut compile = in_root(folder);
+    compile
+        .args([
+            "aarch64-linux-gnu-gcc",
+            "-static",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+        ])
+        .args(["-Werror", "-o"])
+        .arg(folder.payload().join("bin/kbase-grow"))
+        .arg(folder.repository.join("driver-patch/kbase/grow.c"));
+    run(folder, &mut compile, "client whose memory grows")?;
     build_host_command(folder)?;
     host_server(folder)?;
     let modules = folder.payload().join("kbase");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `guest panfrost`: replays through the kernel's own driver, as an ordinary user: all recordings, states, kills, wrong chains, neighbours.
+//! On a GPU that takes command streams that driver is panthor.
 
 use std::{
     fmt::Write as _,
@@ -11,6 +12,7 @@ use std::{
 
 use clap::Args;
 use gpureplay_task::measured::{self, Table};
+use mali_facts::StreamGpu;
 use serde_json::json;
 
 use crate::{
@@ -24,19 +26,24 @@ use crate::{
 };
 
 /// What the guest runs.
-const SCRIPT: &str = include_str!("panfrost.sh");
+const SCRIPT: &str = concat!(include_str!("user.sh"), include_str!("panfrost.sh"));
 /// Steps of a recording that goes on from state to state.
 const STEPS: u32 = 10;
+/// What is made wrong; the last takes longer than the driver lets it.
+const CHAIN_TWISTS: &str = "type loop outside pointer above code long";
+const STREAM_TWISTS: &str =
+    "stream-unknown stream-draw stream-jump stream-store stream-program stream-wait stream-endless";
 /// Seconds of the host that a job may take before the driver's time goes on.
-const JOB_LIMIT: u32 = 1;
+pub(crate) const JOB_LIMIT: u32 = 1;
 
-/// Replays through the kernel's own panfrost driver in the guest, as a user of the group render.
+/// Replays through the kernel's own driver in the guest (panfrost, or panthor with --gpu g610), as a user of the group render.
 ///
 /// Every output and every state is compared with what the model gives on the host, bit for bit, for each case of each recording.
 /// Processes are killed at random moments; chains are made wrong behind the verifier's back; an OpenCL program runs beside replays.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  cargo xtask guest panfrost\n  \
                         cargo xtask guest panfrost --kernel old\n  \
+                        cargo xtask guest panfrost --gpu g610\n  \
                         cargo xtask guest panfrost --non-coherent --runs 1 --kills 0 --apps 0")]
 pub(crate) struct Panfrost {
     /// Debian's kernel: of the release before (old), of the release (stock), of backports (new).
@@ -107,10 +114,20 @@ impl Panfrost {
             }
         }
         let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
-        let cases = self.expect(folder, share.path())?;
+        copy_dir(
+            &folder.repository.join("recordings/saxpy-g52/inputs"),
+            &share.path().join("saxpy"),
+        )?;
+        let cases = expect(folder, share.path(), &self.gpu, &self.recording)?;
+        let streams = StreamGpu::by_name(&self.gpu).is_some();
+        let (device, twists) = match streams {
+            false => ("panfrost", CHAIN_TWISTS),
+            true => ("panthor", STREAM_TWISTS),
+        };
         let (guest, driver) = match self.kernel.as_str() {
             "stock" if self.repaired => (folder.clone(), Driver::None),
             "stock" => (folder.clone(), Driver::Stock),
+            which if streams => (kernel::other(folder, which)?, Driver::Stock),
             which => (kernel::other(folder, which)?, Driver::None),
         };
         let counts = [self.runs, self.kills, self.wrong, self.apps];
@@ -131,7 +148,12 @@ impl Panfrost {
                 ("REPAIRED", u32::from(self.repaired)),
             ]
             .map(|(name, value)| (name.to_owned(), value.to_string()))
-            .to_vec(),
+            .into_iter()
+            .chain(
+                [("DEVICE", device), ("GPU", &self.gpu), ("TWISTS", twists)]
+                    .map(|(name, value)| (name.to_owned(), value.to_owned())),
+            )
+            .collect(),
             stream,
             // The guest stands still while the model works, but for a job that is to take too long.
             model_options: match self.wrong {
@@ -152,7 +174,7 @@ impl Panfrost {
             line.starts_with("modprobe:") || self.wrong > 0 && kernel_log::is_of_job(line)
         };
         Ok(match outcome.clean_but_for(known) {
-            Ok(()) if !said.ends_with("PANFROST AGREES\n") => {
+            Ok(()) if !said.ends_with("THE DRIVER AGREES\n") => {
                 Err(format!("ended early, logs: {}", outcome.logs.display()))
             }
             clean => {
@@ -172,48 +194,53 @@ impl Panfrost {
         }
         table
     }
+}
 
-    /// Copies recordings, and what the model answers to each case of each. A line of `cases` is a number, a recording and the words of a run, in
-    /// which @ stands for the folder of results. How many there are.
-    fn expect(&self, folder: &Folder, share: &Path) -> Result<u32> {
-        let all = folder.repository.join("recordings");
-        let entries = fs::read_dir(&all).map_err(Error::io("read", &all))?;
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
-            .filter(|name| all.join(name).join("manifest.toml").is_file())
-            .filter(|name| name.ends_with(&format!("-{}", self.gpu)))
-            .filter(|name| {
-                let mut wanted = self.recording.iter();
-                self.recording.is_empty() || wanted.any(|it| name.starts_with(it.as_str()))
-            })
-            .collect();
-        names.sort();
-        let (mut lines, mut count) = (String::new(), 0);
-        for name in &names {
-            copy_dir(&all.join(name), &share.join("recordings").join(name))?;
-            for words in cases(&all.join(name))? {
-                let results = share.join("by-model").join(count.to_string());
-                create_dir(&results)?;
-                let mut replay = Command::new(payload::host_command(folder));
-                replay
-                    .current_dir(&folder.repository)
-                    .args(["run", "--device", "model"])
-                    .arg(format!("recordings/{name}"))
-                    .args(
-                        words
-                            .iter()
-                            .map(|word| word.replace('@', &results.to_string_lossy())),
-                    );
-                let log = folder.local.join("log").join(format!("model-{name}.log"));
-                logged(&mut replay, "replay on the model", &log)?;
-                let _ = writeln!(lines, "{count} {name} {}", words.join(" "));
-                count += 1;
-            }
+/// Copies recordings of a GPU, by the beginnings of their names, and what the model answers to each case of each. A line of `cases` is a
+/// number, a recording and the words of a run, in which @ stands for the folder of results. How many there are.
+pub(crate) fn expect(
+    folder: &Folder,
+    share: &Path,
+    gpu: &str,
+    recordings: &[String],
+) -> Result<u32> {
+    let all = folder.repository.join("recordings");
+    let entries = fs::read_dir(&all).map_err(Error::io("read", &all))?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+        .filter(|name| all.join(name).join("manifest.toml").is_file())
+        .filter(|name| name.ends_with(&format!("-{gpu}")))
+        .filter(|name| {
+            let mut wanted = recordings.iter();
+            recordings.is_empty() || wanted.any(|it| name.starts_with(it.as_str()))
+        })
+        .collect();
+    names.sort();
+    let (mut lines, mut count) = (String::new(), 0);
+    for name in &names {
+        copy_dir(&all.join(name), &share.join("recordings").join(name))?;
+        for words in cases(&all.join(name))? {
+            let results = share.join("by-model").join(count.to_string());
+            create_dir(&results)?;
+            let mut replay = Command::new(payload::host_command(folder));
+            replay
+                .current_dir(&folder.repository)
+                .args(["run", "--force", "--device", "model"])
+                .arg(format!("recordings/{name}"))
+                .args(
+                    words
+                        .iter()
+                        .map(|word| word.replace('@', &results.to_string_lossy())),
+                );
+            let log = folder.local.join("log").join(format!("model-{name}.log"));
+            logged(&mut replay, "replay on the model", &log)?;
+            let _ = writeln!(lines, "{count} {name} {}", words.join(" "));
+            count += 1;
         }
-        let path = share.join("cases");
-        fs::write(&path, lines).map_err(Error::io("write", path))?;
-        Ok(count)
     }
+    let path = share.join("cases");
+    fs::write(&path, lines).map_err(Error::io("write", path))?;
+    Ok(count)
 }
 
 /// The words of a run for each case of a recording's manifest; a recording with states makes some steps.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What boards have around their GPU and QEMU's machine has not: caches that are not coherent, a power domain and a supply. Chosen at
-//! boot, by a device tree made from the guest's own.
+//! What boards have around their GPU and QEMU's machine has not: caches that are not coherent, a power domain, a supply, firmware. Chosen
+//! at boot, by a device tree made from the guest's own.
 
 use std::{
     fs,
@@ -8,11 +8,13 @@ use std::{
     process::Command,
 };
 
+use mali_facts::StreamGpu;
+
 use super::{driver::Driver, machine::tool};
 use crate::{
     build::step::logged,
     error::{Error, Result},
-    folder::Folder,
+    folder::{Folder, copy_dir, create_dir},
 };
 
 /// The GPU's node, as in `gpu.dtso`.
@@ -24,9 +26,9 @@ const NON_COHERENT: &[&[&str]] = &[
     &["-d", GPU, "dma-coherent"],
     &["-tx", GPU, "dma-noncoherent"],
 ];
-/// A domain that the test's module drives, a supply of the kernel's simplest kind, and two operating points.
+/// A domain that the test's module drives.
 const POWER_DOMAIN: &[&[&str]] = &[
-    &["-c", "/gpu-power", "/gpu-supply"],
+    &["-c", "/gpu-power"],
     &[
         "-ts",
         "/gpu-power",
@@ -35,6 +37,23 @@ const POWER_DOMAIN: &[&[&str]] = &[
     ],
     &["-tx", "/gpu-power", "#power-domain-cells", "0"],
     &["-tx", "/gpu-power", "phandle", "7001"],
+    &["-tx", GPU, "power-domains", "7001"],
+];
+/// A GPU with command streams: more registers, and a clock with a name.
+const STREAMS: &[&[&str]] = &[
+    &[
+        "-ts",
+        GPU,
+        "compatible",
+        "rockchip,rk3588-mali",
+        "arm,mali-valhall-csf",
+    ],
+    &["-tx", GPU, "reg", "0", "10000000", "0", "200000"],
+    &["-ts", GPU, "clock-names", "core"],
+];
+/// A supply of the kernel's simplest kind, and two operating points.
+const SUPPLY: &[&[&str]] = &[
+    &["-c", "/gpu-supply"],
     &["-ts", "/gpu-supply", "compatible", "regulator-fixed"],
     &["-ts", "/gpu-supply", "regulator-name", "gpu"],
     &["-tu", "/gpu-supply", "regulator-min-microvolt", "800000"],
@@ -76,7 +95,6 @@ const POWER_DOMAIN: &[&[&str]] = &[
     ],
     &["-tx", GPU, "operating-points-v2", "7003"],
     &["-tu", GPU, "#cooling-cells", "2"],
-    &["-tx", GPU, "power-domains", "7001"],
     &["-tx", GPU, "mali-supply", "7002"],
 ];
 
@@ -87,6 +105,8 @@ pub(crate) struct Board {
     pub(crate) non_coherent: bool,
     /// The GPU has a power domain and a supply.
     pub(crate) power_domain: bool,
+    /// The GPU takes command streams: it has a supply and firmware, and panthor drives it.
+    pub(crate) streams: bool,
 }
 
 impl Board {
@@ -95,9 +115,45 @@ impl Board {
         self.non_coherent || self.power_domain
     }
 
+    /// With what this GPU needs.
+    pub(super) fn with_gpu(self, name: &str) -> Board {
+        Board {
+            streams: StreamGpu::by_name(name).is_some(),
+            ..self
+        }
+    }
+
+    fn is_plain(self) -> bool {
+        !self.has_modules() && !self.streams
+    }
+
+    /// Leaves in `host` what the guest loads of a GPU with command streams: the kernel's own module for a supply, and firmware.
+    pub(super) fn files(self, folder: &Folder, host: &Path) -> Result<()> {
+        if !self.streams {
+            return Ok(());
+        }
+        let to = host.join("streams");
+        match folder.guest.join("streams") {
+            // Another kernel, for which the disk has no modules.
+            modules if modules.is_dir() => copy_dir(&modules, &to)?,
+            _ => {
+                create_dir(&to)?;
+                let modules = folder.guest.join("kernel/usr/lib/modules");
+                let name = "fixed.ko.xz";
+                let supply = modules.join(folder.stock_kernel()?);
+                let supply = supply.join("kernel/drivers/regulator").join(name);
+                fs::copy(&supply, to.join(name)).map_err(Error::io("copy", supply))?;
+                let order = to.join("order");
+                fs::write(&order, name).map_err(Error::io("write", order))?;
+            }
+        }
+        let firmware = host.join("mali_csffw.bin");
+        fs::write(&firmware, mali_facts::firmware::file()).map_err(Error::io("write", firmware))
+    }
+
     /// Makes the device tree in `to`; none if the guest's own is right.
     pub(super) fn tree(self, folder: &Folder, cpu: &str, to: &Path) -> Result<Option<PathBuf>> {
-        if !self.has_modules() {
+        if self.is_plain() {
             return Ok(None);
         }
         let path = to.join("board.dtb");
@@ -106,6 +162,8 @@ impl Board {
         let changes = [
             (self.non_coherent, NON_COHERENT),
             (self.power_domain, POWER_DOMAIN),
+            (self.power_domain || self.streams, SUPPLY),
+            (self.streams, STREAMS),
         ];
         let chosen = changes.iter().filter(|(wanted, _)| *wanted);
         for words in chosen.flat_map(|(_, changes)| *changes) {
@@ -140,7 +198,11 @@ impl Board {
             ""
         };
         let modules = format!("{power} {caches}");
-        let words = ["bash", "-c", START, "start", driver.name(), &modules];
-        self.has_modules().then(|| words.map(String::from).into())
+        let driver = match (driver, self.streams) {
+            (Driver::Stock, true) => "panthor",
+            _ => driver.name(),
+        };
+        let words = ["bash", "-c", START, "start", driver, &modules];
+        (!self.is_plain()).then(|| words.map(String::from).into())
     }
 }

@@ -6,6 +6,14 @@ case $1 in
 stock)
 	modprobe panfrost
 	;;
+panthor)
+	mkdir -p /lib/firmware/arm/mali/arch10.8
+	cp /run/host/mali_csffw.bin /lib/firmware/arm/mali/arch10.8/
+	for module in $(< /run/host/streams/order); do
+		[ $module = fixed.ko.xz ] && [ -d /sys/bus/platform/drivers/reg-fixed-voltage ] || insmod /run/host/streams/$module
+	done
+	[ -e /run/host/streams/panthor.ko ] || modprobe panthor
+	;;
 patched)
 	modprobe -a gpu-sched drm_shmem_helper
 	for module in $(< /opt/gpureplay/modules/order); do

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads the guest's kernel log: a GPU fault that a program was not told of must not pass for success.
 
-/// Texts that the GPU drivers print only when something went wrong (panfrost's `dev_err` and `dev_warn`).
-const GPU_FAULTS: [&str; 24] = [
+/// Texts that the GPU drivers print only when something went wrong (panfrost's and panthor's errors and warnings).
+const GPU_FAULTS: [&str; 29] = [
     "js fault",
     "gpu sched timeout",
     "Unhandled Page fault",
@@ -26,7 +26,12 @@ const GPU_FAULTS: [&str; 24] = [
     "get clock failed",
     "exception type",
     "[drm] *ERROR*",
-    "probe with driver panfrost failed",
+    "probe with driver pan",
+    "CS_FATAL.EXCEPTION_TYPE",
+    "CS_FAULT.EXCEPTION_TYPE",
+    "progress timeout",
+    "job timeout",
+    "cleanly suspend MCU",
 ];
 
 /// Texts of the kernel itself that mean trouble wherever they come from.
@@ -50,7 +55,7 @@ const KERNEL_FAULTS: [&str; 15] = [
 ];
 
 /// Texts of [`GPU_FAULTS`] that say what one job did, and how the driver ended it.
-const JOB_FAULTS: [&str; 6] = [
+const JOB_FAULTS: [&str; 10] = [
     "js fault",
     "gpu sched timeout",
     // The model does not stop in the middle of a job, so the driver resets it.
@@ -58,6 +63,10 @@ const JOB_FAULTS: [&str; 6] = [
     "soft reset timed out",
     "Unhandled Page fault",
     "exception type",
+    "CS_FATAL.EXCEPTION_TYPE",
+    "CS_FAULT.EXCEPTION_TYPE",
+    "progress timeout",
+    "job timeout",
 ];
 
 /// Whether the line reports what one job did wrong.
@@ -67,9 +76,16 @@ pub(crate) fn is_of_job(line: &str) -> bool {
 
 /// Whether the line reports a fault of the GPU, of its driver, or of the kernel.
 pub(crate) fn is_fault(line: &str) -> bool {
-    let ours = ["panfrost", "gpu@", ".gpu", "gpureplay", "drm"]
-        .iter()
-        .any(|word| line.contains(word));
+    let ours = [
+        "panfrost",
+        "gpu@",
+        ".gpu",
+        "gpureplay",
+        "drm",
+        "EXCEPTION_TYPE",
+    ]
+    .iter()
+    .any(|word| line.contains(word));
     (ours && GPU_FAULTS.iter().any(|text| line.contains(text)))
         || KERNEL_FAULTS.iter().any(|text| line.contains(text))
 }
@@ -106,6 +122,8 @@ mod tests {
             "[ 9.1] BUG kmalloc-64 (Tainted: G           O      ): Poison overwritten",
             "[ 9.1] irq 14: nobody cared (try booting with the \"irqpoll\" option)",
             "[ 9.1] Kernel panic - not syncing: Attempted to kill init!",
+            "[ 9.1] CS_FATAL.EXCEPTION_TYPE: 0x49 (CS_INVALID_INSTRUCTION)",
+            "[ 9.1] panthor 10000000.gpu: [drm] Failed to cleanly suspend MCU",
             // Of a kernel with KASAN, lockdep and checks of atomic context.
             "[ 9.1] BUG: KASAN: slab-use-after-free in nano_free+0x1c/0x60",
             "[ 9.1] WARNING: possible circular locking dependency detected",

@@ -116,6 +116,7 @@ impl BootOptions {
             board: Board {
                 non_coherent: self.non_coherent,
                 power_domain: self.power_domain,
+                ..Board::default()
             },
         })
     }

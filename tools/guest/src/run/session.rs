@@ -226,6 +226,8 @@ pub(crate) fn run(
         .map_err(Error::io("create", std::env::temp_dir()))?;
     let host = private.path().join("host");
     write_host_files(&host, options, command)?;
+    let board = options.board.with_gpu(&options.gpu);
+    board.files(folder, &host)?;
     if options.warm && options.driver != Driver::None {
         shader_cache::provide(folder, &options.gpu, &host)?;
     }
@@ -234,7 +236,7 @@ pub(crate) fn run(
     create_dir(&folder.payload())?;
     let share = options.share.clone().unwrap_or(empty);
 
-    let tree = options.board.tree(folder, &options.cpu, private.path())?;
+    let tree = board.tree(folder, &options.cpu, private.path())?;
 
     let (sender, events) = channel();
     listen(private.path(), &sender)?;
@@ -590,7 +592,7 @@ fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) 
         let path = host.join(name);
         fs::write(&path, bytes).map_err(Error::io("write", path))
     };
-    let first = options.board.start(options.driver);
+    let first = options.board.with_gpu(&options.gpu).start(options.driver);
     let driver = match first {
         Some(_) => Driver::None,
         None => options.driver,

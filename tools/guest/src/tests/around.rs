@@ -61,8 +61,8 @@ pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     }
     let options = Options {
         board: Board {
-            non_coherent: false,
             power_domain: true,
+            ..Board::default()
         },
         ..Options::sharing(Driver::None, share.path())
     };

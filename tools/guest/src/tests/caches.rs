@@ -24,6 +24,7 @@ const RECORDINGS: [&str; 2] = ["digits-g52", "lenet-g52"];
 const BOARD: Board = Board {
     non_coherent: true,
     power_domain: false,
+    streams: false,
 };
 
 /// A maintenance call of the nano driver, and what stands in its place in a driver without it.

@@ -14,6 +14,7 @@ mod linked;
 mod opencl;
 mod page;
 mod pairs;
+mod panthor;
 mod programs;
 mod recorder;
 mod runner;
@@ -84,6 +85,8 @@ const TESTS: &[(&str, TestFunction)] = tests! {
     "kernels give the right values" => own_kernels;
     "kernels give the right values on a G71" => |folder| kernels(folder, "g71", "kernels", None);
     "kernels give the right values on a G57" => |folder| kernels(folder, "g57", "kernels", None);
+    "kernels give the right values on a G610" =>
+        |folder| kernels(folder, "g610", "kernels", None);
     "what kernels print arrives" => |folder| kernels(folder, "g52", "kernel_printf", None);
     "OpenGL ES compute is right on a G52" => |folder| kernels(folder, "g52", "gles_compute", None);
     "OpenGL ES compute is right on a G72" => |folder| kernels(folder, "g72", "gles_compute", None);
@@ -132,6 +135,10 @@ const TESTS: &[(&str, TestFunction)] = tests! {
     "replays, kills and wrong chains on the kernel's own driver" => panfrost;
     "a G57 on the kernel's own driver and on the nano driver replays as the model does" =>
         |folder| valhall::devices(folder).map(Verdict::of);
+    "panthor probes, sleeps, wakes, and runs several apps" =>
+        |folder| panthor::awake(folder, 0, 0).map(Verdict::of);
+    "panthor replays as the model does, and survives kills and wrong streams" =>
+        |folder| panthor::replays(folder, 2).map(Verdict::of);
     "pages that a coherent GPU would see as copies are refused" =>
         |folder| copies(folder).map(Verdict::of);
     "linked chains are one submission on the nano driver, /dev/mem and bare metal" =>
@@ -192,6 +199,14 @@ const LONG: &[(&str, TestFunction)] = tests! {
         |folder| user::stock(folder, "squeezenet-1.1");
     "long: mobilenet-v1 is recorded on the stock driver by an ordinary user" =>
         |folder| user::stock(folder, "mobilenet-v1");
+    "long: panthor pings its firmware" =>
+        |folder| panthor::awake(folder, 40, 2).map(Verdict::of);
+    "long: panthor survives fifty kills" =>
+        |folder| panthor::replays(folder, 50).map(Verdict::of);
+    "long: saxpy is recorded on panthor by an ordinary user" =>
+        |folder| user::panthor(folder, "saxpy");
+    "long: digits is recorded on panthor by an ordinary user" =>
+        |folder| user::panthor(folder, "digits");
     "long: digits is recorded on a stock driver without coherent caches" =>
         |folder| user::non_coherent(folder, "digits");
     "long: both recorders say the same of an import" =>

@@ -37,7 +37,12 @@ const IN_TURN: &str = "taskset -c 0 chrt -f 1 setarch --addr-no-randomize";
 /// An example program recorded on the stock driver as an ordinary user; its recording, made from what OpenCL calls say alone too, gives the
 /// unrecorded program's answer to a second input, bit for bit.
 pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
-    stock_on(folder, name, Board::default())
+    stock_on(folder, name, "g52", Board::default())
+}
+
+/// The same on a GPU with command streams.
+pub(super) fn panthor(folder: &Folder, name: &str) -> Result<Verdict> {
+    stock_on(folder, name, "g610", Board::default())
 }
 
 /// The same where the driver maps memory for the app past the processor's caches, as these and the GPU do not see each other.
@@ -47,10 +52,10 @@ pub(super) fn non_coherent(folder: &Folder, name: &str) -> Result<Verdict> {
         non_coherent: true,
         ..Board::default()
     };
-    stock_on(folder, name, board)
+    stock_on(folder, name, "g52", board)
 }
 
-fn stock_on(folder: &Folder, name: &str, board: Board) -> Result<Verdict> {
+fn stock_on(folder: &Folder, name: &str, gpu: &str, board: Board) -> Result<Verdict> {
     payload::user_recorder(folder)?;
     let non_coherent = board.non_coherent;
     let app = App::find(folder, name)?;
@@ -68,6 +73,7 @@ fn stock_on(folder: &Folder, name: &str, board: Board) -> Result<Verdict> {
     }
     text += "cp -r . /share/\n";
     let options = Options {
+        gpu: gpu.into(),
         share: Some(work.path().to_path_buf()),
         memory: app.memory,
         timeout: Duration::from_secs(1800),
@@ -82,7 +88,7 @@ fn stock_on(folder: &Folder, name: &str, board: Board) -> Result<Verdict> {
         folder,
         name,
         app: &app,
-        gpu: "g52",
+        gpu,
         work: work.path(),
         timeout: Duration::from_secs(1800),
         non_coherent,

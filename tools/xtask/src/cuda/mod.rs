@@ -10,6 +10,7 @@ mod programs;
 mod refused;
 mod replays;
 mod runs;
+mod seeds;
 mod times;
 mod tuning;
 mod watched;
@@ -132,6 +133,8 @@ enum Part {
     Analyse,
     /// What a workbench says of kernels that do nothing, half, or other work.
     Workbench,
+    /// Each feature of the tools that these commands replace.
+    Seeds,
     /// Several processes and GPUs.
     Ranks,
 }
@@ -227,6 +230,7 @@ impl DeviceTest {
                 Part::Tools => machines::tools(&bench),
                 Part::Analyse => inside::analyse(&bench),
                 Part::Workbench => inside::workbench(&bench),
+                Part::Seeds => seeds::seeds(&bench),
                 Part::Ranks => machines::ranks(&bench),
             };
             // What one part measured stays if another one fails.

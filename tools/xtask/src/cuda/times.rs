@@ -75,7 +75,7 @@ pub(super) fn against_ncu(bench: &Bench) -> Result<(String, usize)> {
             let ours = number("median_us");
             let percent = 100.0 * (ours / theirs - 1.0);
             let is_near = percent.abs() <= NEAR;
-            wrong += usize::from(!right) + usize::from(*is_bound && cache == "warm" && !is_near);
+            wrong += usize::from(!right) + usize::from(*is_bound && !is_near);
             let row = format!(
                 "| `{kernel}` | {cache} | {theirs:.2} | {ours:.2} | {:.2} | {percent:+.1} % |\n",
                 number("spread_us")

@@ -27,6 +27,51 @@ const SEARCHES: [(&str, &[&str], f64); 3] = [
     ("reuse", &["--carveout=-1,0,50,100"], 1.0),
 ];
 
+/// Searches of what the compiler is told, and of an image: all candidates are right.
+const COMPILED: [(&str, &[&str]); 2] = [
+    (
+        "plane",
+        &[
+            "--registers",
+            "0,16,24,32",
+            "--bounds",
+            "0 256 1024,2",
+            "--optimisation=-1,1",
+        ],
+    ),
+    ("reuse", &["--image", "slim.cubin"]),
+];
+
+/// Searches that samplers are tried on, and tries that they have: a tenth of the candidates.
+const SAMPLED: [(&str, &[&str], usize); 3] = [
+    (
+        "stride",
+        &["--blocks", "64..1024:64", "--grids", "33..1584:33"],
+        60,
+    ),
+    (
+        "plane",
+        &[
+            "--blocks",
+            "1,32 2,32 4,32 8,32 16,32 32,32 1,8 2,8 4,8 8,8 16,8 32,8 64,8 128,8 1,1 8,1 32,1 64,1 128,1 256,1 512,1 1024,1",
+            "--carveout=-1,0,50,100",
+            "--registers",
+            "0,16,32",
+        ],
+        30,
+    ),
+    (
+        "reuse",
+        &[
+            "--carveout=-1,0,5,10,15,20,25,30,35,40,45,50,55,60,65,70,75,80,85,90,95,100",
+            "--registers",
+            "0,16,24,32",
+            "--optimisation=-1,1,3",
+        ],
+        30,
+    ),
+];
+
 /// What a program says of a kernel's time.
 fn told(said: &str, kernel: &str) -> f64 {
     let line = said.lines().find_map(|line| line.strip_prefix(kernel));
@@ -58,11 +103,90 @@ pub(super) fn tuning(bench: &Bench) -> Result<(String, usize)> {
         eprint!("{row}");
         text += &row;
     }
-    let (more, bad) = samplers(bench, of(&all, "stride"))?;
-    text += &more;
-    wrong += bad;
-    let (more, bad) = replaced(bench)?;
-    Ok((text + &more, wrong + bad))
+    let mut slim = Command::new("nvcc");
+    slim.current_dir(bench.work.path())
+        .args(["-O3", "-std=c++17", "-arch=sm_90", "-cubin"])
+        .args(["-maxrregcount", "16", "-o", "slim.cubin"]);
+    output(slim.arg(bench.programs.join("tunable.cu")))?;
+    for (kernel, lists) in COMPILED {
+        let words = format!("tune {} --json --runs 10", of(&all, kernel));
+        let (_, said) = start(bench.gpureplay(&words).args(lists))?;
+        let (row, is_good) = row(kernel, &lists.join(" "), &report(&said), 1.0);
+        if !is_good {
+            eprintln!("{kernel}: {said}");
+        }
+        wrong += usize::from(!is_good);
+        eprint!("{row}");
+        text += &row;
+    }
+    for part in [
+        together(bench)?,
+        triton(bench)?,
+        samplers(bench, &all)?,
+        replaced(bench)?,
+    ] {
+        text += &part.0;
+        wrong += part.1;
+    }
+    Ok((text, wrong))
+}
+
+/// Two sizes of one kernel, tuned together by what is learnt from the larger one.
+fn together(bench: &Bench) -> Result<(String, usize)> {
+    let words =
+        "record -o tunable-2 --kernel ^stride$ --pick all --max-per-kernel 2 -- ./tunable two";
+    output(&mut bench.gpureplay(words))?;
+    let words = "tune tunable-2 --kernel ^stride$ --sampler learn:1 --budget 30 --json --runs 5";
+    let lists = ["--blocks", "64..1024:64", "--grids", "33..1584:33"];
+    let (_, said) = start(bench.gpureplay(words).args(lists))?;
+    let found = report(&said);
+    let ways = found["ways"].as_array().map_or(0, Vec::len);
+    let speedup = number(&found["speedup"]);
+    let best = format!(
+        "grid {}, block {}",
+        found["best"]["grid"], found["best"]["block"]
+    );
+    let is_good = ways > 20 && speedup > 4.0;
+    if !is_good {
+        eprintln!("{said}");
+    }
+    let text = format!(
+        "\n| Two sizes of `stride` together, `--sampler learn:1` | |\n| --- | --- |\n| ways that are right for both | {ways} |\n| times as fast in sum | {speedup:.1} |\n| with | {best} |\n"
+    );
+    eprint!("{text}");
+    Ok((text, usize::from(!is_good)))
+}
+
+/// Kernels that Triton compiled for its own search, tried for a recorded launch.
+fn triton(bench: &Bench) -> Result<(String, usize)> {
+    let cache = bench.work.path().join("triton");
+    let program = bench.programs.join("triton_warps.py").display().to_string();
+    let mut record = bench.gpureplay("record -o triton-1 --kernel ^total$ -- python3");
+    let (ran, said) = start(record.arg(program).env("TRITON_CACHE_DIR", &cache))?;
+    let mut tune = bench.gpureplay("tune triton-1#0 --triton --json --runs 20");
+    let (_, tuned) = start(tune.env("TRITON_CACHE_DIR", &cache))?;
+    let found = report(&tuned);
+    let tries = found["tries"].as_array().cloned().unwrap_or_default();
+    let mut text = String::from(
+        "\n| `total` of `triton_warps.py`: threads of a block | Verdict | µs |\n| --: | --- | --: |\n",
+    );
+    let mut right = 0;
+    for one in &tries {
+        right += usize::from(one["verdict"] == "exact");
+        text += &format!(
+            "| {} | {} | {:.1} |\n",
+            one["block"][0],
+            one["verdict"].as_str().unwrap_or("none"),
+            number(&one["median_us"])
+        );
+    }
+    // Each variant computes the same, but adds in an order of its own.
+    let is_good = ran && tries.len() >= 8 && right >= 3;
+    if !is_good {
+        eprintln!("{said}\n{tuned}");
+    }
+    eprint!("{text}");
+    Ok((text, usize::from(!is_good)))
 }
 
 fn row(kernel: &str, lists: &str, found: &Value, least: f64) -> (String, bool) {
@@ -92,33 +216,40 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// A search of all candidates, and what samplers find in a tenth of them.
-fn samplers(bench: &Bench, launch: &str) -> Result<(String, usize)> {
+/// Searches of all candidates, and what samplers find in a tenth of them.
+fn samplers(bench: &Bench, all: &[(String, String)]) -> Result<(String, usize)> {
     let mut text = String::from(
-        "\n| Sampler, on `stride` | Tried | Best, µs | Slower than the best of all |\n| --- | --: | --: | --: |\n",
+        "\n| Kernel | Sampler | Tried | Best, µs | Slower than the best of all |\n| --- | --- | --: | --: | --: |\n",
     );
-    let (mut wrong, mut best_of_all) = (0, f64::NAN);
+    let mut wrong = 0;
     let words = [
         "all", "learn:1", "learn:2", "learn:3", "random:1", "random:2", "random:3",
     ];
-    for sampler in words {
-        let budget = if sampler == "all" { "" } else { "--budget 60" };
-        let words = format!("tune {launch} --json --runs 5 --sampler {sampler} {budget}");
-        let lists = ["--blocks", "64..1024:64", "--grids", "33..1584:33"];
-        let (_, said) = start(bench.gpureplay(&words).args(lists))?;
-        let found = report(&said);
-        let best = number(&found["best"]["median_us"]);
-        if sampler == "all" {
-            best_of_all = best;
+    for (kernel, lists, tries) in SAMPLED {
+        let mut best_of_all = f64::NAN;
+        for sampler in words {
+            let budget = match sampler {
+                "all" => String::new(),
+                _ => format!("--budget {tries}"),
+            };
+            let launch = of(all, kernel);
+            let words = format!("tune {launch} --json --runs 5 --sampler {sampler} {budget}");
+            let (_, said) = start(bench.gpureplay(&words).args(lists))?;
+            let found = report(&said);
+            let best = number(&found["best"]["median_us"]);
+            if sampler == "all" {
+                best_of_all = best;
+            }
+            let slower = 100.0 * (best / best_of_all - 1.0);
+            let is_learnt = sampler.starts_with("learn");
+            wrong += usize::from(is_learnt && (slower.is_nan() || slower > 10.0));
+            let row = format!(
+                "| `{kernel}` | {sampler} | {} | {best:.1} | {slower:.1} % |\n",
+                found["tries"].as_array().map_or(0, Vec::len)
+            );
+            eprint!("{row}");
+            text += &row;
         }
-        let slower = 100.0 * (best / best_of_all - 1.0);
-        wrong += usize::from(sampler.starts_with("learn") && (slower.is_nan() || slower > 10.0));
-        let row = format!(
-            "| {sampler} | {} | {best:.1} | {slower:.1} % |\n",
-            found["tries"].as_array().map_or(0, Vec::len)
-        );
-        eprint!("{row}");
-        text += &row;
     }
     Ok((text, wrong))
 }

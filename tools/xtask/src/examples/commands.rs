@@ -17,7 +17,7 @@ use crate::{
 const FROM_SOURCE: &str = "cargo run --release -- ";
 
 /// What begins a block of shell: programs, the first folder of one that is named by its path, and a word of the shell.
-const SHELL: [&str; 29] = [
+const SHELL: [&str; 28] = [
     ".",
     "apt",
     "cargo",
@@ -30,7 +30,6 @@ const SHELL: [&str; 29] = [
     "git",
     "gpureplay",
     "insmod",
-    "kbase-client",
     "ln",
     "make",
     "mkdir",

@@ -40,12 +40,7 @@ const FLOORS: [&[&str]; 8] = [
         "replayer/edit",
         "replayer/jobs",
     ],
-    &[
-        "mali/kbase",
-        "replayer/c",
-        "replayer/cli",
-        "replayer/own-analyser",
-    ],
+    &["replayer/c", "replayer/cli", "replayer/own-analyser"],
     &["fuzz", "replayer/core/size", "tools"],
 ];
 

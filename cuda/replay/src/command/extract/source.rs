@@ -14,7 +14,7 @@ use crate::command::failure::{Failure, file};
 /// The largest text that is copied, in bytes.
 const MAX_TEXT: u64 = 64 << 20;
 /// Folders of Triton's cache that are looked into, at most.
-const MAX_FOLDERS: usize = 1 << 16;
+pub(crate) const MAX_FOLDERS: usize = 1 << 16;
 /// Files of sources: nothing else that a recording names is copied.
 const SOURCES: [&str; 8] = ["cu", "cuh", "h", "hpp", "cpp", "cc", "inl", "py"];
 /// What Triton keeps of a kernel as text.
@@ -88,7 +88,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// Where Triton, alone or in PyTorch, keeps kernels.
-fn caches() -> Vec<PathBuf> {
+pub(crate) fn caches() -> Vec<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let own = set("TRITON_CACHE_DIR");
     let home = set("HOME").map(|home| home.join(".triton").join("cache"));

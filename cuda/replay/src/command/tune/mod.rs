@@ -6,9 +6,11 @@ mod search;
 mod space;
 mod together;
 mod tries;
+mod triton;
 mod winner;
 mod words;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -18,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::attempt;
 use crate::command::failure::{Failure, Outcome, written};
+use crate::command::report::note;
 use crate::command::run::{Checking, read_image};
 use crate::command::target::Target;
 use search::Search;
@@ -65,6 +68,10 @@ pub(crate) struct Tune {
     /// Other images to try.
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
+    /// Also try kernels of the same name in Triton's cache: each with its own warps, stages and shared memory, and with the recorded
+    /// grid or those of --grids.
+    #[arg(long)]
+    triton: bool,
     /// In which order candidates are tried: all, random:SEED, or learn:SEED, which tries what is like the best so far.
     #[arg(long, value_name = "SAMPLER", default_value = "all")]
     sampler: Sampler,
@@ -123,17 +130,19 @@ impl Tune {
 
     /// Where winners go; those of several launches once they are settled.
     fn tuned(&self) -> Option<&PathBuf> {
-        let is_open = self
-            .part
-            .as_ref()
-            .is_some_and(|part| part.settled.is_none());
+        let is_open = self.part.as_ref().is_some_and(|part| !part.is_settled);
         self.tuned.as_ref().filter(|_| !is_open)
     }
 
-    /// Whether a candidate may be the winner.
-    fn may_win(&self, candidate: &Candidate) -> bool {
-        let settled = self.part.as_ref().and_then(|part| part.settled.as_ref());
-        settled.is_none_or(|way| *way == Way::of(candidate, self.grids.is_some()))
+    /// The only ways that are tried, if another launch of the kernel has narrowed them down.
+    fn ways(&self) -> Option<&[Way]> {
+        self.part.as_ref()?.ways.as_deref()
+    }
+
+    /// Whether a candidate is one that is asked for.
+    fn is_asked_for(&self, candidate: &Candidate) -> bool {
+        let way = || Way::of(candidate, self.grids.is_some());
+        self.ways().is_none_or(|ways| ways.contains(&way()))
     }
 
     pub(crate) fn execute(&self) -> Outcome {
@@ -155,6 +164,17 @@ impl Tune {
             images.push((path.display().to_string(), read_image(path)?));
         }
         let mut session = self.checking.session(&target)?;
+        let mut own = BTreeMap::new();
+        if self.triton {
+            let [major, minor] = session.gpu().info().capability;
+            let capability = u32::try_from(major * 10 + minor).unwrap_or(0);
+            for (path, how) in triton::images(&session.launch().kernel, capability) {
+                let name = path.display().to_string();
+                images.push((name.clone(), read_image(&path)?));
+                own.insert(name, how);
+            }
+            note!("{} kernels of this name are in Triton's cache", own.len());
+        }
         let Some(mask) = self.checking.mask(&mut session)? else {
             return Ok(ExitCode::SUCCESS);
         };
@@ -176,6 +196,7 @@ impl Tune {
                 options: self,
                 session,
                 images,
+                own,
                 mask,
                 evidence: None,
                 tries,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The search: each candidate is loaded, verified and timed, until the lists or the budget end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -12,6 +12,8 @@ use gpureplay_cuda_launch::recording::Evidence;
 use super::learn::Order;
 use super::space::{Candidate, Grids, Space};
 use super::tries::{HEADER, Tries, Try};
+use super::triton::Own;
+use super::words::Sampler;
 use super::{Handed, Tune, TuneReport, winner};
 use crate::command::attempt;
 use crate::command::failure::{Failure, Outcome, json, write};
@@ -23,6 +25,8 @@ pub(super) struct Search<'a> {
     pub(super) options: &'a Tune,
     pub(super) session: Session,
     pub(super) images: Vec<(String, Vec<u8>)>,
+    /// How images of Triton's must be launched, by name.
+    pub(super) own: BTreeMap<String, Own>,
     /// What is left out of a comparison.
     pub(super) mask: Mask,
     /// What is changed before a launch.
@@ -44,10 +48,15 @@ impl Search<'_> {
         }
         self.begin(&recorded)?;
         let mut current: Current = None;
-        let mut order = Order::new(self.options.sampler, &candidates);
+        // Of what another launch has narrowed down nothing is left out.
+        let (sampler, budget) = match self.options.ways() {
+            Some(_) => (Sampler::All, None),
+            None => (self.options.sampler, self.options.budget),
+        };
+        let mut order = Order::new(sampler, &candidates);
         while let Some(candidate) = order.next(&self.tries) {
             let time = self.handed.time + self.began.elapsed();
-            if let Some(budget) = self.options.budget
+            if let Some(budget) = budget
                 && budget.is_spent(self.handed.tries, time)
             {
                 let known = candidates.iter().filter(|one| self.tries.knows(one));
@@ -118,8 +127,17 @@ impl Search<'_> {
             },
         };
         let mut candidates = space.candidates(self.session.sizes())?;
+        for one in &mut candidates {
+            if let Some(own) = self.own.get(&one.image) {
+                one.block = [own.threads, 1, 1];
+                if options.grids.is_none() {
+                    one.grid = recorded.grid;
+                }
+            }
+        }
         let mut seen = BTreeSet::new();
-        candidates.retain(|one| one != recorded && seen.insert(one.clone()));
+        candidates
+            .retain(|one| one != recorded && options.is_asked_for(one) && seen.insert(one.clone()));
         options.sampler.order(&mut candidates);
         candidates.insert(0, recorded.clone());
         Ok(candidates)
@@ -177,12 +195,18 @@ impl Search<'_> {
         }
     }
 
+    /// Dynamic shared memory of a candidate, in bytes.
+    fn shared(&self, candidate: &Candidate) -> u32 {
+        let own = self.own.get(&candidate.image);
+        own.map_or(self.session.sizes().shared, |own| own.shared)
+    }
+
     /// Verifies and times one candidate.
     fn one(&self, loaded: &Loaded, candidate: &Candidate) -> (Try, Option<ReplayError>) {
         let sizes = Sizes {
             grid: candidate.grid,
             block: candidate.block,
-            ..self.session.sizes()
+            shared: self.shared(candidate),
         };
         let how = self.options.checking.comparison();
         let run = || {
@@ -264,7 +288,9 @@ impl Search<'_> {
         recorded_us: [f64; 2],
     ) -> Result<(), Failure> {
         let is_asked_for = |one: &Candidate| {
-            self.options.may_win(one) && winner::is_for_programs(&self.session, one)
+            self.options.is_asked_for(one)
+                && winner::is_for_programs(&self.session, one)
+                && self.shared(one) == self.session.sizes().shared
         };
         let best = self.tries.best(recorded, is_asked_for);
         let Some((best, tuned_us)) = best.and_then(|(best, _)| Some((best, best.right()?))) else {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::str::FromStr;
 
+use gpureplay_cuda_launch::recording::Launch;
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 
@@ -88,8 +89,10 @@ pub(super) struct Part {
     pub(super) number: u32,
     /// Where its tries are kept.
     pub(super) tries: PathBuf,
-    /// The way that won for all, once that is known.
-    pub(super) settled: Option<Way>,
+    /// The only ways that are tried beside the recorded one: those that another launch was right with, or the one that won for all.
+    pub(super) ways: Option<Vec<Way>>,
+    /// The way that won for all is known, and is written.
+    pub(super) is_settled: bool,
 }
 
 impl FromStr for Part {
@@ -141,11 +144,6 @@ struct WayReport {
 pub(super) fn run(tune: &Tune, kernel: &str) -> Outcome {
     let wanted = Regex::new(kernel)
         .map_err(|error| Failure::Usage(format!("--kernel {kernel:?}: {error}")))?;
-    if matches!(tune.sampler, Sampler::Learn(_)) {
-        return Err(Failure::Usage(
-            "--sampler learn tries other candidates for each launch; with --kernel all must be tried for all".into(),
-        ));
-    }
     let recording = tune.target.recording()?;
     let mut launches = tune.target.launches(&recording)?;
     launches.retain(|(_, launch)| wanted.is_match(&launch.kernel));
@@ -162,25 +160,31 @@ pub(super) fn run(tune: &Tune, kernel: &str) -> Outcome {
         )));
     }
     let numbers: Vec<u32> = launches.iter().map(|(number, _)| *number).collect();
+    let learns = matches!(tune.sampler, Sampler::Learn(_));
+    // What is learnt is learnt from the launch with the most threads, and tried for the others.
+    let mut order: Vec<usize> = (0..numbers.len()).collect();
+    if learns {
+        order.sort_by_key(|at| std::cmp::Reverse(threads(&launches[*at].1)));
+    }
     let folder = private_folder("tune")?;
-    let mut tried = Vec::new();
-    for number in &numbers {
-        let tries = folder.path().join(number.to_string());
-        let part = Part {
-            number: *number,
-            tries,
-            settled: None,
-        };
-        tried.push(of_one(&part)?);
+    let part = |at: usize, ways, is_settled| Part {
+        number: numbers[at],
+        tries: folder.path().join(numbers[at].to_string()),
+        ways,
+        is_settled,
+    };
+    let mut tried = vec![Vec::new(); numbers.len()];
+    let mut ways = None;
+    for at in order {
+        tried[at] = of_one(&part(at, ways.clone(), false))?;
+        if learns && ways.is_none() {
+            ways = Some(fastest(&tried[at], tune.grids.is_some()));
+        }
     }
     let report = together(name, numbers.clone(), &tried, tune.grids.is_some());
     if let (Some(_), Some(best)) = (&tune.tuned, &report.best) {
-        for number in &numbers {
-            of_one(&Part {
-                number: *number,
-                tries: folder.path().join(number.to_string()),
-                settled: Some(best.clone()),
-            })?;
+        for at in 0..numbers.len() {
+            of_one(&part(at, Some(vec![best.clone()]), true))?;
         }
     }
     if tune.json {
@@ -189,6 +193,24 @@ pub(super) fn run(tune: &Tune, kernel: &str) -> Outcome {
         report.print()?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Threads of a launch.
+fn threads(launch: &Launch) -> u64 {
+    let sizes = launch.grid.iter().chain(&launch.block);
+    sizes.fold(1, |all, size| all.saturating_mul(u64::from(*size)))
+}
+
+/// Ways that are passed on, at most.
+const MOST_WAYS: usize = 128;
+
+/// The ways that a launch is right with, the fastest first.
+fn fastest(tries: &[Try], grid_is_given: bool) -> Vec<Way> {
+    let right = tries.iter().filter_map(|one| Some((one.right()?[0], one)));
+    let mut right: Vec<_> = right.collect();
+    right.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let way = |(_, one): (f64, &Try)| Way::of(&one.candidate, grid_is_given);
+    right.into_iter().take(MOST_WAYS).map(way).collect()
 }
 
 /// What became of the candidates for one launch.

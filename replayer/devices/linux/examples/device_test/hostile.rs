@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chains that no verifier has seen, on panfrost: each must end as an error, and the next replay in the same process must be right.
+//! Chains that no verifier has seen, on panfrost or kbase: each must end as an error, and the next replay in the same process must be right.
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::path::Path;
 use std::str::FromStr;
 
 use gpureplay_core::{Chain, DeviceError, Gpu, Options, Session, Workspace, Wrapper};
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
-use gpureplay_linux::{Stock, panfrost};
+use gpureplay_linux::Stock;
 use mali_drive::Verified;
 use mali_facts::Invocation;
 use mali_facts::job::INVOCATION;
@@ -63,7 +62,7 @@ impl FromStr for Twist {
     }
 }
 
-/// Panfrost, whose next chain is made wrong.
+/// A driver, whose next chain is made wrong.
 struct Twisted<'a> {
     gpu: Stock,
     recording: &'a Recording<'a>,
@@ -156,9 +155,10 @@ pub(crate) fn test(
     values: &mut Values,
     expected: &BTreeMap<u32, Vec<u8>>,
     twist: Twist,
+    gpu: Stock,
 ) -> Result<String, Box<dyn Error>> {
     let mut gpu = Twisted {
-        gpu: panfrost::open(&panfrost::find(Path::new("/"))?)?,
+        gpu,
         recording: verified.recording(),
         twist: Some(twist),
     };

@@ -11,14 +11,16 @@
 //!     device_test zeroes
 //!     device_test hostile saxpy-g52/recording.gpr TWIST x=x.npy y=y.npy out=out.npy
 //!
-//! Devices: panfrost, nano, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
+//! Devices: panfrost, panthor, kbase, nano, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
 //! `running` when the recording is open; 0 runs are endless. Ends with 1 at the first output that differs. `memory` holds that
 //! many MiB on the nano driver at once; `pages` prints how many pages are in use. `moves` makes the kernel move pages in all ways
 //! that it has, and compares what becomes of locked memory and of the pages that `devmem` gives to the GPU. `zeroes` reads pages of
-//! the nano driver that nobody has written to. `hostile` makes a chain wrong behind the verifier's back, on panfrost.
+//! the nano driver that nobody has written to. `hostile` makes a chain wrong behind the verifier's back, on
+//! panfrost, or on kbase where that drives the GPU; or a stream on panthor.
 
 mod hostile;
 mod moves;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -26,9 +28,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use gpureplay_core::{Gpu, Limits, Options, Session, Tensors, Workspace};
+use gpureplay_core::{Family, Gpu, Limits, Options, Tensors, Workspace};
+use gpureplay_core::{Session, Verified};
 use gpureplay_format::{Access, PAGE_SIZE, Recording, TensorKind};
-use gpureplay_linux::{DevMem, Mode, Nano, nano, panfrost};
+use gpureplay_linux::{DevMem, Mode, Nano, OpenError, Stock, kbase, nano, panfrost};
 use mali_drive::verify;
 
 /// Values by tensor index.
@@ -74,8 +77,6 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     };
     let bytes = std::fs::read(path)?;
     let recording = Recording::parse(&bytes).map_err(|error| format!("{path}: {error:?}"))?;
-    let verified =
-        verify(&recording, &Limits::default()).map_err(|error| format!("{path}: {error:?}"))?;
     let mut values = Values {
         given: BTreeMap::new(),
         found: BTreeMap::new(),
@@ -96,13 +97,32 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
             values.given.insert(index, contents);
         }
     }
+    match (device.as_str(), how.strip_prefix("stream")) {
+        ("panthor", _) => {
+            let runs = how.parse()?;
+            let submits = streams::run(&recording, &mut values, &expected, runs)?;
+            return Ok(format!(
+                "{path} on {device}: {runs} runs agree, {submits} submissions each"
+            ));
+        }
+        ("hostile", Some(_)) => {
+            return streams::hostile(&recording, &mut values, &expected, how.parse()?);
+        }
+        _ => {}
+    }
+    let verified =
+        verify(&recording, &Limits::default()).map_err(|error| format!("{path}: {error:?}"))?;
     if device == "hostile" {
-        return hostile::test(verified, &mut values, &expected, how.parse()?);
+        let gpu = stock(match panfrost::find(Path::new("/")) {
+            Ok(_) => "panfrost",
+            Err(_) => "kbase",
+        })?;
+        return hostile::test(verified, &mut values, &expected, how.parse()?, gpu);
     }
     let runs: u32 = how.parse()?;
     let mode = match device.as_str() {
-        "panfrost" => {
-            let mut gpu = panfrost::open(&panfrost::find(Path::new("/"))?)?;
+        "panfrost" | "kbase" => {
+            let mut gpu = stock(device)?;
             let submits = replay(&mut gpu, verified, &mut values, &expected, runs)?;
             return Ok(format!(
                 "{path} on {device}: {runs} runs agree, {submits} submissions each"
@@ -129,10 +149,18 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     ))
 }
 
+/// A kernel's own driver.
+fn stock(name: &str) -> Result<Stock, OpenError> {
+    match name {
+        "kbase" => kbase::open(Path::new(kbase::PATH)),
+        _ => panfrost::open(&panfrost::find(Path::new("/"))?),
+    }
+}
+
 /// Chains that the last run submitted.
-fn replay(
+fn replay<F: Family>(
     gpu: &mut impl Gpu,
-    verified: mali_drive::Verified<'_>,
+    verified: Verified<'_, F>,
     values: &mut Values,
     expected: &BTreeMap<u32, Vec<u8>>,
     runs: u32,

@@ -4,64 +4,22 @@
 //! Chip settings, attributes of memory, flushes of caches and the address space are the driver's, and serve as well. Memory that the recording
 //! only reads is writable here. The rest must be what the driver gives: all shader cores, slots 0 and 1, addresses from 32 MiB to 4 GiB.
 
-use gpureplay_format::layout::FAMILY_MALI;
-use gpureplay_format::{Access, Action, PAGE_SIZE, Recording};
+use gpureplay_format::{Access, PAGE_SIZE, Recording};
 
-use super::placement::{Range, Unplaceable, plan};
-
-/// Job slots that the driver uses: 0 for fragments, 1 for all else.
-pub(crate) const SLOTS: u8 = 2;
-
-/// Why a recording cannot be replayed through the driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
-    /// Cores must stay unused.
-    #[error("it leaves shader cores {0:#x} unused, but the driver uses all")]
-    UnusedCores(u32),
-    /// Another slot.
-    #[error("it uses job slot {0}, but the driver has 0 and 1 only")]
-    Slot(u8),
-    /// Its work is for another driver.
-    #[error("its work is command streams, which panthor takes")]
-    Streams,
-    /// The same the other way round.
-    #[error("its work is job chains, which panfrost takes")]
-    Chains,
-    /// Its memory lies in the driver's own addresses.
-    #[error("its memory at {0:#x} leaves the driver no addresses of its own")]
-    High(u64),
-    /// Its memory.
-    #[error(transparent)]
-    Memory(#[from] Unplaceable),
-}
+use super::placement::{Range, plan};
+use crate::misfit::{Misfit, plain_chains};
 
 /// Whether the driver can replay a recording, which keeps the rules of the verifier. The GPU is not looked at.
 ///
 /// # Errors
 /// What stands against it.
-pub fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
-    if recording.header().family.get() != FAMILY_MALI {
-        return Err(Misfit::Streams);
-    }
-    let unused = recording.header().unused_cores.get();
-    if unused != 0 {
-        return Err(Misfit::UnusedCores(unused));
-    }
+pub(crate) fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
+    plain_chains(recording)?;
     let regions = recording.regions().iter();
     let ranges: Vec<Range> = regions
         .map(|region| range(region.va.get(), region.pages.get(), Access(region.access)))
         .collect();
-    plan(&ranges)?;
-    for segment in recording.segments() {
-        for action in recording.segment_actions(segment).flatten() {
-            if let Action::Submit { slot, .. } = action
-                && slot >= SLOTS
-            {
-                return Err(Misfit::Slot(slot));
-            }
-        }
-    }
-    Ok(())
+    plan(&ranges).map(drop)
 }
 
 /// Memory as the placement takes it.
@@ -79,7 +37,7 @@ mod tests {
     use gpureplay_format::{Builder, RegionKind, SegmentKind};
 
     use super::*;
-    use crate::panfrost::placement::END;
+    use crate::panfrost::placement::{END, END_OF_CODE, FIRST};
 
     /// What is said of a recording with memory at an address and a chain on a slot.
     fn checked(va: u64, kind: RegionKind, slot: u8, unused_cores: u32) -> Result<(), Misfit> {
@@ -109,7 +67,14 @@ mod tests {
         assert_eq!(checked(0x200_0000, data, 1, 2), Err(Misfit::UnusedCores(2)));
         for va in [0x1000, 0x1ff_f000, END, 1 << 40] {
             let refused = checked(va, data, 1, 0);
-            assert_eq!(refused, Err(Unplaceable::OutOfRange(va).into()));
+            assert_eq!(
+                refused,
+                Err(Misfit::OutOfRange {
+                    va,
+                    first: FIRST,
+                    end: END
+                })
+            );
             let text = refused.unwrap_err().to_string();
             assert!(text.contains(&format!("{va:#x}")), "{text}");
         }
@@ -117,7 +82,10 @@ mod tests {
         assert_eq!(checked(high, data, 1, 0), Ok(()));
         assert_eq!(
             checked(high, RegionKind::Code, 1, 0),
-            Err(Unplaceable::HighCode(high).into())
+            Err(Misfit::HighCode {
+                va: high,
+                end: END_OF_CODE
+            })
         );
     }
 }

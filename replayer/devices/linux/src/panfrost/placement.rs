@@ -10,6 +10,7 @@
 use gpureplay_format::PAGE_SIZE;
 
 use super::abi::{HEAP, NO_EXECUTE};
+use crate::misfit::Misfit;
 
 /// First address of an address space.
 pub(crate) const FIRST: u64 = 32 << 20;
@@ -52,37 +53,26 @@ pub(crate) struct Step {
     pub(crate) filler: bool,
 }
 
-/// Why ranges cannot be placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unplaceable {
-    /// Memory below or above the address space.
-    #[error(
-        "memory at {0:#x}: the driver has GPU addresses from {FIRST:#x} to {END:#x} only; record the app on this driver"
-    )]
-    OutOfRange(u64),
-    /// Code at the end of the address space.
-    #[error(
-        "code at {0:#x}: the driver puts no code above {END_OF_CODE:#x}; record the app on this driver"
-    )]
-    HighCode(u64),
-    /// Too many objects.
-    #[error("its memory would need more than {MOST_OBJECTS} objects of the driver")]
-    TooManyObjects,
-}
-
 /// The objects to create in an empty address space, in this order, so that the ranges are there. Ranges ascend and do not overlap.
 ///
 /// # Errors
 /// The driver has no such addresses.
-pub(crate) fn plan(ranges: &[Range]) -> Result<Vec<Step>, Unplaceable> {
+pub(crate) fn plan(ranges: &[Range]) -> Result<Vec<Step>, Misfit> {
     let mut steps = Vec::new();
     let mut at = FIRST;
     for range in joined(ranges) {
         if range.va < at || range.end() > END {
-            return Err(Unplaceable::OutOfRange(range.va));
+            return Err(Misfit::OutOfRange {
+                va: range.va,
+                first: FIRST,
+                end: END,
+            });
         }
         if range.executable && range.end() > END_OF_CODE {
-            return Err(Unplaceable::HighCode(range.va));
+            return Err(Misfit::HighCode {
+                va: range.va,
+                end: END_OF_CODE,
+            });
         }
         fill(at, range.va, &mut steps);
         cut(range, &mut steps)?;
@@ -125,7 +115,7 @@ fn fill(mut at: u64, to: u64, steps: &mut Vec<Step>) {
 }
 
 /// The objects of a range, each as large as the alignment that goes with its size permits.
-fn cut(range: Range, steps: &mut Vec<Step>) -> Result<(), Unplaceable> {
+fn cut(range: Range, steps: &mut Vec<Step>) -> Result<(), Misfit> {
     let mut at = range.va;
     while at < range.end() {
         let left = range.end() - at;
@@ -137,7 +127,7 @@ fn cut(range: Range, steps: &mut Vec<Step>) -> Result<(), Unplaceable> {
             (BIG - at % BIG, NO_EXECUTE)
         };
         if steps.len() >= MOST_OBJECTS {
-            return Err(Unplaceable::TooManyObjects);
+            return Err(Misfit::TooManyObjects(MOST_OBJECTS));
         }
         steps.push(Step {
             va: at,

@@ -5,7 +5,7 @@ use gpureplay_format::layout::FAMILY_STREAMS;
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
 
 use super::abi;
-use crate::panfrost::Misfit;
+use crate::misfit::Misfit;
 
 /// Bytes for the instructions of a launch: the most that it has.
 pub(crate) const STREAM: u64 = 1 << 16;
@@ -61,7 +61,7 @@ pub(crate) fn gap(ranges: &[Range], end: u64) -> Option<u64> {
 ///
 /// # Errors
 /// What stands against it.
-pub fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
+pub(crate) fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
     if recording.header().family.get() != FAMILY_STREAMS {
         return Err(Misfit::Chains);
     }

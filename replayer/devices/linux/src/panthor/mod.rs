@@ -13,15 +13,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gpureplay_core::{DeviceError, ErrorKind, Submission};
+use gpureplay_format::Recording;
 
-pub use fit::fits;
 pub use node::find;
 
 use crate::error::OpenError;
 use crate::mapped::Mapped;
 use crate::mappings::Mappings;
-use crate::render_node::{Ended, refused};
-use crate::stock::{self, Stock, Wanted};
+use crate::misfit::Misfit;
+use crate::stock::{self, Ended, Stock, Wanted, refused};
 use fit::{Range, STREAM, gap};
 use node::{Node, Told};
 
@@ -166,6 +166,14 @@ impl stock::Loaded for Loaded {
 }
 
 impl stock::Driver for Panthor {
+    fn name(&self) -> &str {
+        "panthor"
+    }
+
+    fn fits(&self, recording: &Recording<'_>) -> Result<(), Misfit> {
+        fit::fits(recording)
+    }
+
     fn register(&self, offset: u32) -> u32 {
         self.told.register(offset)
     }

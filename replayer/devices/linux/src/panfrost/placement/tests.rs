@@ -154,24 +154,26 @@ fn what_the_driver_has_no_address_for_is_refused() {
         bytes,
         executable,
     };
+    let out_of_range = |va| Misfit::OutOfRange {
+        va,
+        first: FIRST,
+        end: END,
+    };
     let planned = |range| plan(&[range]).map(|steps| steps.len());
     let below = FIRST - PAGE;
-    assert_eq!(
-        planned(range(below, PAGE, false)),
-        Err(Unplaceable::OutOfRange(below))
-    );
-    assert_eq!(
-        planned(range(END, PAGE, false)),
-        Err(Unplaceable::OutOfRange(END))
-    );
+    assert_eq!(planned(range(below, PAGE, false)), Err(out_of_range(below)));
+    assert_eq!(planned(range(END, PAGE, false)), Err(out_of_range(END)));
     let last = END - PAGE;
     assert_eq!(
         planned(range(last, 2 * PAGE, false)),
-        Err(Unplaceable::OutOfRange(last))
+        Err(out_of_range(last))
     );
     assert_eq!(
         planned(range(last, PAGE, true)),
-        Err(Unplaceable::HighCode(last))
+        Err(Misfit::HighCode {
+            va: last,
+            end: END_OF_CODE
+        })
     );
     // The first and the last page can be had.
     assert_eq!(planned(range(FIRST, PAGE, false)), Ok(1));
@@ -183,7 +185,10 @@ fn what_the_driver_has_no_address_for_is_refused() {
     let alternating: Vec<Range> = (0..5000)
         .map(|page| range(FIRST + page * PAGE, PAGE, page % 2 == 0))
         .collect();
-    assert_eq!(plan(&alternating), Err(Unplaceable::TooManyObjects));
+    assert_eq!(
+        plan(&alternating),
+        Err(Misfit::TooManyObjects(MOST_OBJECTS))
+    );
 }
 
 #[test]

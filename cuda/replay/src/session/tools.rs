@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels that a session runs beside the recorded one: they fill shared memory, compare, copy and read.
+
+use gpureplay_cuda_launch::abi::{
+    Handle, JitOptions, LaunchConfiguration, LaunchParameter, attribute,
+};
+
+use super::Session;
+use crate::error::driver;
+use crate::{Gpu, ReplayError, module};
+
+const TEXT: &str = include_str!("tools.ptx");
+
+/// Bytes that a block of `compare` compares.
+pub(super) const SHARE: usize = 64 << 10;
+/// Blocks of kernels that do with any number: several times as many as a GPU has multiprocessors.
+const BLOCKS: u32 = 1024;
+/// Threads of a block.
+const THREADS: u32 = 256;
+
+/// The kernels, loaded.
+pub(super) struct Tools {
+    scratch: Handle,
+    compare: Handle,
+    copy: Handle,
+    read: Handle,
+}
+
+impl Tools {
+    fn new(gpu: &Gpu) -> Result<Self, ReplayError> {
+        let mut text = TEXT.as_bytes().to_vec();
+        text.push(0);
+        let module = module::load(gpu, &text, JitOptions::default())?;
+        let kernel = |name, parameters: usize| {
+            let layout: Vec<[usize; 2]> = (0..parameters).map(|at| [8 * at, 8]).collect();
+            module::kernel(gpu, module, (name, parameters), &layout)
+        };
+        Ok(Self {
+            scratch: kernel("gpureplay_scratch", 1)?,
+            compare: kernel("gpureplay_compare", 4)?,
+            copy: kernel("gpureplay_copy", 3)?,
+            read: kernel("gpureplay_read", 2)?,
+        })
+    }
+}
+
+/// Launches one of them.
+fn launch(
+    gpu: &Gpu,
+    kernel: Handle,
+    [blocks, shared]: [u32; 2],
+    parameters: &[u64],
+) -> Result<(), ReplayError> {
+    let configuration = LaunchConfiguration {
+        grid: [blocks, 1, 1],
+        block: [THREADS, 1, 1],
+        shared,
+        stream: 0,
+        attributes: std::ptr::null(),
+        attribute_count: 0,
+    };
+    let size = std::mem::size_of_val(parameters);
+    let extra = [
+        LaunchParameter::BufferPointer as usize as *const _,
+        parameters.as_ptr().cast(),
+        LaunchParameter::BufferSize as usize as *const _,
+        (&raw const size).cast(),
+        LaunchParameter::End as usize as *const _,
+    ];
+    // SAFETY: configuration and parameters live until the call returns; the driver copies them.
+    let status = unsafe {
+        gpu.driver.cuLaunchKernelEx(
+            &raw const configuration,
+            kernel,
+            std::ptr::null(),
+            extra.as_ptr(),
+        )
+    };
+    driver("cuLaunchKernelEx", status)
+}
+
+impl Session {
+    /// The kernels; loaded when they are first needed.
+    pub(super) fn tools(&self) -> Result<&Tools, ReplayError> {
+        if self.tools.get().is_none() {
+            let _ = self.tools.set(Tools::new(&self.gpu)?);
+        }
+        let missing = ReplayError::Impossible("kernels of ours are not loaded");
+        self.tools.get().ok_or(missing)
+    }
+
+    /// From now on, or no more, shared memory is filled before each launch that is not timed: what the launch before left there helps
+    /// no kernel.
+    ///
+    /// # Errors
+    /// If the driver refuses the kernel that does so.
+    pub fn fill_shared_memory(&mut self, fill: bool) -> Result<(), ReplayError> {
+        self.scratch = None;
+        if !fill {
+            return Ok(());
+        }
+        let function = self.tools()?.scratch;
+        let most = attribute::device::MAX_SHARED_MEMORY_OPTIN;
+        let bytes = self.gpu.attribute(most)?;
+        let number = attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: a function that is loaded.
+        let status = unsafe { self.gpu.driver.cuFuncSetAttribute(function, number, bytes) };
+        driver("cuFuncSetAttribute", status)?;
+        self.scratch = u32::try_from(bytes).ok();
+        Ok(())
+    }
+
+    /// Fills shared memory, if that is asked for.
+    pub(super) fn scratch(&self) -> Result<(), ReplayError> {
+        // A multiprocessor has room for one such block.
+        self.scratch.map_or(Ok(()), |bytes| {
+            let kernel = self.tools()?.scratch;
+            launch(&self.gpu, kernel, [BLOCKS, bytes], &[u64::from(bytes)])
+        })
+    }
+
+    /// Sets a word of `flags` for each share in which pieces of memory of so many bytes differ.
+    pub(super) fn compare_on_gpu(
+        &self,
+        [got, want]: [u64; 2],
+        size: usize,
+        flags: u64,
+    ) -> Result<(), ReplayError> {
+        let blocks = u32::try_from(size.div_ceil(SHARE));
+        let blocks = blocks.map_err(|_| ReplayError::Impossible("memory is larger than memory"))?;
+        let parameters = [got, want, size as u64, flags];
+        launch(&self.gpu, self.tools()?.compare, [blocks, 0], &parameters)
+    }
+
+    /// Copies a multiple of 16 bytes between such addresses.
+    pub(super) fn copy_on_gpu(&self, from: u64, to: u64, size: usize) -> Result<(), ReplayError> {
+        let parameters = [from, to, size as u64];
+        launch(&self.gpu, self.tools()?.copy, [BLOCKS, 0], &parameters)
+    }
+
+    /// Reads a multiple of 16 bytes.
+    pub(super) fn read_on_gpu(&self, from: u64, size: usize) -> Result<(), ReplayError> {
+        let parameters = [from, size as u64];
+        launch(&self.gpu, self.tools()?.read, [BLOCKS, 0], &parameters)
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Registers of GPUs with command streams, where they differ from those of the job manager: identity, power, MMU and the interrupts of the
+//! GPU are at the same places.
+
+/// Bytes of the window, the doorbells included.
+pub const WINDOW_SIZE: u32 = 0x20_0000;
+
+/// Read: versions of the front end and its processor.
+pub const CSF_ID: u32 = 0x1c;
+/// Write: a [`Command`].
+pub const GPU_COMMAND: u32 = 0x30;
+/// Write: a [`Processor`] state to take.
+pub const MCU_CONTROL: u32 = 0x700;
+/// Read: what the firmware's processor does.
+pub const MCU_STATUS: u32 = 0x704;
+/// Interrupts of the firmware: raw. [`clear`](JOB_INT_CLEAR), [`mask`](JOB_INT_MASK) and [`status`](JOB_INT_STAT) follow.
+pub const JOB_INT_RAWSTAT: u32 = 0x1000;
+/// Write: clears bits.
+pub const JOB_INT_CLEAR: u32 = 0x1004;
+/// Bits that reach the line.
+pub const JOB_INT_MASK: u32 = 0x1008;
+/// Raw bits that are not masked.
+pub const JOB_INT_STAT: u32 = 0x100c;
+/// Bit of the global interface among the interrupts of the firmware; group `n` has bit `n`.
+pub const GLOBAL_INTERFACE: u32 = 1 << 31;
+/// Bit of the GPU's interrupts: MCU_STATUS changed.
+pub const MCU_STATUS_CHANGED: u32 = 1 << 19;
+/// Read: number of the latest flush of caches. Apps map this page.
+pub const LATEST_FLUSH: u32 = 0x1_0000;
+/// Write: doorbell 0, of the global interface. Each has a page of its own.
+pub const DOORBELLS: u32 = 0x8_0000;
+/// Bytes from a doorbell to the next.
+pub const DOORBELL_STRIDE: u32 = 0x1_0000;
+
+/// The doorbell that a register is.
+pub const fn doorbell(offset: u32) -> Option<u32> {
+    match offset >= DOORBELLS && offset < WINDOW_SIZE && offset.is_multiple_of(DOORBELL_STRIDE) {
+        true => Some((offset - DOORBELLS) / DOORBELL_STRIDE),
+        false => None,
+    }
+}
+
+/// Commands of [`GPU_COMMAND`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Nothing.
+    Nop,
+    /// Reset, soft or hard.
+    Reset,
+    /// Clean or invalidate caches.
+    FlushCaches,
+}
+
+impl Command {
+    /// A value written to the register.
+    pub const fn from_bits(value: u32) -> Option<Command> {
+        match (value & 0xff, value >> 8) {
+            (0, 0) => Some(Command::Nop),
+            (1, 1 | 2) => Some(Command::Reset),
+            (4, _) => Some(Command::FlushCaches),
+            _ => None,
+        }
+    }
+}
+
+/// What the firmware's processor does: [`MCU_STATUS`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Processor {
+    /// It is off.
+    #[default]
+    Disabled = 0,
+    /// The firmware runs.
+    Enabled = 1,
+    /// The firmware has ended on request.
+    Halted = 2,
+    /// The firmware cannot go on.
+    Fatal = 3,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doorbells_have_a_page_each() {
+        assert_eq!(doorbell(0x8_0000), Some(0));
+        assert_eq!(doorbell(0x9_0000), Some(1));
+        assert_eq!(doorbell(0x1f_0000), Some(23));
+        assert_eq!(doorbell(0x9_0004), None);
+        assert_eq!(doorbell(LATEST_FLUSH), None);
+        assert_eq!(doorbell(WINDOW_SIZE), None);
+    }
+
+    #[test]
+    fn commands_have_a_type_and_a_payload() {
+        for value in [0x101, 0x201] {
+            assert_eq!(Command::from_bits(value), Some(Command::Reset));
+        }
+        assert_eq!(Command::from_bits(0x3304), Some(Command::FlushCaches));
+        for value in [1, 0x301, 2, 7] {
+            assert_eq!(Command::from_bits(value), None, "{value:#x}");
+        }
+    }
+}

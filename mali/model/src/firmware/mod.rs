@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A GPU with command streams as its driver sees it: registers, interrupts, and running firmware at its interface in memory.
+//!
+//! No firmware is executed. The model does at each doorbell what a driver may expect of firmware: it acknowledges requests, starts, suspends
+//! and resumes groups of streams, and says what happened to them. Streams run away from the registers, one piece at a time.
+
+mod boot;
+mod group;
+mod memory;
+mod registers;
+mod report;
+mod request;
+mod saved;
+mod work;
+
+use std::sync::Arc;
+
+use mali_facts::firmware::registers::{MCU_STATUS_CHANGED, Processor};
+use mali_facts::registers::mmu;
+use mali_facts::{Profile, StreamGpu};
+use mali_memory::Bus;
+use mali_shader::{MmuFault, Threads, WorkLimit};
+
+use self::group::Group;
+use self::memory::Memory;
+pub use self::work::{StreamFinished, StreamWork};
+use crate::address_space::AddressSpaceRegisters;
+use crate::clock::Clock;
+use crate::gpu::Options;
+use crate::interrupt::{Interrupts, IrqLines};
+use crate::log::log;
+use crate::power::Power;
+use crate::space::is_bus_fault;
+
+/// A Mali GPU with command streams whose memory is `B`.
+///
+/// Register accesses never wait for streams. A stream that has work waits until [`run`](StreamDevice::run) is called, or until a thread
+/// takes it with [`take_work`](StreamDevice::take_work), runs it and gives it back.
+pub struct StreamDevice<B: Bus> {
+    gpu: &'static StreamGpu,
+    bus: Arc<B>,
+    options: Options,
+    threads: Arc<Threads>,
+    work: Arc<WorkLimit>,
+    clock: Clock,
+    words: Vec<u32>,
+    interrupts: Interrupts,
+    job_interrupts: Interrupts,
+    mmu_interrupts: Interrupts,
+    power: Power,
+    spaces: Vec<AddressSpaceRegisters>,
+    processor: Processor,
+    flush_id: u32,
+    groups: Vec<Group>,
+    /// The driver knows that all groups are idle.
+    idle: bool,
+    /// Counts resets and halts, so that streams from before one cannot touch what is after it.
+    epoch: u64,
+    outstanding: usize,
+    reset_pending: bool,
+}
+
+impl<B: Bus> StreamDevice<B> {
+    /// A GPU that has just got power.
+    pub fn new(gpu: &'static StreamGpu, bus: Arc<B>, options: Options) -> StreamDevice<B> {
+        let threads = match options.threads {
+            0 => Threads::default(),
+            count => Threads::new(count),
+        };
+        let mut device = StreamDevice {
+            gpu,
+            bus,
+            work: Arc::new(WorkLimit::new(options.work_limit.unwrap_or(u64::MAX))),
+            options,
+            threads: Arc::new(threads),
+            clock: Clock::new(),
+            words: Vec::new(),
+            interrupts: Interrupts::default(),
+            job_interrupts: Interrupts::default(),
+            mmu_interrupts: Interrupts::default(),
+            power: Power::new(&gpu.profile),
+            spaces: Vec::new(),
+            processor: Processor::Disabled,
+            flush_id: 1,
+            groups: Vec::new(),
+            idle: true,
+            epoch: 0,
+            outstanding: 0,
+            reset_pending: false,
+        };
+        device.clear();
+        device
+    }
+
+    /// The registers of the GPU that is modelled.
+    pub fn profile(&self) -> &'static Profile {
+        &self.gpu.profile
+    }
+
+    /// The memory.
+    pub fn bus(&self) -> &Arc<B> {
+        &self.bus
+    }
+
+    /// Levels of the interrupt lines.
+    pub fn irq(&self) -> IrqLines {
+        IrqLines {
+            job: self.job_interrupts.status() != 0,
+            mmu: self.mmu_interrupts.status() != 0,
+            gpu: self.interrupts.status() != 0,
+        }
+    }
+
+    /// Runs everything that waits, including what starts meanwhile. Returns how many pieces ran.
+    pub fn run(&mut self) -> usize {
+        let mut count = 0;
+        while let Some(work) = self.take_work() {
+            let finished = work.execute();
+            self.finish(finished);
+            count += 1;
+        }
+        count
+    }
+
+    /// True while a stream is being run by some thread.
+    pub fn is_busy(&self) -> bool {
+        self.outstanding != 0
+    }
+
+    /// Memory as the firmware sees it: through address space 0.
+    fn memory(&self) -> Memory<B> {
+        let space = self.spaces.first().map(|space| space.space().clone());
+        Memory::new(self.bus.clone(), space.unwrap_or_default())
+    }
+
+    /// Lets the firmware do something. Where its own memory is not mapped, it cannot go on.
+    fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<(), MmuFault>) {
+        if let Err(fault) = act(self) {
+            log!(self.options.log, Error, "the firmware's memory: {fault}");
+            self.abandon_groups();
+            self.report_fault(0, &fault);
+            self.set_processor(Processor::Fatal);
+        }
+    }
+
+    fn set_processor(&mut self, state: Processor) {
+        log!(self.options.log, Info, "firmware: {state:?}");
+        self.processor = state;
+        self.interrupts.raise(MCU_STATUS_CHANGED);
+    }
+
+    /// All groups end at once, and nobody is told.
+    fn abandon_groups(&mut self) {
+        for group in &mut self.groups {
+            group.abort();
+            *group = Group::new(self.gpu.streams);
+        }
+        self.epoch += 1;
+        self.idle = true;
+    }
+
+    fn report_fault(&mut self, space: u32, fault: &MmuFault) {
+        log!(self.options.log, Error, "address space {space}: {fault}");
+        if let Some(registers) = self.spaces.get_mut(space as usize) {
+            registers.report(fault);
+        }
+        self.mmu_interrupts.raise(match is_bus_fault(fault) {
+            true => mmu::bus_error(space),
+            false => mmu::page_fault(space),
+        });
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Command streams: what the front end of a GPU of architecture 10 executes for a queue.
+//!
+//! Instructions end in their order, so scoreboards never block; a register that is read before its load was waited for is a fault.
+//! [`Streams`] runs one queue alone: a wait for memory that does not hold can never end, and is a fault too. The firmware of a
+//! [`StreamDevice`](crate::StreamDevice) has other queues to run meanwhile.
+
+mod runner;
+
+use std::fmt;
+use std::sync::Arc;
+
+use mali_facts::registers::TranslationConfig;
+use mali_facts::{StreamGpu, StreamStatus};
+use mali_memory::Bus;
+use mali_shader::{MmuFault, Threads, WorkLimit};
+use mali_valhall::streams::Sequencer;
+
+pub(crate) use self::runner::{Happened, LONGEST, Runner};
+use self::runner::{fault, refused};
+use crate::clock::Clock;
+use crate::environment::{ChainControl, Environment};
+use crate::gpu::Options;
+use crate::log::log;
+use crate::space::Space;
+use crate::walk::Translation;
+
+/// What a GPU with command streams computes.
+pub struct Streams<B: Bus> {
+    gpu: &'static StreamGpu,
+    bus: Arc<B>,
+    options: Options,
+    threads: Arc<Threads>,
+    work: Arc<WorkLimit>,
+    clock: Clock,
+}
+
+/// Why a stream ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamFault {
+    /// The exception's code.
+    pub status: StreamStatus,
+    /// Address of the instruction.
+    pub at: u64,
+    /// The access that was refused, if one was.
+    pub refused: Option<MmuFault>,
+    /// What was wrong.
+    pub text: String,
+}
+
+impl fmt::Display for StreamFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {:#x}: {}", self.status, self.at, self.text)
+    }
+}
+
+impl std::error::Error for StreamFault {}
+
+impl<B: Bus> Streams<B> {
+    /// A GPU with power on. Of the options, those about page faults that a driver repairs mean nothing here.
+    pub fn new(gpu: &'static StreamGpu, bus: Arc<B>, options: Options) -> Streams<B> {
+        let threads = match options.threads {
+            0 => Threads::default(),
+            count => Threads::new(count),
+        };
+        Streams {
+            gpu,
+            bus,
+            work: Arc::new(WorkLimit::new(options.work_limit.unwrap_or(u64::MAX))),
+            options,
+            threads: Arc::new(threads),
+            clock: Clock::new(),
+        }
+    }
+
+    /// The GPU that is modelled.
+    pub fn gpu(&self) -> &'static StreamGpu {
+        self.gpu
+    }
+
+    /// Ticks of a 62.5 MHz counter, as shaders and streams read it.
+    pub fn timestamp(&self) -> u64 {
+        self.clock.timestamp()
+    }
+
+    /// Lets streams do so much from now on, in place of [`Options::work_limit`].
+    pub fn set_work_limit(&mut self, clauses: u64) {
+        self.work.set(clauses);
+    }
+
+    /// Lets the streams that follow do together what the work limit says.
+    pub fn renew_work(&self) {
+        self.work.renew();
+    }
+
+    /// The work limit, if something could not be done any more since the last [`Streams::renew_work`].
+    pub fn used_up(&self) -> Option<u64> {
+        self.work.is_used_up().then(|| self.work.limit())
+    }
+
+    /// Runs a stream of `bytes` bytes at `address` as a driver's ring calls it, through the AArch64 page tables at the bus address `root`.
+    ///
+    /// # Errors
+    /// The first fault. What ran before it has had its effect.
+    pub fn run(
+        &self,
+        queue: &mut Sequencer,
+        root: u64,
+        address: u64,
+        bytes: u32,
+    ) -> Result<(), StreamFault> {
+        let space = Space::default();
+        let config = TranslationConfig::aarch64_4k().0;
+        space.update(Translation::new(root, config, &self.gpu.profile));
+        let budget = self.options.clause_budget;
+        let environment = Environment {
+            profile: &self.gpu.profile,
+            bus: self.bus.clone(),
+            space: Arc::new(space),
+            threads: self.threads.clone(),
+            control: Arc::new(ChainControl::new(budget, self.work.clone())),
+            clock: self.clock,
+            log: self.options.log.clone(),
+            observer: self.options.observer.clone(),
+            notify: None,
+            seed: self.options.seed,
+            cores_ready: self.gpu.profile.shader_present,
+            l2_ready: true,
+        };
+        let runner = Runner::new(&environment);
+        let started = queue.call(address, bytes);
+        let end = match started {
+            Ok(()) => to_its_end(&runner, queue),
+            Err(fault) => Err(refused(address, fault)),
+        };
+        end.inspect_err(|fault| log!(self.options.log, Error, "stream {address:#x}: {fault}"))
+    }
+}
+
+/// Runs a queue until its stream has ended.
+fn to_its_end<B: Bus>(runner: &Runner<'_, B>, queue: &mut Sequencer) -> Result<(), StreamFault> {
+    for _ in 0..LONGEST {
+        let Some(at) = queue.address() else {
+            return Ok(());
+        };
+        let word = runner.fetch(at, at)?;
+        if let Happened::Blocked(sync) = runner.step(queue, at, word, &mut 0)? {
+            let text = format!(
+                "the wait for {:#x} never ends: it stays on its side of {}",
+                sync.address, sync.value
+            );
+            return Err(fault(StreamStatus::CS_RES_TERM, at, text));
+        }
+    }
+    let text = format!("no end after {LONGEST} instructions");
+    Err(fault(StreamStatus::CS_RES_TERM, 0, text))
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The two kinds of GPU behind the PCI device: one takes jobs, the other command streams.
+
+use std::sync::Arc;
+
+use mali_facts::StreamGpu;
+use mali_facts::firmware::registers as streams;
+use mali_facts::registers::{GpuCommand, GpuId, gpu::GPU_CMD};
+use mali_memory::Cached;
+use mali_model::{
+    Finished, Gpu, IrqLines, Options, Profile, StreamDevice, StreamFinished, StreamWork, Work,
+};
+
+/// Bytes of BAR 0 of a GPU that takes jobs.
+const JOBS_BAR: u32 = 0x1_0000;
+
+/// Which GPU is modelled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Jobs(&'static Profile),
+    Streams(&'static StreamGpu),
+}
+
+impl Kind {
+    /// The GPU with this name.
+    pub(crate) fn by_name(name: &str) -> Result<Kind, String> {
+        let jobs = Profile::by_name(name).map(Kind::Jobs);
+        jobs.or_else(|| StreamGpu::by_name(name).map(Kind::Streams))
+            .ok_or_else(|| {
+                let names: Vec<&str> = Profile::names().chain(StreamGpu::names()).collect();
+                format!("no such GPU; there are {}", names.join(", "))
+            })
+    }
+
+    /// Its identity.
+    pub(crate) fn id(self) -> GpuId {
+        match self {
+            Kind::Jobs(profile) => profile.gpu_id,
+            Kind::Streams(gpu) => gpu.profile.gpu_id,
+        }
+    }
+
+    pub(crate) fn start(self, memory: Arc<Cached>, options: Options) -> Model {
+        match self {
+            Kind::Jobs(profile) => Model::Jobs(Gpu::new(profile, memory, options)),
+            Kind::Streams(gpu) => Model::Streams(StreamDevice::new(gpu, memory, options)),
+        }
+    }
+}
+
+/// A GPU that runs.
+pub(crate) enum Model {
+    Jobs(Gpu<Cached>),
+    Streams(StreamDevice<Cached>),
+}
+
+/// What a thread may run for it.
+pub(crate) enum Task {
+    Jobs(Work<Cached>),
+    Streams(Box<StreamWork<Cached>>),
+}
+
+/// What was run.
+pub(crate) enum Done {
+    Jobs(Finished),
+    Streams(Box<StreamFinished>),
+}
+
+impl Task {
+    pub(crate) fn execute(self) -> Done {
+        match self {
+            Task::Jobs(work) => Done::Jobs(work.execute()),
+            Task::Streams(work) => Done::Streams(Box::new(work.execute())),
+        }
+    }
+}
+
+impl Done {
+    /// A loop without end would keep the guest stopped: its driver is to see that time goes by.
+    pub(crate) fn is_cut(&self) -> bool {
+        matches!(self, Done::Streams(finished) if finished.is_cut())
+    }
+}
+
+impl Model {
+    pub(crate) fn id(&self) -> GpuId {
+        match self {
+            Model::Jobs(gpu) => gpu.profile().gpu_id,
+            Model::Streams(gpu) => gpu.profile().gpu_id,
+        }
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<Cached> {
+        match self {
+            Model::Jobs(gpu) => gpu.bus(),
+            Model::Streams(gpu) => gpu.bus(),
+        }
+    }
+
+    /// Bytes of BAR 0: all registers.
+    pub(crate) fn bar_size(&self) -> u32 {
+        match self {
+            Model::Jobs(_) => JOBS_BAR,
+            Model::Streams(_) => streams::WINDOW_SIZE,
+        }
+    }
+
+    pub(crate) fn irq(&self) -> IrqLines {
+        match self {
+            Model::Jobs(gpu) => gpu.irq(),
+            Model::Streams(gpu) => gpu.irq(),
+        }
+    }
+
+    pub(crate) fn read32(&mut self, register: u32) -> u32 {
+        match self {
+            Model::Jobs(gpu) => gpu.read32(register),
+            Model::Streams(gpu) => gpu.read32(register),
+        }
+    }
+
+    pub(crate) fn write32(&mut self, register: u32, value: u32) {
+        match self {
+            Model::Jobs(gpu) => gpu.write32(register, value),
+            Model::Streams(gpu) => gpu.write32(register, value),
+        }
+    }
+
+    /// Whether a write is a reset.
+    pub(crate) fn resets(&self, register: u32, value: u32) -> bool {
+        let commands = [GpuCommand::SoftReset, GpuCommand::HardReset];
+        register == GPU_CMD
+            && match self {
+                Model::Jobs(_) => commands.iter().any(|&reset| value == reset as u32),
+                Model::Streams(_) => {
+                    streams::Command::from_bits(value) == Some(streams::Command::Reset)
+                }
+            }
+    }
+
+    /// A reset at once, which stops what runs.
+    pub(crate) fn hard_reset(&mut self) {
+        match self {
+            Model::Jobs(gpu) => gpu.write32(GPU_CMD, GpuCommand::HardReset as u32),
+            Model::Streams(gpu) => gpu.write32(GPU_CMD, 0x201),
+        }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        match self {
+            Model::Jobs(gpu) => gpu.is_busy(),
+            Model::Streams(gpu) => gpu.is_busy(),
+        }
+    }
+
+    pub(crate) fn has_work(&self) -> bool {
+        match self {
+            Model::Jobs(gpu) => gpu.has_work(),
+            Model::Streams(gpu) => gpu.has_work(),
+        }
+    }
+
+    pub(crate) fn take_work(&mut self) -> Option<Task> {
+        match self {
+            Model::Jobs(gpu) => gpu.take_work().map(Task::Jobs),
+            Model::Streams(gpu) => gpu.take_work().map(Box::new).map(Task::Streams),
+        }
+    }
+
+    pub(crate) fn finish(&mut self, done: Done) {
+        match (self, done) {
+            (Model::Jobs(gpu), Done::Jobs(finished)) => gpu.finish(finished),
+            (Model::Streams(gpu), Done::Streams(finished)) => gpu.finish(*finished),
+            // Nobody else makes any.
+            _ => {}
+        }
+    }
+
+    /// Shows faults of accesses that wait for the driver; those of streams end them instead.
+    pub(crate) fn poll_faults(&mut self) {
+        if let Model::Jobs(gpu) = self {
+            gpu.poll_faults();
+        }
+    }
+}

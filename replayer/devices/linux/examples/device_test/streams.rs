@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Command streams on panthor: replays, and streams that no verifier has seen. Each of those must end as an error, and the next replay in the
+//! same process must be right.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::Path;
+use std::str::FromStr;
+
+use gpureplay_core::{ErrorKind, Gpu, Limits, Options, Submission, Workspace, Wrapper};
+use gpureplay_core::{Session, Verified};
+use gpureplay_format::Recording;
+use gpureplay_linux::{Stock, panthor};
+use mali_jobs::streams::{Streams, verify};
+
+use crate::{Values, replay};
+
+/// An address that nothing is mapped at.
+const NOWHERE: u64 = 0x7000_0000;
+/// Opcodes.
+const MOVE: u64 = 1;
+const RUN_COMPUTE: u64 = 4;
+/// The low 48 bits of a MOVE.
+const VALUE: u64 = (1 << 48) - 1;
+/// The pair in bits 55:48 of a MOVE that names the program of a dispatch: one of four.
+const PROGRAMS: [u64; 4] = [16, 18, 20, 22];
+
+/// What is made wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Twist {
+    /// An instruction that there is not.
+    Unknown,
+    /// An instruction that draws.
+    Draw,
+    /// A branch to itself.
+    Endless,
+    /// A jump to nothing.
+    Jump,
+    /// A store to nothing.
+    Store,
+    /// A wait that nobody ends.
+    Wait,
+    /// Programs that are not there.
+    Program,
+}
+
+impl FromStr for Twist {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "stream-unknown" => Self::Unknown,
+            "stream-draw" => Self::Draw,
+            "stream-endless" => Self::Endless,
+            "stream-jump" => Self::Jump,
+            "stream-store" => Self::Store,
+            "stream-wait" => Self::Wait,
+            "stream-program" => Self::Program,
+            _ => return Err(format!("no twist {text}")),
+        })
+    }
+}
+
+impl Twist {
+    /// The words of a stream, made wrong.
+    fn of(self, words: &[u8]) -> Vec<u8> {
+        // r2 and r3 hold an address, r4 how many bytes are there.
+        let there = |address: u64| MOVE << 56 | 2 << 48 | address;
+        let mut wrong = match self {
+            Self::Unknown => vec![0xff << 56],
+            Self::Draw => vec![7 << 56],
+            Self::Endless => vec![0x16 << 56 | 6 << 28 | 0xffff],
+            Self::Jump => vec![
+                there(NOWHERE),
+                2 << 56 | 4 << 48 | 8,
+                0x21 << 56 | 2 << 40 | 4 << 32,
+            ],
+            Self::Store => vec![there(NOWHERE), 0x15 << 56 | 4 << 48 | 2 << 40 | 1 << 16],
+            // A program's address is its sync object, whose value is as it is.
+            Self::Wait | Self::Program => Vec::new(),
+        };
+        for word in words.as_chunks::<8>().0 {
+            let word = u64::from_le_bytes(*word);
+            let names = word >> 56 == MOVE && PROGRAMS.contains(&(word >> 48 & 0xff));
+            match self {
+                Self::Program if names => wrong.push(word & !VALUE | NOWHERE),
+                // SYNC_WAIT64 until that is greater than all values.
+                Self::Wait if word >> 56 == RUN_COMPUTE => wrong.extend([
+                    MOVE << 56 | 4 << 48 | VALUE,
+                    2 << 56 | 5 << 48 | 0x7fff_ffff,
+                    0x35 << 56 | 16 << 40 | 4 << 32 | 1 << 28,
+                ]),
+                Self::Wait | Self::Program => wrong.push(word),
+                _ => {}
+            }
+        }
+        wrong.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+}
+
+/// Panthor, whose next stream is made wrong.
+struct Twisted {
+    gpu: Stock,
+    twist: Option<Twist>,
+}
+
+impl Wrapper for Twisted {
+    type Inner = Stock;
+
+    fn inner(&mut self) -> &mut Stock {
+        &mut self.gpu
+    }
+
+    fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
+        match self.twist.take() {
+            Some(twist) => self.gpu.run_chain(&Submission {
+                words: &twist.of(work.words),
+                ..*work
+            }),
+            None => self.gpu.run_chain(work),
+        }
+    }
+}
+
+fn open() -> Result<Stock, Box<dyn Error>> {
+    Ok(panthor::open(&panthor::find(Path::new("/"))?)?)
+}
+
+fn verified<'a>(recording: &'a Recording<'a>) -> Result<Verified<'a, Streams>, Box<dyn Error>> {
+    verify(recording, &Limits::default()).map_err(|error| format!("{error:?}").into())
+}
+
+/// Replays on panthor; says how many streams that were.
+pub(crate) fn run(
+    recording: &Recording<'_>,
+    values: &mut Values,
+    expected: &BTreeMap<u32, Vec<u8>>,
+    runs: u32,
+) -> Result<u32, Box<dyn Error>> {
+    replay(&mut open()?, verified(recording)?, values, expected, runs)
+}
+
+/// Replays with one wrong stream, then without.
+pub(crate) fn hostile(
+    recording: &Recording<'_>,
+    values: &mut Values,
+    expected: &BTreeMap<u32, Vec<u8>>,
+    twist: Twist,
+) -> Result<String, Box<dyn Error>> {
+    let verified = verified(recording)?;
+    let mut gpu = Twisted {
+        gpu: open()?,
+        twist: Some(twist),
+    };
+    let mut workspace = Box::new(Workspace::new());
+    let mut session = Session::new(&mut gpu, verified, &mut workspace, Options::default());
+    let error = match session.run(values) {
+        Ok(()) => return Err(format!("{twist:?}: no error").into()),
+        Err(error) => error,
+    };
+    drop(session);
+    if gpu.twist.is_some() {
+        return Err(format!("{twist:?}: nothing was submitted: {error:?}").into());
+    }
+    replay(&mut gpu, verified, values, expected, 1)?;
+    Ok(format!("{twist:?}: {:?}, then right", error.kind))
+}

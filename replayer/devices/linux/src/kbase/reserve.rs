@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Addresses of this process that are taken while regions are placed.
+//!
+//! kbase gives a region of a 64-bit process the same address on CPU and GPU, takes the highest gap of the process's
+//! address space that is large enough (first below the place where libraries begin, then above), and refuses a wish. So
+//! everything but the one gap that is wanted is reserved while regions are made.
+
+use std::fs::File;
+use std::num::NonZeroUsize;
+use std::ptr::NonNull;
+
+use nix::errno::Errno;
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+
+use super::gaps::Gaps;
+use super::placement::{CODE_ALIGNMENT, Step};
+
+/// Ends of a process's address space on arm64, by what kernels are configured for.
+const ENDS: [u64; 3] = [1 << 48, 1 << 42, 1 << 39];
+
+/// Attempts, where other threads take addresses meanwhile.
+const TRIES: u32 = 10;
+
+/// A page of a file that nobody may access.
+#[derive(Debug)]
+pub(crate) struct Area(u64);
+
+impl Area {
+    /// Bytes of a page.
+    const LENGTH: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
+
+    /// Maps the page at an offset of a file.
+    ///
+    /// # Errors
+    /// What `mmap` says.
+    pub(crate) fn of_file(file: &File, offset: i64) -> Result<Self, Errno> {
+        let (access, shared) = (ProtFlags::PROT_NONE, MapFlags::MAP_SHARED);
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of this program.
+        let at = unsafe { mmap(None, Self::LENGTH, access, shared, file, offset) }?;
+        Ok(Self(at.as_ptr() as u64))
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        // Nothing could be done about a failure.
+        let _ = release(self.0, self.0 + Self::LENGTH.get() as u64);
+    }
+}
+
+/// The rest of the address space, taken while regions are placed. Threads of this process that ask for memory meanwhile get none.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    taken: Vec<(u64, u64)>,
+    placed: Vec<(u64, u64)>,
+}
+
+impl Reservation {
+    /// Takes all free addresses of this process; room for this many regions.
+    ///
+    /// # Errors
+    /// What `mmap` says, or other threads take addresses all the time.
+    pub(crate) fn of_process(regions: usize) -> Result<Self, Errno> {
+        for _ in 0..TRIES {
+            match Self::new(&Gaps::now()?, regions) {
+                Err(Errno::EEXIST) => {}
+                result => return result,
+            }
+        }
+        Err(Errno::EEXIST)
+    }
+
+    /// Takes every gap; room for this many regions.
+    ///
+    /// # Errors
+    /// What `mmap` says; what was taken is given back.
+    fn new(gaps: &Gaps, regions: usize) -> Result<Self, Errno> {
+        // Room for all entries now: while the address space is taken, allocations may fail.
+        let mut reservation = Self {
+            taken: Vec::with_capacity(gaps.iter().count() + 1),
+            placed: Vec::with_capacity(2 * regions),
+        };
+        for (start, end) in gaps.iter() {
+            reserve(start, end)?;
+            reservation.taken.push((start, end));
+        }
+        for top in ENDS.into_iter().filter(|top| *top > gaps.end()) {
+            if reserve(gaps.end(), top).is_ok() {
+                reservation.taken.push((gaps.end(), top));
+                break;
+            }
+        }
+        Ok(reservation)
+    }
+
+    /// Frees the room for a region, lets `make` make it, and takes back what is left of the room. `None`: the room is not free.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(crate) fn place<T>(
+        &mut self,
+        step: &Step,
+        make: impl FnOnce() -> Result<T, Errno>,
+    ) -> Result<Option<T>, Errno> {
+        let end = step.end();
+        // The driver searches for room that would do at the worst alignment.
+        let start = match step.executable() {
+            true => step.va.saturating_sub(CODE_ALIGNMENT),
+            false => step.va,
+        };
+        // What was not reserved may be this program's own, and a placed region is another one already.
+        if !is_free(&self.taken, &self.placed, start, end) {
+            return Ok(None);
+        }
+        release(start, end)?;
+        let made = make();
+        // Whatever was made lies in the room, or where nothing was reserved.
+        self.placed.push((step.va, end));
+        if start < step.va && reserve(start, step.va).is_err() {
+            // Another thread was faster: it is that thread's now.
+            self.placed.push((start, step.va));
+        }
+        made.map(Some)
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.placed.sort_unstable();
+        for &(start, end) in &self.taken {
+            let inside = |&&(from, _): &&(u64, u64)| (start..end).contains(&from);
+            let mut at = start;
+            for &(from, to) in self.placed.iter().filter(inside) {
+                // Nothing could be done about a failure, and the rest works without.
+                let _ = release(at, from);
+                at = to;
+            }
+            let _ = release(at, end);
+        }
+    }
+}
+
+/// Whether a range is reserved and no region lies in it.
+fn is_free(taken: &[(u64, u64)], placed: &[(u64, u64)], start: u64, end: u64) -> bool {
+    let inside = |&(from, to): &(u64, u64)| from <= start && start < end && end <= to;
+    let apart = |&(from, to): &(u64, u64)| end <= from || to <= start;
+    taken.iter().any(inside) && placed.iter().all(apart)
+}
+
+fn reserve(start: u64, end: u64) -> Result<(), Errno> {
+    let length = NonZeroUsize::new((end - start) as usize).ok_or(Errno::EINVAL)?;
+    let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED_NOREPLACE;
+    let wish = NonZeroUsize::new(start as usize);
+    // SAFETY: NOREPLACE: the kernel refuses rather than touch a mapping of this program.
+    let at = unsafe { mmap_anonymous(wish, length, ProtFlags::PROT_NONE, flags) }?;
+    let found = at.as_ptr() as u64;
+    if found != start {
+        // Linux before 4.17 does not know the flag, and takes another range where this one is not free.
+        release(found, found.saturating_add(end - start))?;
+        return Err(Errno::EEXIST);
+    }
+    Ok(())
+}
+
+fn release(start: u64, end: u64) -> Result<(), Errno> {
+    if start >= end {
+        return Ok(());
+    }
+    let address = NonNull::new(start as *mut std::ffi::c_void).ok_or(Errno::EINVAL)?;
+    // SAFETY: all callers name ranges that `reserve` or `Area` mapped and in which no region lies: no object of this program is there.
+    unsafe { munmap(address, (end - start) as usize) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_reserved_is_free() {
+        let taken = [(0x20_0000, 0x40_0000), (0x50_0000, 0x70_0000)];
+        let placed = [(0x24_0000, 0x25_0000)];
+        let free = |start, end| is_free(&taken, &placed, start, end);
+        assert!(
+            free(0x20_0000, 0x24_0000) && free(0x25_0000, 0x40_0000) && free(0x50_0000, 0x70_0000)
+        );
+        // The program's own, in part or between two gaps; a region's; backwards.
+        assert!(!free(0x40_0000, 0x41_0000) && !free(0x3f_f000, 0x40_1000));
+        assert!(!free(0x30_0000, 0x60_0000) && !free(0x1f_f000, 0x20_1000));
+        assert!(!free(0x24_f000, 0x25_1000) && !free(0x20_0000, 0x40_0000));
+        assert!(!free(0x24_0000, 0x25_0000) && !free(u64::MAX - 0xfff, u64::MAX));
+        assert!(!free(0x24_0000, 0x23_0000));
+    }
+
+    #[test]
+    fn a_reservation_leaves_one_place_and_goes_without_a_trace() {
+        // No other thread of the test may need memory meanwhile, so only a window of the process is reserved.
+        let window = 1u64 << 40;
+        let all = Gaps::now().unwrap();
+        if !all.has(window, window + (64 << 20)) {
+            return;
+        }
+        let gaps = Gaps::of(&[(window, window + (64 << 20))]);
+        let step = |va, flags| Step {
+            va,
+            pages: 2,
+            flags,
+        };
+        let mut reservation = Reservation::new(&gaps, 2).unwrap();
+        assert!(!Gaps::now().unwrap().has(window, window + 4096));
+        let code = step(window + (32 << 20), super::super::abi::flags::GPU_EXECUTE);
+        let free = |from: u64, to: u64| Gaps::now().unwrap().has(from, to);
+        let made = reservation.place(&code, || {
+            let room = free(code.va - CODE_ALIGNMENT, code.end());
+            assert!(room && !free(code.va, code.end() + 4096));
+            Ok(7)
+        });
+        assert_eq!(made, Ok(Some(7)));
+        // Nothing was put there, but it counts as placed.
+        assert_eq!(reservation.place(&code, || Ok(7)), Ok(None));
+        assert!(free(code.va, code.end()) && !free(code.va - 4096, code.va));
+        let failed = reservation.place(&step(window, 0), || Err::<(), _>(Errno::ENOMEM));
+        assert_eq!(failed, Err(Errno::ENOMEM));
+        drop(reservation);
+        assert!(free(window, window + (64 << 20)));
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A chain that a driver of the kernel runs. What it says of the end is not enough: Linux 6.1 reports success for a chain that faulted.
+//! So all headers of the chain are cleared before it starts, whichever the recording makes ready, and decide afterwards.
+
+use std::time::Duration;
+
+use gpureplay_core::{DeviceError, ErrorKind, Submission};
+use mali_facts::job::WRITTEN_BACK;
+use mali_facts::registers::JobStatus;
+use mali_facts::{ChainEnd, Memory, follow};
+
+use crate::mappings::Mappings;
+use crate::stock::Ended;
+
+/// [`DeviceError::Refused`] has this number when memory is not where the driver's rule says; its address was taken, or the rule has changed.
+pub const MISPLACED: i32 = -1;
+/// The same when the recording does not fit: see [`crate::Stock::fits`], which says why.
+pub const UNFIT: i32 = -2;
+/// The same when a chain does not end, or leaves the recording's memory. Hardware would run it until it is reset.
+pub const ENDLESS: i32 = -3;
+/// The same when the driver ended a chain that took too long.
+pub const TOO_LONG: i32 = -4;
+/// The same when a job did not end, and its header does not say why.
+pub const FAULTED: i32 = -5;
+
+/// What a number of [`DeviceError::Refused`] means, if a driver of the kernel gives it.
+pub fn refusal(code: i32) -> Option<&'static str> {
+    match code {
+        MISPLACED => Some(
+            "the driver put memory at another address than it should; please report the kernel's version",
+        ),
+        UNFIT => Some("the driver cannot give the recording what it needs"),
+        ENDLESS => Some(
+            "a job chain returns to one of its jobs, or has one outside of the recording's memory; the recording is wrong",
+        ),
+        TOO_LONG => Some(
+            "the driver ended a chain of jobs that ran too long (panfrost: 500 ms, kbase: 5 s), or with the GPU that another program hung; shorter chains compute the same: gpureplay link --split",
+        ),
+        FAULTED => Some(
+            "a job did not end: most likely it accessed memory that it does not have; the kernel's log has the address (sudo dmesg)",
+        ),
+        _ => None,
+    }
+}
+
+/// A job and what its header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Job {
+    address: u64,
+    status: u32,
+    fault_address: u64,
+}
+
+impl Memory for Mappings {
+    fn read(&self, va: u64, to: &mut [u8]) -> bool {
+        Mappings::read(self, va, to, |_, _| Ok(())).is_ok()
+    }
+}
+
+/// The jobs of a chain, as their headers are now.
+fn jobs(memory: &Mappings, head: u64) -> Result<Vec<Job>, DeviceError> {
+    let chain = follow(memory, head);
+    if chain.end != ChainEnd::Complete {
+        return Err(DeviceError::Refused(ENDLESS));
+    }
+    let jobs = chain.jobs(memory).map(|job| Job {
+        address: job.address,
+        status: job.header.exception_status() as u32,
+        fault_address: job.header.fault_pointer(),
+    });
+    Ok(jobs.collect())
+}
+
+/// Runs a chain by `submit`, which waits for its end, at most so long.
+///
+/// # Errors
+/// The chain is wrong, or did not end well.
+pub(crate) fn run(
+    memory: &Mappings,
+    work: &Submission<'_>,
+    time: Duration,
+    submit: impl FnOnce() -> Result<Ended, DeviceError>,
+) -> Result<(), ErrorKind> {
+    let (slot, head) = (work.queue(), work.head());
+    let before = jobs(memory, head)?;
+    for job in &before {
+        let cleared = [0; WRITTEN_BACK as usize];
+        memory.write(job.address, &cleared, |_, _| Ok(()))?;
+    }
+    let ended = submit()?;
+    let after = jobs(memory, head)?;
+    let done = |job: &&Job| JobStatus(job.status) == JobStatus::DONE;
+    let addresses = |jobs: &[Job]| jobs.iter().map(|job| job.address).collect::<Vec<_>>();
+    if addresses(&before) != addresses(&after) {
+        return Err(DeviceError::Refused(ENDLESS).into());
+    }
+    let left = after.iter().find(|job| !done(job));
+    let Some(job) = left.or(after.last()) else {
+        return Err(DeviceError::Refused(ENDLESS).into());
+    };
+    let tail = job.address;
+    let status = job.status;
+    match (ended, left) {
+        (Ended::Well, None) => Ok(()),
+        (Ended::Runs, _) => Err(ErrorKind::JobTimeout {
+            slot,
+            status,
+            tail,
+            timeout_us: time.as_micros().try_into().unwrap_or(u32::MAX),
+        }),
+        (Ended::Cancelled, Some(_)) if was_interrupted(status) => {
+            Err(DeviceError::Refused(TOO_LONG).into())
+        }
+        (_, Some(_)) if status == 0 => Err(DeviceError::Refused(FAULTED).into()),
+        (Ended::Well, Some(_)) => Err(ErrorKind::JobNotDone {
+            header: tail,
+            status,
+        }),
+        (Ended::Cancelled | Ended::Failed, _) => Err(ErrorKind::JobFault {
+            slot,
+            status,
+            tail,
+            fault_address: job.fault_address,
+        }),
+    }
+}
+
+/// Whether a job was taken off the GPU before it ended, by no fault of its own.
+fn was_interrupted(status: u32) -> bool {
+    [0, 3, 4].contains(&(status & 0xff))
+}

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# In the guest: replays through Arm's own driver by a user who may open its device, and no more. See kbase.rs and devices/user.sh.
+modules=/opt/gpureplay/kbase
+lsmod | grep -q gpureplay_recorder || insmod $modules/gpureplay_recorder.ko
+insmod $modules/mali_kbase.ko
+echo always_on > /sys/class/misc/mali0/device/power_policy
+let_in /dev/mali0
+mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+rm -rf /tmp/kbase
+mkdir /tmp/kbase
+chmod 777 /tmp/kbase
+cp -r recordings cases by-model /tmp/kbase
+cd /tmp/kbase
+
+# Who may not, is told what to do.
+first=$(head -n 1 cases | cut -d' ' -f2)
+if "${stranger[@]}" gpureplay run recordings/$first --device kbase 2> refused; then exit 1; fi
+grep 'permission denied; join the group render' refused
+"${user[@]}" gpureplay doctor > doctor || true
+grep '^ok   kbase: /dev/mali0, kbase K:r' doctor
+grep '^ok   run --device kbase: ' doctor
+
+every_case kbase ', kbase K:r'
+echo "# $(wc -l < cases) cases of $(ls recordings | wc -l) recordings: outputs and states are the model's, bit for bit"
+
+# A process that may not have so many addresses.
+if "${user[@]}" prlimit --as=$((4 << 30)) gpureplay run recordings/$first --device kbase > refused 2>&1; then exit 1; fi
+grep 'not enough memory' refused
+
+# Chains that no verifier saw; a neighbour goes on. Addresses are not random: the program is no command, whose own lie apart.
+words=$(words_of saxpy-kbase-g52)
+test=("${user[@]}" setarch -R device_test)
+"${test[@]}" recordings/saxpy-kbase-g52/recording.gpr kbase 0 $words > neighbour 2>&1 & neighbour=$!
+until grep -qs running neighbour; do kill -0 $neighbour; sleep 0.1; done
+for twist in type loop outside pointer above code long; do
+	"${test[@]}" hostile recordings/saxpy-kbase-g52/recording.gpr $twist $words > said
+	tail -n 1 said
+	kill -0 $neighbour
+done
+kill -9 $neighbour
+wait $neighbour 2> /dev/null || [ $? = 137 ]
+echo "# 7 kinds of wrong chains: an error each time, the next replay and a neighbour's were right"
+
+# A process that dies, loading or in the middle of a run.
+RANDOM=1
+users=/sys/kernel/debug/mali0/gpu_memory
+[ -r $users ]
+contexts() { grep -c 'kctx-' $users || true; }
+none=$(contexts)
+line=($(grep -m 1 ' digits-g52 ' cases))
+words=${line[*]:2}
+for ((kill = 0; kill < KILLS; kill++)); do
+	"${user[@]}" gpureplay run recordings/digits-g52 --device kbase --repeat 100000 > endless 2>&1 & victim=$!
+	sleep 0.$(printf %03d $((RANDOM % 500)))
+	kill -9 $victim || { cat endless; exit 1; }
+	wait $victim 2> /dev/null || [ $? = 137 ]
+	rm -rf out
+	"${user[@]}" mkdir out
+	"${user[@]}" gpureplay run recordings/digits-g52 --device kbase ${words//@/out} > said
+	same out by-model/${line[0]}
+done
+[ "$(contexts)" = "$none" ]
+echo "# $KILLS processes killed, the next run was right each time, and no context was left"
+cd /
+rmmod mali_kbase
+echo KBASE AGREES

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# In the guest with a Mali-G610: panthor awake, asleep, and with several apps. See panthor.rs.
+set -eo pipefail
+dmesg | grep -o 'mali-g610 id 0xa867 .*'
+dmesg | grep -o 'CSF FW v.*'
+clinfo -l | grep 'Mali-G610'
+power=$(echo /sys/bus/platform/devices/*.gpu/power)
+live() { saxpy --x x2.npy --y y2.npy --a 2.5 --out $1; }
+
+live first.npy
+echo on > $power/control
+sleep $AWAKE
+[ "$(< $power/runtime_status)" = active ]
+live awake.npy
+echo auto > $power/control
+for ((tries = 0; tries < 100; tries++)); do
+	[ "$(< $power/runtime_status)" != suspended ] || break
+	sleep 0.05
+done
+[ "$(< $power/runtime_status)" = suspended ]
+live again.npy & one=$!
+live beside.npy & two=$!
+live third.npy
+wait $one
+wait $two
+for name in awake again beside third; do
+	[ "$(sha256sum < $name.npy)" = "$(sha256sum < first.npy)" ]
+done
+echo PANTHOR AGREES

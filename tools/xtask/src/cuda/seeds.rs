@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What LLNL's and LLVM's record and replay, logduration and omniprobe can do, command by command, on programs of ours.
+
+use std::fs;
+
+use super::{
+    Bench,
+    programs::{build_one_of_ours, nvcc},
+    replays::{named, of, start},
+};
+use crate::error::{Error, Result};
+use gpureplay_task::output;
+
+/// A feature, the command that has it, and what becomes of it.
+struct Row {
+    tool: &'static str,
+    feature: &'static str,
+    words: String,
+    /// The command ends well; where it must not, it says why.
+    ends_well: bool,
+    /// What it must say.
+    says: &'static [&'static str],
+    /// A file that it must write, and lines that this has at least.
+    writes: Option<(&'static str, usize)>,
+}
+
+const LLNL: &str = "LLNL";
+const LLVM: &str = "LLVM";
+const LOG: &str = "logduration";
+const PROBE: &str = "omniprobe";
+
+fn row(tool: &'static str, feature: &'static str, words: String) -> Row {
+    Row {
+        tool,
+        feature,
+        words,
+        ends_well: true,
+        says: &[],
+        writes: None,
+    }
+}
+
+impl Row {
+    fn says(mut self, says: &'static [&'static str]) -> Self {
+        self.says = says;
+        self
+    }
+
+    fn writes(mut self, file: &'static str, lines: usize) -> Self {
+        self.writes = Some((file, lines));
+        self
+    }
+
+    fn fails(mut self) -> Self {
+        self.ends_well = false;
+        self
+    }
+}
+
+/// All rows: a launch of `stride`, one of `plane`, and the folder of programs.
+fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
+    const RIGHT: &[&str] = &["right, bit for bit"];
+    vec![
+        row(
+            LLNL,
+            "named kernels of an executable as it is",
+            "record -v -o named --kernel ^plane$ -- ./tunable".into(),
+        )
+        .says(&["results right"])
+        .writes("named/launches/0.toml", 10),
+        row(LLNL, "a database of launches", "list seeds".into())
+            .says(&["stride", "plane", "reuse"]),
+        row(
+            LLNL,
+            "other code: PTX",
+            format!("run {stride} --image work/kernel.ptx"),
+        )
+        .says(RIGHT),
+        row(
+            LLNL,
+            "other code: a cubin",
+            format!("run {stride} --image same/tunable.cubin"),
+        )
+        .says(RIGHT),
+        row(
+            LLNL,
+            "launch bounds",
+            format!("run {plane} --max-threads 256 --min-blocks 8"),
+        )
+        .says(RIGHT),
+        row(
+            LLNL,
+            "search of blocks and grids, as CSV",
+            format!("tune {stride} --blocks 128..512 --grids 132..1056 --runs 5 --csv grid.csv"),
+        )
+        .says(&["best: "])
+        .writes("grid.csv", 1 + 1 + 12),
+        row(
+            LLVM,
+            "repetitions, times, verification of each bit",
+            format!("run {stride} --runs 5"),
+        )
+        .says(&["5 runs", "right, bit for bit"]),
+        row(
+            LLVM,
+            "threads beyond the limit",
+            format!("run {stride} --block 2048"),
+        )
+        .fails()
+        .says(&["1024"]),
+        row(
+            LLVM,
+            "teams beyond the limit",
+            format!("run {stride} --grid 1,70000"),
+        )
+        .fails()
+        .says(&["65535"]),
+        row(
+            LLVM,
+            "a report: file, kernel, sizes, occurrences, time",
+            "list seeds --durations times.json".into(),
+        )
+        .says(&["launches/0.toml, ", " launches, mean "]),
+        row(
+            LLVM,
+            "memory after the replay as files",
+            format!("run {stride} --save-output saved"),
+        )
+        .says(RIGHT)
+        .writes("saved/memory.csv", 3),
+        row(
+            LLVM,
+            "no verification",
+            format!("run {stride} --no-verify --runs 3"),
+        )
+        .says(&["3 runs"]),
+        row(
+            LOG,
+            "durations without a profiler",
+            "durations --events -- ./tunable".into(),
+        )
+        .says(&["stride", "plane"]),
+        row(
+            LOG,
+            "a line for each dispatch, in a file",
+            "durations --log log.csv -- ./tunable".into(),
+        )
+        .writes("log.csv", 1 + 90),
+        row(
+            LOG,
+            "a line for each dispatch, on the console",
+            "durations --events --log - -- ./tunable".into(),
+        )
+        .says(&["process,kernel,grid,block,us"]),
+        row(
+            LOG,
+            "a kernel of an image in the running program",
+            "replace other/tunable.cubin -- ./tunable".into(),
+        )
+        .fails()
+        .says(&["number 1 is wrong"]),
+        row(
+            LOG,
+            "a folder of images as kernel cache",
+            "replace other -- ./tunable".into(),
+        )
+        .fails()
+        .says(&["number 1 is wrong"]),
+        row(
+            LOG,
+            "the same where its kernels are right",
+            "replace same -- ./tunable".into(),
+        )
+        .says(&["results right"]),
+        row(
+            LOG,
+            "replaced and timed in one run",
+            "replace --durations same -- ./tunable".into(),
+        )
+        .says(&["results right", "original us", "stride"]),
+        row(
+            PROBE,
+            "own probes at loads, stores and blocks",
+            format!("analyse {stride} --what heat --probe {programs}/probe.ptx"),
+        )
+        .says(&["kinds 16777216 16777216 0 "]),
+    ]
+}
+
+/// Builds cubins of the program's kernels: the same, and one with another factor.
+fn cubins(bench: &Bench) -> Result<()> {
+    let source = bench.programs.join("tunable.cu");
+    let io = |what, path: &std::path::Path| {
+        let path = path.to_owned();
+        move |source| Error::Io { what, path, source }
+    };
+    let text = fs::read_to_string(&source).map_err(io("read", &source))?;
+    for (folder, factor) in [("same", "2"), ("other", "3")] {
+        let path = bench.work.path().join(folder);
+        fs::create_dir_all(&path).map_err(io("create", &path))?;
+        let changed = path.join("tunable.cu");
+        let text = text.replace("= 2 * from[i]", &format!("= {factor} * from[i]"));
+        fs::write(&changed, text).map_err(io("write", &changed))?;
+        let mut command = std::process::Command::new("nvcc");
+        command.current_dir(&path).args([
+            "-O3",
+            "-std=c++17",
+            "-arch=sm_90",
+            "-cubin",
+            "tunable.cu",
+        ]);
+        output(&mut command)?;
+    }
+    Ok(())
+}
+
+/// Each row, and how many are not as they must be.
+pub(super) fn seeds(bench: &Bench) -> Result<(String, usize)> {
+    build_one_of_ours(bench, "tunable.cu", "tunable")?;
+    cubins(bench)?;
+    output(&mut bench.gpureplay("record -o seeds -- ./tunable"))?;
+    output(&mut bench.gpureplay("durations --json -o times.json -- ./tunable"))?;
+    let all = named(bench, "seeds")?;
+    let (stride, plane) = (of(&all, "stride"), of(&all, "plane"));
+    output(&mut bench.gpureplay(&format!("extract {stride} -o work")))?;
+    let mut wrong = 0;
+    let mut text =
+        String::from("| Of | Feature | `gpureplay cuda` | |\n| --- | --- | --- | --- |\n");
+    for row in rows(stride, plane, &bench.programs.display().to_string()) {
+        let (ended_well, said) = start(&mut bench.gpureplay(&row.words))?;
+        let missing = row.says.iter().find(|words| !said.contains(**words));
+        let lines = row.writes.map(|(file, least)| {
+            let path = bench.work.path().join(file);
+            let lines = fs::read_to_string(path).map_or(0, |text| text.lines().count());
+            (lines, least)
+        });
+        let is_good = ended_well == row.ends_well
+            && missing.is_none()
+            && lines.is_none_or(|(lines, least)| lines >= least);
+        if !is_good {
+            eprintln!("{}: {missing:?}, lines {lines:?}: {said}", row.words);
+        }
+        wrong += usize::from(!is_good);
+        let folder = bench.programs.display().to_string();
+        let words = row.words.replace(&folder, "cuda/programs");
+        let result = if is_good { "yes" } else { "no" };
+        let row = format!(
+            "| {} | {} | `{words}` | {result} |\n",
+            row.tool, row.feature
+        );
+        eprint!("{row}");
+        text += &row;
+    }
+    // Kernels on several streams, by several threads.
+    nvcc(bench, "threads.cu", "streams", &[])?;
+    let (ran, said) = start(&mut bench.gpureplay("record -v -o streams-1 --strict -- ./streams"))?;
+    let is_good = ran && said.contains("the hooks saw what CUPTI saw");
+    wrong += usize::from(!is_good);
+    text += &format!(
+        "| {LLNL} | several streams | `record --strict -- ./streams` | {} |\n",
+        if is_good { "yes" } else { "no" }
+    );
+    Ok((text, wrong))
+}

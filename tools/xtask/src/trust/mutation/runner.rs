@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs the test programs with one change on, until one of them fails.
+
+use std::{
+    io::Write,
+    os::unix::process::ExitStatusExt,
+    process::{Command, Stdio},
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Instant,
+};
+
+use super::{change::Change, reach, tree::Program};
+use crate::error::{Error, Result};
+
+/// Processor seconds of a program, at least.
+const SECONDS: u64 = 4;
+/// Seconds after which a program that waits is ended.
+const WAIT: u64 = 300;
+/// Tests that take seconds; they run if the quick ones noticed nothing.
+const SLOW: [&str; 3] = [
+    "limits::bytes_moved_have_a_limit",
+    "faults::a_fault_at_every_call_is_survived",
+    "soundness::what_verifies_runs_inside_its_own_pages",
+];
+/// Kilobytes of addresses that a program may have.
+const MEMORY: u64 = 8 << 20;
+/// Signals that end a program which had too much processor time, or waited too long.
+const XCPU: i32 = 24;
+const KILL: i32 = 9;
+
+/// What the tests said of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Caught,
+    TimedOut,
+    Missed,
+    /// Not judged: it needs a build of its own.
+    Constant,
+}
+
+pub(super) struct Runner {
+    /// Quick programs first, each with its processor seconds.
+    programs: Vec<(Program, u64)>,
+    jobs: usize,
+}
+
+impl Runner {
+    /// Runs all programs without a change: they must pass, and their times order them.
+    pub(super) fn new(programs: Vec<Program>, jobs: Option<usize>) -> Result<Self> {
+        let mut timed = Vec::new();
+        for program in programs {
+            let began = Instant::now();
+            if let Err(verdict) = run(&program, 0, &[], 60)? {
+                return Err(Error::FellShort {
+                    what: format!("{} without a change ({verdict:?})", program.path.display()),
+                    remedy: "mend the tests first".into(),
+                });
+            }
+            timed.push((began.elapsed(), program));
+        }
+        timed.sort_by_key(|(took, _)| *took);
+        let programs = timed
+            .into_iter()
+            .map(|(took, program)| (program, SECONDS.max(4 * took.as_secs())))
+            .collect();
+        let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+        Ok(Self { programs, jobs })
+    }
+
+    /// What the tests say of each change, in order.
+    pub(super) fn run(&self, changes: &[&Change]) -> Result<Vec<Verdict>> {
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(vec![None; changes.len()]);
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.jobs)
+                .map(|_| {
+                    scope.spawn(|| -> Result<()> {
+                        loop {
+                            let at = next.fetch_add(1, Ordering::Relaxed);
+                            let Some(change) = changes.get(at) else {
+                                return Ok(());
+                            };
+                            let verdict = self.judge(change)?;
+                            if let Ok(mut results) = results.lock()
+                                && let Some(result) = results.get_mut(at)
+                            {
+                                *result = Some(verdict);
+                            }
+                            // Seen at once, as a whole run takes long.
+                            let mut err = std::io::stderr().lock();
+                            let _ = writeln!(err, "{verdict:?} {}", change.name);
+                        }
+                    })
+                })
+                .collect();
+            for worker in workers {
+                worker
+                    .join()
+                    .map_err(|_| Error::Usage("a worker ended".into()))??;
+            }
+            Ok::<_, Error>(())
+        })?;
+        let results = results.into_inner().unwrap_or_default();
+        Ok(results
+            .into_iter()
+            .map(|result| result.unwrap_or(Verdict::Missed))
+            .collect())
+    }
+
+    /// What these programs say, in which the change is always on.
+    pub(super) fn alone(programs: Vec<Program>, change: &Change) -> Result<Verdict> {
+        let programs = programs.into_iter().map(|program| (program, 60));
+        let runner = Self {
+            programs: programs.collect(),
+            jobs: 1,
+        };
+        runner.judge(change)
+    }
+
+    fn judge(&self, change: &Change) -> Result<Verdict> {
+        let reach = reach(&change.package);
+        let skipped = SLOW.map(|name| format!("--skip={name}"));
+        let mut slow = SLOW.map(str::to_owned).to_vec();
+        slow.push("--exact".into());
+        for tests in [&skipped[..], &slow] {
+            for (program, seconds) in &self.programs {
+                if reach.contains(&program.package.as_str())
+                    && let Err(verdict) = run(program, change.number, tests, *seconds)?
+                {
+                    return Ok(verdict);
+                }
+            }
+        }
+        Ok(Verdict::Missed)
+    }
+}
+
+/// Runs one program with a change; `Err` holds what it noticed.
+fn run(
+    program: &Program,
+    number: u32,
+    tests: &[String],
+    seconds: u64,
+) -> Result<std::result::Result<(), Verdict>> {
+    // Processor time, so that a busy machine changes no verdict.
+    let limits = format!(
+        "ulimit -c 0; ulimit -t {seconds}; ulimit -v {MEMORY}; exec timeout -s KILL {WAIT} \"$0\" -q \"$@\""
+    );
+    let status = Command::new("sh")
+        .args(["-c", &limits])
+        .arg(&program.path)
+        .args(tests)
+        .current_dir(&program.folder)
+        .env("GPUREPLAY_MUTATION", number.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(Error::start("sh"))?;
+    Ok(match (status.code(), status.signal()) {
+        (Some(0), _) => Ok(()),
+        (_, Some(XCPU | KILL)) => Err(Verdict::TimedOut),
+        _ => Err(Verdict::Caught),
+    })
+}
