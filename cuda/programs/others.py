@@ -158,7 +158,47 @@ def cupy_raw():
     return turn, lambda: random.standard_normal(4096, dtype=np.float32)
 
 
+def mobilevit():
+    import timm
+    import torch
+
+    torch.manual_seed(3)
+    return on_torch(timm.create_model("mobilevit_s").cuda().eval(), image(256))
+
+
+def graph_network():
+    import torch
+    from torch_geometric.nn import GCNConv
+
+    torch.manual_seed(3)
+    edges = torch.randint(0, 200, (2, 900), generator=torch.Generator().manual_seed(1)).cuda()
+    one, two = GCNConv(32, 64, cached=True).cuda(), GCNConv(64, 16, cached=True).cuda()
+    return on_torch(lambda x: two(one(x, edges).relu(), edges), lambda: random.standard_normal((200, 32), dtype=np.float32))
+
+
+def equinox_network():
+    import equinox
+    import jax
+
+    net = equinox.nn.MLP(64, 16, 256, 3, key=jax.random.PRNGKey(1))
+    step = equinox.filter_jit(lambda net, x: jax.vmap(net)(x))
+    return (lambda x: np.asarray(step(net, x))), lambda: random.standard_normal((32, 64), dtype=np.float32)
+
+
+def diffrax_solve():
+    import diffrax
+    import jax
+
+    def solve(x):
+        term = diffrax.ODETerm(lambda t, y, args: -y + x)
+        return diffrax.diffeqsolve(term, diffrax.Tsit5(), 0, 1, 0.1, x * 0, stepsize_controller=diffrax.ConstantStepSize()).ys[0]
+
+    step = jax.jit(solve)
+    return (lambda x: np.asarray(step(x))), lambda: random.standard_normal((256,), dtype=np.float32)
+
+
 PROGRAMS = {
+    "mobilevit": mobilevit, "gcn": graph_network, "equinox": equinox_network, "diffrax": diffrax_solve,
     "segmentation": segmentation, "lstm": lstm, "gpt2": gpt2, "t5": t5, "compiled": compiled, "unique": unique, "columns": columns,
     "numba": numba_saxpy, "jax-cnn": jax_cnn, "jax-gradient": jax_gradient, "cupy-raw": cupy_raw,
 }  # fmt: skip

@@ -53,9 +53,9 @@ pub(crate) unsafe fn asked(
     track(address, size, Kind::Variable);
 }
 
-/// The variable at an address.
-pub(crate) fn at(address: u64) -> Option<Asked> {
-    all().get(&address).cloned()
+/// All of them, by address.
+pub(crate) fn known() -> BTreeMap<u64, Asked> {
+    all().clone()
 }
 
 /// A module or library is gone, and its variables with it.

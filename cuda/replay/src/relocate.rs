@@ -51,6 +51,35 @@ impl Moves {
     }
 }
 
+/// Ranges that will move: words that point into one are found before it is known where to.
+pub(crate) struct Leaving(Vec<(u64, u64)>);
+
+impl Leaving {
+    /// Ranges by address and size.
+    pub(crate) fn new(ranges: impl Iterator<Item = (u64, u64)>) -> Self {
+        let mut ranges: Vec<_> = ranges.collect();
+        ranges.sort_unstable();
+        Self(ranges)
+    }
+
+    /// The aligned words that point into one: which bytes they are at, and what they are.
+    pub(crate) fn words(&self, bytes: &[u8]) -> Vec<(usize, u64)> {
+        let (Some(first), Some(last)) = (self.0.first(), self.0.last()) else {
+            return Vec::new();
+        };
+        let all = first.0..last.0 + last.1;
+        let words = bytes.as_chunks::<8>().0.iter().enumerate();
+        let words = words.map(|(index, word)| (index * 8, u64::from_le_bytes(*word)));
+        let inside = |(_, word): &(usize, u64)| {
+            all.contains(word) && {
+                let before = self.0.partition_point(|range| range.0 <= *word);
+                before > 0 && word - self.0[before - 1].0 < self.0[before - 1].1
+            }
+        };
+        words.filter(inside).collect()
+    }
+}
+
 /// Puts words back that [`Moves::apply`] rewrote.
 pub(crate) fn undo(bytes: &mut [u8], changed: &[(usize, u64)]) {
     for (at, old) in changed {
@@ -60,7 +89,7 @@ pub(crate) fn undo(bytes: &mut [u8], changed: &[(usize, u64)]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Move, Moves, undo};
+    use super::{Leaving, Move, Moves, undo};
 
     #[test]
     fn only_words_into_moved_ranges_change_and_they_change_back() {
@@ -99,5 +128,9 @@ mod tests {
         undo(&mut bytes, &changed);
         assert_eq!(bytes, original);
         assert!(Moves::new(vec![]).is_empty());
+        let leaving = Leaving::new([(0x9000, 16), (0x1000, 8)].into_iter());
+        let found = [(0, 0x1000), (8, 0x1007), (24, 0x900f)];
+        assert_eq!(leaving.words(&original), found);
+        assert_eq!(Leaving::new([].into_iter()).words(&original), []);
     }
 }

@@ -11,7 +11,6 @@ use crate::real::driver;
 use crate::record::{self, Held, HeldVariable, because};
 use crate::settings::{Record, Region};
 use crate::state::limits;
-use crate::variables;
 
 impl Log {
     /// Waits for the region's work and takes results that were still coming. The gate is closed.
@@ -94,10 +93,11 @@ impl Log {
                 continue;
             }
             let bytes = self.held(piece.address, piece.size).next();
-            let (Some((_, bytes)), Some(asked)) = (bytes, variables::at(piece.address)) else {
-                return Err("it uses a variable that is new or gone".into());
+            let (Some((_, bytes)), Some(asked)) = (bytes, self.asked.get(&piece.address)) else {
+                return Err("it uses a variable that cannot be read".into());
             };
             let held = Held::of_device(piece.address, bytes.to_vec());
+            let asked = asked.clone();
             let image = self.image(&asked.image)?;
             let name = asked.name;
             self.variables.push((image, HeldVariable { name, held }));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is kept of a region while it runs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,6 +18,7 @@ use crate::real::{current_device, driver, idle_within};
 use crate::record::{self, HeldVariable, because};
 use crate::settings::Record;
 use crate::state::{Image, memory};
+use crate::variables::{self, Asked};
 
 /// What is kept, or why it cannot be.
 pub(super) type Result<T> = std::result::Result<T, String>;
@@ -50,6 +51,8 @@ pub(super) struct Log {
     pub(super) device: Device,
     /// Device memory at the beginning.
     pub(super) before: Vec<(u64, Vec<u8>)>,
+    /// Variables at the beginning of which the program has the address.
+    pub(super) asked: BTreeMap<u64, Asked>,
     /// Memory at the beginning, and what was allocated since.
     pub(super) memory: Memory,
     pub(super) streams: Vec<Stream>,
@@ -83,6 +86,7 @@ impl Log {
     pub(super) fn begin(settings: &'static Record) -> Result<Self> {
         idle(settings)?;
         let device = record::device()?;
+        let asked = variables::known();
         let memory = memory().clone();
         let mut before = Vec::new();
         let mut total = 0u64;
@@ -110,6 +114,7 @@ impl Log {
         Ok(Self {
             device,
             before,
+            asked,
             memory,
             streams: Vec::new(),
             images: Vec::new(),

@@ -8,7 +8,7 @@ use gpureplay_cuda_launch::recording::{
 };
 
 use super::log::{Log, Outcome, Result};
-use crate::settings::Record;
+use crate::settings::{Record, Region};
 
 /// Work that was recorded.
 struct Known {
@@ -29,10 +29,14 @@ impl Known {
 
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-/// Whether no further turn is needed.
+/// Whether no further turn is needed. Of turns that are looked for, one that came often enough is the loop's.
 pub(super) fn is_complete(settings: &Record) -> bool {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    !known.is_empty() && known.iter().all(|known| known.is_complete(settings))
+    let mut all = known.iter().map(|known| known.is_complete(settings));
+    match settings.run {
+        Some(Region::Turn) => all.any(|complete| complete),
+        _ => !known.is_empty() && all.all(|complete| complete),
+    }
 }
 
 /// Keeps a region that has ended, and says what it is.

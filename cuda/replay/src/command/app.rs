@@ -9,7 +9,7 @@ use clap::Args;
 use gpureplay_cuda_launch::recording::{Recording, Writer};
 use gpureplay_tensors::Form;
 
-use crate::command::failure::{Failure, Outcome, file};
+use crate::command::failure::{Failure, Outcome, file, written};
 use crate::command::report::note;
 use crate::command::strict::{self, Strict};
 
@@ -232,6 +232,22 @@ impl Record {
         Ok(region)
     }
 
+    /// Of turns that were looked for, those that did not come again go, if others did.
+    fn remove_single(&self, before: &[u32]) -> Result<(), Failure> {
+        let recording = Recording::open(&self.output)?;
+        let mut new = recording.runs()?;
+        new.retain(|number| !before.contains(number));
+        let comes_again = |number: &u32| matches!(recording.second(*number), Ok(Some(_)));
+        if !new.iter().any(comes_again) {
+            return Ok(());
+        }
+        for number in new.iter().filter(|number| !comes_again(number)) {
+            let path = self.output.join("runs").join(format!("{number}.toml"));
+            std::fs::remove_file(&path).map_err(written(&path))?;
+        }
+        Ok(recording.sweep()?)
+    }
+
     /// Element types and shapes go into the runs whose inputs and outputs have these names and sizes.
     fn describe(&self) -> Result<(), Failure> {
         if self.tensor.is_empty() {
@@ -268,6 +284,7 @@ impl Record {
         let whole = self.whole()?;
         let mut command = self.app.command("record")?;
         Writer::create(&self.output)?;
+        let before = Recording::open(&self.output)?.runs()?;
         let output = self.output.canonicalize().map_err(file(&self.output))?;
         command
             .env("GPUREPLAY_CUDA_OUTPUT", output)
@@ -326,6 +343,9 @@ impl Record {
         let code = self.app.run(command)?;
         let ended = strict::conclude(counted.as_ref(), code)?;
         if whole.is_some() {
+            if whole.is_some_and(|region| region == "turn") {
+                self.remove_single(&before)?;
+            }
             self.describe()?;
             // First: what is known to be weights is not looked at as memory.
             let mut weights = self.weights.as_deref();

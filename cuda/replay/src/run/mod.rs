@@ -87,8 +87,19 @@ impl RunSession {
         std::mem::forget(context.enter()?);
         gpu.limit(&run.limits)?;
         room.map(&spans)?;
-        let images = Images::load(&gpu, &run, images)?;
         let source = Source::new(store, weights);
+        // The driver takes images while memory is read and checked.
+        let (images, found) = std::thread::scope(|scope| {
+            let load = || {
+                let _entered = context.enter()?;
+                Images::load(&gpu, &run, images)
+            };
+            let images = scope.spawn(load);
+            let found = source.upload((&gpu, &run), || context.enter());
+            let images = images.join();
+            let images = images.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok::<_, ReplayError>((images?, found?))
+        })?;
         let ports = Ports::new(&gpu, recorded)?;
         let mut main = 0;
         // SAFETY: a pointer to a local.
@@ -111,7 +122,7 @@ impl RunSession {
             room,
             context,
         };
-        session.rewritten = session.filled()?;
+        session.rewritten = session.begin(&found)?;
         Ok(session)
     }
 
@@ -155,10 +166,26 @@ impl RunSession {
 
     /// As [`RunSession::restore`]; says how many words were rewritten.
     fn filled(&self) -> Result<usize, ReplayError> {
-        let moves = self.images.moves();
-        let to = (&self.gpu, &self.run, moves);
+        if !self.source.held().is_empty() {
+            self.source.put_back(&self.gpu, &self.run)?;
+            return self.begin(&[]);
+        }
+        let to = (&self.gpu, &self.run);
         let context = &self.context;
-        let rewritten = self.source.upload(to, || context.enter())?;
+        let found = self.source.upload(to, || context.enter())?;
+        self.begin(&found)
+    }
+
+    /// Rewrites words that point at variables, which have their contents again; says how many.
+    fn begin(&self, found: &[(u64, u64)]) -> Result<usize, ReplayError> {
+        let moves = self.images.moves();
+        let mut rewritten = 0;
+        for (address, word) in found {
+            if let Some(to) = moves.moved(*word) {
+                self.gpu.upload(*address, &to.to_le_bytes())?;
+                rewritten += 1;
+            }
+        }
         self.images.restore(&self.gpu)?;
         self.gpu.synchronize()?;
         Ok(rewritten)

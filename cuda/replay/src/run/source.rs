@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gpureplay_cuda_launch::recording::{CHUNK, Hash, Run, Store, WeightTensor};
 
-use crate::relocate::Moves;
+use crate::relocate::{Leaving, Moves};
 use crate::{Gpu, ReplayError};
 
 /// Says the bytes of tensors of weights.
@@ -111,28 +111,30 @@ impl Source {
         Ok(rewritten)
     }
 
-    /// Puts all pieces into the device's memory, pointers to variables rewritten; says how many. `entered` makes the context that of the
-    /// thread that calls it.
+    /// Puts the pieces that are held into the device's memory.
+    pub(super) fn put_back(&self, gpu: &Gpu, run: &Run) -> Result<(), ReplayError> {
+        for (memory, bytes) in run.memory.iter().zip(&self.held) {
+            match bytes.is_empty() {
+                true => gpu.clear(memory.address, memory.size)?,
+                false => gpu.upload(memory.address, bytes)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts all pieces into the device's memory; says where words point to variables as they were recorded, and what they are. `entered`
+    /// makes the context that of the thread that calls it.
     pub(super) fn upload<E>(
         &self,
-        (gpu, run, moves): (&Gpu, &Run, &Moves),
+        (gpu, run): (&Gpu, &Run),
         entered: impl Fn() -> Result<E, ReplayError> + Sync,
-    ) -> Result<usize, ReplayError> {
-        if !self.held.is_empty() {
-            return self.each(run, moves, |number, bytes| {
-                let memory = &run.memory[number];
-                match bytes.is_empty() {
-                    true => gpu.clear(memory.address, memory.size),
-                    false => gpu.upload(memory.address, bytes),
-                }
-            });
-        }
-        let rewritten = AtomicUsize::new(0);
-        let send = |address: u64, bytes: &mut [u8]| {
-            if !moves.is_empty() {
-                rewritten.fetch_add(moves.apply(bytes).len(), Ordering::Relaxed);
-            }
-            gpu.upload(address, bytes)
+    ) -> Result<Vec<(u64, u64)>, ReplayError> {
+        let variables = run.variables.iter();
+        let leaving = Leaving::new(variables.map(|one| (one.address, one.size)));
+        let send = |address: u64, bytes: &[u8]| {
+            gpu.upload(address, bytes)?;
+            let found = leaving.words(bytes).into_iter();
+            Ok::<_, ReplayError>(found.map(move |(at, word)| (address + at as u64, word)))
         };
         let mut chunks = Vec::new();
         for memory in &run.memory {
@@ -143,8 +145,8 @@ impl Source {
                 chunks.extend(all.map(|chunk| (memory.address + chunk.at, chunk)));
             }
         }
-        on_all_cores(&chunks, &entered, |(address, chunk)| {
-            send(*address, &mut self.store.chunk(chunk)?)
+        let found = on_all_cores(&chunks, &entered, |(address, chunk)| {
+            Ok(send(*address, &self.store.chunk(chunk)?)?.collect::<Vec<_>>())
         })?;
         // They lie where the recording has zeros.
         let tensors = run.tensors.iter();
@@ -159,18 +161,24 @@ impl Source {
             let mut bytes = vec![0; size];
             self.weights_of(tensor)?.read(tensor, *at, &mut bytes)?;
             let hashes: Vec<Hash> = bytes.chunks(CHUNK).map(Hash::of).collect();
+            let mut found = Vec::new();
             for place in &tensor.places {
-                send(place + at, &mut bytes.clone())?;
+                found.extend(send(place + at, &bytes)?);
             }
-            Ok((*number, hashes))
+            Ok((*number, hashes, found))
         })?;
         for own in hashes.chunk_by(|one, next| one.0 == next.0) {
             let tensor = tensors[own[0].0];
-            let own: Vec<Hash> = own.iter().flat_map(|(_, hashes)| hashes).copied().collect();
+            let own: Vec<Hash> = own
+                .iter()
+                .flat_map(|(_, hashes, _)| hashes)
+                .copied()
+                .collect();
             self.weights_of(tensor)?
                 .check(tensor, Store::name_of(&own))?;
         }
-        Ok(rewritten.into_inner())
+        let of_weights = hashes.into_iter().flat_map(|(.., found)| found);
+        Ok(found.into_iter().flatten().chain(of_weights).collect())
     }
 
     /// All pieces, if they are held.

@@ -5,6 +5,7 @@ mod graphs;
 mod inside;
 mod machines;
 mod measure;
+mod networks;
 mod programs;
 mod refused;
 mod replays;
@@ -12,6 +13,7 @@ mod runs;
 mod seeds;
 mod times;
 mod tuning;
+mod watched;
 
 use std::{
     fs,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole runs: a region of a program with two streams, and networks of PyTorch.
+//! Whole runs: a region of a program with two streams, what it cannot hold, and networks and programs.
 
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 use serde::Deserialize;
@@ -19,10 +18,6 @@ const TIMED: usize = 200;
 const OTHERS: u32 = 5;
 /// What region.cu keeps of its results.
 const RESULTS: [&str; 4] = ["out0", "out1", "out2", "out3"];
-/// Launches of a network that are left out, one at a time.
-const LEFT_OUT: usize = 8;
-/// Networks of torch_nets.py.
-const NETWORKS: [&str; 3] = ["resnet50", "vit", "unet"];
 /// What region.cu does in its region that cannot be recorded, and what is said of it.
 const REFUSED: [(&str, &str); 5] = [
     ("callback", "comes after the host may have read a result"),
@@ -51,8 +46,6 @@ struct Row {
     others: [(u32, u32); 2],
     /// Launches that were left out, and of how many the result was not right.
     left_out: (usize, usize),
-    /// Seconds from the start of a process to its first result: the program's own, a replay's.
-    first: Option<[f64; 2]>,
     /// Microseconds of a turn: the program's own, one by one, as one graph.
     turn: [f64; 3],
 }
@@ -73,7 +66,7 @@ impl Row {
         let of = |(right, of): (u32, u32)| format!("{right} of {of}");
         let [own, launches, graph] = self.turn;
         format!(
-            "| {} | {} | {}, {} | {}, {} | {} of {} | {:.2} | {:.2} | {} |\n",
+            "| {} | {} | {}, {} | {}, {} | {} of {} | {:.2} | {:.2} |\n",
             self.name,
             self.launches,
             right(self.recorded[0]),
@@ -84,8 +77,6 @@ impl Row {
             self.left_out.0,
             launches / own,
             graph / own,
-            self.first
-                .map_or("–".into(), |[own, replay]| format!("{:.3}", replay / own)),
         )
     }
 }
@@ -134,8 +125,8 @@ fn recorded(bench: &Bench, recording: &str, row: &mut Row) -> Result<()> {
     Ok(())
 }
 
-/// Replays without one launch, of `most` that lie evenly among all; says of how many, and how many results were not right.
-fn without_launches(bench: &Bench, recording: &str, most: usize) -> Result<(usize, usize)> {
+/// Replays without one launch; says of how many, and how many results were not right.
+fn without_launches(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
     let path = bench.work.path().join(recording).join("runs/0.toml");
     let text = fs::read_to_string(&path).map_err(io("read", &path))?;
     let mut parts = text.split("[[operation]]");
@@ -144,9 +135,8 @@ fn without_launches(bench: &Bench, recording: &str, most: usize) -> Result<(usiz
     let launches: Vec<usize> = (0..operations.len())
         .filter(|number| operations[*number].contains("do = \"launch\""))
         .collect();
-    let step = launches.len().div_ceil(most).max(1);
     let (mut tried, mut noticed) = (0, 0);
-    for left_out in launches.iter().step_by(step) {
+    for left_out in &launches {
         let rest = operations.iter().enumerate();
         let rest = rest.filter(|(number, _)| number != left_out);
         let rest: String = rest.map(|(_, one)| format!("[[operation]]{one}")).collect();
@@ -218,57 +208,7 @@ fn region(bench: &Bench) -> Result<Row> {
             row.others[how].1 += 1;
         }
     }
-    row.left_out = without_launches(bench, "region-run", usize::MAX)?;
-    Ok(row)
-}
-
-/// A network, compared with PyTorch's own answers in the recorded process.
-fn network(bench: &Bench, net: &str) -> Result<Row> {
-    let mut row = Row {
-        name: format!("PyTorch, {net}"),
-        ..Row::default()
-    };
-    let path = folder(bench, net)?;
-    let script = bench.programs.join("torch_nets.py").display().to_string();
-    let program = ["python3", &script, net];
-    // A process of its own says how long a turn takes without the recorder.
-    let mut alone = std::process::Command::new(program[0]);
-    alone
-        .current_dir(bench.work.path())
-        .args(&program[1..])
-        .arg(&path)
-        .arg("--time");
-    let alone = output(&mut alone)?;
-    row.turn[0] = number(&alone, "eager ");
-    let recording = format!("{net}-run");
-    let mut record = bench.gpureplay(&format!("record --run=turn -o {recording} --"));
-    let (ran, said) = start(record.args(program).arg(&path))?;
-    // Later turns had other inputs, and are reproduced.
-    if !ran || !said.contains("run 0: cross-checked") {
-        eprintln!("{said}");
-        return Ok(row);
-    }
-    recorded(bench, &recording, &mut row)?;
-    for (how, words) in ["", "--no-graph"].into_iter().enumerate() {
-        for input in 1..=OTHERS {
-            let mut replay = bench.gpureplay(&format!("run {recording} {words}"));
-            replay.arg("--input").arg(path.join(format!("x{input}")));
-            replay.arg("--output").arg("found-y");
-            let began = Instant::now();
-            let (ran, said) = start(&mut replay)?;
-            let took = began.elapsed().as_secs_f64();
-            let least = row.first.map_or(took, |[_, least]| least.min(took));
-            row.first = Some([number(&alone, "first "), least]);
-            let found = bench.work.path().join("found-y");
-            let right = ran && same(&found, &path.join(format!("y{input}")))?;
-            if !right {
-                eprintln!("{said}");
-            }
-            row.others[how].0 += u32::from(right);
-            row.others[how].1 += 1;
-        }
-    }
-    row.left_out = without_launches(bench, &recording, LEFT_OUT)?;
+    row.left_out = without_launches(bench, "region-run")?;
     Ok(row)
 }
 
@@ -299,25 +239,24 @@ fn refused(bench: &Bench) -> Result<(String, usize)> {
 pub(super) fn runs(bench: &Bench) -> Result<(String, usize)> {
     nvcc(bench, "region.cu", "region", &[])?;
     let mut text = String::from(
-        "| Region | Launches | Recorded inputs: graph, one by one | Other inputs, equal to the program's answers bit for bit: graph, one by one | Not right without one launch | A turn one by one, relative to the program's own | As one graph | Start of a process to its first result |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        "| Region | Launches | Recorded inputs: graph, one by one | Other inputs, equal to the program's answers bit for bit: graph, one by one | Not right without one launch | A turn one by one, relative to the program's own | As one graph |\n| --- | --- | --- | --- | --- | --- | --- |\n",
     );
     let mut wrong = 0;
     let own = region(bench)?;
     wrong += own.wrong() + (own.left_out.0 - own.left_out.1) + usize::from(own.left_out.0 == 0);
     text += &own.line();
+    let (said, missing) = refused(bench)?;
+    eprint!("{text}\n{said}");
+    text = format!("{text}\n{said}\n");
     let has_torch = std::process::Command::new("python3")
         .args(["-c", "import torchvision"])
         .output();
     if has_torch.is_ok_and(|run| run.status.success()) {
-        for net in NETWORKS {
-            let row = network(bench, net)?;
-            wrong += row.wrong() + usize::from(row.others[0].1 == 0);
-            text += &row.line();
-        }
+        let (tables, bad) = super::networks::networks(bench)?;
+        wrong += bad;
+        text += &tables;
     } else {
-        text += "\nPyTorch with torchvision is not here.\n";
+        text += "PyTorch with torchvision is not here.\n";
     }
-    let (said, missing) = refused(bench)?;
-    eprint!("{text}\n{said}");
-    Ok((format!("{text}\n{said}"), wrong + missing))
+    Ok((text, wrong + missing))
 }
