@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use gpureplay_jobs::Compute;
 use mali_analysis::{Collector, Map, What};
 
 use crate::error::Result;
@@ -42,13 +41,8 @@ impl std::fmt::Display for Proof {
     }
 }
 
-/// What the code of a job says against other sizes of its work groups.
-pub fn reasons(compute: &Compute) -> Vec<String> {
-    let code = match &compute.code {
-        Ok(code) => code,
-        Err(error) => return vec![format!("its code cannot be read: {error}")],
-    };
-    let flow = Flow::of(&code.shader);
+/// What the code of a job says against other sizes of its work groups. Places in it are given by `place`.
+fn reasons(flow: &Flow, place: impl Fn(u32) -> String) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut against = |holds: bool, reason: &str| {
         if holds {
@@ -59,12 +53,9 @@ pub fn reasons(compute: &Compute) -> Vec<String> {
         flow.initial & LOCAL_IDS != 0,
         "it reads the thread's place in its work group, or the number of the work group",
     );
+    against(flow.barrier, "it has a barrier");
     against(
-        flow.barrier || compute.job.state.contains_barrier() != 0,
-        "it has a barrier",
-    );
-    against(
-        flow.group_storage || compute.group_storage() != 0,
+        flow.group_storage,
         "it has storage that a work group shares",
     );
     against(
@@ -84,8 +75,8 @@ pub fn reasons(compute: &Compute) -> Vec<String> {
     let mut from_memory = |found: Option<u32>, what: &str| {
         if let Some(offset) = found {
             reasons.push(format!(
-                "{what} in clause_{} depends on what is in memory, so one run does not say where others reach",
-                offset / 16
+                "{what} in {} depends on what is in memory, so one run does not say where others reach",
+                place(offset)
             ));
         }
     };
@@ -94,12 +85,20 @@ pub fn reasons(compute: &Compute) -> Vec<String> {
     reasons
 }
 
-/// Proves that a job computes the same with every size of its work groups, or says why not.
+/// Proves that a job computes the same with every size of its work groups, or says why not. `flow` is what its code says, or why it
+/// cannot be read.
 ///
 /// # Errors
 /// The job does not run on the model.
-pub fn prove(scene: &Scene, compute: &Compute) -> Result<Proof> {
-    let mut reasons = reasons(compute);
+pub(crate) fn prove(
+    scene: &Scene,
+    flow: std::result::Result<Flow, &String>,
+    place: impl Fn(u32) -> String,
+) -> Result<Proof> {
+    let mut reasons = match flow {
+        Ok(flow) => reasons(&flow, place),
+        Err(error) => vec![format!("its code cannot be read: {error}")],
+    };
     if reasons.is_empty() {
         reasons.extend(races(scene)?);
     }
