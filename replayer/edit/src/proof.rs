@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use gpureplay_jobs::Compute;
 use mali_analysis::{Collector, Map, What};
 
 use crate::error::Result;
@@ -42,7 +43,7 @@ impl std::fmt::Display for Proof {
 }
 
 /// What the code of a job says against other sizes of its work groups. Places in it are given by `place`.
-fn reasons(flow: &Flow, place: impl Fn(u32) -> String) -> Vec<String> {
+fn of_flow(flow: &Flow, place: impl Fn(u32) -> String) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut against = |holds: bool, reason: &str| {
         if holds {
@@ -85,6 +86,29 @@ fn reasons(flow: &Flow, place: impl Fn(u32) -> String) -> Vec<String> {
     reasons
 }
 
+/// What the code of a job of Bifrost says against other sizes of its work groups.
+pub fn reasons(compute: &Compute) -> Vec<String> {
+    match flow(compute) {
+        Ok(flow) => of_flow(&flow, clause),
+        Err(error) => vec![format!("its code cannot be read: {error}")],
+    }
+}
+
+/// What the code of a job of Bifrost does, and what its descriptors say of it.
+pub(crate) fn flow(compute: &Compute) -> std::result::Result<Flow, &String> {
+    compute.code.as_ref().map(|code| {
+        let mut flow = Flow::of(&code.shader);
+        flow.barrier |= compute.job.state.contains_barrier() != 0;
+        flow.group_storage |= compute.group_storage() != 0;
+        flow
+    })
+}
+
+/// The name of the clause at an offset.
+pub(crate) fn clause(offset: u32) -> String {
+    format!("clause_{}", offset / 16)
+}
+
 /// Proves that a job computes the same with every size of its work groups, or says why not. `flow` is what its code says, or why it
 /// cannot be read.
 ///
@@ -96,7 +120,7 @@ pub(crate) fn prove(
     place: impl Fn(u32) -> String,
 ) -> Result<Proof> {
     let mut reasons = match flow {
-        Ok(flow) => reasons(&flow, place),
+        Ok(flow) => of_flow(&flow, place),
         Err(error) => vec![format!("its code cannot be read: {error}")],
     };
     if reasons.is_empty() {

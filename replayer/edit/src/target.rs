@@ -57,15 +57,7 @@ impl<'r> Target<'r> {
     /// What is known about other sizes of work groups.
     pub(crate) fn prove(self, scene: &Scene) -> Result<Proof> {
         match self {
-            Self::Bifrost(compute) => {
-                let flow = compute.code.as_ref().map(|code| {
-                    let mut flow = Flow::of(&code.shader);
-                    flow.barrier |= compute.job.state.contains_barrier() != 0;
-                    flow.group_storage |= compute.group_storage() != 0;
-                    flow
-                });
-                proof::prove(scene, flow, |offset| format!("clause_{}", offset / 16))
-            }
+            Self::Bifrost(compute) => proof::prove(scene, proof::flow(compute), proof::clause),
             Self::Valhall(valhall) => {
                 let flow = valhall.code.as_ref().map(|words| {
                     let mut flow = Flow::of_words(words);
