@@ -77,19 +77,8 @@ pub(crate) fn shader(
     job: u64,
     end: u64,
 ) -> Result<(Writes, Addition)> {
-    // A page that is not mapped lies before it.
-    let at = end.saturating_add(PAGE);
-    let bytes = (code.len() as u64).next_multiple_of(PAGE);
-    let state_at = at.saturating_add(bytes);
+    let (addition, at, state_at) = code_and_page(code, end);
     within_reach(state_at.saturating_add(PAGE), compute)?;
-    let addition = Addition {
-        regions: vec![
-            region(at, bytes, Access::READ_EXECUTE, RegionKind::Code),
-            region(state_at, PAGE, Access::READ_WRITE, RegionKind::Descriptors),
-        ],
-        code: vec![(at, code.to_vec())],
-        ..Addition::default()
-    };
     let old = compute.job.draw.state();
     let recorded = compute.job.state.shader();
     let state: RendererState = compute
@@ -108,6 +97,23 @@ pub(crate) fn shader(
         ),
     ];
     Ok((words, addition))
+}
+
+/// Code and a page of descriptors behind `end`, and where they are.
+pub(crate) fn code_and_page(code: &[u8], end: u64) -> (Addition, u64, u64) {
+    // A page that is not mapped lies before it.
+    let at = end.saturating_add(PAGE);
+    let bytes = (code.len() as u64).next_multiple_of(PAGE);
+    let page = at.saturating_add(bytes);
+    let addition = Addition {
+        regions: vec![
+            region(at, bytes, Access::READ_EXECUTE, RegionKind::Code),
+            region(page, PAGE, Access::READ_WRITE, RegionKind::Descriptors),
+        ],
+        code: vec![(at, code.to_vec())],
+        ..Addition::default()
+    };
+    (addition, at, page)
 }
 
 /// A whole job in memory of its own; only the header stays. As [`shader`].

@@ -24,6 +24,7 @@ use crate::shader;
 use crate::taken::Taken;
 use crate::target::Target;
 use crate::tensors::tensors;
+use crate::words::Start;
 
 /// What is changed about a job.
 #[derive(Clone, Debug)]
@@ -204,6 +205,13 @@ impl<'r> Subject<'r> {
             };
             return Ok((Writes::new(), addition));
         }
+        let start = match (&change.kernel, self.target, self.scenes.first()) {
+            (Kernel::Shader(_), Target::Valhall(_), Some((scene, _))) => {
+                let in_stream = self.in_stream().is_some();
+                Some(Start::of(&scene.memory, self.job, in_stream)?)
+            }
+            _ => None,
+        };
         let words = self.target.words(&change.launch)?.into_iter();
         let mut words: Writes = words
             .map(|(offset, bytes)| (self.job.address.wrapping_add(offset), bytes))
@@ -211,6 +219,18 @@ impl<'r> Subject<'r> {
         let Kernel::Shader(shader) = &change.kernel else {
             return Ok((words, Addition::default()));
         };
+        if let (Some(start), Target::Valhall(valhall)) = (start, self.target) {
+            if shader.interface.is_some() {
+                return shader::gate(
+                    "product",
+                    "the file beside it is about a shader of Bifrost".into(),
+                );
+            }
+            let fitting = start.fits(&shader.bytes, valhall)?;
+            let (more, addition) = start.with(&fitting.bytes, end)?;
+            words.extend(more);
+            return Ok((words, addition));
+        }
         let compute = self.target.bifrost(self.job.index)?;
         let fitting = shader::fits(&shader.bytes, compute, profile)?;
         if let Some(interface) = &shader.interface {

@@ -209,18 +209,16 @@ struct Step {
 
 impl Step {
     fn of(job: &Job) -> Self {
-        let compute = job.compute.as_ref();
-        let code = compute.and_then(|compute| compute.code.as_ref().ok());
-        let flow = code.map(|code| Flow::of(&code.shader));
+        let flow = match (&job.compute, &job.valhall) {
+            (Some(compute), _) => compute.code.as_ref().map(|code| Flow::of(&code.shader)),
+            (None, Some(valhall)) => valhall.code.as_ref().map(|words| Flow::of_words(words)),
+            (None, None) => return Self { steady: true },
+        };
         let steady = |flow: Flow| {
             !flow.dynamic && flow.address_from_memory.is_none() && flow.branch_from_memory.is_none()
         };
         Self {
-            // Code of Valhall is not followed.
-            steady: match compute {
-                Some(_) => flow.is_some_and(steady),
-                None => job.valhall.is_none(),
-            },
+            steady: flow.is_ok_and(steady),
         }
     }
 }

@@ -2,6 +2,8 @@
 //! What can be said about a shader without running it: registers whose first value it may read, and whether anything that it loads
 //! from memory decides on an address or on a branch.
 
+mod words;
+
 use std::collections::BTreeSet;
 
 use mali_isa::{
@@ -32,6 +34,8 @@ pub struct Flow {
     pub atomics: bool,
     /// It uses textures, images or attributes.
     pub textures: bool,
+    /// It names descriptors in the resource tables of Valhall.
+    pub tables: bool,
     /// Some branch goes where the code does not say.
     pub dynamic: bool,
     /// Offset of the first clause with an address that depends on what was loaded.
@@ -116,8 +120,16 @@ impl Flow {
                 }
             }
         }
-        flow.initial = initial(shader);
-        flow.follow(shader);
+        let clauses = shader.clauses.iter();
+        let uses: Vec<(u64, u64)> = clauses.map(|placed| uses(&placed.clause)).collect();
+        let next: Vec<Vec<usize>> = (0..uses.len()).map(|at| successors(shader, at)).collect();
+        flow.initial = live(&uses, &next);
+        spread(&next, Taint::default(), |at, now| {
+            match shader.clauses.get(at) {
+                Some(placed) => flow.clause(&placed.clause, placed.offset, now),
+                None => now,
+            }
+        });
         flow
     }
 
@@ -162,28 +174,6 @@ impl Flow {
                 Segment::Tl => self.thread_storage = true,
                 _ => {}
             }
-        }
-    }
-
-    /// Follows what is loaded to where it is used.
-    fn follow(&mut self, shader: &Shader) {
-        let mut states: Vec<Option<Taint>> = vec![None; shader.clauses.len()];
-        let mut pending = vec![(0, Taint::default())];
-        while let Some((at, new)) = pending.pop() {
-            let (Some(placed), Some(state)) = (shader.clauses.get(at), states.get_mut(at)) else {
-                continue;
-            };
-            let mut joined: Taint = new;
-            if let Some(old) = &*state {
-                joined.join(old);
-            }
-            if state.as_ref() == Some(&joined) {
-                continue;
-            }
-            *state = Some(joined.clone());
-            let after = self.clause(&placed.clause, placed.offset, joined);
-            let next = successors(shader, at).into_iter();
-            pending.extend(next.map(|next| (next, after.clone())));
         }
     }
 
@@ -370,14 +360,28 @@ fn uses(clause: &Clause) -> (u64, u64) {
     (read, written | late)
 }
 
-/// Registers whose first value a thread may read.
-fn initial(shader: &Shader) -> u64 {
-    let uses: Vec<(u64, u64)> = shader
-        .clauses
-        .iter()
-        .map(|placed| uses(&placed.clause))
-        .collect();
-    let next: Vec<Vec<usize>> = (0..uses.len()).map(|at| successors(shader, at)).collect();
+/// Follows what is loaded to where it is used: from the first block on, what holds after each is joined with what is known of the next.
+fn spread(next: &[Vec<usize>], first: Taint, mut step: impl FnMut(usize, Taint) -> Taint) {
+    let mut states: Vec<Option<Taint>> = vec![None; next.len()];
+    let mut pending = vec![(0, first)];
+    while let Some((at, mut joined)) = pending.pop() {
+        let (Some(next), Some(state)) = (next.get(at), states.get_mut(at)) else {
+            continue;
+        };
+        if let Some(old) = &*state {
+            joined.join(old);
+        }
+        if state.as_ref() == Some(&joined) {
+            continue;
+        }
+        *state = Some(joined.clone());
+        let after = step(at, joined);
+        pending.extend(next.iter().map(|next| (*next, after.clone())));
+    }
+}
+
+/// Registers whose first value a thread may read: of blocks that read and surely write these, and may be followed by those.
+fn live(uses: &[(u64, u64)], next: &[Vec<usize>]) -> u64 {
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); uses.len()];
     for (at, next) in next.iter().enumerate() {
         for next in next {

@@ -26,6 +26,7 @@ mod taken;
 mod target;
 mod tensors;
 pub mod tune;
+mod words;
 
 pub use change::{Change, Changed, Subject, Tried};
 pub use effects::constant_outputs;

@@ -42,13 +42,8 @@ impl std::fmt::Display for Proof {
     }
 }
 
-/// What the code of a job says against other sizes of its work groups.
-pub fn reasons(compute: &Compute) -> Vec<String> {
-    let code = match &compute.code {
-        Ok(code) => code,
-        Err(error) => return vec![format!("its code cannot be read: {error}")],
-    };
-    let flow = Flow::of(&code.shader);
+/// What the code of a job says against other sizes of its work groups. Places in it are given by `place`.
+fn of_flow(flow: &Flow, place: impl Fn(u32) -> String) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut against = |holds: bool, reason: &str| {
         if holds {
@@ -59,12 +54,9 @@ pub fn reasons(compute: &Compute) -> Vec<String> {
         flow.initial & LOCAL_IDS != 0,
         "it reads the thread's place in its work group, or the number of the work group",
     );
+    against(flow.barrier, "it has a barrier");
     against(
-        flow.barrier || compute.job.state.contains_barrier() != 0,
-        "it has a barrier",
-    );
-    against(
-        flow.group_storage || compute.group_storage() != 0,
+        flow.group_storage,
         "it has storage that a work group shares",
     );
     against(
@@ -84,8 +76,8 @@ pub fn reasons(compute: &Compute) -> Vec<String> {
     let mut from_memory = |found: Option<u32>, what: &str| {
         if let Some(offset) = found {
             reasons.push(format!(
-                "{what} in clause_{} depends on what is in memory, so one run does not say where others reach",
-                offset / 16
+                "{what} in {} depends on what is in memory, so one run does not say where others reach",
+                place(offset)
             ));
         }
     };
@@ -94,12 +86,43 @@ pub fn reasons(compute: &Compute) -> Vec<String> {
     reasons
 }
 
-/// Proves that a job computes the same with every size of its work groups, or says why not.
+/// What the code of a job of Bifrost says against other sizes of its work groups.
+pub fn reasons(compute: &Compute) -> Vec<String> {
+    match flow(compute) {
+        Ok(flow) => of_flow(&flow, clause),
+        Err(error) => vec![format!("its code cannot be read: {error}")],
+    }
+}
+
+/// What the code of a job of Bifrost does, and what its descriptors say of it.
+pub(crate) fn flow(compute: &Compute) -> std::result::Result<Flow, &String> {
+    compute.code.as_ref().map(|code| {
+        let mut flow = Flow::of(&code.shader);
+        flow.barrier |= compute.job.state.contains_barrier() != 0;
+        flow.group_storage |= compute.group_storage() != 0;
+        flow
+    })
+}
+
+/// The name of the clause at an offset.
+pub(crate) fn clause(offset: u32) -> String {
+    format!("clause_{}", offset / 16)
+}
+
+/// Proves that a job computes the same with every size of its work groups, or says why not. `flow` is what its code says, or why it
+/// cannot be read.
 ///
 /// # Errors
 /// The job does not run on the model.
-pub fn prove(scene: &Scene, compute: &Compute) -> Result<Proof> {
-    let mut reasons = reasons(compute);
+pub(crate) fn prove(
+    scene: &Scene,
+    flow: std::result::Result<Flow, &String>,
+    place: impl Fn(u32) -> String,
+) -> Result<Proof> {
+    let mut reasons = match flow {
+        Ok(flow) => of_flow(&flow, place),
+        Err(error) => vec![format!("its code cannot be read: {error}")],
+    };
     if reasons.is_empty() {
         reasons.extend(races(scene)?);
     }

@@ -12,9 +12,9 @@ use crate::interface::{preloads, registers};
 /// First of the registers that hold ids when a thread starts.
 const FIRST_ID: u32 = 55;
 /// Registers that a thread has where it has 32: the first and the last sixteen.
-const OF_32: u64 = 0xffff_0000_0000_ffff;
+pub(crate) const OF_32: u64 = 0xffff_0000_0000_ffff;
 
-fn gate<T>(gate: &'static str, reason: String) -> Result<T> {
+pub(crate) fn gate<T>(gate: &'static str, reason: String) -> Result<T> {
     Err(EditError::Gate { gate, reason })
 }
 

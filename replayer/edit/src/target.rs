@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job that is changed: of Bifrost, whose code is followed, or of Valhall, of which only the sizes are changed.
+//! A job that is changed: of Bifrost, or of Valhall, which no job of another recording replaces as a whole.
 
 use gpureplay_jobs::{Compute, Job, Valhall};
 use mali_facts::valhall::ComputePayload;
@@ -7,6 +7,7 @@ use mali_facts::{JobType, Profile, job};
 use mali_jobs::streams;
 
 use crate::error::{EditError, Result};
+use crate::flow::Flow;
 use crate::launch::{Launch, text};
 use crate::proof::{self, Proof};
 use crate::scene::Scene;
@@ -29,7 +30,7 @@ impl<'r> Target<'r> {
         })
     }
 
-    /// The job of Bifrost whose shader, or all of which, is replaced.
+    /// The job of Bifrost that another one replaces.
     ///
     /// # Errors
     /// It is one of Valhall.
@@ -56,10 +57,15 @@ impl<'r> Target<'r> {
     /// What is known about other sizes of work groups.
     pub(crate) fn prove(self, scene: &Scene) -> Result<Proof> {
         match self {
-            Self::Bifrost(compute) => proof::prove(scene, compute),
-            Self::Valhall(_) => Ok(Proof::Unproven(vec![
-                "the code of Valhall is not followed".into(),
-            ])),
+            Self::Bifrost(compute) => proof::prove(scene, proof::flow(compute), proof::clause),
+            Self::Valhall(valhall) => {
+                let flow = valhall.code.as_ref().map(|words| {
+                    let mut flow = Flow::of_words(words);
+                    flow.group_storage |= valhall.launch.storage_bytes[1] != 0;
+                    flow
+                });
+                proof::prove(scene, flow, |offset| format!("word {}", offset / 8))
+            }
         }
     }
 
@@ -121,7 +127,7 @@ impl<'r> Target<'r> {
     pub(crate) fn code(self) -> Option<&'r [u8]> {
         match self {
             Self::Bifrost(compute) => compute.code.as_ref().ok().map(|code| &code.bytes[..]),
-            Self::Valhall(_) => None,
+            Self::Valhall(valhall) => valhall.code.as_ref().ok().map(|words| &words.bytes[..]),
         }
     }
 }

@@ -25,6 +25,7 @@ pub mod measure;
 pub mod registers;
 pub mod report;
 mod selector;
+mod shown;
 mod table;
 pub mod timeline;
 
@@ -32,5 +33,6 @@ pub use mali_jobs::walk::{Code, Words};
 pub use measure::{Measured, measure};
 pub use report::Report;
 pub use selector::{Selector, SelectorError};
+pub use shown::Shown;
 pub use table::{Chain, Compute, Job, Jobs, JobsError, Valhall};
 pub use timeline::Timeline;

@@ -24,8 +24,8 @@ use crate::{
 /// Compiles an OpenCL kernel with the guest's Mesa, and writes its binary, and its interface beside it.
 ///
 /// The kernel is launched once on the model of the GPU, with the recorder loaded: what Mesa gave the GPU is the binary. Uniforms, initial registers,
-/// registers, barrier and storage that the launch gave it stand in the file of the same name that ends in .toml; `gpureplay patch --shader` checks
-/// that a job gives as much. Without arguments the kernel gets buffers of zeros, 4096 bytes for each local pointer, and zeros.
+/// registers, barrier and storage that the launch gave it stand in the file of the same name that ends in .toml, but for Valhall; `gpureplay patch
+/// --shader` checks that a job gives as much. Without arguments the kernel gets buffers of zeros, 4096 bytes for each local pointer, and zeros.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest compile-kernel blur.cl -o blur.bin\n  \
@@ -115,7 +115,12 @@ impl CompileKernel {
         }
         let code = save(&folder, &share.path().join(RECORDING), share.path())?;
         copy(&code, &self.output)?;
-        copy(&code.with_extension("toml"), &interface)?;
+        // `disasm --save` writes none for Valhall.
+        let written = code.with_extension("toml");
+        let has_interface = written.is_file();
+        if has_interface {
+            copy(&written, &interface)?;
+        }
         if let Some(directory) = &self.recording {
             create_dir(directory)?;
             for name in ["recording.gpr", "manifest.toml"] {
@@ -125,7 +130,10 @@ impl CompileKernel {
                 )?;
             }
         }
-        println!("{}, {}", self.output.display(), interface.display());
+        match has_interface {
+            true => println!("{}, {}", self.output.display(), interface.display()),
+            false => println!("{}", self.output.display()),
+        }
         Ok(ExitCode::SUCCESS)
     }
 

@@ -43,10 +43,66 @@ pub struct Words {
     pub bytes: Vec<u8>,
 }
 
+/// An instruction that reaches memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The instruction.
+    pub text: String,
+    /// It reads.
+    pub reads: bool,
+    /// It writes.
+    pub writes: bool,
+}
+
 impl Words {
+    /// Bytes of a word.
+    pub const BYTES: u64 = mali_valhall::WORD_BYTES as u64;
+
     /// How many instructions there are.
     pub fn instructions(&self) -> usize {
         self.bytes.len() / mali_valhall::WORD_BYTES
+    }
+
+    fn from(&self, offset: u64) -> impl Iterator<Item = mali_valhall::Instruction> {
+        let bytes = usize::try_from(offset)
+            .ok()
+            .and_then(|at| self.bytes.get(at..));
+        let words = bytes
+            .unwrap_or_default()
+            .chunks_exact(mali_valhall::WORD_BYTES);
+        words.map_while(|word| {
+            mali_valhall::Instruction::decode(u64::from_le_bytes(word.try_into().ok()?))
+        })
+    }
+
+    /// Offsets behind each branch, barrier and end, and that of the first word: where blocks begin that nothing jumps to.
+    pub fn blocks(&self) -> impl Iterator<Item = u64> {
+        let ends = self
+            .from(0)
+            .enumerate()
+            .filter(|(_, word)| word.ends_block());
+        let starts = ends.map(|(at, _)| Self::BYTES * (at as u64 + 1));
+        std::iter::once(0).chain(starts)
+    }
+
+    /// The instructions of the block at an offset that reach memory.
+    pub fn accesses(&self, offset: u64) -> Vec<Access> {
+        let mut found = Vec::new();
+        for word in self.from(offset).take(mali_valhall::LONGEST_BLOCK) {
+            let name = word.row().name;
+            if word.row().is_message() && word.op() != mali_valhall::Op::Barrier {
+                let stores = name.starts_with("STORE.") || name.starts_with("ST_");
+                found.push(Access {
+                    text: word.to_string(),
+                    reads: !stores,
+                    writes: stores || name.starts_with("ATOM"),
+                });
+            }
+            if word.ends_block() {
+                break;
+            }
+        }
+        found
     }
 }
 

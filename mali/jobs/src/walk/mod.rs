@@ -16,7 +16,7 @@ mod program;
 mod report;
 mod rules;
 
-pub use codes::{Code, Codes, MAX_CODE, Undecoded, Words};
+pub use codes::{Access, Code, Codes, MAX_CODE, Undecoded, Words};
 pub use found::{Descriptors, Found, Waits, walk_words};
 pub use image::Image;
 pub use program::{Event, Full, Submission, events, submissions};

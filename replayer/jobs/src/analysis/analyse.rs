@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a recording once on the model, with analysers in the jobs that were chosen.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::{Code, Jobs};
+use crate::Jobs;
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Error, ModelOptions, Recording, Session, weights::sha256};
 use mali_analysis::report::{FORMAT, Report};
 use mali_analysis::{Collector, What};
-use mali_isa::{InstructionText, Placed, Unit};
 use mali_model::Observer;
 
 use crate::analysis::map::{given, map_of};
@@ -68,70 +66,33 @@ pub fn analyse<E: From<Error>>(
     Ok(report)
 }
 
-/// The text of the instruction at a clause of a job.
-fn instruction(jobs: &Jobs, job: usize, clause: u64) -> Option<String> {
-    let compute = jobs.jobs.get(job)?.compute.as_ref()?;
-    let offset = clause.checked_sub(compute.shader)?;
-    messages(compute.code.as_ref().ok()?).remove(&offset)
-}
-
 /// Puts names of jobs and texts of instructions into a report.
 fn name(report: &mut Report, jobs: &Jobs) {
+    let text = |job: usize, clause: u64, writes: Option<bool>| {
+        let (shader, code) = jobs.jobs.get(job)?.code()?;
+        code.ok()?.messages(clause.checked_sub(shader)?, writes)
+    };
     for job in &mut report.jobs {
         for race in &mut job.conflicts {
             let [first, second] = race.clauses;
-            race.instructions = [
-                instruction(jobs, race.with, first),
-                instruction(jobs, job.index, second),
-            ];
+            race.instructions = [text(race.with, first, None), text(job.index, second, None)];
         }
-    }
-    for job in &mut report.jobs {
+        for race in &mut job.races {
+            race.instructions = race.clauses.map(|clause| text(job.index, clause, None));
+        }
+        for found in &mut job.uninit {
+            found.instruction = text(job.index, found.clause, Some(false));
+        }
+        for found in &mut job.outside {
+            found.instruction = text(job.index, found.clause, Some(found.writes));
+        }
         let Some(known) = jobs.jobs.get(job.index) else {
             continue;
         };
+        // The model names code of Bifrost only.
+        let hash = known.hash().filter(|_| job.kernel.is_none());
+        job.kernel = hash.map_or(job.kernel.take(), |hash| Some(format!("{hash:016x}")));
         job.name = known.name.as_deref().map(str::to_owned);
         job.layer = jobs.layer(known).map(|layer| layer.name.clone());
-        let code = known.compute.as_ref().and_then(|it| it.code.as_ref().ok());
-        let (Some(code), Some(shader)) = (code, job.shader) else {
-            continue;
-        };
-        let texts = messages(code);
-        let text = |clause: u64| texts.get(&clause.wrapping_sub(shader)).cloned();
-        for race in &mut job.races {
-            race.instructions = race.clauses.map(text);
-        }
-        for found in &mut job.uninit {
-            found.instruction = text(found.clause);
-        }
-        for found in &mut job.outside {
-            found.instruction = text(found.clause);
-        }
     }
-}
-
-/// The instruction of each clause that is a message, as text, by the clause's offset.
-fn messages(code: &Arc<Code>) -> HashMap<u64, String> {
-    let clauses = code.shader.clauses.iter();
-    clauses
-        .filter_map(|placed| Some((placed.offset.into(), message(placed)?)))
-        .collect()
-}
-
-/// The instruction of a clause that is a message, as text.
-pub(crate) fn message(placed: &Placed) -> Option<String> {
-    let clause = &placed.clause;
-    let is_message =
-        |unit: Unit, tuple: &mali_isa::Tuple| tuple.instruction(unit).op.info().message.is_some();
-    let tuple = clause
-        .tuples
-        .iter()
-        .find(|tuple| is_message(Unit::Add, tuple))?;
-    let text = InstructionText {
-        tuple,
-        unit: Unit::Add,
-        staging_register: clause.header.staging_register,
-        origin: Some(placed.offset),
-    };
-    Some(text.to_string())
 }

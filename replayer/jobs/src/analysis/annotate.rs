@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A shader as text with what analyses found beside its clauses.
+//! A shader as text with what analyses found beside its clauses or blocks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use mali_analysis::report::{Clause, Memory, Report};
-use mali_isa::{ClauseText, Shader};
+
+use crate::Shown;
 
 /// What analyses found in all jobs of a report that run one shader.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,8 +41,9 @@ struct Found {
 }
 
 impl Notes {
-    /// The notes on the shader with this hash; `None` if no job of the report ran it.
-    pub fn of(report: &Report, kernel: &str) -> Option<Notes> {
+    /// The notes on a shader; `None` if no job of the report ran it.
+    pub fn of(report: &Report, code: Shown<'_>) -> Option<Notes> {
+        let kernel = format!("{:016x}", code.hash());
         let mut notes = Notes {
             line_bytes: report.line_bytes,
             warp_lanes: report.warp_lanes,
@@ -51,7 +53,7 @@ impl Notes {
             let (Some(hash), Some(shader)) = (&job.kernel, job.shader) else {
                 continue;
             };
-            if hash != kernel {
+            if *hash != kernel {
                 continue;
             }
             notes.jobs.push(job.index);
@@ -69,10 +71,10 @@ impl Notes {
                 let places = [first, second].into_iter();
                 for at in places.take(if first == second { 1 } else { 2 }) {
                     let text = format!(
-                        "race: {} of clause_{} and clause_{}, first at {}",
+                        "race: {} of {} and {}, first at {}",
                         race.kind.name(),
-                        first / 16,
-                        second / 16,
+                        code.place(first),
+                        code.place(second),
                         race.at
                     );
                     notes.note(at, Finding::Race, race.times, job.index, text);
@@ -96,8 +98,8 @@ impl Notes {
         (!notes.jobs.is_empty()).then_some(notes)
     }
 
-    /// The lines for the clause at an offset.
-    pub fn lines(&self, offset: u64) -> Vec<String> {
+    /// The lines for the clause or block at an offset.
+    fn lines(&self, offset: u64) -> Vec<String> {
         let mut lines = Vec::new();
         match self.clauses.get(&offset) {
             Some(clause) => {
@@ -156,24 +158,27 @@ impl Notes {
         text
     }
 
+    /// Each clause or block of the shader with its notes.
+    pub fn pieces(&self, code: Shown<'_>) -> Vec<(Vec<String>, String)> {
+        let found = self.findings.keys().map(|(at, _)| *at);
+        let pieces = code.pieces(self.clauses.keys().copied().chain(found));
+        pieces
+            .into_iter()
+            .map(|(at, text)| (self.lines(at), text))
+            .collect()
+    }
+
     /// The shader with these notes.
-    pub fn text(&self, shader: &Shader) -> String {
+    pub fn text(&self, code: Shown<'_>) -> String {
         let mut text = String::new();
-        for (number, placed) in shader.clauses.iter().enumerate() {
+        for (number, (lines, piece)) in self.pieces(code).into_iter().enumerate() {
             if number > 0 {
                 text.push('\n');
             }
-            for line in self.lines(placed.offset.into()) {
+            for line in lines {
                 let _ = writeln!(text, "# {line}");
             }
-            let _ = write!(
-                text,
-                "{}",
-                ClauseText {
-                    clause: &placed.clause,
-                    offset: placed.offset,
-                }
-            );
+            text += &piece;
         }
         text
     }

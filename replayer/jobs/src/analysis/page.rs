@@ -4,7 +4,6 @@
 
 use crate::{Jobs, Report as JobReport};
 use mali_analysis::report::{AreaHeat, Job, NamedVerdict, Outside, Race, Report, Unwritten};
-use mali_isa::ClauseText;
 use serde::Serialize;
 
 use crate::analysis::annotate::Notes;
@@ -155,19 +154,17 @@ fn analysed(job: &Job) -> AnalysedJob<'_> {
 fn shaders(report: &JobReport, jobs: &Jobs, analysis: Option<&Report>) -> Vec<Shader> {
     let shader = |kernel: &crate::report::KernelReport| {
         let first = jobs.jobs.get(*kernel.jobs.first()?)?;
-        let code = first.compute.as_ref()?.code.as_ref().ok()?;
-        let notes = analysis.and_then(|analysis| Notes::of(analysis, &kernel.hash));
-        let clauses = code.shader.clauses.iter().map(|placed| ShaderClause {
-            notes: notes
-                .as_ref()
-                .map(|notes| notes.lines(placed.offset.into()))
-                .unwrap_or_default(),
-            text: ClauseText {
-                clause: &placed.clause,
-                offset: placed.offset,
+        let code = first.code()?.1.ok()?;
+        let notes = analysis.and_then(|analysis| Notes::of(analysis, code));
+        let pieces = match notes {
+            Some(notes) => notes.pieces(code),
+            None => {
+                let pieces = code.pieces([]).into_iter();
+                pieces.map(|(_, text)| (Vec::new(), text)).collect()
             }
-            .to_string(),
-        });
+        };
+        let clauses = pieces.into_iter();
+        let clauses = clauses.map(|(notes, text)| ShaderClause { notes, text });
         Some(Shader {
             hash: kernel.hash.clone(),
             names: kernel.names.clone(),

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the instruction that writes a byte: the recording is replayed on the model up to a chain, and the model searches there.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gpureplay_core::{Chain, Gpu};
+use gpureplay_jobs::Shown;
 use gpureplay_library::{Bindings, Device, Recording, Session};
 use gpureplay_on_model::{Model, OnModel, Watch, Watched};
 use mali_facts::registers::GpuId;
-use mali_isa::{DecodeError, InstructionText, Shader, Unit, WORD_BYTES};
+use mali_isa::{InstructionText, Unit};
+use mali_jobs::walk::Codes;
 use mali_model::Writer;
 use serde::Serialize;
 
@@ -23,13 +26,14 @@ pub(super) enum Written {
         job: u64,
         /// Address of the shader.
         shader: String,
-        /// Address of the clause.
+        /// Address of the clause; on Valhall, of the first word of the block.
         clause: String,
-        /// The clause as `gpureplay disasm` calls it.
+        /// The clause or the word as `gpureplay disasm` calls it.
         label: String,
-        /// The tuple of the clause, counted from 0.
-        tuple: usize,
-        /// The instruction as `gpureplay disasm` prints it.
+        /// The tuple of the clause, counted from 0; none on Valhall.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tuple: Option<usize>,
+        /// The instruction as `gpureplay disasm` prints it; of a block, each that may be it.
         instruction: String,
     },
     /// The status of a job, or the value of a write-value job.
@@ -61,9 +65,15 @@ impl Written {
                 label,
                 tuple,
                 instruction,
-            } => format!(
-                "written in job {job:#x} by {instruction}\n  in tuple {tuple} of {label} at {clause}, shader {shader}"
-            ),
+            } => {
+                let place = match tuple {
+                    Some(tuple) => format!("in tuple {tuple} of {label}"),
+                    None => format!("in the block from {label} on"),
+                };
+                format!(
+                    "written in job {job:#x} by {instruction}\n  {place} at {clause}, shader {shader}"
+                )
+            }
             Self::JobManager { job } => {
                 format!("written by the job manager when job {job:#x} ended, not by a shader")
             }
@@ -76,6 +86,7 @@ impl Written {
 struct Search {
     chain: u32,
     va: u64,
+    has_clauses: bool,
     found: Arc<Mutex<Option<Written>>>,
 }
 
@@ -85,13 +96,13 @@ impl Watch for Search {
             return true;
         }
         let writer = device.writer(chain, self.va);
-        let found = writer.and_then(|writer| describe(device, writer));
+        let found = writer.and_then(|writer| describe(device, self.has_clauses, writer));
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = found;
         false
     }
 }
 
-fn describe(device: &mut OnModel, writer: Writer) -> Option<Written> {
+fn describe(device: &mut OnModel, has_clauses: bool, writer: Writer) -> Option<Written> {
     let (job, shader, clause) = match writer {
         Writer::Nobody => return Some(Written::Nobody),
         Writer::JobManager { job } => return Some(Written::JobManager { job }),
@@ -101,19 +112,27 @@ fn describe(device: &mut OnModel, writer: Writer) -> Option<Written> {
             clause,
         } => (job, shader, clause),
     };
-    let word = |offset: u32| {
-        let mut word = [0; WORD_BYTES];
-        let va = shader.wrapping_add(offset.into());
-        let read = device.read_memory(va, &mut word);
-        read.map(|()| word).map_err(|_| DecodeError::Truncated {
-            offset: offset as usize,
-        })
+    let offset = clause.checked_sub(shader)?;
+    let instruction = |code: Shown<'_>, tuple, instruction| Written::Instruction {
+        job,
+        shader: format!("{shader:#x}"),
+        clause: format!("{clause:#x}"),
+        label: code.place(offset),
+        tuple,
+        instruction,
     };
-    let code = Shader::decode_with(word).ok()?;
-    let placed = code
-        .clauses
-        .iter()
-        .find(|placed| shader.wrapping_add(placed.offset.into()) == clause)?;
+    let device = RefCell::new(device);
+    let memory = |va: u64, to: &mut [u8]| device.borrow_mut().read_memory(va, to).is_ok();
+    let mut codes = Codes::default();
+    if !has_clauses {
+        let words = codes.words_at(&memory, shader).ok()?;
+        let code = Shown::Words(&words);
+        let text = code.messages(offset, Some(true))?;
+        return Some(instruction(code, None, text));
+    }
+    let code = codes.at(&memory, shader).ok()?;
+    let mut clauses = code.shader.clauses.iter();
+    let placed = clauses.find(|placed| u64::from(placed.offset) == offset)?;
     let mut units = placed
         .clause
         .tuples
@@ -125,20 +144,17 @@ fn describe(device: &mut OnModel, writer: Writer) -> Option<Written> {
         let info = tuple.instruction(*unit).op.info();
         info.message.is_some()
     })?;
-    let instruction = InstructionText {
+    let text = InstructionText {
         tuple,
         unit,
         staging_register: placed.clause.header.staging_register,
         origin: Some(placed.offset),
     };
-    Some(Written::Instruction {
-        job,
-        shader: format!("{shader:#x}"),
-        clause: format!("{clause:#x}"),
-        label: format!("clause_{}", placed.offset / 16),
-        tuple: index,
-        instruction: instruction.to_string(),
-    })
+    Some(instruction(
+        Shown::Clauses(&code),
+        Some(index),
+        text.to_string(),
+    ))
 }
 
 /// What writes the byte at `va` in chain number `chain`, counted from 1, if a run may do so much work. `None` when the model cannot tell.
@@ -149,6 +165,12 @@ pub(super) fn written(
     (chain, va): (u32, u64),
 ) -> Option<Written> {
     let model = Model::by_id(GpuId(recording.verified().recording().gpu_id()))?;
+    let has_clauses = recording
+        .verified()
+        .profile()
+        .ok()?
+        .architecture
+        .has_clauses();
     let options = mali_model::Options {
         work_limit,
         ..mali_model::Options::default()
@@ -158,6 +180,7 @@ pub(super) fn written(
     let search = Search {
         chain,
         va,
+        has_clauses,
         found: found.clone(),
     };
     let device = Device::custom(Box::new(Watched::new(device, search)), "model");

@@ -12,7 +12,7 @@ use gpureplay_edit::Interface;
 use gpureplay_host::beneath;
 use gpureplay_jobs::analysis::annotate::Notes;
 use gpureplay_jobs::analysis::report::Report as Analysis;
-use gpureplay_jobs::{Code, Jobs, Words};
+use gpureplay_jobs::{Jobs, Shown};
 use gpureplay_library::{Recording, escaped, shown};
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ pub(crate) struct Disasm {
     /// The file is a command stream of architecture 10 (Mali-G610), not a shader
     #[arg(long, conflicts_with_all = ["gpu", "json"])]
     streams: bool,
-    /// Write what `gpureplay analyse --json` found in this recording beside the clauses
+    /// Write what `gpureplay analyse --json` found in this recording beside clauses or blocks
     #[arg(long, value_name = "ANALYSIS.json")]
     annotate: Option<PathBuf>,
     /// Print as JSON
@@ -134,12 +134,6 @@ impl Disasm {
                     jobs => format!("jobs are 0 to {}", jobs - 1),
                 },
                 shown(&self.recording)
-            )));
-        }
-        if self.annotate.is_some() && !table.profile.architecture.has_clauses() {
-            return Err(Failure::Usage(format!(
-                "--annotate: notes stand beside clauses, which code of {} does not have",
-                table.gpu
             )));
         }
         let analysis = self.annotate.as_deref();
@@ -221,44 +215,13 @@ struct Found<'a> {
     code: std::result::Result<Shown<'a>, &'a str>,
 }
 
-/// Code of a shader.
-#[derive(Clone, Copy)]
-enum Shown<'a> {
-    Clauses(&'a Code),
-    Words(&'a Words),
-}
-
-impl Shown<'_> {
-    fn hash(&self) -> u64 {
-        match self {
-            Shown::Clauses(code) => code.identity.hash,
-            Shown::Words(words) => words.hash,
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Shown::Clauses(code) => &code.bytes,
-            Shown::Words(words) => &words.bytes,
-        }
-    }
-}
-
 /// The shaders of a recording in the order of their first job.
 fn found(table: &Jobs) -> Vec<Found<'_>> {
     let mut found: Vec<Found<'_>> = Vec::new();
     let mut known = HashMap::new();
     for job in &table.jobs {
-        let (address, code) = match (&job.compute, &job.valhall) {
-            (Some(compute), _) => {
-                let code = compute.code.as_deref().map(Shown::Clauses);
-                (compute.shader, code.map_err(String::as_str))
-            }
-            (_, Some(valhall)) => {
-                let code = valhall.code.as_deref().map(Shown::Words);
-                (valhall.launch.shader, code.map_err(String::as_str))
-            }
-            (None, None) => continue,
+        let Some((address, code)) = job.code() else {
+            continue;
         };
         let hash = code.ok().map(|code| code.hash());
         let index = *known.entry((address, hash)).or_insert(found.len());
@@ -279,25 +242,19 @@ fn found(table: &Jobs) -> Vec<Found<'_>> {
 fn describe(shader: &Found<'_>, analysis: Option<&Analysis>) -> ShaderReport {
     let code = shader.code.ok();
     let hash = code.map(|code| format!("{:016x}", code.hash()));
-    let notes = analysis.zip(hash.as_deref());
-    let notes = notes.and_then(|(analysis, hash)| Notes::of(analysis, hash));
+    let notes = analysis.zip(code);
+    let notes = notes.and_then(|(analysis, code)| Notes::of(analysis, code));
     ShaderReport {
         address: format!("{:#x}", shader.address),
         jobs: shader.jobs.clone(),
         hash,
         bytes: code.map(|code| code.bytes().len() as u64),
-        clauses: code.and_then(|code| match code {
-            Shown::Clauses(code) => Some(code.identity.clauses),
-            Shown::Words(_) => None,
-        }),
-        instructions: code.map(|code| match code {
-            Shown::Clauses(code) => code.shader.instructions(),
-            Shown::Words(words) => words.instructions(),
-        }),
+        clauses: code.and_then(Shown::clauses),
+        instructions: code.map(Shown::instructions),
         text: code.map(|code| match (code, &notes) {
-            (Shown::Clauses(code), Some(notes)) => notes.text(&code.shader),
+            (code, Some(notes)) => notes.text(code),
             (Shown::Clauses(code), None) => code.shader.to_string(),
-            (Shown::Words(words), _) => words.to_string(),
+            (Shown::Words(words), None) => words.to_string(),
         }),
         error: shader.code.err().map(str::to_owned),
     }
