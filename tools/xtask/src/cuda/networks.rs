@@ -225,6 +225,8 @@ fn embedded(
     }
     let work = bench.work.path();
     let tree = bench.programs.join("../../replayer/c");
+    // By the name that programs look for it.
+    let _ = std::os::unix::fs::symlink(&library, work.join("libgpureplay.so.0"));
     let mut compile = Command::new("gcc");
     compile
         .current_dir(work)
@@ -240,7 +242,12 @@ fn embedded(
     python.env("PYTHONPATH", tree.join("python"));
     python.env("GPUREPLAY_LIBRARY", &library);
     let mut c = Command::new(work.join("replayed"));
-    c.env("LD_LIBRARY_PATH", beside);
+    let others = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let folders = std::iter::once(work.to_path_buf()).chain(std::env::split_paths(&others));
+    c.env(
+        "LD_LIBRARY_PATH",
+        std::env::join_paths(folders).unwrap_or_default(),
+    );
     let (mut said, mut wrong) = (Vec::new(), 0);
     for (language, mut command) in [("C", c), ("Python", python)] {
         command.current_dir(work).arg(of.recording());
@@ -250,7 +257,10 @@ fn embedded(
         let equal = ran.said.lines().find(|line| line.starts_with("equal "));
         let maps = ran.said.lines().filter(|line| line.starts_with("maps "));
         let stack: Vec<&str> = maps
-            .filter(|line| STACK.iter().any(|name| line.contains(name)))
+            .filter(|line| {
+                let file = line.rsplit('/').next().unwrap_or(line);
+                STACK.iter().any(|name| file.contains(name))
+            })
             .collect();
         let all = format!("equal {count} of {count}");
         wrong += usize::from(equal != Some(&*all)) + stack.len();
