@@ -8,5 +8,6 @@ mod linked_recordings;
 mod linked_status;
 mod many_jobs;
 mod many_textures;
+mod moved_code;
 mod shipped;
 mod status;

@@ -173,11 +173,6 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
             "LOAD.i32.unsigned.slot0.wait0 @r2, workgroup_local_pointer.w0, offset:0",
             "has none",
         ),
-        (
-            "table",
-            "LD_BUFFER.i32.unsigned.slot0.wait0 @r2, r60, 0x0",
-            "resource table",
-        ),
     ] {
         let mut changed = words.clone();
         let word = mali_valhall::assemble(text).unwrap_or_else(|error| panic!("{text}: {error}"));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every shipped recording with its code elsewhere gives the same bytes on the model, and leaves the same memory but for pointers to code.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
