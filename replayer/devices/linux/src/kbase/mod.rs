@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gpureplay_core::{DeviceError, ErrorKind, Submission};
-use gpureplay_format::Recording;
+use gpureplay_format::{PAGE_SIZE, Recording};
 use mali_facts::registers::gpu::MMU_FEATURES;
 use nix::unistd::{AccessFlags, access};
 
@@ -111,6 +111,12 @@ impl Loaded {
         let mut mappings = Mappings::default();
         for memory in made {
             mappings.insert(memory.address() as u64, memory);
+        }
+        // Page tables that the driver gave up come back as they were, full of invalid entries (`kbase_mmu_free_pgd` of r44p1).
+        for step in &steps {
+            for va in (step.va..step.end()).step_by(PAGE_SIZE as usize) {
+                mappings.write(va, &[0; PAGE_SIZE as usize], |_, _| Ok(()))?;
+            }
         }
         Ok(Self { mappings, context })
     }
