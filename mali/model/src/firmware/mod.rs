@@ -64,16 +64,12 @@ pub struct StreamDevice<B: Bus> {
 impl<B: Bus> StreamDevice<B> {
     /// A GPU that has just got power.
     pub fn new(gpu: &'static StreamGpu, bus: Arc<B>, options: Options) -> StreamDevice<B> {
-        let threads = match options.threads {
-            0 => Threads::default(),
-            count => Threads::new(count),
-        };
         let mut device = StreamDevice {
             gpu,
             bus,
-            work: Arc::new(WorkLimit::new(options.work_limit.unwrap_or(u64::MAX))),
+            work: options.new_work(),
+            threads: options.new_threads(),
             options,
-            threads: Arc::new(threads),
             clock: Clock::new(),
             words: Vec::new(),
             interrupts: Interrupts::default(),

@@ -45,6 +45,21 @@ pub struct Options {
     pub stalled: Option<Arc<dyn Fn(bool) + Send + Sync>>,
 }
 
+impl Options {
+    /// The host's threads.
+    pub(crate) fn new_threads(&self) -> Arc<Threads> {
+        Arc::new(match self.threads {
+            0 => Threads::default(),
+            count => Threads::new(count),
+        })
+    }
+
+    /// Work that nobody has done yet.
+    pub(crate) fn new_work(&self) -> Arc<WorkLimit> {
+        Arc::new(WorkLimit::new(self.work_limit.unwrap_or(u64::MAX)))
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {
@@ -136,18 +151,13 @@ impl<B: Bus> Work<B> {
 impl<B: Bus> Gpu<B> {
     /// A GPU that has just got power.
     pub fn new(profile: &'static Profile, bus: Arc<B>, options: Options) -> Gpu<B> {
-        let threads = match options.threads {
-            0 => Threads::default(),
-            count => Threads::new(count),
-        };
-        let work = WorkLimit::new(options.work_limit.unwrap_or(u64::MAX));
         let mut gpu = Gpu {
             profile,
             bus,
-            options,
-            work: Arc::new(work),
+            work: options.new_work(),
             used_up: None,
-            threads: Arc::new(threads),
+            threads: options.new_threads(),
+            options,
             clock: Clock::new(),
             words: vec![0; (WINDOW_SIZE / 4) as usize],
             interrupts: Interrupts::default(),

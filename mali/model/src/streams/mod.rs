@@ -59,16 +59,12 @@ impl std::error::Error for StreamFault {}
 impl<B: Bus> Streams<B> {
     /// A GPU with power on. Of the options, those about page faults that a driver repairs mean nothing here.
     pub fn new(gpu: &'static StreamGpu, bus: Arc<B>, options: Options) -> Streams<B> {
-        let threads = match options.threads {
-            0 => Threads::default(),
-            count => Threads::new(count),
-        };
         Streams {
             gpu,
             bus,
-            work: Arc::new(WorkLimit::new(options.work_limit.unwrap_or(u64::MAX))),
+            work: options.new_work(),
+            threads: options.new_threads(),
             options,
-            threads: Arc::new(threads),
             clock: Clock::new(),
         }
     }

