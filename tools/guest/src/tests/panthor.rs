@@ -56,8 +56,7 @@ pub(super) fn replays(folder: &Folder, kills: u32) -> Result<Checked> {
         recording: Vec::new(),
         kills,
         wrong: 1,
-        // The long test has an app beside.
-        apps: if kills > 10 { 2 } else { 0 },
+        apps: 2,
         repaired: false,
         non_coherent: false,
         seed: 1,
