@@ -25,6 +25,7 @@ mod own_tables;
 pub mod panfrost;
 pub mod panthor;
 mod pin;
+mod refusal;
 mod render_node;
 mod stock;
 mod structures;

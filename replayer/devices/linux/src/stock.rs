@@ -15,7 +15,7 @@ use crate::chains::Chains;
 use crate::error::OpenError;
 use crate::mappings::Mappings;
 use crate::misfit::Misfit;
-use crate::watched::UNFIT;
+use crate::refusal::UNFIT;
 
 /// Memory that a recording wants.
 #[derive(Clone, Copy, Debug)]

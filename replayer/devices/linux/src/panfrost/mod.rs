@@ -16,7 +16,7 @@ use std::time::Duration;
 use gpureplay_core::{DeviceError, ErrorKind, Submission};
 use gpureplay_format::Recording;
 
-pub use crate::watched::{ENDLESS, FAULTED, MISPLACED, TOO_LONG, UNFIT, refusal};
+pub use crate::refusal::{ENDLESS, FAULTED, MISPLACED, TOO_LONG, UNFIT, refusal};
 pub use node::find;
 
 use crate::error::OpenError;
