@@ -225,10 +225,17 @@ fn judged(
             }
         }
         _ if !recorded => wrong("not recorded"),
-        Expect::Races { inputs, .. } if inputs_in(said) != inputs.len() => wrong("other inputs"),
         Expect::Races { inputs, orders, .. } => {
-            let [first, second] =
-                orders.map(|outputs| replay(command, work, name, (inputs, outputs)));
+            // A thread that begins when the other has ended looks like a second turn of a loop.
+            let turns = said.contains("the app does the same 2 times");
+            let tensors = if turns { 1 } else { inputs.len() };
+            if inputs_in(said) != tensors {
+                return wrong("other inputs");
+            }
+            let [first, second] = orders.map(|outputs| {
+                let tensors = (&inputs[..tensors], &outputs[..tensors]);
+                replay(command, work, name, tensors)
+            });
             first.or(second)
         }
         Expect::Says(text) => match said.contains(text) {
