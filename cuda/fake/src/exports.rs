@@ -120,8 +120,12 @@ unsafe fn launch(
         } else {
             format!(", {carveout} % shared")
         };
+        let shared = match shared {
+            0 => String::new(),
+            bytes => format!(", {bytes} B shared"),
+        };
         format!(
-            "{:?} of module {}: {sizes}{percent}",
+            "{:?} of module {}: {sizes}{shared}{percent}",
             function.name, function.module
         )
     });

@@ -7,13 +7,22 @@ use gpureplay_cuda_launch::abi::{Handle, LaunchAttribute, Status};
 
 use crate::real;
 
+/// Sizes of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// Blocks in x, y, z.
+    pub(crate) grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub(crate) block: [u32; 3],
+    /// Dynamic shared memory, in bytes.
+    pub(crate) shared: u32,
+}
+
 /// What a program asks for.
 pub(crate) struct Launch {
     pub(crate) entry: &'static str,
     pub(crate) function: Handle,
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) shared: u32,
+    pub(crate) sizes: Sizes,
     pub(crate) stream: Handle,
     /// Default streams are those of the thread.
     pub(crate) per_thread: bool,

@@ -154,8 +154,8 @@ pub(crate) fn launch(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
 fn key(launch: &Launch, kernel: &str, side: Option<Side>) -> Key {
     Key {
         kernel: kernel.to_owned(),
-        grid: launch.grid,
-        block: launch.block,
+        grid: launch.sizes.grid,
+        block: launch.sizes.block,
         side,
     }
 }

@@ -14,7 +14,7 @@ use gpureplay_cuda_launch::abi::{
     Status, attribute,
 };
 
-use crate::asked::Launch;
+use crate::asked::{Launch, Sizes};
 use crate::functions::{self, Function};
 use crate::launch;
 use crate::nodes::{because, nodes};
@@ -496,9 +496,11 @@ pub(crate) fn node_launch(
     Ok(Launch {
         entry,
         function: handle(&kernel),
-        grid: kernel.grid,
-        block: kernel.block,
-        shared: kernel.shared,
+        sizes: Sizes {
+            grid: kernel.grid,
+            block: kernel.block,
+            shared: kernel.shared,
+        },
         stream,
         per_thread: false,
         parameters: kernel.parameters,
@@ -510,9 +512,9 @@ pub(crate) fn node_launch(
 /// Makes a launch that is a node's, of its function or another one.
 pub(crate) fn node_call(driver: &Driver, launch: &Launch, function: Handle) -> Status {
     let configuration = LaunchConfiguration {
-        grid: launch.grid,
-        block: launch.block,
-        shared: launch.shared,
+        grid: launch.sizes.grid,
+        block: launch.sizes.block,
+        shared: launch.sizes.shared,
         stream: launch.stream,
         attributes: launch.attributes.as_ptr(),
         attribute_count: u32::try_from(launch.attributes.len()).unwrap_or(0),

@@ -6,23 +6,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpureplay_cuda_launch::abi::{Handle, Status};
 
-use crate::asked::{Launch, is_capturing};
+use crate::asked::{Launch, Sizes, is_capturing};
 use crate::functions::{self, Function};
 use crate::record::Snapshot;
 use crate::report::{CAPTURED, LAUNCHES, RECORDED, refuse};
 use crate::settings::{Mode, Pick, Record, settings};
 use crate::state::CAPTURES;
-use crate::tuned::Shape;
 use crate::{cupti, durations, gate, record, replace, run, tally};
 
 /// Tries of one kernel after which "the first launch" is given up: each costs time, and the reason stays the same.
 const TRIES: u64 = 3;
 
-/// Does what the settings say with a launch; `call` launches a handle as the program asked, or with other blocks and threads.
+/// Does what the settings say with a launch; `call` launches a handle as the program asked, or with other sizes.
 pub(crate) fn launch(
     launch: impl FnOnce() -> Launch,
     function: Handle,
-    call: impl Fn(Handle, Option<Shape>) -> Status,
+    call: impl Fn(Handle, Option<Sizes>) -> Status,
 ) -> Status {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
     let mode = &settings().mode;
@@ -58,7 +57,7 @@ fn decided(
     mode: &Mode,
     launch: impl FnOnce() -> Launch,
     function: Handle,
-    call: impl Fn(Handle, Option<Shape>) -> Status,
+    call: impl Fn(Handle, Option<Sizes>) -> Status,
 ) -> Status {
     match mode {
         Mode::Off => call(function, None),

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpureplay_cuda_launch::abi::{Handle, JitOptions, KernelNode, OldKernelNode, Status};
 use gpureplay_cuda_launch::image::MAX_IMAGE;
 
-use crate::asked::{Launch, is_capturing};
+use crate::asked::{Launch, Sizes, is_capturing};
 use crate::durations::{self, Side};
 use crate::functions::{self, Function};
 use crate::module;
 use crate::say::say;
 use crate::settings::{Mode, Replace, settings};
-use crate::tuned::{self, Plan, Shape};
+use crate::tuned::{self, Plan};
 
 /// Modules of the given images, loaded into the context of the first launch.
 static MODULES: Mutex<Option<Vec<Handle>>> = Mutex::new(None);
@@ -46,7 +46,12 @@ pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
     } else {
         node.function
     };
-    let (function, [grid, block]) = instead(handle, [node.grid, node.block], node.shared)?;
+    let sizes = Sizes {
+        grid: node.grid,
+        block: node.block,
+        shared: node.shared,
+    };
+    let (function, sizes) = instead(handle, sizes)?;
     // Which of the two a handle is, its owner knows.
     let (function, kernel) = match function == node.kernel {
         true => (0, function),
@@ -55,33 +60,40 @@ pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
     Some(KernelNode {
         function,
         kernel,
-        grid,
-        block,
+        grid: sizes.grid,
+        block: sizes.block,
+        shared: sizes.shared,
         ..*node
     })
 }
 
 /// The same for a node as programs of older drivers describe it.
 pub(crate) fn in_old_node(node: &OldKernelNode) -> Option<OldKernelNode> {
-    let (function, [grid, block]) = instead(node.function, [node.grid, node.block], node.shared)?;
+    let sizes = Sizes {
+        grid: node.grid,
+        block: node.block,
+        shared: node.shared,
+    };
+    let (function, sizes) = instead(node.function, sizes)?;
     Some(OldKernelNode {
         function,
-        grid,
-        block,
+        grid: sizes.grid,
+        block: sizes.block,
+        shared: sizes.shared,
         ..*node
     })
 }
 
-/// The kernel and the shape that take the place of these in a graph, if something is replaced.
-fn instead(handle: Handle, shape: Shape, shared: u32) -> Option<(Handle, Shape)> {
+/// The kernel and the sizes that take the place of these in a graph, if something is replaced.
+fn instead(handle: Handle, sizes: Sizes) -> Option<(Handle, Sizes)> {
     let Mode::Replace(replace) = &settings().mode else {
         return None;
     };
     let function = wanted(handle)?;
-    if let Some(plan) = planned(replace, &function, handle, shape, shared) {
+    if let Some(plan) = planned(replace, &function, handle, sizes) {
         return Some(plan.instead(handle));
     }
-    replacement(&function, handle, &replace.images).map(|other| (other, shape))
+    replacement(&function, handle, &replace.images).map(|other| (other, sizes))
 }
 
 /// A function that is replaced, perhaps.
@@ -96,18 +108,17 @@ fn planned(
     replace: &Replace,
     function: &Arc<Function>,
     handle: Handle,
-    shape: Shape,
-    shared: u32,
+    sizes: Sizes,
 ) -> Option<Arc<Plan>> {
-    tuned::plan(replace.tuned.as_ref()?, function, handle, shape, shared)
+    tuned::plan(replace.tuned.as_ref()?, function, handle, sizes)
 }
 
-/// Launches what takes the place of a kernel and its shape, or what the program asked for.
+/// Launches what takes the place of a kernel and its sizes, or what the program asked for.
 pub(crate) fn launch(
     replace: &Replace,
     handle: Handle,
     describe: impl FnOnce() -> Launch,
-    call: impl Fn(Handle, Option<Shape>) -> Status,
+    call: impl Fn(Handle, Option<Sizes>) -> Status,
 ) -> Status {
     let Some(function) = wanted(handle) else {
         return call(handle, None);
@@ -117,10 +128,9 @@ pub(crate) fn launch(
     }
     if replace.tuned.is_some() {
         let launch = describe();
-        let shape = [launch.grid, launch.block];
-        if let Some(plan) = planned(replace, &function, handle, shape, launch.shared) {
-            let (other, shape) = plan.instead(handle);
-            let status = call(other, Some(shape));
+        if let Some(plan) = planned(replace, &function, handle, launch.sizes) {
+            let (other, sizes) = plan.instead(handle);
+            let status = call(other, Some(sizes));
             if status == Status::SUCCESS {
                 return status;
             }
@@ -138,14 +148,13 @@ fn in_turn(
     function: &Arc<Function>,
     handle: Handle,
     launch: &Launch,
-    call: impl Fn(Handle, Option<Shape>) -> Status,
+    call: impl Fn(Handle, Option<Sizes>) -> Status,
 ) -> Status {
-    let shape = [launch.grid, launch.block];
-    let plan = planned(replace, function, handle, shape, launch.shared);
-    let (other, other_shape) = match &plan {
+    let plan = planned(replace, function, handle, launch.sizes);
+    let (other, other_sizes) = match &plan {
         Some(plan) => {
-            let (other, shape) = plan.instead(handle);
-            (other, Some(shape))
+            let (other, sizes) = plan.instead(handle);
+            (other, Some(sizes))
         }
         None => match replacement(function, handle, &replace.images) {
             Some(other) => (other, None),
@@ -153,7 +162,7 @@ fn in_turn(
         },
     };
     let replaced = || {
-        let status = call(other, other_shape);
+        let status = call(other, other_sizes);
         match &plan {
             Some(plan) if status != Status::SUCCESS => {
                 plan.refused(&function.name, status);

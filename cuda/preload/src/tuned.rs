@@ -10,21 +10,19 @@ use gpureplay_cuda_launch::abi::{Handle, JitOptions, Status, attribute};
 use gpureplay_cuda_launch::image::{ImageError, parts};
 use gpureplay_cuda_launch::recording::{Change, Tuned, Winner};
 
+use crate::asked::Sizes;
 use crate::functions::{self, Function};
 use crate::module;
 use crate::real::{current_device, driver};
 use crate::record::device;
 use crate::say::say;
 
-/// Blocks and threads of a block.
-pub(crate) type Shape = [[u32; 3]; 2];
-
 /// How launches of one size of a function run.
 pub(crate) struct Plan {
     /// The GPU that this is for.
     ordinal: i32,
-    asked: (Shape, u32),
-    shape: Shape,
+    asked: Sizes,
+    sizes: Sizes,
     /// The kernel of another image.
     other: Option<Handle>,
     /// The driver refused it once.
@@ -40,12 +38,11 @@ pub(crate) fn plan(
     (path, tuned): &(PathBuf, Tuned),
     function: &Arc<Function>,
     handle: Handle,
-    shape: Shape,
-    shared: u32,
+    asked: Sizes,
 ) -> Option<Arc<Plan>> {
     let key = Arc::as_ptr(function) as usize;
     let find = |plans: &Vec<Arc<Plan>>| {
-        let mut fitting = plans.iter().filter(|plan| plan.asked == (shape, shared));
+        let mut fitting = plans.iter().filter(|plan| plan.asked == asked);
         fitting.find(|plan| plan.is_usable()).cloned()
     };
     let plans = PLANS.read().unwrap_or_else(PoisonError::into_inner);
@@ -115,8 +112,16 @@ impl Plan {
         ));
         Ok(Self {
             ordinal: device.ordinal,
-            asked: ([winner.grid, winner.block], winner.shared),
-            shape: [change.grid, change.block],
+            asked: Sizes {
+                grid: winner.grid,
+                block: winner.block,
+                shared: winner.shared,
+            },
+            sizes: Sizes {
+                grid: change.grid,
+                block: change.block,
+                shared: change.shared.unwrap_or(winner.shared),
+            },
             other,
             is_refused: AtomicBool::new(false),
         })
@@ -127,9 +132,9 @@ impl Plan {
             && current_device().is_ok_and(|ordinal| ordinal == self.ordinal)
     }
 
-    /// The kernel and the shape to launch.
-    pub(crate) fn instead(&self, function: Handle) -> (Handle, Shape) {
-        (self.other.unwrap_or(function), self.shape)
+    /// The kernel to launch, and its sizes.
+    pub(crate) fn instead(&self, function: Handle) -> (Handle, Sizes) {
+        (self.other.unwrap_or(function), self.sizes)
     }
 
     /// The driver did not take it: this launch is made as the program asked, and so are those that follow.
@@ -169,14 +174,26 @@ fn compiled(
     let other = functions::fitting(module, &function.name, &layout)?;
     let other = other.ok_or("the other image has no such kernel")?;
     function.give_attributes(other);
+    let driver = driver().map_err(|status| status.to_string())?;
+    let give = |what: &str, number, value: i32| {
+        // SAFETY: a function of a module that we loaded.
+        let status = unsafe { driver.cuFuncSetAttribute(other, number, value) };
+        let wrong = |status: Status| format!("its {what}: {status}");
+        status.check().map_err(wrong)
+    };
     if let Some(percent) = change.carveout {
         let number = attribute::function::PREFERRED_SHARED_MEMORY_CARVEOUT;
         let percent = i32::try_from(percent).unwrap_or(100);
-        let wrong = |status: Status| format!("its carve-out of shared memory: {status}");
-        let driver = driver().map_err(wrong)?;
-        // SAFETY: a function of a module that we loaded.
-        let status = unsafe { driver.cuFuncSetAttribute(other, number, percent) };
-        status.check().map_err(wrong)?;
+        give("carve-out of shared memory", number, percent)?;
+    }
+    if let Some(bytes) = change.shared {
+        let number = attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let (bytes, mut most) = (i32::try_from(bytes).unwrap_or(i32::MAX), 0);
+        // SAFETY: the pointer is to a local.
+        let status = unsafe { driver.cuFuncGetAttribute(&raw mut most, number, other) };
+        if status != Status::SUCCESS || bytes > most {
+            give("shared memory", number, bytes)?;
+        }
     }
     Ok(other)
 }

@@ -56,6 +56,9 @@ pub struct Change {
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
+    /// Dynamic shared memory in bytes, if it is not the program's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<u32>,
     /// The image to take the kernel from, if it is not the program's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageReference>,
@@ -252,6 +255,7 @@ mod tests {
             change: Change {
                 grid: [2, 3, 4],
                 block: [8, 8, 1],
+                shared: Some(4096),
                 image: Some(ImageReference {
                     hash: Hash::of(b"image"),
                     size: 5,

@@ -7,11 +7,18 @@ use std::sync::atomic::Ordering;
 use gpureplay_cuda_launch::abi::{Handle, LaunchAttribute, LaunchConfiguration, Status, attribute};
 
 use super::passed;
-use crate::asked::Launch;
+use crate::asked::{Launch, Sizes};
 use crate::launch::launch;
 use crate::report::LAUNCHES;
 use crate::settings::{Mode, settings};
-use crate::tuned::Shape;
+
+fn sizes(grid: [u32; 3], block: [u32; 3], shared: u32) -> Sizes {
+    Sizes {
+        grid,
+        block,
+        shared,
+    }
+}
 
 type Parameters = *const *const c_void;
 
@@ -21,12 +28,11 @@ fn plain(
     per_thread: bool,
     cooperative: bool,
     function: Handle,
-    [grid, block]: [[u32; 3]; 2],
-    shared: u32,
+    sizes: Sizes,
     stream: Handle,
     parameters: Parameters,
     extra: Parameters,
-    call: impl Fn(Handle, Shape) -> Status,
+    call: impl Fn(Handle, Sizes) -> Status,
 ) -> Status {
     let describe = || {
         let mut attributes = Vec::new();
@@ -39,9 +45,7 @@ fn plain(
         Launch {
             entry,
             function,
-            grid,
-            block,
-            shared,
+            sizes,
             stream,
             per_thread,
             parameters,
@@ -49,8 +53,8 @@ fn plain(
             attributes,
         }
     };
-    launch(describe, function, |f, shape| {
-        call(f, shape.unwrap_or([grid, block]))
+    launch(describe, function, |f, other| {
+        call(f, other.unwrap_or(sizes))
     })
 }
 
@@ -81,9 +85,11 @@ unsafe fn extended(
         Launch {
             entry,
             function,
-            grid: configuration.grid,
-            block: configuration.block,
-            shared: configuration.shared,
+            sizes: Sizes {
+                grid: configuration.grid,
+                block: configuration.block,
+                shared: configuration.shared,
+            },
             stream: configuration.stream,
             per_thread,
             parameters,
@@ -91,14 +97,15 @@ unsafe fn extended(
             attributes,
         }
     };
-    launch(describe, function, |f, shape| {
-        let Some([grid, block]) = shape else {
+    launch(describe, function, |f, sizes| {
+        let Some(sizes) = sizes else {
             return call(f, configuration);
         };
         // SAFETY: as above.
         let other = LaunchConfiguration {
-            grid,
-            block,
+            grid: sizes.grid,
+            block: sizes.block,
+            shared: sizes.shared,
             ..unsafe { *configuration }
         };
         call(f, &raw const other)
@@ -116,12 +123,12 @@ fn refused(kernels: &str, call: impl FnOnce() -> Status) -> Status {
 
 hooks! {
     cuLaunchKernel(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters, extra: Parameters) {
-        plain("cuLaunchKernel", false, false, f, [[gx, gy, gz], [bx, by, bz]], shared, stream, parameters, extra, |f, [[gx, gy, gz], [bx, by, bz]]| {
+        plain("cuLaunchKernel", false, false, f, sizes([gx, gy, gz], [bx, by, bz], shared), stream, parameters, extra, |f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz], shared }| {
             driver::cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
         })
     }
     cuLaunchKernel_ptsz(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters, extra: Parameters) {
-        plain("cuLaunchKernel_ptsz", true, false, f, [[gx, gy, gz], [bx, by, bz]], shared, stream, parameters, extra, |f, [[gx, gy, gz], [bx, by, bz]]| {
+        plain("cuLaunchKernel_ptsz", true, false, f, sizes([gx, gy, gz], [bx, by, bz], shared), stream, parameters, extra, |f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz], shared }| {
             driver::cuLaunchKernel_ptsz(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
         })
     }
@@ -136,12 +143,12 @@ hooks! {
         })
     }
     cuLaunchCooperativeKernel(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters) {
-        plain("cuLaunchCooperativeKernel", false, true, f, [[gx, gy, gz], [bx, by, bz]], shared, stream, parameters, std::ptr::null(), |f, [[gx, gy, gz], [bx, by, bz]]| {
+        plain("cuLaunchCooperativeKernel", false, true, f, sizes([gx, gy, gz], [bx, by, bz], shared), stream, parameters, std::ptr::null(), |f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz], shared }| {
             driver::cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
         })
     }
     cuLaunchCooperativeKernel_ptsz(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters) {
-        plain("cuLaunchCooperativeKernel_ptsz", true, true, f, [[gx, gy, gz], [bx, by, bz]], shared, stream, parameters, std::ptr::null(), |f, [[gx, gy, gz], [bx, by, bz]]| {
+        plain("cuLaunchCooperativeKernel_ptsz", true, true, f, sizes([gx, gy, gz], [bx, by, bz], shared), stream, parameters, std::ptr::null(), |f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz], shared }| {
             driver::cuLaunchCooperativeKernel_ptsz(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
         })
     }

@@ -53,9 +53,9 @@ impl Log {
         let operation = Operation::Launch {
             stream,
             kernel,
-            grid: launch.grid,
-            block: launch.block,
-            shared: launch.shared,
+            grid: launch.sizes.grid,
+            block: launch.sizes.block,
+            shared: launch.sizes.shared,
             parameters,
             attributes: attributes(&launch.attributes).map_err(named)?.concat(),
         };

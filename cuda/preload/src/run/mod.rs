@@ -216,8 +216,13 @@ pub(crate) fn launch(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
     let number = NUMBER.fetch_add(1, Ordering::SeqCst);
     let region = wanted();
     if let Some((_, Region::Turn)) = region {
-        let sizes = launch.grid.into_iter().chain(launch.block).map(u64::from);
-        let words: Vec<u64> = [0, launch.function, u64::from(launch.shared)]
+        let sizes = launch
+            .sizes
+            .grid
+            .into_iter()
+            .chain(launch.sizes.block)
+            .map(u64::from);
+        let words: Vec<u64> = [0, launch.function, u64::from(launch.sizes.shared)]
             .into_iter()
             .chain(sizes)
             .collect();

@@ -153,6 +153,7 @@ fn write_winner(
         change: Change {
             grid,
             block,
+            shared: None,
             image: None,
             max_registers: None,
             optimisation: None,

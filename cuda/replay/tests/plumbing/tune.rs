@@ -397,7 +397,7 @@ fn other_kernels_of_tritons_cache_run_with_their_own_warps() {
         let folder = stage.path("cache").join(folder);
         std::fs::create_dir_all(&folder).unwrap();
         let json = format!(
-            r#"{{"name": "stride", "num_warps": {warps}, "shared": 64, "target": {{"backend": "cuda", "arch": {arch}, "warp_size": 32}}}}"#
+            r#"{{"name": "stride", "num_warps": {warps}, "shared": 60000, "target": {{"backend": "cuda", "arch": {arch}, "warp_size": 32}}}}"#
         );
         std::fs::write(folder.join("stride.json"), json).unwrap();
         std::fs::write(folder.join("stride.cubin"), format!("{head}{text}")).unwrap();
@@ -430,12 +430,18 @@ fn other_kernels_of_tritons_cache_run_with_their_own_warps() {
         "{said:?}"
     );
     assert_eq!(rows("cache/old"), 0, "{said:?}");
-    // Programs launch with the shared memory that they know.
+    // A program launches it with its own shared memory, which is more than the driver allows at first.
     let tuned = std::fs::read_to_string(stage.path("t.toml")).unwrap();
-    assert!(
-        tuned.contains("block = [128, 1, 1]") && !tuned.contains("max_"),
-        "{tuned}"
-    );
+    assert!(tuned.contains("shared = 60000"), "{tuned}");
+    let mut app = stage.with_app("replace --tuned t.toml", "shapes", "proc");
+    let replaced: Said = app
+        .env("GPUREPLAY_FAKE_TRACE", "1")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(replaced.code, Some(0), "{replaced:?}");
+    let launched = "\"stride\" of module 2: grid 32x1x1, block 64x1x1, 60000 B shared";
+    assert_eq!(replaced.err.matches(launched).count(), 2, "{replaced:?}");
     assert!(
         said.out.contains("stride.cubin, grid 32x1x1, block 64x1x1"),
         "{said:?}"

@@ -288,9 +288,7 @@ impl Search<'_> {
         recorded_us: [f64; 2],
     ) -> Result<(), Failure> {
         let is_asked_for = |one: &Candidate| {
-            self.options.is_asked_for(one)
-                && winner::is_for_programs(&self.session, one)
-                && self.shared(one) == self.session.sizes().shared
+            self.options.is_asked_for(one) && winner::is_for_programs(&self.session, one)
         };
         let best = self.tries.best(recorded, is_asked_for);
         let Some((best, tuned_us)) = best.and_then(|(best, _)| Some((best, best.right()?))) else {
@@ -309,7 +307,8 @@ impl Search<'_> {
             tuned_us,
         };
         let image = image(&self.images, &best.candidate);
-        winner::write(path, &self.session, image, best, evidence)?;
+        let shared = self.shared(&best.candidate);
+        winner::write(path, &self.session, (image, shared), best, evidence)?;
         note!("{}: {}", path.display(), best.candidate.words());
         Ok(())
     }

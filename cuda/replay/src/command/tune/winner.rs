@@ -21,11 +21,11 @@ fn is_program_image(candidate: &Candidate) -> bool {
     candidate.image == Candidate::RECORDED && !is_compiled && candidate.carveout < 0
 }
 
-/// Adds a try to a file; `image` is the candidate's, if it is not the recorded one.
+/// Adds a try to a file; `image` is the candidate's, if it is not the recorded one, and `shared` its dynamic shared memory in bytes.
 pub(super) fn write(
     path: &Path,
     session: &Session,
-    image: Option<&[u8]>,
+    (image, shared): (Option<&[u8]>, u32),
     best: &Try,
     evidence: Evidence,
 ) -> Result<(), Failure> {
@@ -46,6 +46,7 @@ pub(super) fn write(
         change: Change {
             grid: candidate.grid,
             block: candidate.block,
+            shared: (shared != launch.shared).then_some(shared),
             image: image.as_ref().map(|image| ImageReference {
                 hash: Hash::of(image),
                 size: image.len() as u64,
