@@ -52,12 +52,15 @@ pub(super) fn keep(log: Log, settings: &Record) -> Result<String> {
     let Some(known) = known.iter_mut().find(|known| known.structure == structure) else {
         let run = log.run(writer.store(), settings, &[])?;
         let number = writer.add_run(&run).map_err(told)?;
-        let said = format!(
+        let mut said = format!(
             "run {number} is recorded: {} launches, {} inputs, {} outputs",
             run.launches(),
             run.inputs.len(),
             run.outputs.len()
         );
+        if run.inputs.is_empty() {
+            said += "; it takes nothing from the host, so no other inputs can be given: if the program's input comes earlier, record from there (--run=nvtx:NAME, --run=launches=A..B)";
+        }
         known.push(Known {
             structure,
             number,

@@ -84,6 +84,12 @@ impl Given {
         if ports.len() == 1 && !self.0.contains('=') {
             return Ok((0, PathBuf::from(&self.0)));
         }
+        if ports.is_empty() {
+            return Err(Failure::Usage(format!(
+                "{option} {}: the run has none: in what was recorded the host copies nothing there; record a larger region",
+                self.0
+            )));
+        }
         let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
         Err(Failure::Usage(format!(
             "{option} {}: say NAME=FILE with a name of the run: {}",

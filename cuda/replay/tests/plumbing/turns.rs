@@ -48,6 +48,21 @@ fn turns_of_a_loop_are_found_without_the_profiler() {
 }
 
 #[test]
+fn a_run_without_inputs_says_so_when_it_is_recorded_and_when_one_is_given() {
+    let (stage, said) = recorded("alone", "");
+    assert!(
+        said.err.contains("0 inputs, 1 outputs; it takes nothing"),
+        "{said:?}"
+    );
+    let refused = stage.run("run rec --input x.bin");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(
+        refused.err.contains("--input x.bin: the run has none"),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn a_turn_that_is_not_the_expected_one_leaves_no_pinned_memory() {
     let stage = Stage::new();
     let mut command = stage.with_app(
