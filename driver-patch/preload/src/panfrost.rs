@@ -35,6 +35,8 @@ pub(crate) fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
     const ACE: u64 = 1 << 1;
     /// SC_TLS_HASH_ENABLE
     const HASH: u32 = 1 << 17;
+    /// SC_VAR_ALGORITHM
+    const VARYINGS: u32 = 1 << 29;
     /// JM_DEFAULT_IDVS_GROUP_SIZE
     const GROUPS: u32 = 0xf << 16;
     /// ACE_LITE and ACE in JM_FORCE_COHERENCY_FEATURES.
@@ -44,6 +46,9 @@ pub(crate) fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
     match id.name() {
         Some("Mali-G76") => {
             settings.extend([(gpu::SHADER_CONFIG, HASH), (gpu::JM_CONFIG, GROUPS)]);
+        }
+        Some("Mali-G57") => {
+            settings.extend([(gpu::SHADER_CONFIG, VARYINGS), (gpu::JM_CONFIG, GROUPS)]);
         }
         Some("Mali-G52") => settings.push((gpu::JM_CONFIG, GROUPS)),
         Some("Mali-G31") => settings.push((gpu::SHADER_CONFIG, HASH)),
@@ -134,6 +139,7 @@ mod tests {
         assert_eq!(of(0x7212, 0), [(0xf00, 0xf_0000)]);
         assert_eq!(of(0x7093, 0), [(0xf04, 0x2_0000)]);
         assert_eq!(of(0x7211, 0), [(0xf04, 0x2_0000), (0xf00, 0xf_0000)]);
+        assert_eq!(of(0x9093, 0), [(0xf04, 0x2000_0000), (0xf00, 0xf_0000)]);
         assert_eq!(of(0x6221, 0x30), []);
         assert_eq!(of(0x60a0, 2), [(0xf00, 0xc)]);
         assert_eq!(of(0x1234, 0), []);

@@ -33,7 +33,7 @@ use self::{
     },
     itself::{clinfo, exit_code, hang, panic},
     kernels::{kernels, own_kernels},
-    programs::{record, stock},
+    programs::{record, record_on, stock},
     runner::{TestFunction, Verdict, run_all, sample},
 };
 use crate::{
@@ -107,10 +107,13 @@ const TESTS: &[(&str, TestFunction)] = tests! {
     "record and replay digits" => |folder| record(folder, "digits");
     "record and replay lenet" => |folder| record(folder, "lenet");
     "record and replay decode" => |folder| record(folder, "decode");
+    "record and replay saxpy on a G57" => |folder| record_on(folder, "saxpy", "g57", false);
     "saxpy is recorded on the stock driver by an ordinary user" =>
-        |folder| user::stock(folder, "saxpy");
+        |folder| user::stock(folder, "g52", "saxpy");
     "the recorder in user space: signals, imports, faults, forks, full disks" => user::cases;
-    "both recorders say the same of digits" => |folder| user::both(folder, "digits");
+    "both recorders say the same of digits" => |folder| user::both(folder, "g52", "digits");
+    "both recorders say the same of saxpy on a G57" =>
+        |folder| user::both(folder, "g57", "saxpy");
     "launches that depend on the step are named" =>
         |folder| state::names_launches(folder).map(Verdict::of);
     "OpenCL calls name LeNet's kernels and tensors, and change nothing" =>
@@ -119,7 +122,8 @@ const TESTS: &[(&str, TestFunction)] = tests! {
         |folder| recorder::notices(folder).map(Verdict::of);
     "the recorder blocks no other device, waits for no fence, and records a binary driver twice" =>
         |folder| recorder::holds(folder).map(Verdict::of);
-    "hard cases of OpenCL, some of them, are recorded or refused" => cases::some;
+    "hard cases of OpenCL, some of them, are recorded or refused" =>
+        |folder| cases::some(folder, "g52");
     "an app for OpenGL ES is recorded by two traces and replayed with a third picture" =>
         |folder| gles::unnoted(folder).map(Verdict::of);
     "the page about your own app does what it says" =>
@@ -173,7 +177,7 @@ const ON_NODE: &[(&str, TestFunction)] = tests! {
     "a sample of piglit's OpenCL tests passes" =>
         |folder| piglit::run_subset(folder, "g52", 1).map(sample);
     "hard cases of OpenCL, all of them, are recorded with the right tensors or refused" =>
-        cases::all;
+        |folder| cases::all(folder, "g52");
 };
 
 /// Tests that take long: only those that `guest test NAME` names in full run.
@@ -192,33 +196,42 @@ const LONG: &[(&str, TestFunction)] = tests! {
     "the nano driver with a power domain, little memory, locked down, asleep" =>
         |folder| around::nano(folder).map(Verdict::of);
     "long: digits is recorded on the stock driver by an ordinary user" =>
-        |folder| user::stock(folder, "digits");
+        |folder| user::stock(folder, "g52", "digits");
     "long: lenet is recorded on the stock driver by an ordinary user" =>
-        |folder| user::stock(folder, "lenet");
+        |folder| user::stock(folder, "g52", "lenet");
     "long: squeezenet-1.1 is recorded on the stock driver by an ordinary user" =>
-        |folder| user::stock(folder, "squeezenet-1.1");
+        |folder| user::stock(folder, "g52", "squeezenet-1.1");
     "long: mobilenet-v1 is recorded on the stock driver by an ordinary user" =>
-        |folder| user::stock(folder, "mobilenet-v1");
+        |folder| user::stock(folder, "g52", "mobilenet-v1");
     "long: panthor pings its firmware" =>
         |folder| panthor::awake(folder, 40, 2).map(Verdict::of);
     "long: panthor survives fifty kills" =>
         |folder| panthor::replays(folder, 50).map(Verdict::of);
     "long: saxpy is recorded on panthor by an ordinary user" =>
-        |folder| user::panthor(folder, "saxpy");
+        |folder| user::stock(folder, "g610", "saxpy");
     "long: digits is recorded on panthor by an ordinary user" =>
-        |folder| user::panthor(folder, "digits");
+        |folder| user::stock(folder, "g610", "digits");
     "long: digits is recorded on a stock driver without coherent caches" =>
         |folder| user::non_coherent(folder, "digits");
     "long: both recorders say the same of an import" =>
         |folder| user::both_of_case(folder, "import");
     "long: both recorders say the same of handles that are closed early" =>
         |folder| user::both_of_case(folder, "freed");
-    "long: both recorders say the same of saxpy" => |folder| user::both(folder, "saxpy");
-    "long: both recorders say the same of lenet" => |folder| user::both(folder, "lenet");
+    "long: both recorders say the same of saxpy" => |folder| user::both(folder, "g52", "saxpy");
+    "long: both recorders say the same of digits on a G57" =>
+        |folder| user::both(folder, "g57", "digits");
+    "long: hard cases of OpenCL, some of them, on a G57" =>
+        |folder| cases::some(folder, "g57");
+    "long: record and replay digits on a G57" => |folder| record_on(folder, "digits", "g57", false);
+    "long: saxpy is recorded on the stock driver of a G57 by an ordinary user" =>
+        |folder| user::stock(folder, "g57", "saxpy");
+    "long: a sample of Arm Compute Library's operators is right on a G57" =>
+        |folder| operators::run_subset(folder, "g57").map(sample);
+    "long: both recorders say the same of lenet" => |folder| user::both(folder, "g52", "lenet");
     "long: both recorders say the same of squeezenet-1.1" =>
-        |folder| user::both(folder, "squeezenet-1.1");
+        |folder| user::both(folder, "g52", "squeezenet-1.1");
     "long: both recorders say the same of mobilenet-v1" =>
-        |folder| user::both(folder, "mobilenet-v1");
+        |folder| user::both(folder, "g52", "mobilenet-v1");
     "long: the kernel's own driver of three kernels, and without coherent caches" =>
         panfrost_elsewhere;
     "long: the change for panfrost's maintainers lets each fault be seen at once" =>

@@ -43,18 +43,23 @@ pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
 /// An example program recorded on the patched driver and replayed with another input; and the recorder's register
 /// writes are the model's, one for one.
 pub(super) fn record(folder: &Folder, name: &str) -> Result<Verdict> {
-    record_on(folder, name, false)
+    record_on(folder, name, "g52", false)
 }
 
-/// The same, on a machine that is coherent or not.
-pub(super) fn record_on(folder: &Folder, name: &str, non_coherent: bool) -> Result<Verdict> {
+/// The same, on another GPU, or on a machine that is not coherent.
+pub(super) fn record_on(
+    folder: &Folder,
+    name: &str,
+    gpu: &str,
+    non_coherent: bool,
+) -> Result<Verdict> {
     let app = App::find(folder, name)?;
     let work = temporary()?;
     let recording = Recording {
         folder,
         name,
         app: &app,
-        gpu: "g52",
+        gpu,
         work: work.path(),
         timeout: Duration::from_secs(1800),
         non_coherent,

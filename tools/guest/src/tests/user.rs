@@ -36,13 +36,8 @@ const IN_TURN: &str = "taskset -c 0 chrt -f 1 setarch --addr-no-randomize";
 
 /// An example program recorded on the stock driver as an ordinary user; its recording, made from what OpenCL calls say alone too, gives the
 /// unrecorded program's answer to a second input, bit for bit.
-pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
-    stock_on(folder, name, "g52", Board::default())
-}
-
-/// The same on a GPU with command streams.
-pub(super) fn panthor(folder: &Folder, name: &str) -> Result<Verdict> {
-    stock_on(folder, name, "g610", Board::default())
+pub(super) fn stock(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
+    stock_on(folder, name, gpu, Board::default())
 }
 
 /// The same where the driver maps memory for the app past the processor's caches, as these and the GPU do not see each other.
@@ -200,23 +195,31 @@ cp /tmp/user.trace .
 "#;
 
 /// What the two recorders say of one run of an example program is the same.
-pub(super) fn both(folder: &Folder, name: &str) -> Result<Verdict> {
+pub(super) fn both(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
     let app = App::find(folder, name)?;
     let work = temporary()?;
     app::write_files(folder, name, work.path())?;
-    compared(folder, work.path(), &app.command(""), app.memory)
+    compared(folder, gpu, work.path(), &app.command(""), app.memory)
 }
 
 /// What the two recorders say of a case at the boundary is the same.
 pub(super) fn both_of_case(folder: &Folder, name: &str) -> Result<Verdict> {
     let work = temporary()?;
     let command = format!("driver_cases {name}");
-    compared(folder, work.path(), &command, Options::default().memory)
+    let memory = Options::default().memory;
+    compared(folder, "g52", work.path(), &command, memory)
 }
 
-fn compared(folder: &Folder, work: &Path, command: &str, memory: u32) -> Result<Verdict> {
+fn compared(
+    folder: &Folder,
+    gpu: &str,
+    work: &Path,
+    command: &str,
+    memory: u32,
+) -> Result<Verdict> {
     let text = BOTH.replace("APP", command).replace("ALIKE", IN_TURN);
     let options = Options {
+        gpu: gpu.into(),
         memory,
         timeout: Duration::from_secs(1800),
         ..Options::sharing(Driver::Patched, work)
