@@ -44,7 +44,7 @@ impl<T: Default> Jobs<T> {
         let mut jobs = ended.drain(..);
         let chains = capture.jobs.iter();
         let found: Vec<Vec<T>> = chains
-            .map(|chain| jobs.by_ref().take(chain.headers.len()).collect())
+            .map(|chain| jobs.by_ref().take(chain.count()).collect())
             .collect();
         if found.iter().any(Vec::is_empty) || jobs.next().is_some() {
             return Err("the model ran other jobs than were recorded".into());

@@ -140,9 +140,11 @@ const TESTS: &[(&str, TestFunction)] = tests! {
     "a G57 on the kernel's own driver and on the nano driver replays as the model does" =>
         |folder| valhall::devices(folder).map(Verdict::of);
     "panthor probes, sleeps, wakes, and runs several apps" =>
-        |folder| panthor::awake(folder, 0, 0).map(Verdict::of);
+        |folder| panthor::awake(folder, "stock", (0, 0)).map(Verdict::of);
     "panthor replays as the model does, and survives kills and wrong streams" =>
-        |folder| panthor::replays(folder, 2).map(Verdict::of);
+        |folder| panthor::replays(folder, "stock", 2).map(Verdict::of);
+    "panthor's calls fail, some of them, and the next run is right" =>
+        |folder| panthor::faults(folder, SOME_CALLS).map(Verdict::of);
     "pages that a coherent GPU would see as copies are refused" =>
         |folder| copies(folder).map(Verdict::of);
     "linked chains are one submission on the nano driver, /dev/mem and bare metal" =>
@@ -204,9 +206,15 @@ const LONG: &[(&str, TestFunction)] = tests! {
     "long: mobilenet-v1 is recorded on the stock driver by an ordinary user" =>
         |folder| user::stock(folder, "g52", "mobilenet-v1");
     "long: panthor pings its firmware" =>
-        |folder| panthor::awake(folder, 40, 2).map(Verdict::of);
+        |folder| panthor::awake(folder, "stock", (40, 2)).map(Verdict::of);
+    "long: panthor of Linux 7 pings its firmware, sleeps, wakes, and runs several apps" =>
+        |folder| panthor::awake(folder, "new", (40, 2)).map(Verdict::of);
+    "long: panthor of Linux 7 replays as the model does, and survives kills and wrong streams" =>
+        |folder| panthor::replays(folder, "new", 2).map(Verdict::of);
+    "long: every one of panthor's calls fails, and the next run is right" =>
+        |folder| panthor::faults(folder, 1).map(Verdict::of);
     "long: panthor survives fifty kills" =>
-        |folder| panthor::replays(folder, 50).map(Verdict::of);
+        |folder| panthor::replays(folder, "stock", 50).map(Verdict::of);
     "long: saxpy is recorded on panthor by an ordinary user" =>
         |folder| user::stock(folder, "g610", "saxpy");
     "long: digits is recorded on panthor by an ordinary user" =>

@@ -5,22 +5,37 @@ use std::{fs, time::Duration};
 
 use super::scene::temporary;
 use crate::{
-    devices::panfrost::Panfrost,
+    build::{kernel, payload},
+    devices::panfrost::{Panfrost, expect},
     error::{Error, Result},
     folder::Folder,
     run::{
         driver::Driver,
+        kernel_log,
         session::{self, Checked, Options},
     },
 };
 
 /// What the guest runs.
 const SCRIPT: &str = include_str!("panthor.sh");
+/// What the guest runs where calls fail.
+const FAULTY: &str = concat!(
+    include_str!("../devices/user.sh"),
+    include_str!("faulty.sh")
+);
 /// How the model says that the driver looked whether the firmware still answers.
 const PING: &str = "global requests 0x100";
 
 /// Probes, stays awake for some time, in which the driver looks whether firmware answers; sleeps and wakes; runs apps at once.
-pub(super) fn awake(folder: &Folder, seconds: u32, pings: usize) -> Result<Checked> {
+pub(super) fn awake(
+    folder: &Folder,
+    kernel: &str,
+    (seconds, pings): (u32, usize),
+) -> Result<Checked> {
+    let guest = match kernel {
+        "stock" => folder.clone(),
+        which => kernel::other(folder, which)?,
+    };
     let share = temporary()?;
     for name in ["x2.npy", "y2.npy"] {
         let from = folder
@@ -36,21 +51,24 @@ pub(super) fn awake(folder: &Folder, seconds: u32, pings: usize) -> Result<Check
         model_options: ["--log-level", "debug"].map(String::from).to_vec(),
         ..Options::sharing(Driver::Stock, share.path())
     };
-    let outcome = session::script(folder, &options, SCRIPT)?;
+    let outcome = session::script(&guest, &options, SCRIPT)?;
     let said = outcome.said();
     let log = fs::read_to_string(outcome.logs.join("model.log")).unwrap_or_default();
     let seen = log.lines().filter(|line| line.ends_with(PING)).count();
-    Ok(match outcome.clean() {
-        Ok(()) if !said.ends_with("PANTHOR AGREES\n") => Err(format!("ended early: {said}")),
-        Ok(()) if seen < pings => Err(format!("{seen} pings in {seconds} s")),
-        checked => checked,
-    })
+    // The disk has no modules for another kernel: the initramfs loaded them.
+    Ok(
+        match outcome.clean_but_for(|line| line.starts_with("modprobe:")) {
+            Ok(()) if !said.ends_with("PANTHOR AGREES\n") => Err(format!("ended early: {said}")),
+            Ok(()) if seen < pings => Err(format!("{seen} pings in {seconds} s")),
+            checked => checked,
+        },
+    )
 }
 
 /// Replays on panthor by an ordinary user, processes that are killed, and streams that no verifier saw.
-pub(super) fn replays(folder: &Folder, kills: u32) -> Result<Checked> {
+pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Checked> {
     let short = Panfrost {
-        kernel: "stock".into(),
+        kernel: kernel.into(),
         gpu: "g610".into(),
         runs: 1,
         recording: Vec::new(),
@@ -64,4 +82,29 @@ pub(super) fn replays(folder: &Folder, kills: u32) -> Result<Checked> {
         no_build: false,
     };
     short.test(folder, false)
+}
+
+/// Every `stride`-th call of a replay to panthor fails once, in a process that goes on and in the command: a clear error, and the next run is right.
+pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
+    payload::replayer(folder)?;
+    let share = temporary()?;
+    expect(folder, share.path(), "g610", &["digits".into()])?;
+    let options = Options {
+        gpu: "g610".into(),
+        timeout: Duration::from_secs(3600),
+        environment: [("STRIDE", stride.to_string()), ("DEVICE", "panthor".into())]
+            .map(|(name, value)| (name.to_owned(), value))
+            .to_vec(),
+        ..Options::sharing(Driver::Stock, share.path())
+    };
+    let outcome = session::script(folder, &options, FAULTY)?;
+    let said = outcome.said();
+    print!("{said}");
+    // A process that is told of no end gives up work that the GPU still has.
+    Ok(match outcome.clean_but_for(kernel_log::is_of_job) {
+        Ok(()) if !said.ends_with("EVERY NEXT RUN WAS RIGHT\n") => {
+            Err(format!("ended early: {said}"))
+        }
+        checked => checked,
+    })
 }

@@ -10,14 +10,20 @@
 //!     device_test moves
 //!     device_test zeroes
 //!     device_test hostile saxpy-g52/recording.gpr TWIST x=x.npy y=y.npy out=out.npy
+//!     device_test again saxpy-g610/recording.gpr panthor x=x.npy y=y.npy out=out.npy
+//!     device_test faulty STRIDE ERRNO COMMAND...
+//!     device_test faulty:always STRIDE ERRNO COMMAND...
 //!
 //! Devices: panfrost, panthor, kbase, nano, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
 //! `running` when the recording is open; 0 runs are endless. Ends with 1 at the first output that differs. `memory` holds that
 //! many MiB on the nano driver at once; `pages` prints how many pages are in use. `moves` makes the kernel move pages in all ways
 //! that it has, and compares what becomes of locked memory and of the pages that `devmem` gives to the GPU. `zeroes` reads pages of
 //! the nano driver that nobody has written to. `hostile` makes a chain wrong behind the verifier's back, on
-//! panfrost, or on kbase where that drives the GPU; or a stream on panthor.
+//! panfrost, or on kbase where that drives the GPU; or a stream on panthor. `again` does each step anew after an error, and ends with 1 at a
+//! second one. `faulty` runs a command in which one call to a device fails, each in turn; `faulty:always` demands that it ends well all the same.
 
+mod again;
+mod faulty;
 mod hostile;
 mod moves;
 mod streams;
@@ -71,7 +77,13 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
         [command] if command == "moves" => return moves::test(),
         [command] if command == "zeroes" => return zeroes(),
         [command, mib] if command == "memory" => return memory(mib.parse()?),
-        [command, path, twist, files @ ..] if command == "hostile" => (path, command, twist, files),
+        [command, stride, errno, program @ ..] if command.starts_with("faulty") => {
+            let always = command.ends_with(":always");
+            return faulty::test((stride.parse()?, errno.parse()?), always, program);
+        }
+        [command, path, twist, files @ ..] if matches!(command.as_str(), "hostile" | "again") => {
+            (path, command, twist, files)
+        }
         [path, device, runs, files @ ..] => (path, device, runs, files),
         _ => return Err("usage: device_test RECORDING DEVICE RUNS NAME=FILE.npy...".into()),
     };
@@ -108,10 +120,16 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
         ("hostile", Some(_)) => {
             return streams::hostile(&recording, &mut values, &expected, how.parse()?);
         }
+        ("again", _) if how == "panthor" => {
+            return streams::again(&recording, &mut values, &expected);
+        }
         _ => {}
     }
     let verified =
         verify(&recording, &Limits::default()).map_err(|error| format!("{path}: {error:?}"))?;
+    if device == "again" {
+        return again::test(|| Ok(stock(how)?), verified, &mut values, &expected);
+    }
     if device == "hostile" {
         let gpu = stock(match panfrost::find(Path::new("/")) {
             Ok(_) => "panfrost",

@@ -13,7 +13,7 @@ use gpureplay_format::Recording;
 use gpureplay_linux::{Stock, panthor};
 use mali_jobs::streams::{Streams, verify};
 
-use crate::{Values, replay};
+use crate::{Values, again, replay};
 
 /// An address that nothing is mapped at.
 const NOWHERE: u64 = 0x7000_0000;
@@ -138,6 +138,15 @@ pub(crate) fn run(
     runs: u32,
 ) -> Result<u32, Box<dyn Error>> {
     replay(&mut open()?, verified(recording)?, values, expected, runs)
+}
+
+/// Replays on panthor, each step anew after an error.
+pub(crate) fn again(
+    recording: &Recording<'_>,
+    values: &mut Values,
+    expected: &BTreeMap<u32, Vec<u8>>,
+) -> Result<String, Box<dyn Error>> {
+    again::test(open, verified(recording)?, values, expected)
 }
 
 /// Replays with one wrong stream, then without.

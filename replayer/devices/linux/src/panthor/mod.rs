@@ -120,17 +120,25 @@ impl Loaded {
     }
 
     /// Calls the instructions of a launch and waits for their end.
-    fn call(&self, work: &Submission<'_>) -> Result<(), ErrorKind> {
+    fn call(&mut self, work: &Submission<'_>) -> Result<(), ErrorKind> {
         let (at, memory) = &self.stream;
         let bytes = u32::try_from(work.words.len()).map_err(|_| ErrorKind::Internal)?;
         if bytes == 0 || !memory.write(0, work.words) {
             return Err(ErrorKind::Internal);
         }
         let time = Duration::from_micros(work.timeout_us().into()) + QUEUE;
-        let submitted = self
-            .node
-            .submit(self.group, (*at, bytes), self.told.latest_flush());
-        submitted.map_err(refused)?;
+        let stream = (*at, bytes);
+        let latest = self.told.latest_flush();
+        match self.node.submit(self.group, stream, latest) {
+            // The group takes no more: its time was up when its last stream had just ended well.
+            Err(nix::Error::EINVAL) => {
+                let group = self.node.renew(self.group, self.vm, &self.told.info);
+                self.group = group.map_err(refused)?;
+                self.node.submit(self.group, stream, latest)
+            }
+            submitted => submitted,
+        }
+        .map_err(refused)?;
         match self.node.shared().wait(time).map_err(refused)? {
             Ended::Well if self.node.has_fault(self.group).map_err(refused)? => {
                 Err(DeviceError::Refused(FAULTED).into())

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A command of which one call to a device fails: each call in turn, by ptrace, as often as the command makes calls.
+//!
+//! A call is a request of DRM or of its fences, or a shared mapping of a file. It is made with no file, so the driver never sees it, and the
+//! command gets an error of the caller's choice.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io::{Read, Write as _};
+use std::process::{Command, Stdio};
+
+use nix::libc::{SYS_ioctl, SYS_mmap, c_long, user_regs_struct};
+use nix::sys::ptrace;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+/// No file.
+const NO_FILE: u64 = -1_i64 as u64;
+/// Types of requests, in bits 15:8: DRM's and those of fences.
+const TYPES: [u8; 2] = [b'd', b'>'];
+/// Bit of a mapping that is shared.
+const SHARED: u64 = 1;
+/// Exit code of a program of Rust that panicked.
+const PANICKED: i32 = 101;
+/// Added to a signal's number in an exit code.
+const SIGNALLED: i32 = 128;
+/// Waits for a line, so that nothing happens before it is traced.
+const SHELL: &str = r#"read -r go; exec "$@""#;
+
+/// Registers of a system call: its number, arguments and result.
+struct Call(user_regs_struct);
+
+#[cfg(target_arch = "aarch64")]
+impl Call {
+    fn number(&self) -> c_long {
+        self.0.regs[8] as c_long
+    }
+
+    fn argument(&mut self, at: usize) -> &mut u64 {
+        &mut self.0.regs[at]
+    }
+
+    fn result(&mut self) -> &mut u64 {
+        &mut self.0.regs[0]
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Call {
+    fn number(&self) -> c_long {
+        self.0.orig_rax as c_long
+    }
+
+    fn argument(&mut self, at: usize) -> &mut u64 {
+        let all = &mut self.0;
+        match at {
+            0 => &mut all.rdi,
+            1 => &mut all.rsi,
+            2 => &mut all.rdx,
+            3 => &mut all.r10,
+            4 => &mut all.r8,
+            _ => &mut all.r9,
+        }
+    }
+
+    fn result(&mut self) -> &mut u64 {
+        &mut self.0.rax
+    }
+}
+
+impl Call {
+    /// Which argument of a call to a device is its file, and what is called.
+    fn device(&mut self) -> Option<(usize, String)> {
+        let number = self.number();
+        if number == SYS_ioctl {
+            let request = *self.argument(1);
+            let named = TYPES.contains(&((request >> 8) as u8));
+            return named.then(|| (0, format!("request {:#04x}", request & 0xff)));
+        }
+        let shared = *self.argument(3) & SHARED != 0 && *self.argument(4) as i32 >= 0;
+        (number == SYS_mmap && shared).then(|| (4, "mapping".into()))
+    }
+}
+
+/// How a command ended, of which a call may have failed.
+struct Outcome {
+    /// The call that failed, if so many were made.
+    failed: Option<String>,
+    status: i32,
+    /// What it wrote to its standard error.
+    said: String,
+}
+
+/// Runs a command, of which the call of this number fails with an error.
+fn run(command: &[String], nth: u32, errno: i32) -> Result<Outcome, Box<dyn Error>> {
+    let mut child = Command::new("sh")
+        .args(["-c", SHELL, "sh"])
+        .args(command)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let pid = Pid::from_raw(i32::try_from(child.id())?);
+    let options = ptrace::Options::PTRACE_O_TRACESYSGOOD | ptrace::Options::PTRACE_O_EXITKILL;
+    ptrace::seize(pid, options)?;
+    ptrace::interrupt(pid)?;
+    waitpid(pid, None)?;
+    ptrace::syscall(pid, None)?;
+    child.stdin.take().ok_or("no input")?.write_all(b"go\n")?;
+    let errors = child.stderr.take().ok_or("no errors")?;
+    let said = std::thread::spawn(move || {
+        let mut text = String::new();
+        let mut errors = errors;
+        errors.read_to_string(&mut text).map(|_| text)
+    });
+    let (mut entering, mut calls, mut failing, mut failed) = (true, 0, false, None);
+    let status = loop {
+        let mut signal: Option<Signal> = None;
+        match waitpid(pid, None)? {
+            WaitStatus::PtraceSyscall(_) => {
+                let mut call = Call(ptrace::getregs(pid)?);
+                if std::mem::take(&mut failing) {
+                    *call.result() = i64::from(-errno) as u64;
+                    ptrace::setregs(pid, call.0)?;
+                } else if entering && let Some((file, name)) = call.device() {
+                    if calls == nth {
+                        *call.argument(file) = NO_FILE;
+                        ptrace::setregs(pid, call.0)?;
+                        (failing, failed) = (true, Some(name));
+                    }
+                    calls += 1;
+                }
+                entering = !entering;
+            }
+            WaitStatus::Stopped(_, with) => signal = Some(with),
+            WaitStatus::Exited(_, status) => break status,
+            WaitStatus::Signaled(_, with, _) => break SIGNALLED + with as i32,
+            _ => {}
+        }
+        ptrace::syscall(pid, signal)?;
+    };
+    let said = said.join().map_err(|_| "its errors were not read")??;
+    Ok(Outcome {
+        failed,
+        status,
+        said,
+    })
+}
+
+/// Runs a command once for every `stride`-th of its calls, which fails; says how often it had nothing to say, and each error with what had failed.
+///
+/// # Errors
+/// It ended by a signal, or badly without a word. `always` demands that it ends well each time.
+pub(crate) fn test(
+    (stride, errno): (u32, i32),
+    always: bool,
+    command: &[String],
+) -> Result<String, Box<dyn Error>> {
+    let (mut tried, mut well) = (0, 0);
+    let mut errors: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for nth in (0..).step_by(stride.max(1) as usize) {
+        let outcome = run(command, nth, errno)?;
+        let last = outcome.said.trim().lines().last().unwrap_or_default();
+        let Some(name) = outcome.failed else {
+            // No call was disturbed.
+            if outcome.status != 0 || tried == 0 {
+                return Err(format!("without a fault: {} {}", outcome.status, outcome.said).into());
+            }
+            break;
+        };
+        tried += 1;
+        let known = match outcome.status {
+            0 => true,
+            PANICKED | SIGNALLED.. => false,
+            _ => !always && !last.is_empty(),
+        };
+        if !known {
+            let (status, said) = (outcome.status, outcome.said);
+            return Err(format!("call {nth}, {name}: ended with {status}: {said}").into());
+        }
+        match last {
+            "" => well += 1,
+            error => errors.entry(error.into()).or_default().push(name),
+        }
+    }
+    let mut text = format!("{tried} calls failed one by one, {well} times without a word");
+    for (error, mut names) in errors {
+        let times = names.len();
+        names.sort();
+        names.dedup();
+        let _ = write!(text, "\n  {times} times ({}): {error}", names.join(", "));
+    }
+    Ok(text)
+}
