@@ -55,6 +55,8 @@ pub const TRACKING_PAGE: i64 = 3 << 12;
 pub const COOKIES: Range<u64> = 64 << 12..128 << 12;
 /// [`Query::number`]: pages that a region has.
 pub const COMMIT_SIZE: u64 = 1;
+/// [`Sync::kind`]: the processor's caches are written back.
+pub const CLEAN: u8 = 1;
 /// [`Sync::kind`]: the processor's caches forget what they hold.
 pub const INVALIDATE: u8 = 2;
 /// Bytes of an atom that all releases take.
