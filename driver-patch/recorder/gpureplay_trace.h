@@ -106,6 +106,14 @@ enum gpureplay_error_code {
 	GPUREPLAY_ERROR_PROCESS		= 12,
 	/* A job uses memory whose creation was not seen [handle]; in the app only */
 	GPUREPLAY_ERROR_OBJECT		= 13,
+	/* The app uses JIT memory of kbase [requirements]; in the app only */
+	GPUREPLAY_ERROR_JIT_MEMORY	= 14,
+	/* The app submits a soft job or a render pass [requirements]; in the app only */
+	GPUREPLAY_ERROR_SOFT_JOB	= 15,
+	/* The app imports or aliases memory of kbase [GPU VA]; in the app only */
+	GPUREPLAY_ERROR_IMPORTED	= 16,
+	/* The app waits for kbase by epoll or select [file]; in the app only */
+	GPUREPLAY_ERROR_WAITS		= 17,
 };
 
 struct gpureplay_record {

@@ -27,6 +27,21 @@ pub(crate) fn answered<T: FromBytes + IntoBytes>(request: Request, place: u64) -
     read.then_some(value)
 }
 
+/// Writes to the app's argument as the kernel does: a place that cannot be written is no crash. `false` if not all is written.
+pub(crate) fn give_back(place: u64, bytes: &[u8]) -> bool {
+    let from = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    let to = libc::iovec {
+        iov_base: std::ptr::with_exposed_provenance_mut(place as usize),
+        ..from
+    };
+    // SAFETY: the kernel reads the bytes; what it writes is the app's to be written.
+    let written = unsafe { libc::process_vm_writev(libc::getpid(), &from, 1, &to, 1, 0) };
+    written == bytes.len() as isize
+}
+
 /// As many bytes of an argument as the request states, and zeros up to `least`; `None` if they are not there.
 pub(crate) fn whole(request: Request, place: u64, least: usize) -> Option<Vec<u8>> {
     let size = request.size();
@@ -77,6 +92,15 @@ mod tests {
             bytes.resize(48, 0);
             Some(bytes)
         });
+    }
+
+    #[test]
+    fn what_is_given_back_is_the_apps_to_have() {
+        let mut mine = [0u8; 4];
+        let at = mine.as_mut_ptr().expose_provenance() as u64;
+        assert!(give_back(at + 1, &[7, 8]));
+        assert_eq!(mine, [0, 7, 8, 0]);
+        assert!(!give_back(8, &[7, 8]) && !give_back(u64::MAX, &[7]));
     }
 
     #[test]

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the recorder asks panfrost or panthor while the app is in a call; tests have a driver of their own.
+//! What the recorder asks panfrost, panthor or kbase while the app is in a call; tests have a driver of their own.
 
 use std::os::fd::RawFd;
 
 use gpureplay_trace::Driver as Driven;
+use mali_facts::kbase::Property;
 use mali_facts::panthor::GpuInfo;
 
 use crate::memory::View;
+use crate::object::Object;
 use crate::threads::Asleep;
 
 /// A mapping of the recorder's own.
@@ -29,14 +31,18 @@ pub(crate) trait Driver {
     fn tree_is_coherent(&self, fd: RawFd) -> bool;
     /// What panthor says of the GPU.
     fn gpu_info(&self, fd: RawFd) -> Option<GpuInfo>;
-    /// Maps an object of `size` bytes to be read.
-    fn map(&self, fd: RawFd, kind: Driven, handle: u32, size: u64) -> Option<Mapped>;
+    /// What kbase says of the GPU, as numbers of properties with their values.
+    fn properties(&self, fd: RawFd) -> Vec<Property>;
+    /// Pages that a region of kbase has.
+    fn committed(&self, fd: RawFd, va: u64) -> Option<u64>;
+    /// Maps an object to be read.
+    fn map(&self, fd: RawFd, kind: Driven, object: &Object) -> Option<Mapped>;
     /// An object's GPU virtual address.
     fn address(&self, fd: RawFd, handle: u32) -> Option<u64>;
     /// Bytes of a buffer that is shared by a file.
     fn shared_size(&self, buffer: RawFd) -> Option<u64>;
     /// Makes the processor's caches forget an object; `false` if the driver cannot.
-    fn invalidate(&self, fd: RawFd, handle: u32, size: u64) -> bool;
+    fn invalidate(&self, fd: RawFd, kind: Driven, object: &Object) -> bool;
     /// The app's other threads, if all of them sleep.
     fn asleep(&self) -> Option<Asleep>;
     /// The kernel's release.

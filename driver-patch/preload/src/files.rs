@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The app's open files of panfrost or panthor, and their objects. Each has its own address space.
+//! The app's open files of panfrost, panthor or kbase, and their objects. Each has its own address space.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::RawFd;
@@ -7,12 +7,15 @@ use std::os::fd::RawFd;
 use gpureplay_trace::Driver as Driven;
 
 use crate::object::Object;
+use crate::regions::Kbase;
 
 /// An open file of a driver.
 #[derive(Default)]
 pub(crate) struct File {
     /// What panthor knows besides.
     pub(crate) panthor: Option<Panthor>,
+    /// What kbase knows besides.
+    pub(crate) kbase: Option<Kbase>,
     /// Which one this is, from 0.
     pub(crate) number: u32,
     /// Numbers that the app knows it by.
@@ -30,9 +33,10 @@ pub(crate) struct File {
 impl File {
     /// The driver that it is of.
     pub(crate) fn kind(&self) -> Driven {
-        match self.panthor {
-            Some(_) => Driven::Panthor,
-            None => Driven::Panfrost,
+        match (&self.panthor, &self.kbase) {
+            (Some(_), _) => Driven::Panthor,
+            (_, Some(_)) => Driven::Kbase,
+            _ => Driven::Panfrost,
         }
     }
 
@@ -47,6 +51,16 @@ impl File {
     pub(crate) fn find(&mut self, handle: u32) -> Option<&mut Object> {
         let va = self.addresses.get(&handle)?;
         self.objects.get_mut(va)
+    }
+
+    /// The object that begins at an address.
+    pub(crate) fn starts_at(&mut self, va: u64) -> Option<&mut Object> {
+        self.objects.get_mut(&va)
+    }
+
+    /// Objects that begin before an address, the last one first.
+    pub(crate) fn before(&self, va: u64) -> impl Iterator<Item = &Object> {
+        self.objects.range(..va).rev().map(|(_, object)| object)
     }
 
     /// The object at an address.
@@ -118,6 +132,17 @@ impl Files {
     /// The file that the app knows by a number.
     pub(crate) fn by_fd(&mut self, fd: RawFd) -> Option<&mut File> {
         self.open.iter_mut().find(|file| file.fds.contains(&fd))
+    }
+
+    /// All files.
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut File> {
+        self.open.iter_mut()
+    }
+
+    /// A number of each file of a driver.
+    pub(crate) fn fds_of(&self, kind: Driven) -> Vec<RawFd> {
+        let of = self.open.iter().filter(|file| file.kind() == kind);
+        of.filter_map(|file| file.fds.first().copied()).collect()
     }
 
     /// Notes that a number names a file of panfrost: one that is known, which `same` tells by its number, or a new one.

@@ -6,6 +6,8 @@
 //! take neither. A child of `fork` gets a recorder of its own, when it first uses panfrost; one of `vfork`, which shares the memory,
 //! makes no such call.
 
+pub mod kbase;
+
 use std::ffi::{c_char, c_int, c_ulong, c_void};
 use std::path::PathBuf;
 use std::ptr;
@@ -38,9 +40,10 @@ static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 /// What is known of a number of a file.
 const UNKNOWN: u8 = 0;
 const OTHER: u8 = 1;
-/// From here on, a driver's: panfrost's, or panthor's.
+/// From here on, a driver's: panfrost's, panthor's, or kbase's.
 const PANFROST: u8 = 2;
 const PANTHOR: u8 = 3;
+const KBASE: u8 = 4;
 
 /// Of the first numbers; higher ones are asked about at each call.
 static KINDS: [AtomicU8; 1 << 16] = [const { AtomicU8::new(UNKNOWN) }; 1 << 16];
@@ -130,6 +133,7 @@ fn followed(fd: c_int) -> Option<(&'static Shared, u8)> {
     let found = match hold(&shared.recorder).kind(fd) {
         None => OTHER,
         Some(Driven::Panthor) => PANTHOR,
+        Some(Driven::Kbase) => KBASE,
         Some(_) => PANFROST,
     };
     if let Some(kind) = kind(fd) {
@@ -149,13 +153,22 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     let pass = || unsafe { next::ioctl(fd, request, argument) };
     // The kernel looks at 32 bits.
     let asked = Request(request as u32);
-    if !asked.class() == Request::DRM || TRACE.get().is_none() || argument.is_null() {
+    if TRACE.get().is_none() || argument.is_null() {
         return pass();
+    }
+    match asked.class() {
+        Request::DRM => {}
+        // SAFETY: passed on as it came.
+        Request::KBASE => return unsafe { kbase::call(fd, asked, argument) },
+        _ => return pass(),
     }
     let Some((shared, driver)) = followed(fd) else {
         return pass();
     };
     let recorder = &shared.recorder;
+    if driver == KBASE {
+        return pass();
+    }
     if driver == PANTHOR {
         // SAFETY: the app's argument of this request.
         return unsafe { panthor::call((recorder, &shared.job), (fd, asked, argument)) };
@@ -246,12 +259,26 @@ pub unsafe extern "C" fn mmap64(
     // A copy of a number may be new here. Before there is a recorder there is nothing to map.
     if fd >= 0
         && existing().is_some()
-        && let Some((shared, _)) = followed(fd)
+        && let Some((shared, driver)) = followed(fd)
     {
-        keep_errno(|| hold(&shared.recorder).maps(fd, offset as u64));
+        let recorder = &shared.recorder;
+        keep_errno(|| hold(recorder).maps(fd, offset as u64));
+        if driver == KBASE {
+            // SAFETY: passed on as it came.
+            let result = unsafe { next::mmap64(at, size, protection, flags, fd, offset) };
+            if result != libc::MAP_FAILED {
+                let va = result.expose_provenance() as u64;
+                keep_errno(|| hold(recorder).placed(fd, offset as u64, va));
+            }
+            return result;
+        }
     }
     // SAFETY: passed on as it came.
-    unsafe { next::mmap64(at, size, protection, flags, fd, offset) }
+    let call = || unsafe { next::mmap64(at, size, protection, flags, fd, offset) };
+    match flags & libc::MAP_FIXED {
+        0 => call(),
+        _ => kbase::vacate(at, size, call),
+    }
 }
 
 /// The C library's, where offsets have 64 bits.

@@ -12,8 +12,10 @@ use std::time::Duration;
 use crate::driver::{Driver, Mapped};
 use crate::memory::View;
 use crate::next;
+use crate::object::Object;
 use crate::threads::Asleep;
 use gpureplay_trace::Driver as Driven;
+use mali_facts::kbase::{Property, request as kbase};
 use mali_facts::panfrost::request::{self as uapi, Request};
 use mali_facts::panthor::{self, GpuInfo};
 
@@ -42,6 +44,10 @@ fn request<T>(fd: RawFd, request: Request, argument: &mut T) -> Result<(), i32> 
 
 impl Driver for Kernel {
     fn kind(&self, fd: RawFd) -> Option<Driven> {
+        if is_kbase(fd) {
+            // Nothing is told before the context has its flags.
+            return (!self.properties(fd).is_empty()).then_some(Driven::Kbase);
+        }
         let mut name = [0u8; 16];
         let mut version = uapi::Version {
             name_length: name.len(),
@@ -65,6 +71,31 @@ impl Driver for Kernel {
         Some(info)
     }
 
+    fn properties(&self, fd: RawFd) -> Vec<Property> {
+        /// Releases have about a thousand bytes.
+        const MOST: usize = 1 << 14;
+        let mut bytes = vec![0u8; MOST];
+        let mut asked = kbase::Buffer {
+            buffer: pointer(bytes.as_mut_ptr()),
+            size: MOST as u32,
+            zero: 0,
+        };
+        let argument = ptr::from_mut(&mut asked).cast();
+        // SAFETY: the driver writes at most as many bytes as it is told, and says how many.
+        let written = unsafe { next::ioctl(fd, c_ulong::from(kbase::GET_GPUPROPS.0), argument) };
+        let written = usize::try_from(written).unwrap_or(0);
+        mali_facts::kbase::properties(bytes.get(..written).unwrap_or(&[])).collect()
+    }
+
+    fn committed(&self, fd: RawFd, va: u64) -> Option<u64> {
+        let mut asked = kbase::Query {
+            address: va,
+            number: kbase::COMMIT_SIZE,
+        };
+        request(fd, kbase::MEM_QUERY, &mut asked).ok()?;
+        Some(asked.address)
+    }
+
     fn is_same_file(&self, a: RawFd, b: RawFd) -> bool {
         const FILE: i32 = 0;
         // SAFETY: compares two numbers of this process.
@@ -85,20 +116,16 @@ impl Driver for Kernel {
     }
 
     fn tree_is_coherent(&self, fd: RawFd) -> bool {
-        let mut status = MaybeUninit::<libc::stat>::uninit();
-        // SAFETY: the place is that of the structure, which is filled if the call says so.
-        let device = unsafe {
-            if libc::fstat(fd, status.as_mut_ptr()) != 0 {
-                return false;
-            }
-            status.assume_init().st_rdev
+        let Some(device) = device(fd) else {
+            return false;
         };
         let (major, minor) = (libc::major(device), libc::minor(device));
         let node = format!("/sys/dev/char/{major}:{minor}/device/of_node/dma-coherent");
         std::path::Path::new(&node).exists()
     }
 
-    fn map(&self, fd: RawFd, kind: Driven, handle: u32, size: u64) -> Option<Mapped> {
+    fn map(&self, fd: RawFd, kind: Driven, object: &Object) -> Option<Mapped> {
+        let handle = object.handle;
         let offset = match kind {
             Driven::Panthor => {
                 let mut at = panthor::BoMmapOffset {
@@ -109,7 +136,8 @@ impl Driver for Kernel {
                 request(fd, panthor::BO_MMAP_OFFSET, &mut at).ok()?;
                 at.offset
             }
-            _ => {
+            Driven::Kbase => object.va,
+            Driven::Panfrost => {
                 let mut at = uapi::MmapBo {
                     handle,
                     flags: 0,
@@ -119,7 +147,7 @@ impl Driver for Kernel {
                 at.offset
             }
         };
-        let length = usize::try_from(size).ok()?;
+        let length = usize::try_from(object.size).ok()?;
         // SAFETY: a new mapping, wherever the kernel likes.
         let start = unsafe {
             next::mmap64(
@@ -159,7 +187,25 @@ impl Driver for Kernel {
         u64::try_from(size).ok().filter(|size| *size > 0)
     }
 
-    fn invalidate(&self, fd: RawFd, handle: u32, size: u64) -> bool {
+    fn invalidate(&self, fd: RawFd, kind: Driven, object: &Object) -> bool {
+        let (handle, size) = (object.handle, object.there());
+        if kind == Driven::Kbase {
+            let Some(view) = object.view.as_ref().filter(|_| size > 0) else {
+                return true;
+            };
+            let at = view.words().as_ptr().expose_provenance() as u64;
+            // What the app has written is not to be lost.
+            return [kbase::CLEAN, kbase::INVALIDATE].into_iter().all(|kind| {
+                let mut sync = kbase::Sync {
+                    region: object.va,
+                    at,
+                    size,
+                    kind,
+                    zero: [0; 7],
+                };
+                request(fd, kbase::MEM_SYNC, &mut sync).is_ok()
+            });
+        }
         let mut operation = uapi::SyncOperation {
             handle,
             kind: uapi::FLUSH_AND_INVALIDATE,
@@ -199,6 +245,37 @@ impl Driver for Kernel {
 
 fn pointer<T>(place: *mut T) -> u64 {
     place.expose_provenance() as u64
+}
+
+/// The character device that a number names.
+pub(crate) fn device(fd: RawFd) -> Option<libc::dev_t> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the place is that of the structure, which is filled if the call says so.
+    let status = unsafe {
+        if libc::fstat(fd, status.as_mut_ptr()) != 0 {
+            return None;
+        }
+        status.assume_init()
+    };
+    (status.st_mode & libc::S_IFMT == libc::S_IFCHR).then_some(status.st_rdev)
+}
+
+/// Whether a number names kbase's device, such as /dev/mali0.
+pub(crate) fn is_kbase(fd: RawFd) -> bool {
+    let is_mali = |path: std::path::PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with("mali"))
+    };
+    let Some(device) = device(fd) else {
+        return false;
+    };
+    let (major, minor) = (libc::major(device), libc::minor(device));
+    [
+        format!("/proc/self/fd/{fd}"),
+        format!("/sys/dev/char/{major}:{minor}"),
+    ]
+    .iter()
+    .any(|link| std::fs::read_link(link).is_ok_and(is_mali))
 }
 
 /// A new sync object of the file.
@@ -260,6 +337,6 @@ impl View for Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the mapping is this one's own, and nobody has a reference to it any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.words * 8) };
+        unsafe { next::munmap(self.start.as_ptr().cast(), self.words * 8) };
     }
 }

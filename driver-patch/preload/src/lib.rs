@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records an app on the stock panfrost or panthor driver, from inside of the app: `libgpureplay_recorder.so`.
+//! Records an app on the stock panfrost, panthor or kbase driver, from inside of the app: `libgpureplay_recorder.so`.
 //!
-//! `LD_PRELOAD` puts it between the app's runtime and the C library. It passes every call on and follows those on panfrost's files:
+//! `LD_PRELOAD` puts it between the app's runtime and the C library. It passes every call on and follows those on the driver's files:
 //! objects when they are made, shared and freed, and jobs. Before a job it writes the pages that the app changed into the raw trace,
 //! after the job those that the job changed; jobs run one at a time. The registers in the trace are those that panfrost tells user
 //! space, and those that it is known to write (`panfrost`).
@@ -18,6 +18,7 @@ mod driver;
 mod files;
 mod guard;
 pub mod interpose;
+mod kbase;
 mod kernel;
 mod log;
 mod memory;
@@ -26,5 +27,6 @@ mod object;
 mod panfrost;
 mod panthor;
 mod recorder;
+mod regions;
 mod submit;
 mod threads;

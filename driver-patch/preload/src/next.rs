@@ -83,6 +83,18 @@ next! {
     ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int = c"ioctl", fail();
     /// `mmap64`.
     mmap64(at: *mut c_void, size: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut c_void = c"mmap64", libc::MAP_FAILED;
+    /// `munmap`.
+    munmap(at: *mut c_void, size: usize) -> c_int = c"munmap", fail();
+    /// `read`.
+    read(fd: c_int, to: *mut c_void, size: usize) -> isize = c"read", fail() as isize;
+    /// `poll`.
+    poll(fds: *mut libc::pollfd, count: libc::nfds_t, milliseconds: c_int) -> c_int = c"poll", fail();
+    /// `ppoll`.
+    ppoll(fds: *mut libc::pollfd, count: libc::nfds_t, time: *const libc::timespec, signals: *const libc::sigset_t) -> c_int = c"ppoll", fail();
+    /// `epoll_ctl`.
+    epoll_ctl(epoll: c_int, operation: c_int, fd: c_int, event: *mut c_void) -> c_int = c"epoll_ctl", fail();
+    /// `select`.
+    select(end: c_int, read: *mut c_void, write: *mut c_void, other: *mut c_void, time: *mut libc::timeval) -> c_int = c"select", fail();
     /// `close`.
     close(fd: c_int) -> c_int = c"close", fail();
     /// `dup2`.

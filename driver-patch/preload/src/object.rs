@@ -35,6 +35,8 @@ pub(crate) struct Object {
     pub(crate) seen: bool,
     /// The GPU may not write it.
     pub(crate) read_only: bool,
+    /// Pages that it has, if that may change; the others cannot be read.
+    pub(crate) pages: Option<u64>,
 }
 
 impl Object {
@@ -54,6 +56,7 @@ impl Object {
             listed: false,
             seen: false,
             read_only: false,
+            pages: None,
         }
     }
 
@@ -62,15 +65,34 @@ impl Object {
         self.flags & uapi::HEAP != 0
     }
 
-    /// Pages that differ from what the trace holds, each with its GPU virtual address; the trace is taken to hold them afterwards.
-    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (u64, Page)> + '_ {
+    /// What can be read of it.
+    fn words(&self) -> &[AtomicU64] {
         let words = match &self.view {
             Some(view) if !self.purgeable => view.words(),
             _ => &[],
         };
+        let there = self.pages.unwrap_or(u64::MAX).saturating_mul(WORDS as u64);
+        let there = usize::try_from(there).unwrap_or(usize::MAX);
+        words.get(..there).unwrap_or(words)
+    }
+
+    /// Bytes that it has.
+    pub(crate) fn there(&self) -> u64 {
+        let all = self.size / PAGE_SIZE as u64;
+        self.pages.unwrap_or(all).min(all) * PAGE_SIZE as u64
+    }
+
+    /// Pages that differ from what the trace holds, each with its GPU virtual address; the trace is taken to hold them afterwards.
+    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (u64, Page)> + '_ {
         self.seen = true;
+        let mut hashes = std::mem::take(&mut self.hashes);
+        hashes.resize(self.words().len() / WORDS, 0);
+        self.hashes = hashes;
+        let words = match &self.view {
+            Some(view) => view.words(),
+            None => &[],
+        };
         let pages = words.as_chunks::<WORDS>().0;
-        self.hashes.resize(pages.len(), 0);
         let held = self.hashes.iter_mut();
         let va = self.va;
         let page = move |(index, (words, held)): (usize, (&[AtomicU64; WORDS], &mut u64))| {
@@ -86,8 +108,7 @@ impl Object {
 
     /// The first page that differs from what the trace holds, by its GPU virtual address.
     pub(crate) fn first_change(&self) -> Option<u64> {
-        let view = self.view.as_ref().filter(|_| !self.purgeable)?;
-        let pages = view.words().as_chunks::<WORDS>().0.iter();
+        let pages = self.words().as_chunks::<WORDS>().0.iter();
         let mut pages = pages.zip(&self.hashes).enumerate();
         let (index, _) = pages.find(|(_, (words, held))| memory::hash(*words) != **held)?;
         Some(self.va + (index * PAGE_SIZE) as u64)
@@ -95,9 +116,8 @@ impl Object {
 
     /// Reads a word of 64 bits; `None` outside of the object or where it cannot be read.
     pub(crate) fn word(&self, va: u64) -> Option<u64> {
-        let view = self.view.as_ref().filter(|_| !self.purgeable)?;
         let index = usize::try_from(va.checked_sub(self.va)? / 8).ok()?;
-        let word = view.words().get(index)?;
+        let word = self.words().get(index)?;
         Some(word.load(std::sync::atomic::Ordering::Relaxed))
     }
 }

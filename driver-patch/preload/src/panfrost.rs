@@ -6,6 +6,13 @@ use mali_facts::panfrost::parameter;
 use mali_facts::registers::gpu::{self, GpuId};
 use mali_facts::registers::{JobConfigFlags, TranslationTable, address_space, job_slot};
 
+/// SC_TLS_HASH_ENABLE
+const HASH: u32 = 1 << 17;
+/// SC_VAR_ALGORITHM
+const VARYINGS: u32 = 1 << 29;
+/// JM_DEFAULT_IDVS_GROUP_SIZE
+const GROUPS: u32 = 0xf << 16;
+
 /// Registers that the driver has read, with their values; `param` answers for the driver.
 pub(crate) fn identity(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
     let mut registers = vec![(gpu::GPU_ID, id(&param).0)];
@@ -33,12 +40,6 @@ fn id(param: &impl Fn(u32) -> Option<u64>) -> GpuId {
 /// Linux 6.12 (7.3 writes the same). It also writes back what it has read from TILER_CONFIG, which changes nothing.
 pub(crate) fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
     const ACE: u64 = 1 << 1;
-    /// SC_TLS_HASH_ENABLE
-    const HASH: u32 = 1 << 17;
-    /// SC_VAR_ALGORITHM
-    const VARYINGS: u32 = 1 << 29;
-    /// JM_DEFAULT_IDVS_GROUP_SIZE
-    const GROUPS: u32 = 0xf << 16;
     /// ACE_LITE and ACE in JM_FORCE_COHERENCY_FEATURES.
     const FORCED: u32 = 0b11 << 2;
     let id = id(&param);
@@ -64,6 +65,18 @@ pub(crate) fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
         _ => {}
     }
     settings
+}
+
+/// Settings that kbase writes after a reset: `kbase_set_hw_quirks` with `mali_base_hwconfig_features.h` of r37p0 and r44p1. It also writes
+/// back what it has read, which changes nothing.
+pub(crate) fn settings_of_kbase(gpu_id: u32) -> Vec<(u32, u32)> {
+    let id = GpuId(gpu_id);
+    match id.name() {
+        Some("Mali-G76" | "Mali-G52") => vec![(gpu::SHADER_CONFIG, HASH), (gpu::JM_CONFIG, GROUPS)],
+        Some("Mali-G57") => vec![(gpu::JM_CONFIG, GROUPS)],
+        Some("Mali-G71") if id.0 & 0xffff == 1 => vec![(gpu::TILER_CONFIG, 1)],
+        _ => Vec::new(),
+    }
 }
 
 /// A job as the driver gives it to a slot.
@@ -143,6 +156,16 @@ mod tests {
         assert_eq!(of(0x6221, 0x30), []);
         assert_eq!(of(0x60a0, 2), [(0xf00, 0xc)]);
         assert_eq!(of(0x1234, 0), []);
+    }
+
+    /// What the patched kbase r37p0 wrote on the model's G52, by its kernel trace, but for zeros.
+    #[test]
+    fn settings_of_arms_driver() {
+        assert_eq!(
+            settings_of_kbase(0x7212_0000),
+            [(0xf04, 0x2_0000), (0xf00, 0xf_0000)]
+        );
+        assert_eq!(settings_of_kbase(0x7093_0000), []);
     }
 
     #[test]

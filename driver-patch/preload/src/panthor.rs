@@ -11,7 +11,7 @@ use mali_facts::panfrost::request::{Request, number as shared};
 use mali_facts::panthor::{self as uapi, number};
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::arguments::{answered, given};
+use crate::arguments::{answered, give_back, given};
 use crate::guard::hold;
 use crate::kernel::{self, Kernel};
 use crate::next::{self, keep_errno};
@@ -103,17 +103,7 @@ fn mapped_too(fd: c_int, place: u64, mut asked: uapi::BoCreate) -> c_int {
         return result;
     }
     asked.flags |= uapi::NO_MMAP;
-    let from = libc::iovec {
-        iov_base: std::ptr::from_mut(&mut asked).cast(),
-        iov_len: size_of::<uapi::BoCreate>(),
-    };
-    let to = libc::iovec {
-        iov_base: std::ptr::with_exposed_provenance_mut(place as usize),
-        ..from
-    };
-    // SAFETY: copies to the app's argument as the kernel does: a place that cannot be written is an error.
-    let written = unsafe { libc::process_vm_writev(libc::getpid(), &from, 1, &to, 1, 0) };
-    match written == size_of::<uapi::BoCreate>() as isize {
+    match give_back(place, asked.as_bytes()) {
         true => 0,
         false => {
             next::set_errno(libc::EFAULT);

@@ -12,8 +12,11 @@ use crate::files::{File, Files, Panthor};
 use crate::log::Log;
 use crate::object::Object;
 use crate::panfrost;
+use crate::regions::Kbase;
+use mali_facts::kbase;
 use mali_facts::panfrost::parameter;
 use mali_facts::panfrost::request as uapi;
+use mali_facts::registers::gpu;
 
 /// Notes that are kept until the app opens panfrost.
 const MAX_EARLY: usize = 4096;
@@ -34,7 +37,7 @@ pub(crate) struct Recorder<D> {
     /// SHADER_PRESENT.
     cores: u64,
     /// Jobs by slot.
-    jobs: [u32; 2],
+    jobs: [u32; 3],
     /// When the trace began, in nanoseconds.
     began: u64,
     audit: Audit,
@@ -52,7 +55,7 @@ impl<D: Driver> Recorder<D> {
             early: Vec::new(),
             coherent: false,
             cores: 0,
-            jobs: [0; 2],
+            jobs: [0; 3],
             began: 0,
             audit: Audit::default(),
         }
@@ -68,8 +71,10 @@ impl<D: Driver> Recorder<D> {
         let file = self
             .files
             .learn(fd, |known| self.driver.is_same_file(fd, known));
-        if kind == Driven::Panthor && file.panthor.is_none() {
-            file.panthor = Some(Panthor::default());
+        match kind {
+            Driven::Panthor if file.panthor.is_none() => file.panthor = Some(Panthor::default()),
+            Driven::Kbase if file.kbase.is_none() => file.kbase = Some(Kbase::new()),
+            _ => {}
         }
         Some(kind)
     }
@@ -82,13 +87,19 @@ impl<D: Driver> Recorder<D> {
             Driven::Panthor => self.driver.gpu_info(fd),
             _ => None,
         };
+        let properties = match kind {
+            Driven::Kbase => self.driver.properties(fd),
+            _ => Vec::new(),
+        };
+        let property = |number| properties.iter().find(|it| it.0 == number).map(|it| it.1);
         let param = |which| self.driver.param(fd, which);
         let selected = match kind {
             Driven::Panthor => None,
-            _ => param(parameter::SELECTED_COHERENCY),
+            Driven::Kbase => property(kbase::COHERENCY).map(|it| it != kbase::NOT_COHERENT),
+            _ => param(parameter::SELECTED_COHERENCY).map(|it| it != parameter::NOT_COHERENT),
         };
         self.coherent = match selected {
-            Some(selected) => selected != parameter::NOT_COHERENT,
+            Some(selected) => selected,
             None => self.driver.tree_is_coherent(fd),
         };
         let begin = Begin {
@@ -107,6 +118,20 @@ impl<D: Driver> Recorder<D> {
             Driven::Panthor => {
                 let known = mali_facts::panthor::registers(&info.unwrap_or_default());
                 (known.to_vec(), Vec::new())
+            }
+            Driven::Kbase => {
+                let known = properties.iter().copied().flat_map(kbase::registers);
+                let known: Vec<(u32, u32)> = known.collect();
+                let of = |register| {
+                    known
+                        .iter()
+                        .find(|it| it.0 == register)
+                        .map_or(0, |it| it.1)
+                };
+                self.cores = u64::from(of(gpu::SHADER_PRESENT_LO))
+                    | u64::from(of(gpu::SHADER_PRESENT_HI)) << 32;
+                let settings = panfrost::settings_of_kbase(of(gpu::GPU_ID));
+                (known, settings)
             }
             _ => {
                 self.cores = param(parameter::SHADER_PRESENT).unwrap_or(0);
@@ -129,6 +154,8 @@ impl<D: Driver> Recorder<D> {
 
     /// What an OpenCL layer says.
     pub(crate) fn note(&mut self, text: &str) {
+        // What a note says of memory is looked for in the records before it.
+        self.settle();
         match &mut self.log {
             Some(log) => log.put(self.driver.now(), |trace| trace.note(text)),
             None if self.early.len() < MAX_EARLY => self.early.push(text.to_owned()),
@@ -185,7 +212,7 @@ impl<D: Driver> Recorder<D> {
         if let Some(file) = self.files.by_fd(fd)
             && !object.is_heap()
         {
-            match self.driver.map(fd, file.kind(), object.handle, object.size) {
+            match self.driver.map(fd, file.kind(), &object) {
                 Some(mapped) => {
                     object.offset = mapped.offset;
                     object.view = Some(mapped.view);
@@ -325,6 +352,7 @@ fn unlisted_write(object: &Object) -> Option<u64> {
     is_sealed(object).then(|| object.first_change()).flatten()
 }
 
+pub(crate) mod atoms;
 mod jobs;
 mod streams;
 #[cfg(test)]

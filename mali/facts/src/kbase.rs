@@ -6,6 +6,13 @@
 
 use crate::registers::gpu;
 
+pub mod request;
+
+/// The property that says how the GPU and the processor's caches stay coherent; not at all, if it is [`NOT_COHERENT`].
+pub const COHERENCY: u32 = 60;
+/// [`COHERENCY`]: the processor's caches have to be cleaned.
+pub const NOT_COHERENT: u64 = 31;
+
 const JOB_SLOT_FEATURES: u32 = 35;
 const JOB_SLOTS: u32 = 16;
 

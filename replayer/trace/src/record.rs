@@ -140,6 +140,14 @@ numbered! {
         Process = 12, "another process of the app used the GPU, and only one can be recorded; process";
         /// A job names an object whose creation was not seen; detail: its handle.
         Object = 13, "a job uses memory whose creation was not seen; handle";
+        /// The app uses memory that kbase gives in the order of atoms; detail: the atom's requirements.
+        JitMemory = 14, "the app uses JIT memory, which is not recorded; requirements";
+        /// The app gives kbase work that is no chain; detail: the atom's requirements.
+        SoftJob = 15, "the app submits a soft job or a render pass, which is not recorded; requirements";
+        /// The app takes memory of others, or memory under a second address; detail: its GPU virtual address.
+        Imported = 16, "the app imports or aliases memory, which is not recorded; GPU address";
+        /// The app waits for kbase in a way that is not followed; detail: the file's number.
+        Waits = 17, "the app waits for kbase by epoll or select, which is not recorded; file";
     }
 }
 

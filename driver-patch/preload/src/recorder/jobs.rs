@@ -49,7 +49,9 @@ impl<D: Driver> Recorder<D> {
         }
         let space = space(file);
         let mut first = RegionFlags::FIRST;
-        let objects = file.objects().filter(|object| !object.is_heap());
+        let objects = file
+            .objects()
+            .filter(|object| !object.is_heap() && object.there() > 0);
         log.put(self.driver.now(), |trace| {
             for object in objects {
                 let mut flags = RegionFlags::READ | first;
@@ -63,7 +65,7 @@ impl<D: Driver> Recorder<D> {
                 if coherent {
                     flags = flags | RegionFlags::CPU_CACHED;
                 }
-                trace.region(space, flags, object.va, object.size / PAGE_SIZE as u64)?;
+                trace.region(space, flags, object.va, object.there() / PAGE_SIZE as u64)?;
             }
             Ok(())
         });
@@ -74,7 +76,7 @@ impl<D: Driver> Recorder<D> {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
         };
-        let space = space(file);
+        let (space, kind) = (space(file), file.kind());
         let now = self.driver.now();
         let mut unseen = None;
         for object in file.objects_mut() {
@@ -84,7 +86,7 @@ impl<D: Driver> Recorder<D> {
             }
             if object.flags & uapi::CACHED_MAPPING != 0
                 && !self.coherent
-                && !self.driver.invalidate(fd, object.handle, object.size)
+                && !self.driver.invalidate(fd, kind, object)
             {
                 unseen = unseen.or(Some((ErrorCode::Page, object.va)));
             }
@@ -113,7 +115,11 @@ impl<D: Driver> Recorder<D> {
         for (code, detail) in wrong {
             self.error(*code, *detail);
         }
-        let slot = slot(job);
+        self.starts(fd, (slot(job), job.head), time_ns);
+    }
+
+    /// A slot has a chain, from a time in nanoseconds on.
+    pub(super) fn starts(&mut self, fd: RawFd, (slot, head): (u8, u64), time_ns: u64) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
         };
@@ -124,7 +130,7 @@ impl<D: Driver> Recorder<D> {
             slot,
             space: space(file),
             file: file.number,
-            head: job.head,
+            head,
             cores: self.cores,
             jobs: *jobs,
         };
@@ -134,7 +140,7 @@ impl<D: Driver> Recorder<D> {
             for (register, value) in start.writes() {
                 trace.reg_write(register, value)?;
             }
-            trace.submit(slot, start.space, job.head)?;
+            trace.submit(slot, start.space, head)?;
             let (register, value) = start.doorbell();
             trace.reg_write(register, value)
         });
@@ -142,6 +148,11 @@ impl<D: Driver> Recorder<D> {
 
     /// The job has ended; `well` if the driver says that it went well.
     pub(crate) fn ended_job(&mut self, fd: RawFd, job: &uapi::Submit, well: bool) {
+        self.ends(fd, (slot(job), job.head), well);
+    }
+
+    /// The chain of a slot has ended.
+    pub(super) fn ends(&mut self, fd: RawFd, (slot, head): (u8, u64), well: bool) {
         let ended = self.driver.now();
         self.look(fd, Phase::After);
         let Some(file) = self.files.by_fd(fd) else {
@@ -151,12 +162,12 @@ impl<D: Driver> Recorder<D> {
         let written = self
             .audit
             .after(file, self.began, || driver.now(), || driver.asleep());
-        let status = match (chain_status(file, job.head), well) {
+        let status = match (chain_status(file, head), well) {
             (JobStatus::DONE, false) => JobStatus::UNKNOWN,
             (status, _) => status,
         };
         if let Some(log) = &mut self.log {
-            log.put(ended, |trace| trace.complete(slot(job), status.0));
+            log.put(ended, |trace| trace.complete(slot, status.0));
         }
         if let Some(va) = written {
             self.error(ErrorCode::Unseen, va);
@@ -165,11 +176,16 @@ impl<D: Driver> Recorder<D> {
 
     /// The job's end cannot be seen.
     pub(crate) fn lost_job(&mut self, job: &uapi::Submit) {
+        self.lost(slot(job));
+    }
+
+    /// The end of what a slot has cannot be seen.
+    pub(super) fn lost(&mut self, slot: u8) {
         // A first job of which nothing else is known still has the trace.
         if let Some(log) = &mut self.log {
             log.claim();
         }
-        self.error(ErrorCode::JobLost, 1 << slot(job));
+        self.error(ErrorCode::JobLost, 1 << (slot & 31));
     }
 }
 

@@ -11,12 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpureplay_trace::{Driver as Driven, Event, PAGE_SIZE, Reader};
+use mali_facts::kbase::Property;
 use mali_facts::panthor::GpuInfo;
 use mali_facts::registers::JobStatus;
 
 use super::Recorder;
 use crate::driver::{Driver, Mapped};
 use crate::memory::{View, WORDS};
+use crate::object::Object;
 use crate::threads::Asleep;
 use mali_facts::panfrost::request::{self as uapi, CreateBo, Madvise, Submit};
 
@@ -32,6 +34,8 @@ impl View for Memory {
 #[derive(Default)]
 struct State {
     memory: RefCell<BTreeMap<(RawFd, u32), Memory>>,
+    /// Pages of kbase's regions that grow.
+    pages: RefCell<BTreeMap<u64, u64>>,
     clock: Cell<u64>,
     /// The app's other threads sleep.
     asleep: Cell<bool>,
@@ -45,6 +49,7 @@ impl Driver for Fake {
         match fd {
             0..20 => Some(Driven::Panfrost),
             20..30 => Some(Driven::Panthor),
+            30..40 => Some(Driven::Kbase),
             _ => None,
         }
     }
@@ -66,7 +71,18 @@ impl Driver for Fake {
     fn tree_is_coherent(&self, _: RawFd) -> bool {
         true
     }
-    fn map(&self, fd: RawFd, _: Driven, handle: u32, size: u64) -> Option<Mapped> {
+    fn properties(&self, _: RawFd) -> Vec<Property> {
+        vec![(25, 3), (55, 0x7212_0000), (60, 0)]
+    }
+    fn committed(&self, _: RawFd, va: u64) -> Option<u64> {
+        self.0.pages.borrow().get(&va).copied()
+    }
+    fn map(&self, fd: RawFd, kind: Driven, object: &Object) -> Option<Mapped> {
+        let (size, handle) = (object.size, object.handle);
+        let handle = match kind {
+            Driven::Kbase => (object.va >> 20) as u32,
+            _ => handle,
+        };
         let mut memory = self.0.memory.borrow_mut();
         let words = || Arc::new((0..size / 8).map(|_| AtomicU64::new(0)).collect());
         let memory = memory.entry((fd / 10, handle)).or_insert_with(words);
@@ -81,7 +97,7 @@ impl Driver for Fake {
     fn shared_size(&self, _: RawFd) -> Option<u64> {
         Some(PAGE as u64)
     }
-    fn invalidate(&self, _: RawFd, _: u32, _: u64) -> bool {
+    fn invalidate(&self, _: RawFd, _: Driven, _: &Object) -> bool {
         false
     }
     fn asleep(&self) -> Option<Asleep> {
@@ -366,7 +382,7 @@ fn files_have_a_page_table_each_until_their_last_number_is_closed() {
     let mut app = App::new();
     assert!(app.recorder.kind(5).is_some());
     assert!(app.recorder.kind(13).is_some());
-    assert!(app.recorder.kind(30).is_none());
+    assert!(app.recorder.kind(40).is_none());
     app.create(5, 1, 0, 1);
     app.create(13, 1, 0, 1);
     app.job(FD, &[1], 1, |_| {});
@@ -483,3 +499,6 @@ fn a_stream_sees_all_that_its_address_space_has() {
         "{told:#?}"
     );
 }
+
+/// Atoms of kbase; [`App`]'s memory of a region is that of a handle, its address in units of 1 MiB.
+mod atoms;

@@ -15,6 +15,8 @@ pub(crate) const OUT: u32 = 2;
 impl Request {
     /// Class of DRM and its drivers.
     pub const DRM: u8 = b'd';
+    /// Class of kbase.
+    pub const KBASE: u8 = 0x80;
     /// Class of sync files.
     pub const SYNC_FILE: u8 = b'>';
 

@@ -130,8 +130,8 @@ impl stock::Loaded for Loaded {
 
     fn run(&mut self, work: &Submission<'_>) -> Result<(), ErrorKind> {
         let requirements = match work.queue() {
-            0 => abi::REQUIRES_FRAGMENT,
-            1 => abi::REQUIRES_COMPUTE,
+            0 => abi::requirement::FRAGMENT,
+            1 => abi::requirement::COMPUTE,
             other => return Err(ErrorKind::NoSuchSlot(other)),
         };
         let atom = Atom {
