@@ -87,18 +87,6 @@ impl Node {
             );
         }
         let gpu = one.unwrap_or("g52");
-        if gpu == STREAMS {
-            let sample = piglit::sample(&here, gpu);
-            counts.add("a sample of piglit's OpenCL tests passes", sample);
-            here.compile("saxpy")?;
-            counts.add(
-                "saxpy is recorded, and replayed with other inputs",
-                here.recorded(gpu),
-            );
-            let reason = "not tried with command streams".into();
-            counts.add("the other recorded cases", Ok(End::Skipped(reason)));
-            return Ok(counts.finish());
-        }
         here.compile("opencl_cases")?;
         for (case, end) in here.cases(gpu)? {
             counts.add(case, end);
