@@ -80,9 +80,9 @@ impl Node {
                 counts.add(&format!("{program}, {gpu}"), end);
             }
         }
-        if one.is_none_or(|gpu| gpu == "g57") {
+        if one.is_none_or(|gpu| ["g57", STREAMS].contains(&gpu)) {
             counts.add(
-                "every kernel leaves the same bytes on a G57 as on a G52",
+                "every kernel leaves the same bytes on a G57 and a G610 as on a G52",
                 equal::all(&here),
             );
         }
