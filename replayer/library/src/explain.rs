@@ -229,6 +229,10 @@ fn device(error: DeviceError) -> String {
         DeviceError::Refused(TAKEN_AWAY) => "the driver took the GPU away: the machine slept, or another process waited for the GPU too long; run again".into(),
         DeviceError::Refused(code) => match panfrost::refusal(code).or_else(|| panthor::refusal(code)) {
             Some(text) => text.into(),
+            // What the kernel said.
+            None if code > 0 => {
+                format!("the driver refused: {}", std::io::Error::from_raw_os_error(code))
+            }
             None => format!("the device refused (code {code})"),
         },
     }
@@ -265,7 +269,9 @@ mod tests {
     fn a_gpu_that_was_taken_away_is_said_to_be() {
         let taken = device(DeviceError::Refused(gpureplay_linux::nano::TAKEN_AWAY));
         assert!(taken.contains("took the GPU away"), "{taken}");
-        assert!(device(DeviceError::Refused(1)).contains("code 1"));
+        assert!(device(DeviceError::Refused(0)).contains("code 0"));
+        let refused = device(DeviceError::Refused(5));
+        assert!(refused.contains("Input/output error"), "{refused}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ import sys
 import numpy as np
 import pyopencl as cl
 
-BYTES = 1 << 18  # of a buffer
+BYTES = 1 << 19  # of a buffer: no kernel reads beyond it, where other memory lies on each GPU
 LOCAL_BYTES = 4096
 THREADS, LINE, GROUP = (4, 4), (64,), (4, 2)
 SCALARS = {"float": np.float32(1.5), "char": np.int8(3), "uchar": np.uint8(3), "short": np.int16(3), "ushort": np.uint16(3),

@@ -11,7 +11,7 @@ use mali_drive::Session;
 use mali_drive::middleware::{FaultKind, Faulty};
 use mali_drive::{Verified, verify};
 
-use crate::rig::{Rig, Values, profile};
+use crate::rig::{Rig, Values, model};
 use crate::soundness::{OVERHEAD_US, is_clean};
 
 /// What one kind of fault led to.
@@ -55,7 +55,7 @@ pub fn campaign(
 ) -> Result<Summary, String> {
     let recording = Recording::parse(file).map_err(|error| format!("{error:?}"))?;
     let verified = verify(&recording, &Limits::DEFAULT).map_err(|error| format!("{error:?}"))?;
-    let mut rig = Rig::new(profile(recording.gpu_id())).map_err(|error| error.to_string())?;
+    let mut rig = Rig::new(model(recording.gpu_id())).map_err(|error| error.to_string())?;
     let mut trial = Trial {
         verified,
         workspace: Box::new(Workspace::new()),

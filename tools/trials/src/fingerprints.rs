@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hashes of what a replay does to its device: a change that only moves code of the engine leaves them equal.
 
-use gpureplay_core::{DeviceError, Gpu, Limits, Options, Workspace};
+use gpureplay_core::{
+    DeviceError, ErrorKind, Family, Gpu, Limits, Options, Session, Submission, Verified, Workspace,
+};
 use gpureplay_format::Recording;
 use gpureplay_format::checksum::Checksum;
-use gpureplay_on_model::OnModel;
-use mali_drive::Session;
-use mali_drive::verify;
+use gpureplay_format::layout::FAMILY_STREAMS;
+use gpureplay_on_model::{Model, OnModel};
 use serde::Serialize;
 
-use crate::rig::{Values, profile};
+use crate::rig::{Values, model};
 use crate::shipped::Shipped;
 
 /// Replays of each recording: the second one does not set up.
@@ -18,9 +19,9 @@ const RUNS: usize = 2;
 /// Hashes of one recording's replays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fingerprint {
-    /// Number of register accesses.
+    /// Number of register accesses and launches.
     pub accesses: u64,
-    /// Kind, offset and written value of each access, in order.
+    /// Kind, offset and written value of each access and the words of each launch, in order.
     pub registers: u64,
     /// Address and bytes of each write into GPU memory, in order.
     pub memory: u64,
@@ -31,6 +32,8 @@ pub struct Fingerprint {
 /// A device that hashes what is done to it.
 struct Hashed {
     gpu: OnModel,
+    /// It takes streams, and has no registers that reset it.
+    streams: bool,
     accesses: u64,
     registers: Checksum,
     memory: Checksum,
@@ -77,9 +80,19 @@ impl gpureplay_core::Wrapper for Hashed {
         self.gpu.fill_memory(va, length, byte)
     }
 
+    fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
+        let ended = self.gpu.run_chain(work)?;
+        self.accesses += 1;
+        self.registers.update(work.words);
+        Some(ended)
+    }
+
     // By registers through this wrapper, so that they are hashed.
     fn reset(&mut self) -> Result<(), DeviceError> {
-        mali_drive::reset(self)
+        match self.streams {
+            false => mali_drive::reset(self),
+            true => self.gpu.reset(),
+        }
     }
 }
 
@@ -90,15 +103,32 @@ impl gpureplay_core::Wrapper for Hashed {
 pub fn of(shipped: &Shipped) -> Result<Fingerprint, String> {
     let text = |error: &dyn std::fmt::Debug| format!("{}: {error:?}", shipped.name);
     let recording = Recording::parse(&shipped.bytes).map_err(|error| text(&error))?;
-    let id = recording.gpu_id();
-    let verified = verify(&recording, &Limits::DEFAULT).map_err(|error| text(&error))?;
+    match recording.header().family.get() {
+        FAMILY_STREAMS => {
+            let verified = mali_jobs::streams::verify(&recording, &Limits::DEFAULT);
+            replayed(shipped, verified.map_err(|error| text(&error))?)
+        }
+        _ => {
+            let verified = mali_drive::verify(&recording, &Limits::DEFAULT);
+            replayed(shipped, verified.map_err(|error| text(&error))?)
+        }
+    }
+}
+
+fn replayed<F: Family>(
+    shipped: &Shipped,
+    verified: Verified<'_, F>,
+) -> Result<Fingerprint, String> {
+    let text = |error: &dyn std::fmt::Debug| format!("{}: {error:?}", shipped.name);
     let options = mali_model::Options {
         threads: 1,
         ..mali_model::Options::default()
     };
-    let gpu = OnModel::new(profile(id), options).map_err(|error| text(&error))?;
+    let model = model(verified.recording().gpu_id());
+    let gpu = OnModel::new(model, options).map_err(|error| text(&error))?;
     let mut hashed = Hashed {
         gpu,
+        streams: matches!(model, Model::Streams(_)),
         accesses: 0,
         registers: Checksum::new(),
         memory: Checksum::new(),

@@ -11,19 +11,21 @@ mod file;
 mod places;
 mod program;
 mod state;
+mod streams;
 mod tables;
 mod trust;
 mod valhall;
 
 use std::collections::BTreeMap;
 
-use gpureplay_core::{ErrorKind, Limits, Options, Workspace};
+use gpureplay_core::{ErrorKind, Options, Workspace};
+use gpureplay_format::layout::FAMILY_STREAMS;
 use gpureplay_format::{Fault, Recording};
+use gpureplay_library::Verified;
 use mali_drive::Session;
-use mali_drive::verify;
 
 use crate::parts::Parts;
-use crate::rig::{Rig, Values, profile};
+use crate::rig::{Rig, Values, model};
 use crate::shipped::Shipped;
 
 /// A recording that is wrong in one point.
@@ -59,6 +61,10 @@ pub fn of(shipped: &Shipped) -> Vec<Mutant> {
         return Vec::new();
     };
     let mut mutants = file::mutants(&parts);
+    if parts.platform.family == FAMILY_STREAMS {
+        mutants.extend(streams::mutants(&parts));
+        return mutants;
+    }
     mutants.extend(tables::mutants(&parts));
     mutants.extend(program::mutants(&parts));
     mutants.extend(state::mutants(&parts));
@@ -76,18 +82,20 @@ pub fn refused_by(mutant: &Mutant) -> Option<&'static str> {
         Ok(recording) => recording,
         Err(error) => return Some(format_rule(error.fault)),
     };
-    let verified = match verify(&recording, &Limits::DEFAULT) {
+    let verified = match Verified::check(&recording) {
         Ok(verified) => verified,
         Err(violation) => return Some(violation.rule.name()),
     };
-    if let Err(violation) = mali_jobs::walk::check(&verified) {
+    if let Err(violation) = verified.deep() {
         return Some(violation.rule.name());
     }
     if let Err(broken) = gpureplay_library::host_rules::check(verified.recording()) {
         return Some(broken.rule.name());
     }
-    let gpu = mutant.gpu?;
-    let mut rig = Rig::new(profile(gpu)).ok()?;
+    let (gpu, Verified::Chains(verified)) = (mutant.gpu?, verified) else {
+        return None;
+    };
+    let mut rig = Rig::new(model(gpu)).ok()?;
     let mut workspace = Box::new(Workspace::new());
     let mut values = Values::new(&verified);
     let options = Options::default();

@@ -6,14 +6,13 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gpureplay_core::{DeviceError, Gpu, Lines, Tensors, Wrapper};
+use gpureplay_core::{DeviceError, Family, Gpu, Lines, Tensors, Verified, Wrapper};
 use gpureplay_format::ElementType;
 use gpureplay_format::layout::TENSOR_EXTERNAL;
-use gpureplay_on_model::OnModel;
-use mali_drive::Verified;
+use gpureplay_on_model::{Model, OnModel};
 use mali_drive::reset;
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
-use mali_model::{Options, Profile};
+use mali_model::Options;
 
 /// Pages of the machine.
 const PAGES: usize = 1 << 16;
@@ -48,6 +47,8 @@ impl Bus for Watched {
 pub struct Rig {
     device: OnModel<Watched>,
     bus: Arc<Watched>,
+    /// It takes streams, and has no registers that reset it.
+    streams: bool,
     now_us: u64,
 }
 
@@ -56,7 +57,9 @@ impl Rig {
     ///
     /// # Errors
     /// The operating system has no address space left.
-    pub fn new(profile: &'static Profile) -> io::Result<Self> {
+    pub fn new(model: impl Into<Model>) -> io::Result<Self> {
+        let model = model.into();
+        let streams = matches!(model, Model::Streams(_));
         let ram = Arc::new(Ram::new(PAGES)?);
         let all: Vec<u64> = (0..2 * FOREIGN).filter_map(|_| ram.allocate()).collect();
         let mut foreign = BTreeSet::new();
@@ -78,11 +81,14 @@ impl Rig {
         let options = Options {
             threads: 1,
             clause_budget: CLAUSES,
+            // Of a chain, each job has the budget; of streams, all launches have it together.
+            work_limit: streams.then_some(CLAUSES),
             ..Options::default()
         };
         Ok(Self {
-            device: OnModel::on_bus(profile, options, ram, bus.clone()),
+            device: OnModel::on_bus(model, options, ram, bus.clone()),
             bus,
+            streams,
             now_us: 0,
         })
     }
@@ -160,7 +166,10 @@ impl Wrapper for Rig {
     }
     // By registers through the rig, so that its clock moves.
     fn reset(&mut self) -> Result<(), DeviceError> {
-        reset(self)
+        match self.streams {
+            false => reset(self),
+            true => self.device.reset(),
+        }
     }
 }
 
@@ -174,7 +183,7 @@ pub struct Values {
 
 impl Values {
     /// Small numbers for every input, and for weights that have no value.
-    pub fn new(verified: &Verified<'_>) -> Self {
+    pub fn new<F: Family>(verified: &Verified<'_, F>) -> Self {
         use gpureplay_format::TensorKind::{Input, Output, State};
         let recording = verified.recording();
         let bytes = |tensor: &gpureplay_format::layout::TensorEntry| {
@@ -221,8 +230,8 @@ impl Tensors for Values {
     }
 }
 
-/// The profile for a recording; the G52 for products that have no model.
-pub fn profile(gpu_id: u32) -> &'static Profile {
-    let product = mali_facts::registers::GpuId(gpu_id).product();
-    Profile::by_product(product).unwrap_or(&mali_model::PROFILES[0])
+/// The model for a recording; the G52 for products that have none.
+pub fn model(gpu_id: u32) -> Model {
+    let model = Model::by_id(mali_facts::registers::GpuId(gpu_id));
+    model.unwrap_or(Model::Chains(&mali_model::PROFILES[0]))
 }

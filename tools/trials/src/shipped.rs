@@ -15,7 +15,7 @@ pub struct Shipped {
     pub bytes: Vec<u8>,
 }
 
-/// All shipped recordings of job chains by name; the trials know no other work.
+/// All shipped recordings by name.
 ///
 /// # Errors
 /// They are not where the source tree has them.
@@ -27,10 +27,6 @@ pub fn all() -> std::io::Result<Vec<Shipped>> {
         let recording = path.join("recording.gpr");
         if recording.is_file() {
             let bytes = std::fs::read(recording)?;
-            let parsed = Recording::parse(&bytes).map(|it| it.header().family.get());
-            if parsed.is_ok_and(|family| family != FAMILY_MALI) {
-                continue;
-            }
             found.push(Shipped {
                 name: path
                     .file_name()
@@ -42,6 +38,20 @@ pub fn all() -> std::io::Result<Vec<Shipped>> {
         }
     }
     found.sort_by(|left, right| left.name.cmp(&right.name));
+    Ok(found)
+}
+
+/// Those whose work is job chains.
+///
+/// # Errors
+/// As for [`all`].
+pub fn chains() -> std::io::Result<Vec<Shipped>> {
+    let family = |shipped: &Shipped| {
+        let parsed = Recording::parse(&shipped.bytes);
+        parsed.map(|it| it.header().family.get())
+    };
+    let mut found = all()?;
+    found.retain(|shipped| family(shipped) == Ok(FAMILY_MALI));
     Ok(found)
 }
 

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use gpureplay_core::{DeviceError, ErrorKind, Gpu, Limits, Options, Workspace};
+use gpureplay_core::{
+    DeviceError, ErrorKind, Family, Gpu, Limits, Options, Session, Verified, Violation, Workspace,
+};
 use gpureplay_format::Recording;
-use mali_drive::Session;
-use mali_drive::verify;
+use gpureplay_format::layout::FAMILY_STREAMS;
 use mali_facts::registers::gpu::{L2_READY_LO, SHADER_READY_LO};
 use mali_facts::registers::job::JOB_INT_RAWSTAT;
 use mali_facts::registers::mmu::MMU_INT_RAWSTAT;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mutants::format_rule;
 use crate::parts::Parts;
-use crate::rig::{Rig, Values, profile};
+use crate::rig::{Rig, Values, model};
 
 /// Limits for recordings of strangers in trials.
 pub const LIMITS: Limits = Limits {
@@ -170,21 +171,40 @@ pub fn check(file: &[u8]) -> Result<Verdict, String> {
         Ok(recording) => recording,
         Err(error) => return Ok(Verdict::Unparsed(format_rule(error.fault))),
     };
-    let verified = match verify(&recording, &LIMITS) {
+    // The walk never panics, whatever it says.
+    match recording.header().family.get() {
+        FAMILY_STREAMS => ended(
+            file,
+            mali_jobs::streams::verify(&recording, &LIMITS),
+            |verified| drop(mali_jobs::walk::check_streams(verified)),
+        ),
+        _ => ended(file, mali_drive::verify(&recording, &LIMITS), |verified| {
+            drop(mali_jobs::walk::check(verified));
+        }),
+    }
+}
+
+/// What becomes of a recording of a family.
+fn ended<F: Family>(
+    file: &[u8],
+    verified: Result<Verified<'_, F>, Violation>,
+    walk: impl Fn(&Verified<'_, F>),
+) -> Result<Verdict, String> {
+    let verified = match verified {
         Ok(verified) => verified,
         Err(violation) => return Ok(Verdict::Refused(violation.rule.name())),
     };
-    // Never panics, whatever it says.
-    let _ = mali_jobs::walk::check(&verified);
-    let mut rig = Rig::new(profile(recording.gpu_id())).map_err(|error| error.to_string())?;
+    walk(&verified);
+    let recording = verified.recording();
+    let mut rig = Rig::new(model(recording.gpu_id())).map_err(|error| error.to_string())?;
     let mut workspace = Box::new(Workspace::new());
     let mut values = Values::new(&verified);
     let options = Options {
         ignore_identity: true,
     };
-    let states = states(&recording, file);
+    let states = states(recording, file);
     let runs = if states.is_empty() { 1 } else { 2 };
-    let bound = waits_us(&recording) * (1 + runs) + OVERHEAD_US;
+    let bound = waits_us(recording) * (1 + runs) + OVERHEAD_US;
     let mut strange = None;
     let result = Session::open(&mut rig, verified, &mut workspace, options, &mut values).and_then(
         |mut session| {
@@ -266,12 +286,12 @@ pub fn is_clean(rig: &mut Rig) -> Result<(), String> {
 
 /// The sum of the bounds of all waits of a recording in microseconds.
 pub fn waits_us(recording: &Recording<'_>) -> u64 {
-    use gpureplay_format::Action::Submit;
+    use gpureplay_format::Action::{Launch, Submit};
     let segments = recording.segments().iter();
     let actions = segments.flat_map(|segment| recording.segment_actions(segment).flatten());
     actions
         .map(|action| match action {
-            Submit { timeout_us, .. } => timeout_us.into(),
+            Submit { timeout_us, .. } | Launch { timeout_us, .. } => timeout_us.into(),
             _ => 0u64,
         })
         .sum()

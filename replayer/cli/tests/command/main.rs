@@ -29,6 +29,7 @@ mod schema_check;
 mod shipped;
 mod start;
 mod state;
+mod streams;
 mod timeline;
 mod trace;
 mod trust;

@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_recording_with_a_state_keeps_all_rules() {
-        for shipped in crate::shipped::all().unwrap() {
+        for shipped in crate::shipped::chains().unwrap() {
             let parts = Parts::of(&shipped.bytes).unwrap();
             let (good, _) = with_state(&parts).unwrap();
             let mutant = Mutant::new("with a state", "", good.file());

@@ -14,14 +14,14 @@ use gpureplay_format::{
 };
 use gpureplay_kit::jobs::{self, DATA, GPU, JOBS, write_value};
 use gpureplay_kit::{open, verified};
-use gpureplay_trials::rig::{Rig, Values, profile};
+use gpureplay_trials::rig::{Rig, Values, model};
 use gpureplay_trials::{Parts, shipped};
 use mali_drive::middleware::{FaultKind, Faulty};
 use mali_drive::{Session, verify};
 use mali_facts::registers::job_slot;
 
 fn rig() -> Rig {
-    Rig::new(profile(GPU)).unwrap()
+    Rig::new(model(GPU)).unwrap()
 }
 
 /// A recording with one page of descriptors and `pages` of data; `fill` adds the rest.
@@ -244,10 +244,10 @@ fn the_region_table_is_checked_before_memory_is_taken() {
 /// else that must not be touched.
 #[test]
 fn leaf_entries_name_the_replayers_own_pages() {
-    for shipped in shipped::all().unwrap() {
+    for shipped in shipped::chains().unwrap() {
         let view = gpureplay_kit::view(&shipped.bytes);
         let checked = verified(&view);
-        let mut rig = Rig::new(profile(checked.recording().gpu_id())).unwrap();
+        let mut rig = Rig::new(model(checked.recording().gpu_id())).unwrap();
         let mut values = Values::new(&checked);
         let mut workspace = Workspace::new();
         let options = Options::default();
@@ -304,7 +304,7 @@ fn every_job_of_a_chain_is_made_ready_again() {
         assert_eq!(status, [1, 0, 0, 0]);
     }
     // The shipped recordings make every job ready that their chains reach.
-    for shipped in shipped::all().unwrap() {
+    for shipped in shipped::chains().unwrap() {
         let view = gpureplay_kit::view(&shipped.bytes);
         let checked = verified(&view);
         let walked = mali_jobs::walk::check(&checked).unwrap();

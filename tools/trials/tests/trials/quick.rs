@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use gpureplay_trials::soundness::Counts;
-use gpureplay_trials::{Parts, corpus, faults, shipped, soundness};
+use gpureplay_trials::soundness::{Counts, Verdict};
+use gpureplay_trials::{Parts, corpus, faults, fingerprints, shipped, soundness};
 use mali_drive::middleware::FaultKind;
 
 #[test]
@@ -31,6 +31,20 @@ fn what_verifies_stays_inside() {
         soundness::rounds(&parts, 0..80, &mut counts, seen).unwrap();
     }
     assert!(counts.ran + counts.failed > 20, "{counts:?}");
+}
+
+#[test]
+fn streams_stay_inside_and_leave_the_same_each_time() {
+    let digits = shipped::named("digits-g610").unwrap();
+    assert_eq!(soundness::check(&digits.bytes), Ok(Verdict::Ran));
+    let found = fingerprints::of(&digits).unwrap();
+    assert_eq!(found, fingerprints::of(&digits).unwrap());
+    // Registers that name the GPU, set-up's launches, and those of two runs.
+    assert_eq!(found.accesses, 4 + 8 + 2 * 11);
+    let parts = Parts::of(&digits.bytes).unwrap();
+    let mut counts = Counts::default();
+    soundness::rounds(&parts, 0..200, &mut counts, &mut BTreeMap::new()).unwrap();
+    assert!(counts.ran > 10 && counts.refused > 10, "{counts:?}");
 }
 
 #[test]

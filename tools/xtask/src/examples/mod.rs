@@ -28,7 +28,7 @@ use crate::{
 
 /// Builds and runs the examples in C, Python and Rust, and compares what they answer with what the recorded stack answered.
 ///
-/// The shared library and the example in C are built; each example classifies the ten digits of recordings/digits-g52, and all
+/// The shared library and the example in C are built; each example classifies the ten digits of digits-g52 and digits-g610, and all
 /// probabilities must be those of the recorded stack, bit for bit. Without NumPy the example in Python is skipped, and the last
 /// line counts it. Then the commands of all pages run; docs/commands.toml says which need more than this machine has.
 #[derive(Args)]
@@ -227,20 +227,22 @@ fn in_rust(top: &Path) -> Result<End> {
     Ok(End::Passed(text))
 }
 
-/// Runs an example on each of the ten digits; its last ten words must be the expected probabilities.
+/// Runs an example on each of the ten digits, as job chains and as command streams; its last ten words must be the expected probabilities.
 fn all_digits(top: &Path, program: impl Fn() -> Command) -> Result<String> {
-    let recording = digits(top);
-    for digit in 0..10 {
-        let mut run = program();
-        run.arg(&recording);
-        run.arg(recording.join(format!("inputs/{digit}.npy")));
-        let output = good("the example", &mut run)?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let expected = probabilities(&recording.join(format!("expected/{digit}.npy")))?;
-        same(&text, digit, &expected)
-            .map_err(|text| Error::Usage(format!("digit {digit}: {text}")))?;
+    for recording in [digits(top), top.join("recordings/digits-g610")] {
+        for digit in 0..10 {
+            let mut run = program();
+            run.arg(&recording);
+            run.arg(recording.join(format!("inputs/{digit}.npy")));
+            let output = good("the example", &mut run)?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let expected = probabilities(&recording.join(format!("expected/{digit}.npy")))?;
+            same(&text, digit, &expected).map_err(|text| {
+                Error::Usage(format!("{}, digit {digit}: {text}", recording.display()))
+            })?;
+        }
     }
-    Ok("10 digits, 100 probabilities as the recorded stack's, bit for bit".into())
+    Ok("10 digits on two GPUs, 200 probabilities as the recorded stacks', bit for bit".into())
 }
 
 fn started(command: &mut Command) -> Result<Output> {

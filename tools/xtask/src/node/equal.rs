@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every kernel leaves the same bytes in memory on a G52 as on a G57: Mesa compiles it twice, two translators read the code.
+//! Every kernel leaves the same bytes in memory on a G52 as on a G57 and a G610: Mesa compiles it for each, two translators read the code.
 
 use std::{env, fs, path::PathBuf, process::Command};
 
@@ -11,12 +11,12 @@ use crate::{
     repository::root,
 };
 
-/// GPUs of two instruction sets.
-const GPUS: [&str; 2] = ["g52", "g57"];
+/// GPUs of two instruction sets; the last takes streams.
+const GPUS: [&str; 3] = ["g52", "g57", super::STREAMS];
 /// Fewest kernels that the repository's files have.
 const FEWEST: usize = 69;
 
-/// Launches every kernel of our files, and of the samples of the reference data where they are, on both GPUs.
+/// Launches every kernel of our files, and of the samples of the reference data where they are, on all GPUs.
 pub(super) fn all(here: &Here) -> Result<End> {
     let python = || Command::new("/usr/bin/python3");
     if output(python().args(["-c", "import numpy, pyopencl"])).is_err() {
@@ -47,18 +47,23 @@ pub(super) fn all(here: &Here) -> Result<End> {
         command.arg(apps.join("every_kernel.py")).args(&files);
         found.push(output(command.env("RUSTICL_FEATURES", "fp16"))?);
     }
-    let [one, other] = [&found[0], &found[1]].map(|text| text.lines().collect::<Vec<_>>());
-    let wrong = |line: &&&str| line.ends_with(" nothing") || !other.contains(line);
-    let wrong: Vec<String> = one
-        .iter()
-        .filter(wrong)
-        .map(|line| line.to_string())
-        .collect();
-    if wrong.is_empty() && one.len() == other.len() && one.len() >= FEWEST {
-        return Ok(End::Passed(format!("{} kernels", one.len())));
+    let lines = |text: &String| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let first = lines(&found[0]);
+    for (gpu, text) in GPUS.iter().zip(&found).skip(1) {
+        let other = lines(text);
+        let mut wrong = first.clone();
+        wrong.retain(|line| line.ends_with(" nothing") || !other.contains(line));
+        if !wrong.is_empty() || first.len() != other.len() || first.len() < FEWEST {
+            let counts = format!(
+                "{} kernels on a G52, {} on a {gpu}",
+                first.len(),
+                other.len()
+            );
+            return Err(Error::FellShort {
+                what: counts,
+                remedy: format!("unchanged memory or other bytes: {}", wrong.join(", ")),
+            });
+        }
     }
-    Err(Error::FellShort {
-        what: format!("{} kernels on a G52, {} on a G57", one.len(), other.len()),
-        remedy: format!("unchanged memory or other bytes: {}", wrong.join(", ")),
-    })
+    Ok(End::Passed(format!("{} kernels", first.len())))
 }

@@ -80,25 +80,13 @@ impl Node {
                 counts.add(&format!("{program}, {gpu}"), end);
             }
         }
-        if one.is_none_or(|gpu| gpu == "g57") {
+        if one.is_none_or(|gpu| ["g57", STREAMS].contains(&gpu)) {
             counts.add(
-                "every kernel leaves the same bytes on a G57 as on a G52",
+                "every kernel leaves the same bytes on a G57 and a G610 as on a G52",
                 equal::all(&here),
             );
         }
         let gpu = one.unwrap_or("g52");
-        if gpu == STREAMS {
-            let sample = piglit::sample(&here, gpu);
-            counts.add("a sample of piglit's OpenCL tests passes", sample);
-            here.compile("saxpy")?;
-            counts.add(
-                "saxpy is recorded, and replayed with other inputs",
-                here.recorded(gpu),
-            );
-            let reason = "not tried with command streams".into();
-            counts.add("the other recorded cases", Ok(End::Skipped(reason)));
-            return Ok(counts.finish());
-        }
         here.compile("opencl_cases")?;
         for (case, end) in here.cases(gpu)? {
             counts.add(case, end);

@@ -92,7 +92,9 @@ impl Loaded {
     /// Puts memory in place, in an address space of its own.
     fn new(path: &Path, told: &Arc<Told>, ranges: &[Range]) -> Result<Self, DeviceError> {
         let node = Node::open(path).map_err(|error| match error {
-            OpenError::Io { error, .. } => DeviceError::Refused(error.raw_os_error().unwrap_or(0)),
+            OpenError::Io { error, .. } => {
+                refused(nix::Error::from_raw(error.raw_os_error().unwrap_or(0)))
+            }
             _ => DeviceError::Refused(nix::libc::ENODEV),
         })?;
         let space = node.space().map_err(refused)?;
