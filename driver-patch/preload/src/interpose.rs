@@ -248,7 +248,12 @@ pub unsafe extern "C" fn mmap64(
         && existing().is_some()
         && let Some((shared, _)) = followed(fd)
     {
-        keep_errno(|| hold(&shared.recorder).maps(fd, offset as u64));
+        let mut recorder = hold(&shared.recorder);
+        if recorder.is_sealed(fd, offset as u64) {
+            next::set_errno(libc::EINVAL);
+            return libc::MAP_FAILED;
+        }
+        keep_errno(|| recorder.maps(fd, offset as u64));
     }
     // SAFETY: passed on as it came.
     unsafe { next::mmap64(at, size, protection, flags, fd, offset) }
