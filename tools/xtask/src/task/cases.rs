@@ -139,6 +139,7 @@ const CASES: &[(&str, Expect)] = rows! {
 const MISUSED: &[(&str, Expect)] = rows! {
     "misuse-no-handles" => replays(SRC, DST);
     "misuse-sizes" => replays(SRC, DST);
+    "misuse-wraps" => Expect::Refuses(&["ended with exit code 2", "no recording was made"]);
     "misuse-other-kinds" => replays(SRC, DST);
     "misuse-freed" => Expect::Refuses(&["was killed by signal", "no recording was made"]);
     "misuse-callbacks" => replays(SRC, DST);
