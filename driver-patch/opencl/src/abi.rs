@@ -152,6 +152,8 @@ pub(crate) mod signature {
         SvmAlloc(Handle, u64, usize, u32) -> *mut c_void;
         WaitForEvents(u32, *const Handle) -> Status;
         SetEventCallback(Handle, i32, *const c_void, *mut c_void) -> Status;
+        CreateUserEvent(Handle, *mut Status) -> Handle;
+        SetUserEventStatus(Handle, i32) -> Status;
         CreateSampler(Handle, u32, u32, u32, *mut Status) -> Handle;
         CreateSamplerWithProperties(Handle, *const u64, *mut Status) -> Handle;
         MapBuffer(

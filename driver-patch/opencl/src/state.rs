@@ -62,6 +62,8 @@ pub(crate) struct State {
     /// Queues that the app wants to profile and the runtime does not.
     pub(crate) timed_queues: HashSet<Handle>,
     pub(crate) times: HashMap<Handle, Times>,
+    /// Events of the app's own that it has not set: what waits for them ends when the app goes on.
+    pub(crate) unset: HashSet<Handle>,
 }
 
 impl State {

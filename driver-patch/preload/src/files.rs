@@ -118,6 +118,17 @@ pub(crate) struct Panthor {
     pub(crate) made: HashMap<u32, u64>,
     /// The address space that has objects; a second one is not recorded.
     pub(crate) vm: Option<u32>,
+    /// Objects that the app said it would not map, by handle.
+    pub(crate) sealed: HashMap<u32, Sealed>,
+}
+
+/// What an app gets that asks where an object lies which it said it would not map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sealed {
+    /// An error, this `errno`.
+    Refused(i32),
+    /// The place, which cannot be mapped then; `None` until it asks.
+    At(Option<u64>),
 }
 
 /// All of them that are open.

@@ -262,6 +262,10 @@ pub unsafe extern "C" fn mmap64(
         && let Some((shared, driver)) = followed(fd)
     {
         let recorder = &shared.recorder;
+        if hold(recorder).is_sealed(fd, offset as u64) {
+            next::set_errno(libc::EINVAL);
+            return libc::MAP_FAILED;
+        }
         keep_errno(|| hold(recorder).maps(fd, offset as u64));
         if driver == KBASE {
             // SAFETY: passed on as it came.

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use crate::driver::{Driver, Mapped};
+use crate::files::Sealed;
 use crate::memory::View;
 use crate::next;
 use crate::object::Object;
@@ -127,15 +128,7 @@ impl Driver for Kernel {
     fn map(&self, fd: RawFd, kind: Driven, object: &Object) -> Option<Mapped> {
         let handle = object.handle;
         let offset = match kind {
-            Driven::Panthor => {
-                let mut at = panthor::BoMmapOffset {
-                    handle,
-                    pad: 0,
-                    offset: 0,
-                };
-                request(fd, panthor::BO_MMAP_OFFSET, &mut at).ok()?;
-                at.offset
-            }
+            Driven::Panthor => offset(fd, handle).ok()?,
             Driven::Kbase => object.va,
             Driven::Panfrost => {
                 let mut at = uapi::MmapBo {
@@ -276,6 +269,36 @@ pub(crate) fn is_kbase(fd: RawFd) -> bool {
     ]
     .iter()
     .any(|link| std::fs::read_link(link).is_ok_and(is_mali))
+}
+
+/// Where an object of panthor lies in the file.
+fn offset(fd: RawFd, handle: u32) -> Result<u64, i32> {
+    let mut at = panthor::BoMmapOffset {
+        handle,
+        pad: 0,
+        offset: 0,
+    };
+    request(fd, panthor::BO_MMAP_OFFSET, &mut at)?;
+    Ok(at.offset)
+}
+
+/// Makes an object of panthor again that the app will not map, so that the recorder may: the driver has accepted it as it was. Says what the
+/// driver would say if the app asked for its place.
+pub(crate) fn make_mappable(fd: RawFd, made: &mut panthor::BoCreate) -> Result<Sealed, i32> {
+    let place = match offset(fd, made.handle) {
+        Ok(_) => Sealed::At(None),
+        Err(error) => Sealed::Refused(error),
+    };
+    let mut close = uapi::GemClose {
+        handle: made.handle,
+        ..uapi::GemClose::default()
+    };
+    request(fd, uapi::GEM_CLOSE, &mut close)?;
+    let flags = made.flags;
+    made.flags &= !panthor::NO_MMAP;
+    let done = request(fd, panthor::BO_CREATE, made);
+    made.flags = flags;
+    done.map(|()| place)
 }
 
 /// A new sync object of the file.

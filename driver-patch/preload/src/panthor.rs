@@ -35,15 +35,31 @@ pub(crate) unsafe fn call(
     let place = argument.expose_provenance() as u64;
     match request.number() {
         number::BO_CREATE => {
-            let asked = given::<uapi::BoCreate>(request, place);
-            let result = match asked.filter(|_| request == uapi::BO_CREATE) {
-                Some(asked) if asked.flags & uapi::NO_MMAP != 0 => mapped_too(fd, place, asked),
-                _ => pass(),
+            let result = pass();
+            let made = answered::<uapi::BoCreate>(request, place);
+            let Some(made) = made.filter(|_| result == 0) else {
+                return result;
             };
-            if result == 0
-                && let Some(made) = answered::<uapi::BoCreate>(request, place)
+            if made.flags & uapi::NO_MMAP != 0 {
+                return mapped_too(recorder, (fd, place), made);
+            }
+            keep_errno(|| hold(recorder).made(fd, &made));
+            result
+        }
+        number::BO_MMAP_OFFSET => {
+            let asked = given::<uapi::BoMmapOffset>(request, place);
+            let asked = asked.filter(|asked| asked.pad == 0);
+            if let Some(asked) = asked
+                && let Some(errno) = hold(recorder).place_refused(fd, asked.handle)
             {
-                keep_errno(|| hold(recorder).made(fd, &made));
+                next::set_errno(errno);
+                return -1;
+            }
+            let result = pass();
+            if result == 0
+                && let Some(found) = answered::<uapi::BoMmapOffset>(request, place)
+            {
+                keep_errno(|| hold(recorder).place_told(fd, &found));
             }
             result
         }
@@ -93,17 +109,22 @@ pub(crate) unsafe fn call(
     }
 }
 
-/// Makes an object that the app does not map, but the recorder does.
-fn mapped_too(fd: c_int, place: u64, mut asked: uapi::BoCreate) -> c_int {
-    asked.flags &= !uapi::NO_MMAP;
-    let mine = std::ptr::from_mut(&mut asked).cast();
-    // SAFETY: the argument is the structure that the request has in the kernel.
-    let result = unsafe { next::ioctl(fd, c_ulong::from(uapi::BO_CREATE.0), mine) };
-    if result != 0 {
-        return result;
+/// Makes an object anew that the app does not map, but the recorder does.
+fn mapped_too(
+    recorder: &Mutex<Recorder<Kernel>>,
+    (fd, place): (c_int, u64),
+    mut made: uapi::BoCreate,
+) -> c_int {
+    let before = next::errno();
+    match kernel::make_mappable(fd, &mut made) {
+        Ok(sealed) => hold(recorder).made_sealed(fd, &made, sealed),
+        Err(error) => {
+            next::set_errno(error);
+            return -1;
+        }
     }
-    asked.flags |= uapi::NO_MMAP;
-    match give_back(place, asked.as_bytes()) {
+    next::set_errno(before);
+    match give_back(place, made.as_bytes()) {
         true => 0,
         false => {
             next::set_errno(libc::EFAULT);

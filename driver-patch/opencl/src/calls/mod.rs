@@ -112,7 +112,8 @@ fn command(command: Command, enqueue: impl FnOnce() -> Status, after: impl FnOnc
     if status != SUCCESS {
         return status;
     }
-    let timed = state::with(|state| state.timed_queues.contains(&queue));
+    // What waits for an event that the app sets later has no times, and must not be waited for here.
+    let timed = state::with(|state| state.unset.is_empty() && state.timed_queues.contains(&queue));
     let complete = command.blocking || timed && finish(queue);
     if timed && complete && !event.is_null() {
         let end = state::now();

@@ -11,7 +11,7 @@ use super::{ABSENT, Command, command, functions, place};
 use crate::abi::{Handle, Status, signature};
 use crate::pending::{self, Use};
 use crate::table::next;
-use crate::{sink, state};
+use crate::{reach, sink, state};
 
 functions! {
     clEnqueueWriteBuffer => write_buffer: signature::WriteBuffer,
@@ -122,8 +122,8 @@ unsafe extern "C" fn write_buffer(
         }
     };
     let after = |complete: bool| {
-        // SAFETY: the runtime has accepted the address, and the app leaves the bytes alone until the command is complete.
-        let seen = content(unsafe { hash(from, size) });
+        // SAFETY: the app leaves the bytes alone until the command is complete. A runtime may accept more of them than there are.
+        let seen = content(unsafe { reach::hash(from, size) });
         let at = (object, offset, size);
         moved(Direction::Write, at, seen, (queue, complete));
     };

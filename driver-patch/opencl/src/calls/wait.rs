@@ -6,6 +6,7 @@ use core::ffi::c_void;
 use super::{ABSENT, functions, idle};
 use crate::abi::{Handle, SUCCESS, Status, signature};
 use crate::pending;
+use crate::state;
 use crate::table::next;
 
 functions! {
@@ -13,6 +14,8 @@ functions! {
     clWaitForEvents => wait_for_events: signature::WaitForEvents,
     clGetEventInfo => event_info: signature::Info,
     clSetEventCallback => set_event_callback: signature::SetEventCallback,
+    clCreateUserEvent => create_user_event: signature::CreateUserEvent,
+    clSetUserEventStatus => set_user_event_status: signature::SetUserEventStatus,
 }
 
 unsafe extern "C" fn finish(queue: Handle) -> Status {
@@ -58,4 +61,24 @@ unsafe extern "C" fn set_event_callback(
     pending::forget();
     // SAFETY: the app's own arguments, passed on.
     unsafe { next(event, when, function, data) }
+}
+
+unsafe extern "C" fn create_user_event(context: Handle, status: *mut Status) -> Handle {
+    let next = next!(clCreateUserEvent: signature::CreateUserEvent, or Handle::NULL);
+    // SAFETY: the app's own arguments, passed on.
+    let event = unsafe { next(context, status) };
+    if event != Handle::NULL {
+        state::with(|state| state.unset.insert(event));
+    }
+    event
+}
+
+unsafe extern "C" fn set_user_event_status(event: Handle, to: i32) -> Status {
+    let next = next!(clSetUserEventStatus: signature::SetUserEventStatus, or ABSENT);
+    // SAFETY: the app's own arguments, passed on.
+    let status = unsafe { next(event, to) };
+    if status == SUCCESS {
+        state::with(|state| state.unset.remove(&event));
+    }
+    status
 }

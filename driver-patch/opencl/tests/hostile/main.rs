@@ -238,6 +238,32 @@ fn refused_unmaps(app: &App, notes: &Path) {
     assert!(matches!(last.content, Content::Hash(_)));
 }
 
+/// A command of a queue that the layer times waits for an event that the app sets afterwards.
+fn timed_commands_that_wait_for_the_app(app: &App, _: &Path) {
+    let mut status = 1;
+    let create = app.get::<CreateQueue>(CREATE_QUEUE);
+    let queue = create(CONTEXT, DEVICE, TIMED.as_ptr(), &mut status);
+    assert_eq!((queue, status), (QUEUE, 0));
+    let user = app.get::<CreateUserEvent>(CREATE_USER_EVENT)(CONTEXT, &mut status);
+    let read = app.get::<Transfer>(READ_BUFFER);
+    let (mut to, mut event) = ([0u8; 4], 0);
+    let mut read = |event| {
+        assert_eq!(
+            read(queue, BUFFER, 0, 0, 4, to.as_mut_ptr(), 1, &user, event),
+            0
+        )
+    };
+    read(&mut event);
+    assert_eq!(app.get::<SetUserEvent>(SET_USER_EVENT)(user, 0), 0);
+    // Now it is timed again.
+    read(&mut event);
+    let mut time = 0u64;
+    let place = ptr::from_mut(&mut time).cast();
+    let info = app.get::<Info>(TIMES);
+    assert_eq!(info(event, 0x1283, 8, place, ptr::null_mut()), 0);
+    assert_ne!(time, 0);
+}
+
 /// Threads call all functions with any handles, while the program ends.
 fn threads_until_the_exit(app: &App, notes: &Path) {
     let table = app.0.expose_provenance();
@@ -345,6 +371,7 @@ parts! {
     the_end_of_an_event_calls_back,
     mapped_memory_that_is_gone,
     refused_unmaps,
+    timed_commands_that_wait_for_the_app,
     threads_until_the_exit,
 }
 

@@ -6,7 +6,7 @@ use core::ffi::{c_char, c_void};
 use core::ptr;
 use std::collections::HashSet;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI32, AtomicIsize, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicIsize, AtomicUsize, Ordering::Relaxed};
 
 // Places in the dispatch table, from `CL/cl_icd.h`.
 pub(crate) const CREATE_BUFFER: usize = 14;
@@ -17,17 +17,21 @@ const KERNEL_INFO: usize = 39;
 pub(crate) const EVENT_INFO: usize = 42;
 const RETAIN_EVENT: usize = 43;
 const RELEASE_EVENT: usize = 44;
+pub(crate) const TIMES: usize = 45;
 pub(crate) const FINISH: usize = 47;
 pub(crate) const READ_BUFFER: usize = 48;
 pub(crate) const MAP_BUFFER: usize = 56;
 pub(crate) const UNMAP: usize = 58;
 pub(crate) const LAUNCH: usize = 59;
 const ARGUMENT_INFO: usize = 101;
+pub(crate) const CREATE_USER_EVENT: usize = 84;
+pub(crate) const SET_USER_EVENT: usize = 85;
 pub(crate) const CREATE_QUEUE: usize = 123;
 pub(crate) const SET_SVM: usize = 133;
 const ENTRIES: usize = 149;
 
 pub(crate) const BAD_CONTEXT: i32 = -34;
+const BAD_PROPERTIES: i32 = -35;
 pub(crate) const BAD_QUEUE: i32 = -36;
 pub(crate) const BAD_PROGRAM: i32 = -44;
 pub(crate) const BAD_KERNEL: i32 = -48;
@@ -44,6 +48,11 @@ pub(crate) const BUFFER: usize = 0x50;
 pub(crate) const KERNEL: usize = 0x1000;
 pub(crate) const SIZE: usize = 3 << 12;
 
+/// `CL_QUEUE_PROPERTIES` with `CL_QUEUE_PROFILING_ENABLE`: this runtime has no queue that times its commands.
+pub(crate) const TIMED: [u64; 3] = [0x1093, 2, 0];
+
+/// Whether an event is not set for which a command waits: then its queue has no end.
+static UNSET: AtomicBool = AtomicBool::new(false);
 /// References to events that are held.
 pub(crate) static EVENTS: AtomicIsize = AtomicIsize::new(0);
 /// What is said of every event: 0 is complete, 3 queued.
@@ -60,6 +69,8 @@ pub(crate) type CreateBuffer = extern "C" fn(usize, u64, usize, *const c_void, *
 pub(crate) type CreateKernel = extern "C" fn(usize, *const c_char, *mut i32) -> usize;
 pub(crate) type CreateKernels = extern "C" fn(usize, u32, *mut usize, *mut u32) -> i32;
 pub(crate) type CreateQueue = extern "C" fn(usize, usize, *const u64, *mut i32) -> usize;
+pub(crate) type CreateUserEvent = extern "C" fn(usize, *mut i32) -> usize;
+pub(crate) type SetUserEvent = extern "C" fn(usize, i32) -> i32;
 pub(crate) type Info = extern "C" fn(usize, u32, usize, *mut c_void, *mut usize) -> i32;
 pub(crate) type Launch =
     extern "C" fn(usize, usize, u32, Sizes, Sizes, Sizes, u32, List, *mut usize) -> i32;
@@ -147,6 +158,10 @@ extern "C" fn event_info(_: usize, _: u32, _: usize, value: *mut c_void, _: *mut
     0
 }
 
+extern "C" fn times(_: usize, _: u32, _: usize, _: *mut c_void, _: *mut usize) -> i32 {
+    -7
+}
+
 extern "C" fn retain_event(_: usize) -> i32 {
     EVENTS.fetch_add(1, Relaxed);
     0
@@ -161,7 +176,22 @@ extern "C" fn release_event(_: usize) -> i32 {
     0
 }
 
+extern "C" fn create_user_event(_: usize, status: *mut i32) -> usize {
+    UNSET.store(true, Relaxed);
+    unsafe { status.write(0) };
+    0x88
+}
+
+extern "C" fn set_user_event(_: usize, _: i32) -> i32 {
+    UNSET.store(false, Relaxed);
+    0
+}
+
 extern "C" fn finish(queue: usize) -> i32 {
+    if UNSET.load(Relaxed) {
+        eprintln!("waits for what the app has yet to set");
+        std::process::abort();
+    }
     if queue == QUEUE { 0 } else { BAD_QUEUE }
 }
 
@@ -235,8 +265,12 @@ extern "C" fn launch(
     }
 }
 
-extern "C" fn create_queue(context: usize, _: usize, _: *const u64, status: *mut i32) -> usize {
+extern "C" fn create_queue(context: usize, _: usize, list: *const u64, status: *mut i32) -> usize {
     let known = context == CONTEXT;
+    if known && !list.is_null() && unsafe { list.cast::<[u64; 2]>().read() } == TIMED[..2] {
+        unsafe { status.write(BAD_PROPERTIES) };
+        return 0;
+    }
     unsafe { status.write(if known { 0 } else { BAD_CONTEXT }) };
     if known { QUEUE } else { 0 }
 }
@@ -261,6 +295,9 @@ pub(crate) fn table() -> [usize; ENTRIES] {
         (EVENT_INFO, event_info as *const () as usize),
         (RETAIN_EVENT, retain_event as *const () as usize),
         (RELEASE_EVENT, release_event as *const () as usize),
+        (CREATE_USER_EVENT, create_user_event as *const () as usize),
+        (SET_USER_EVENT, set_user_event as *const () as usize),
+        (TIMES, times as *const () as usize),
         (FINISH, finish as *const () as usize),
         (READ_BUFFER, read_buffer as *const () as usize),
         (MAP_BUFFER, map_buffer as *const () as usize),

@@ -10,6 +10,7 @@ use mali_facts::registers::{JobStatus, TranslationTable, address_space};
 
 use super::{Recorder, space};
 use crate::driver::Driver;
+use crate::files::Sealed;
 use crate::object::Object;
 
 impl<D: Driver> Recorder<D> {
@@ -20,10 +21,44 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
+    /// The same of one that the app said it would not map: it shall not be able to.
+    pub(crate) fn made_sealed(&mut self, fd: RawFd, made: &uapi::BoCreate, sealed: Sealed) {
+        self.made(fd, made);
+        if let Some(panthor) = self.panthor(fd) {
+            panthor.sealed.insert(made.handle, sealed);
+        }
+    }
+
+    /// The `errno` for an app that asks where an object lies, if it would get one without the recorder.
+    pub(crate) fn place_refused(&mut self, fd: RawFd, handle: u32) -> Option<i32> {
+        match self.panthor(fd)?.sealed.get(&handle)? {
+            Sealed::Refused(errno) => Some(*errno),
+            Sealed::At(_) => None,
+        }
+    }
+
+    /// The app was told where an object lies.
+    pub(crate) fn place_told(&mut self, fd: RawFd, place: &uapi::BoMmapOffset) {
+        let panthor = self.panthor(fd);
+        if let Some(Sealed::At(at)) =
+            panthor.and_then(|panthor| panthor.sealed.get_mut(&place.handle))
+        {
+            *at = Some(place.offset);
+        }
+    }
+
+    /// Whether the driver would refuse to map what lies there.
+    pub(crate) fn is_sealed(&mut self, fd: RawFd, offset: u64) -> bool {
+        let here = Sealed::At(Some(offset));
+        self.panthor(fd)
+            .is_some_and(|panthor| panthor.sealed.values().any(|it| *it == here))
+    }
+
     /// A handle is given up. What is mapped stays until it is unmapped.
     pub(crate) fn given_up(&mut self, fd: RawFd, handle: u32) {
         if let Some(panthor) = self.panthor(fd) {
             panthor.made.remove(&handle);
+            panthor.sealed.remove(&handle);
         }
     }
 

@@ -500,5 +500,40 @@ fn a_stream_sees_all_that_its_address_space_has() {
     );
 }
 
+#[test]
+fn what_an_app_will_not_map_it_cannot_map() {
+    use crate::files::Sealed;
+    use mali_facts::panthor::{BoCreate, BoMmapOffset};
+
+    const FD: RawFd = 23;
+    let mut app = App::new();
+    let recorder = &mut app.recorder;
+    recorder.kind(FD);
+    let made = |handle| BoCreate {
+        size: PAGE as u64,
+        handle,
+        ..BoCreate::default()
+    };
+    let told = |handle, offset| BoMmapOffset {
+        handle,
+        pad: 0,
+        offset,
+    };
+    // Newer drivers do not say where it lies, older ones do not map it.
+    recorder.made_sealed(FD, &made(1), Sealed::Refused(libc::EPERM));
+    recorder.made_sealed(FD, &made(2), Sealed::At(None));
+    recorder.made(FD, &made(3));
+    let refused = [1, 2, 3].map(|handle| recorder.place_refused(FD, handle));
+    assert_eq!(refused, [Some(libc::EPERM), None, None]);
+    recorder.place_told(FD, &told(2, 0x2000));
+    recorder.place_told(FD, &told(3, 0x3000));
+    let mut sealed = |offset| recorder.is_sealed(FD, offset);
+    assert_eq!([0, 0x2000, 0x3000].map(&mut sealed), [false, true, false]);
+    // The handle names another object.
+    recorder.given_up(FD, 2);
+    recorder.made(FD, &made(2));
+    assert!(!recorder.is_sealed(FD, 0x2000));
+}
+
 /// Atoms of kbase; [`App`]'s memory of a region is that of a handle, its address in units of 1 MiB.
 mod atoms;

@@ -99,10 +99,16 @@ fn exists(test: &str) {
 fn every_finding_is_mended_or_says_why_not() {
     let Findings { finding } = toml::from_str(&read("docs/internals/findings.toml")).unwrap();
     let found: Vec<&str> = finding.iter().map(|finding| finding.id.as_str()).collect();
-    let reviews = [("N", 15), ("R", 9), ("A", 13), ("D", 8)];
+    let reviews = [
+        ("N", (1..=15).collect()),
+        ("R", (1..=9).collect()),
+        ("E", vec![4, 9, 15, 18]),
+        ("A", (1..=13).collect()),
+        ("D", (1..=8).collect()),
+    ];
     let all: Vec<String> = reviews
         .iter()
-        .flat_map(|(review, count)| (1..=*count).map(move |number| format!("{review}{number}")))
+        .flat_map(|(review, all)| all.iter().map(move |number| format!("{review}{number}")))
         .collect();
     assert_eq!(found, all);
     let hostile = read("nano-driver/tests/hostile.c");
@@ -119,7 +125,10 @@ fn every_finding_is_mended_or_says_why_not() {
         let tested = finding.tests.len() + finding.guest.len() + finding.foreign.len();
         match finding.severity.as_str() {
             "high" | "medium" => assert!(tested > 0, "{id} has no test"),
-            severity => assert!(severity == "low", "{id}: {severity}"),
+            severity => {
+                assert!(severity == "low", "{id}: {severity}");
+                assert!(tested > 0 || !finding.why.is_empty(), "{id}: why no test?");
+            }
         }
         assert!(finding.why.is_empty() || finding.why.ends_with('.'), "{id}");
         finding.tests.iter().for_each(|test| exists(test));

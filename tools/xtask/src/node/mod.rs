@@ -87,9 +87,14 @@ impl Node {
             );
         }
         let gpu = one.unwrap_or("g52");
-        here.compile("opencl_cases")?;
-        for (case, end) in here.cases(gpu)? {
-            counts.add(case, end);
+        for (program, names) in [
+            ("opencl_cases", cases::names().collect::<Vec<_>>()),
+            ("opencl_misuse", cases::misused().collect()),
+        ] {
+            here.compile(program)?;
+            for (case, end) in here.cases(gpu, &names)? {
+                counts.add(case, end);
+            }
         }
         here.compile("twins")?;
         counts.add(
@@ -240,6 +245,7 @@ impl Here {
         bash.args(["-c", text, "bash"]).args(arguments);
         bash.env("PATH", path.unwrap_or(others));
         bash.env("RECORD", format!("--recorder model --gpu {gpu}"));
+        bash.env("ALONE", format!("gpureplay node --gpu {gpu} --"));
         bash
     }
 
@@ -254,15 +260,14 @@ impl Here {
     }
 
     /// The hard cases of OpenCL.
-    fn cases(&self, gpu: &str) -> Result<Vec<(&'static str, Result<End>)>> {
+    fn cases(&self, gpu: &str, names: &[&'static str]) -> Result<Vec<(&'static str, Result<End>)>> {
         cases::write_inputs(&self.work)?;
-        let names: Vec<&str> = cases::names().collect();
-        let printed = output(&mut self.script(cases::SCRIPT, &names, gpu))?;
+        let printed = output(&mut self.script(cases::SCRIPT, names, gpu))?;
         let judged = |name: &'static str| {
             let found = cases::judge(&self.command, &self.work, name, &printed);
             (name, self.end(name, found))
         };
-        Ok(cases::names().map(judged).collect())
+        Ok(names.iter().copied().map(judged).collect())
     }
 
     /// The digits that ship with each of their inputs, through the requests of the kernel's driver: bit for bit.

@@ -135,6 +135,27 @@ const CASES: &[(&str, Expect)] = rows! {
     "filled-result" => Expect::Refuses(&["clEnqueueFillBuffer overwrites a part", "no output"]);
 };
 
+/// What no app should do, beside ordinary work: the app sees what it sees without the recorder, and its work is recorded.
+const MISUSED: &[(&str, Expect)] = rows! {
+    "misuse-no-handles" => replays(SRC, DST);
+    "misuse-sizes" => replays(SRC, DST);
+    "misuse-wraps" => Expect::Refuses(&["ended with exit code 2", "no recording was made"]);
+    "misuse-other-kinds" => replays(SRC, DST);
+    "misuse-freed" => Expect::Refuses(&["was killed by signal", "no recording was made"]);
+    "misuse-callbacks" => replays(SRC, DST);
+    "misuse-threads" => Expect::Races {
+        inputs: SRC,
+        orders: [DST, DST],
+        reasons: &["which of its threads is first", "if the app's threads race"],
+    };
+    "misuse-events" => replays(SRC, DST);
+    "misuse-timed" => replays(SRC, DST);
+    "misuse-long-names" => replays(SRC, DST);
+    "misuse-rubbish" => replays(SRC, DST);
+    "misuse-maps" => replays(SRC, DST);
+    "misuse-unawaited" => replays(SRC, DST);
+};
+
 /// A launch reads what the runtime copied from another one's result.
 const COPIED: Expect = Expect::Refuses(&[
     "launch 1 (scale) reads its argument 'src'",
@@ -152,13 +173,18 @@ pub const SAMPLE: [&str; 7] = [
     "copied-input",
 ];
 
-/// Records cases: their names are its arguments, and options of `record` are in `RECORD`. `once-` is one run, `bare-` two without the layer.
-/// It prints each name with the exit code.
+/// Records cases: their names are its arguments, and options of `record` are in `RECORD`. `once-` is one run, `bare-` two without the layer,
+/// `misuse-` two of another app, which runs by itself first, behind the words in `ALONE`. It prints each name with the exit code.
 pub const SCRIPT: &str = r#"
 for case; do
 	app="opencl_cases ${case#*-}"
 	case $case in
 	once-*) set -- -- $app a.bin a.out ;;
+	misuse-*)
+		app="opencl_misuse ${case#*-}"
+		$ALONE $app a.bin alone.out > "$case.alone" 2> /dev/null
+		set -- --twice -- $app a.bin a.out -- $app b.bin b.out
+		;;
 	bare-*) set -- --twice --no-layer -- $app a.bin a.out -- $app b.bin b.out ;;
 	*) set -- --twice -- opencl_cases $case a.bin a.out -- opencl_cases $case b.bin b.out ;;
 	esac
@@ -172,6 +198,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|(name, _)| *name)
 }
 
+/// Names of cases that no app should give: the recorder in the app must outlive them as the runtime does.
+pub fn misused() -> impl Iterator<Item = &'static str> {
+    MISUSED.iter().map(|(name, _)| *name)
+}
+
 /// Writes the inputs that [`SCRIPT`] reads: two that are recorded.
 ///
 /// # Errors
@@ -181,7 +212,7 @@ pub fn write_inputs(work: &Path) -> Result<()> {
     write(&work.join("b.bin"), &numbers(12))
 }
 
-/// Whether a case of [`names`] ended as it should: `printed` is what the script said, and the rest lies in its folder. What was recorded is
+/// Whether a case of [`names`] or [`misused`] ended as it should: `printed` is what the script said, and the rest lies in its folder. What was recorded is
 /// replayed by `command` with a third input.
 ///
 /// # Errors
@@ -192,7 +223,8 @@ pub fn judge(
     name: &str,
     printed: &str,
 ) -> std::result::Result<(), String> {
-    let found = CASES.iter().find(|(known, _)| *known == name);
+    let mut all = CASES.iter().chain(MISUSED);
+    let found = all.find(|(known, _)| *known == name);
     let (_, expect) = found.ok_or_else(|| format!("there is no case {name}"))?;
     let code = printed
         .lines()
@@ -200,7 +232,31 @@ pub fn judge(
         .unwrap_or("nothing");
     let path = work.join(format!("{name}.said"));
     let said = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if MISUSED.iter().any(|(known, _)| *known == name) {
+        let path = work.join(format!("{name}.alone"));
+        let alone = fs::read_to_string(&path);
+        sees_the_same(
+            &alone.map_err(|error| format!("{}: {error}", path.display()))?,
+            &said,
+        )?;
+    }
     judged(command, work, (name, code, &said), expect)
+}
+
+/// Whether an app that is recorded, twice or more often, gets the same answers to its wrong calls as alone.
+fn sees_the_same(alone: &str, said: &str) -> std::result::Result<(), String> {
+    let answers = |text| str::lines(text).filter(|line| line.starts_with("> "));
+    let alone: Vec<&str> = answers(alone).collect();
+    let recorded: Vec<&str> = answers(said).collect();
+    if recorded.len() < alone.len() {
+        return Err(format!("{} answers of {}", recorded.len(), alone.len()));
+    }
+    for (wanted, found) in alone.iter().cycle().zip(&recorded) {
+        if wanted != found {
+            return Err(format!("alone '{wanted}', recorded '{found}'"));
+        }
+    }
+    Ok(())
 }
 
 fn judged(

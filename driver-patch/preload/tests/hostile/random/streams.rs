@@ -36,8 +36,7 @@ impl App<'_> {
                 1 | 2 => {
                     let mut made = streams::BoCreate {
                         size: self.size(),
-                        // Not 1: the recorder maps all objects, also those that the app says it will not map.
-                        flags: self.pick(&[0, 0, 0, 2]),
+                        flags: self.pick(&[0, 0, 0, 1, 2, 3]),
                         exclusive_vm: self.pick(&[0, 0, 1, 9]),
                         ..Default::default()
                     };
