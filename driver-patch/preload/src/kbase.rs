@@ -111,12 +111,14 @@ pub(crate) unsafe fn call(
             let Some(atoms) = given::<Submit>(request, place) else {
                 return pass();
             };
-            let _job = hold(job);
-            match atoms_of(&atoms) {
-                Some(elements) => submit(recorder, fd, atoms.stride, elements).unwrap_or_else(pass),
-                // The driver refuses it.
-                None => pass(),
-            }
+            let done = {
+                let _job = hold(job);
+                // What cannot be read the driver refuses.
+                let elements = atoms_of(&atoms);
+                elements.and_then(|elements| submit(recorder, fd, atoms.stride, elements))
+            };
+            // Without the lock: the driver may wait until another thread has read an event.
+            done.unwrap_or_else(pass)
         }
         _ => pass(),
     }

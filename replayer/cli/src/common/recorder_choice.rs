@@ -9,6 +9,7 @@ use std::process::Command;
 
 use clap::ValueEnum;
 use gpureplay_library::shown;
+use gpureplay_linux::kbase;
 use gpureplay_trace::{Check, Event, Reader};
 use nix::unistd::{AccessFlags, access};
 
@@ -18,15 +19,30 @@ use crate::common::failure::Failure;
 use crate::common::model_node::{ModelNode, NodeOptions};
 use crate::common::recording_choices::Pair;
 
-/// Where the kernel lists render nodes.
-const NODES: &str = "/sys/class/drm";
+/// Where a kernel's own driver is found.
+#[derive(Clone, Copy)]
+struct Drivers<'a> {
+    /// The kernel's list of render nodes.
+    nodes: &'a Path,
+    /// kbase's device.
+    kbase: &'a Path,
+}
+
+impl Drivers<'static> {
+    fn here() -> Self {
+        Self {
+            nodes: Path::new("/sys/class/drm"),
+            kbase: Path::new(kbase::PATH),
+        }
+    }
+}
 
 /// A recorder, as the command line names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Name {
     /// Kernel module and patched driver
     Kernel,
-    /// Library in the app, on the stock panfrost or panthor driver; needs no root
+    /// Library in the app, on the stock panfrost, panthor or kbase driver; needs no root
     User,
     /// Library in the app, on the model's render node; needs no GPU
     Model,
@@ -47,13 +63,13 @@ impl Way {
     /// The way that was asked for, or the best one that this machine has.
     pub(crate) fn choose(asked: Option<Name>, device: &Path, node: &NodeOptions) -> Result<Self> {
         let library = || companion::RECORDER.find(None);
-        Self::among(asked, device, Path::new(NODES), &library, node)
+        Self::among(asked, device, Drivers::here(), &library, node)
     }
 
     fn among(
         asked: Option<Name>,
         device: &Path,
-        nodes: &Path,
+        drivers: Drivers<'_>,
         library: &dyn Fn() -> Result<PathBuf>,
         node: &NodeOptions,
     ) -> Result<Self> {
@@ -64,14 +80,15 @@ impl Way {
             None if access(device, AccessFlags::R_OK).is_ok() => {
                 Ok(Self::Kernel(device.to_path_buf()))
             }
-            None if has_stock_driver(nodes) => library().map(Self::User),
+            None if drivers.any() => library().map(Self::User),
             None => match library().and_then(|library| Ok(Self::Model(library, node.node()?))) {
                 Ok(way) => Ok(way),
                 Err(failure) => Err(Failure::Device(format!(
                     "nothing to record with: {} is not there or not readable (--recorder kernel: insmod gpureplay_recorder.ko and the \
-                     patched driver, driver-patch/build makes both); no render node is panfrost's or panthor's (--recorder user: load the \
-                     stock driver); and the model cannot take its place (--recorder model): {failure}",
-                    shown(device)
+                     patched driver, driver-patch/build makes both); no render node is panfrost's or panthor's, and {} is not there or not \
+                     for you (--recorder user: load the driver, join its group); and the model cannot take its place (--recorder model): {failure}",
+                    shown(device),
+                    shown(drivers.kbase)
                 ))),
             },
         }
@@ -85,9 +102,10 @@ impl Way {
                 "{} is not there, or not readable (driver-patch/README.md)",
                 shown(device)
             )),
-            Name::User if !has_stock_driver(Path::new(NODES)) => {
-                missing("no render node is panfrost's or panthor's".into())
-            }
+            Name::User if !Drivers::here().any() => missing(format!(
+                "no render node is panfrost's or panthor's, and {} is not there or not for you",
+                kbase::PATH
+            )),
             _ => Self::choose(Some(name), device, node),
         }
     }
@@ -180,19 +198,22 @@ fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
     parts.join(":".as_ref())
 }
 
-/// Whether a render node is that of a driver whose calls the library knows.
-pub(crate) fn has_stock_driver(nodes: &Path) -> bool {
-    let mut nodes = fs::read_dir(nodes).into_iter().flatten().flatten();
-    nodes.any(|node| {
-        let is_node = node.file_name().to_string_lossy().starts_with("renderD");
-        let driver = fs::read_link(node.path().join("device/driver"));
-        let known = |driver: PathBuf| {
-            ["panfrost", "panthor"]
-                .iter()
-                .any(|it| driver.ends_with(it))
-        };
-        is_node && driver.is_ok_and(known)
-    })
+impl Drivers<'_> {
+    /// Whether there is one whose calls the library knows.
+    fn any(self) -> bool {
+        let mut nodes = fs::read_dir(self.nodes).into_iter().flatten().flatten();
+        let found = nodes.any(|node| {
+            let is_node = node.file_name().to_string_lossy().starts_with("renderD");
+            let driver = fs::read_link(node.path().join("device/driver"));
+            let known = |driver: PathBuf| {
+                ["panfrost", "panthor"]
+                    .iter()
+                    .any(|it| driver.ends_with(it))
+            };
+            is_node && driver.is_ok_and(known)
+        });
+        found || kbase::may_open(self.kbase)
+    }
 }
 
 /// Checks a trace that the library wrote: it is there, whole, and says of no error. Returns its submissions.
@@ -202,7 +223,7 @@ pub(crate) fn check(trace: &Path) -> Result<u64> {
     if file.metadata().is_ok_and(|status| status.len() == 0) {
         return Err(Failure::Recording(
             "the app gave the GPU no job that the recorder saw: the recorder in the app sees no static and no set-user-ID programs, \
-             and no driver but panfrost and panthor; LD_DEBUG=libs shows whether it is loaded"
+             and no driver but panfrost, panthor, and kbase with a job manager; LD_DEBUG=libs shows whether it is loaded"
                 .into(),
         ));
     }
@@ -245,6 +266,10 @@ mod tests {
         nodes
     }
 
+    fn drivers<'a>(nodes: &'a Path, kbase: &'a Path) -> Drivers<'a> {
+        Drivers { nodes, kbase }
+    }
+
     #[test]
     fn the_best_way_that_the_machine_has_is_taken() {
         let folder = tempfile::tempdir().unwrap();
@@ -259,8 +284,12 @@ mod tests {
         // No Mesa there: the model cannot be the node.
         let node = NodeOptions::without_mesa(folder.path());
         let way = |asked, device: &Path, nodes: &Path| {
-            Way::among(asked, device, nodes, &|| find(""), &node)
+            Way::among(asked, device, drivers(nodes, &none), &|| find(""), &node)
         };
+        // A character device that everybody may open.
+        let mali = drivers(&others, Path::new("/dev/null"));
+        let vendors = Way::among(None, &none, mali, &|| find(""), &node);
+        assert_eq!(vendors, Ok(user.clone()));
         let kernel = Way::Kernel("/dev/null".into());
         assert_eq!(way(None, Path::new("/dev/null"), &panfrost), Ok(kernel));
         assert_eq!(way(None, &none, &panfrost), Ok(user.clone()));
@@ -277,7 +306,7 @@ mod tests {
         let missing = Way::among(
             Some(Name::User),
             &none,
-            &panfrost,
+            drivers(&panfrost, &none),
             &|| find("elsewhere"),
             &node,
         );
