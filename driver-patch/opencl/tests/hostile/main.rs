@@ -242,6 +242,10 @@ fn refused_unmaps(app: &App, notes: &Path) {
 fn writes_of_more_than_there_is(app: &App, _: &Path) {
     let write = app.get::<Transfer>(WRITE_BUFFER);
     let (none, event) = (ptr::null(), ptr::null_mut());
+    let create = app.get::<CreateBuffer>(CREATE_BUFFER);
+    // CL_MEM_USE_HOST_PTR: a runtime may look there when a kernel does.
+    let host = ptr::without_provenance(WILD);
+    assert_eq!(create(CONTEXT, 8, SIZE, host, &mut 1), BUFFER);
     for size in [usize::MAX - 3, usize::MAX / 2, 1 << 40] {
         let from = ptr::without_provenance_mut(WILD);
         assert_eq!(write(QUEUE, BUFFER, 0, 4, size, from, 0, none, event), 0);
