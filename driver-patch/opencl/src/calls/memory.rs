@@ -2,15 +2,16 @@
 //! Creation of memory objects, with what the host puts into them.
 
 use core::ffi::c_void;
-use core::slice;
 
-use gpureplay_trace::note::{Content, Direction, Note, ObjectKind, Place, Transfer, content_hash};
+use gpureplay_trace::note::{Direction, Note, ObjectKind, Place, Transfer};
 
+use super::transfer::content;
 use super::{ABSENT, functions, place, unseen};
 use crate::abi::{
     BUFFER_REGION, BufferRegion, Handle, ImageDescription, MEM_COPY_HOST_PTR, MEM_REFERENCE_COUNT,
     MEM_USE_HOST_PTR, Status, ask, signature,
 };
+use crate::reach;
 use crate::sink;
 use crate::state;
 use crate::table::next;
@@ -37,13 +38,13 @@ unsafe fn made(buffer: Handle, flags: u64, size: usize, host: *const c_void) {
     }
     let object = state::with(|state| state.add_object(buffer, ObjectKind::Buffer, size as u64));
     if flags & (MEM_COPY_HOST_PTR | MEM_USE_HOST_PTR) != 0 && !host.is_null() {
-        // SAFETY: the caller's promise.
-        let bytes = unsafe { slice::from_raw_parts(host.cast::<u8>(), size) };
+        // SAFETY: the caller's promise. A runtime may look at memory that it uses only when it needs it.
+        let seen = content(unsafe { reach::hash(host, size) });
         sink::put(&Note::Transfer(Transfer {
             direction: Direction::Write,
             at: Place { object, offset: 0 },
             size: size as u64,
-            content: Content::Hash(content_hash(bytes)),
+            content: seen,
             queue: None,
             complete: true,
         }));

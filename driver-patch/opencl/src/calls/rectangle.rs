@@ -5,9 +5,10 @@ use core::ffi::c_void;
 
 use gpureplay_trace::note::Direction;
 
-use super::transfer::{content, hash, moved};
+use super::transfer::{content, moved};
 use super::{ABSENT, Command, command, functions};
 use crate::abi::{Handle, Status, signature};
+use crate::reach;
 use crate::table::next;
 
 functions! {
@@ -66,7 +67,7 @@ unsafe fn moved_rectangle(
             if (complete || direction == Direction::Write) && dense && length == size =>
         {
             // SAFETY: the rectangle is one run of bytes in the app's memory.
-            unsafe { hash(memory.byte_add(first), size) }
+            unsafe { reach::hash(memory.wrapping_byte_add(first), size) }
         }
         _ => None,
     };

@@ -238,6 +238,20 @@ fn refused_unmaps(app: &App, notes: &Path) {
     assert!(matches!(last.content, Content::Hash(_)));
 }
 
+/// A write of more bytes than there are, which a runtime may accept and fail later.
+fn writes_of_more_than_there_is(app: &App, _: &Path) {
+    let write = app.get::<Transfer>(WRITE_BUFFER);
+    let (none, event) = (ptr::null(), ptr::null_mut());
+    let create = app.get::<CreateBuffer>(CREATE_BUFFER);
+    // CL_MEM_USE_HOST_PTR: a runtime may look there when a kernel does.
+    let host = ptr::without_provenance(WILD);
+    assert_eq!(create(CONTEXT, 8, SIZE, host, &mut 1), BUFFER);
+    for size in [usize::MAX - 3, usize::MAX / 2, 1 << 40] {
+        let from = ptr::without_provenance_mut(WILD);
+        assert_eq!(write(QUEUE, BUFFER, 0, 4, size, from, 0, none, event), 0);
+    }
+}
+
 /// A command of a queue that the layer times waits for an event that the app sets afterwards.
 fn timed_commands_that_wait_for_the_app(app: &App, _: &Path) {
     let mut status = 1;
@@ -371,6 +385,7 @@ parts! {
     the_end_of_an_event_calls_back,
     mapped_memory_that_is_gone,
     refused_unmaps,
+    writes_of_more_than_there_is,
     timed_commands_that_wait_for_the_app,
     threads_until_the_exit,
 }

@@ -20,6 +20,7 @@ const RELEASE_EVENT: usize = 44;
 pub(crate) const TIMES: usize = 45;
 pub(crate) const FINISH: usize = 47;
 pub(crate) const READ_BUFFER: usize = 48;
+pub(crate) const WRITE_BUFFER: usize = 49;
 pub(crate) const MAP_BUFFER: usize = 56;
 pub(crate) const UNMAP: usize = 58;
 pub(crate) const LAUNCH: usize = 59;
@@ -300,6 +301,7 @@ pub(crate) fn table() -> [usize; ENTRIES] {
         (TIMES, times as *const () as usize),
         (FINISH, finish as *const () as usize),
         (READ_BUFFER, read_buffer as *const () as usize),
+        (WRITE_BUFFER, read_buffer as *const () as usize),
         (MAP_BUFFER, map_buffer as *const () as usize),
         (UNMAP, unmap as *const () as usize),
         (LAUNCH, launch as *const () as usize),
