@@ -266,6 +266,31 @@ impl<'a> Trial<'a> {
             text += &format!("{run}, replayed with other inputs: relative error {error:.1e}\n");
         }
         text += &self.check_growth()?;
+        text += &self.check_user()?;
+        Ok(text)
+    }
+
+    /// What the recorder in user space recorded: the app's output, the guest's replay with other inputs, and a replay here.
+    fn check_user(&self) -> std::result::Result<String, String> {
+        let [first, other] = app::SETS;
+        let mut arguments = vec!["run".into(), "--force".into(), "user-recording".into()];
+        arguments.extend(values("input", "output", other, "replayed-user.npy"));
+        self.gpureplay(&arguments, "replay")?;
+        let mut text = String::new();
+        for (file, set) in [
+            ("user.npy", first),
+            ("user2.npy", other),
+            ("replayed-user.npy", other),
+        ] {
+            let expected = app::file(self.work, "expected", "out", set);
+            let error = app::check(&self.work.join(file), &expected, app::TOLERANCE)?;
+            text += &format!("user space, {file}: relative error {error:.1e}\n");
+        }
+        for (name, words) in [("atoms", 16), ("grow", 32)] {
+            let file = |end: &str| self.work.join(format!("user-{name}.{end}"));
+            self.compares(&file("trace"), &file("bin"), words)?;
+            text += &format!("user space, {name}: replayed\n");
+        }
         Ok(text)
     }
 
@@ -277,11 +302,19 @@ impl<'a> Trial<'a> {
         if faults == 0 {
             return Err(format!("{}: no page fault", trace.display()));
         }
-        let compile = "compile trace-grow --force -o grown --writes=out=grown.bin:u32[32]";
-        let replay = "run --force grown --output=out=replayed-grow.bin";
+        self.compares(&trace, &self.work.join("said-grow"), 32)?;
+        Ok(format!("growing memory: {faults} page faults, replayed\n"))
+    }
+
+    /// Compiles a trace of a client that takes nothing, and compares the replay with what the client said: so many words.
+    fn compares(&self, trace: &Path, said: &Path, words: usize) -> Checked {
+        let compile = format!(
+            "compile {} --force -o said --writes=out=said.bin:u32[{words}]",
+            trace.display()
+        );
+        let replay = "run --force said --output=out=replayed-said.bin".to_owned();
         // The end of a name says what a file is.
-        let named = copy(&self.work.join("said-grow"), &self.work.join("grown.bin"));
-        named.map_err(|error| error.to_string())?;
+        copy(said, &self.work.join("said.bin")).map_err(|error| error.to_string())?;
         for (what, line) in [("compile", compile), ("replay", replay)] {
             let words: Vec<String> = line.split(' ').map(String::from).collect();
             self.gpureplay(&words, what)?;
@@ -290,9 +323,12 @@ impl<'a> Trial<'a> {
             let path = self.work.join(name);
             fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
         };
-        match bytes("said-grow")? == bytes("replayed-grow.bin")? {
-            true => Ok(format!("growing memory: {faults} page faults, replayed\n")),
-            false => Err("what grew differs from what the replay gives".into()),
+        match bytes("said.bin")? == bytes("replayed-said.bin")? {
+            true => Ok(()),
+            false => Err(format!(
+                "{}: what the replay gives differs from what the app said",
+                trace.display()
+            )),
         }
     }
 
@@ -323,13 +359,6 @@ impl<'a> Trial<'a> {
 
     /// Compiles a run's trace and replays it with the other inputs.
     fn replay(&self, run: &str, set: &str) -> std::result::Result<f64, String> {
-        let values = |given: &str, gives: &str, set: &str, out: &str| {
-            [
-                format!("--{given}=x=inputs/x{set}.npy"),
-                format!("--{given}=y=inputs/y{set}.npy"),
-                format!("--{gives}=out={out}"),
-            ]
-        };
         let recording = format!("saxpy-{run}");
         let mut compile = vec!["compile".into(), format!("trace-{run}")];
         compile.extend(["--force".into(), "-o".into(), recording.clone()]);
@@ -343,6 +372,15 @@ impl<'a> Trial<'a> {
         let expected = app::file(self.work, "expected", "out", other);
         app::check(&self.work.join(replayed), &expected, app::TOLERANCE)
     }
+}
+
+/// Arguments that give saxpy's inputs and take its output.
+fn values(given: &str, gives: &str, set: &str, out: &str) -> [String; 3] {
+    [
+        format!("--{given}=x=inputs/x{set}.npy"),
+        format!("--{given}=y=inputs/y{set}.npy"),
+        format!("--{gives}=out={out}"),
+    ]
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
@@ -362,6 +400,7 @@ const REPLAYS: &str = concat!(include_str!("devices/user.sh"), include_str!("kba
 /// until the next access of a register, and kbase's handlers make none while the GPU is off: it stays on until the
 /// driver goes. The kernel's tracer says of each page that is logged whether interrupts are off meanwhile.
 const SCRIPT: &str = "set -e
+PATH=/opt/gpureplay/shared:$PATH
 modules=/opt/gpureplay/kbase
 insmod $modules/gpureplay_recorder.ko
 tracing=/sys/kernel/tracing

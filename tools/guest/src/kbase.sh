@@ -9,7 +9,8 @@ mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
 rm -rf /tmp/kbase
 mkdir /tmp/kbase
 chmod 777 /tmp/kbase
-cp -r recordings cases by-model /tmp/kbase
+share=$PWD
+cp -r recordings cases by-model inputs /tmp/kbase
 cd /tmp/kbase
 
 # Who may not, is told what to do.
@@ -19,9 +20,37 @@ grep 'permission denied; join the group render' refused
 "${user[@]}" gpureplay doctor > doctor || true
 grep '^ok   kbase: /dev/mali0, kbase K:r' doctor
 grep '^ok   run --device kbase: ' doctor
+grep '^ok   record --recorder user: ' doctor
 
 every_case kbase ', kbase K:r'
 echo "# $(wc -l < cases) cases of $(ls recordings | wc -l) recordings: outputs and states are the model's, bit for bit"
+
+# A replay is an app like others: the recorder in user space records it once, and a user replays what it recorded with other inputs.
+for ((run = 0; run < 3; run++)); do
+	rm -rf user-recording user.npy
+	"${user[@]}" gpureplay record --recorder user -o user-recording --reads x=inputs/x.npy --reads y=inputs/y.npy \
+		--writes out=user.npy -- gpureplay run --force --device kbase recordings/saxpy-g52 \
+		--input x=inputs/x.npy --input y=inputs/y.npy --output out=user.npy
+	"${user[@]}" gpureplay run user-recording --force --device kbase \
+		--input x=inputs/x2.npy --input y=inputs/y2.npy --output out=user2.npy
+done
+cp user.npy user2.npy "$share"
+cp -r user-recording "$share"
+echo "# a replay was recorded by a library in it, and replayed with other inputs"
+# Threads, several atoms of one submission, and pages that come when the GPU touches them.
+record_raw() { # NAME COMMAND
+	rm -f user-$1.*
+	"${user[@]}" gpureplay record --recorder user --raw user-$1.trace -- sh -c "$2 > user-$1.bin"
+}
+for ((run = 0; run < 5; run++)); do record_raw atoms kbase-atoms; done
+record_raw grow kbase-grow
+cp user-{atoms,grow}.{trace,bin} "$share"
+for word in jit epoll; do
+	if record_raw $word "kbase-atoms $word" > refused 2>&1; then cat refused; exit 1; fi
+	grep -i "$word" refused
+	[ "$(sha256sum < user-atoms.bin)" = "$(sha256sum < user-$word.bin)" ]
+done
+echo "# clients with threads and growing memory were recorded by a library in them"
 
 # A process that may not have so many addresses.
 if "${user[@]}" prlimit --as=$((4 << 30)) gpureplay run recordings/$first --device kbase > refused 2>&1; then exit 1; fi

@@ -122,9 +122,20 @@ fn opencl_layer(folder: &Folder) -> Result<()> {
 
 /// Cross-compiles a shared library.
 fn shared(folder: &Folder, package: &str, library: &str) -> Result<()> {
-    let to = folder.local.join("cargo-shared");
-    let built = cross_with(folder, &["-p", package], package, ("", &to))?;
+    let built = cross_shared(folder, package)?;
     install(&built.join(library), &folder.payload().join("lib"))
+}
+
+/// Cross-compiles the `gpureplay` command on the guest's C library.
+fn shared_command(folder: &Folder, to: &Path) -> Result<()> {
+    let built = cross_shared(folder, "gpureplay")?;
+    install(&built.join("gpureplay"), to)
+}
+
+/// Cross-compiles a package on the guest's C library; returns the folder with what it makes.
+fn cross_shared(folder: &Folder, package: &str) -> Result<PathBuf> {
+    let to = folder.local.join("cargo-shared");
+    cross_with(folder, &["-p", package], package, ("", &to))
 }
 
 /// Builds what an app is recorded with on the kernel's own driver.
@@ -173,14 +184,21 @@ fn device_tests(folder: &Folder) -> Result<()> {
     let built = cross(folder, &example, "faults of states")?;
     install(&built.join("examples/state_faults"), &to)?;
     let source = "nano-driver/tests/hostile.c";
-    c_program(folder, source, &to.join("hostile"), "hostile client")
+    let program = (&*to.join("hostile"), "hostile client");
+    c_program(folder, &["-static"], source, program)
 }
 
-/// Compiles a program of one file for the guest, with the C library inside.
-fn c_program(folder: &Folder, source: &str, to: &Path, what: &str) -> Result<()> {
+/// Compiles a program of one file for the guest.
+fn c_program(
+    folder: &Folder,
+    library: &[&str],
+    source: &str,
+    (to, what): (&Path, &str),
+) -> Result<()> {
     let mut compile = in_root(folder);
     compile
-        .args(["aarch64-linux-gnu-gcc", "-static", "-O1"])
+        .args(["aarch64-linux-gnu-gcc", "-O1"])
+        .args(library)
         .args(["-Wall", "-Wextra", "-Werror", "-o"])
         .arg(to)
         .arg(folder.repository.join(source));
@@ -245,17 +263,28 @@ fn cross_with(
 /// programs that use it.
 pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
-    command(folder)?;
     device_test(folder)?;
-    let grow = folder.payload().join("bin/kbase-grow");
-    let what = "client whose memory grows";
-    c_program(folder, "driver-patch/kbase/grow.c", &grow, what)?;
+    opencl_layer(folder)?;
+    // The recorder in user space is loaded into what uses the guest's C library.
+    let programs = folder.payload().join("shared");
+    shared_command(folder, &programs)?;
+    for name in ["grow", "atoms"] {
+        let source = format!("driver-patch/kbase/{name}.c");
+        let to = programs.join(format!("kbase-{name}"));
+        let library = ["--sysroot=/guest/userland", "-pthread"];
+        c_program(folder, &library, &source, (&to, "clients of kbase"))?;
+    }
     build_host_command(folder)?;
     host_server(folder)?;
     let modules = folder.payload().join("kbase");
     let stamp = folder.local.join("kbase-made-for");
     let mut hash = Fingerprint::default();
-    hash.tree(&folder.repository.join("driver-patch"))?;
+    // The libraries beside them are no part of the modules.
+    let ours = folder.repository.join("driver-patch");
+    hash.file(&ours.join("build"))?;
+    for part in ["kbase", "recorder"] {
+        hash.tree(&ours.join(part))?;
+    }
     hash.bytes(source.as_os_str().as_encoded_bytes());
     hash.tree(source)?;
     let wanted = hash.text();
