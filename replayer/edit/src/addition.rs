@@ -12,6 +12,7 @@ use crate::error::{EditError, Result};
 use crate::footprint::PAGE;
 use crate::scene::Scene;
 use crate::taken::{Places, Taken};
+use crate::target::Target;
 
 /// Bytes that are written, with their addresses.
 pub(crate) type Writes = Vec<(u64, Vec<u8>)>;
@@ -122,7 +123,7 @@ pub(crate) fn code_and_page(code: &[u8], end: u64) -> (Addition, u64, u64) {
 /// There is no memory for it.
 pub(crate) fn whole(
     taken: &Taken,
-    compute: &Compute,
+    old: Target<'_>,
     profile: &Profile,
     job: u64,
     end: u64,
@@ -170,7 +171,9 @@ pub(crate) fn whole(
         at
     };
     let (threads, groups) = (storage(threads), storage(groups));
-    within_reach(next, compute)?;
+    if let Target::Bifrost(compute) = old {
+        within_reach(next, compute)?;
+    }
     let laid = taken.lay(Places {
         code,
         descriptors,

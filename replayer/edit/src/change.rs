@@ -133,7 +133,7 @@ impl<'r> Subject<'r> {
 
     /// The job's descriptors, if it is one of Bifrost.
     pub fn compute(&self) -> Option<&Compute> {
-        self.target.bifrost(self.job.index).ok()
+        self.target.bifrost()
     }
 
     /// The sizes that the job was recorded with.
@@ -150,7 +150,7 @@ impl<'r> Subject<'r> {
 
     /// Whether a change changes nothing.
     fn is_nothing(&self, change: &Change) -> bool {
-        let recorded = self.target.code();
+        let recorded = self.target.code().ok();
         let same = match &change.kernel {
             Kernel::Recorded => true,
             Kernel::Shader(shader) => recorded.is_some_and(|recorded| {
@@ -159,8 +159,8 @@ impl<'r> Subject<'r> {
                 code == recorded && padding.iter().all(|byte| *byte == 0)
             }),
             Kernel::Job(taken) => {
-                let first = self.scenes.first().zip(self.target.bifrost(0).ok());
-                first.is_some_and(|((scene, _), compute)| taken.is(&scene.memory, compute))
+                let first = self.scenes.first();
+                first.is_some_and(|(scene, _)| taken.is(&scene.memory, self.job, self.target))
             }
         };
         change.launch == self.launch() && same
@@ -184,14 +184,18 @@ impl<'r> Subject<'r> {
                     "a whole job keeps its sizes: its uniforms may hold them; change the sizes in a second step".into(),
                 ));
             }
-            let compute = self.target.bifrost(self.job.index)?;
             let first = self.scenes.first();
             if let Some((scene, _)) = first {
-                taken.replaces(view, &scene.memory, compute)?;
+                taken.replaces(view, &scene.memory, self.job, self.target)?;
             }
-            change.launch.check(taken.compute(), profile)?;
-            shader::fits(taken.code(), taken.compute(), profile)?;
-            return addition::whole(taken, compute, profile, self.job.address, end);
+            match taken.compute() {
+                Some(compute) => {
+                    change.launch.check(compute, profile)?;
+                    shader::fits(taken.code(), compute, profile)?;
+                }
+                None => self.target.check(&change.launch, profile)?,
+            }
+            return addition::whole(taken, self.target, profile, self.job.address, end);
         }
         self.target.check(&change.launch, profile)?;
         if let (Kernel::Recorded, Some((scene, _))) = (&change.kernel, self.in_stream()) {
@@ -219,19 +223,26 @@ impl<'r> Subject<'r> {
         let Kernel::Shader(shader) = &change.kernel else {
             return Ok((words, Addition::default()));
         };
-        if let (Some(start), Target::Valhall(valhall)) = (start, self.target) {
-            if shader.interface.is_some() {
+        let compute = match (start, self.target) {
+            (_, Target::Bifrost(compute)) => compute,
+            (Some(_), Target::Valhall(_)) if shader.interface.is_some() => {
                 return shader::gate(
                     "product",
                     "the file beside it is about a shader of Bifrost".into(),
                 );
             }
-            let fitting = start.fits(&shader.bytes, valhall)?;
-            let (more, addition) = start.with(&fitting.bytes, end)?;
-            words.extend(more);
-            return Ok((words, addition));
-        }
-        let compute = self.target.bifrost(self.job.index)?;
+            (Some(start), Target::Valhall(valhall)) => {
+                let fitting = start.fits(&shader.bytes, valhall)?;
+                let (more, addition) = start.with(&fitting.bytes, end)?;
+                words.extend(more);
+                return Ok((words, addition));
+            }
+            (None, Target::Valhall(_)) => {
+                return Err(EditError::NoInput(
+                    "a change is tried with at least one input".into(),
+                ));
+            }
+        };
         let fitting = shader::fits(&shader.bytes, compute, profile)?;
         if let Some(interface) = &shader.interface {
             interface.fits(&shader.bytes, compute, profile)?;

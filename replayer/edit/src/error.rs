@@ -26,7 +26,7 @@ pub enum EditError {
         known: String,
     },
     /// It can be done with compute jobs only.
-    #[error("job {job} is a {kind} job; only compute jobs of Bifrost can be used like this")]
+    #[error("job {job} is a {kind} job; only compute jobs can be used like this")]
     NotCompute {
         /// The job.
         job: usize,

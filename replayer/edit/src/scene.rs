@@ -10,11 +10,11 @@ use gpureplay_core::family::Family;
 use gpureplay_core::{Chain, Gpu, NoTensors, Options, Workspace};
 use gpureplay_format::layout::{IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, Builder, Recording as View, RegionKind, SegmentKind};
-use gpureplay_jobs::{Compute, Job, Jobs, JobsError};
+use gpureplay_jobs::{Job, Jobs, JobsError};
 use gpureplay_library::{Bindings, Device, Recording, Session, Verified, explain};
 use gpureplay_on_model::{Model, OnModel, Watch, Watched};
 use mali_facts::registers::GpuId;
-use mali_facts::{JobHeader, JobType, Memory as Readable};
+use mali_facts::{JobHeader, Memory as Readable};
 use mali_jobs::streams;
 use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Observer};
@@ -497,24 +497,6 @@ pub(crate) fn job(jobs: &Jobs, index: usize) -> Result<&Job> {
         job: index,
         known: jobs.known(),
     })
-}
-
-/// The compute job of a number.
-pub(crate) fn compute_job(jobs: &Jobs, index: usize) -> Result<(&Job, &Compute)> {
-    let job = job(jobs, index)?;
-    let compute = job.compute.as_ref().ok_or_else(|| {
-        let family = if job.valhall.is_some() {
-            "Valhall "
-        } else {
-            ""
-        };
-        let kind = job.kind.map_or("unknown", JobType::name);
-        EditError::NotCompute {
-            job: index,
-            kind: format!("{family}{kind}"),
-        }
-    })?;
-    Ok((job, compute))
 }
 
 fn chain_of<'j>(jobs: &'j Jobs, job: &Job) -> Result<&'j gpureplay_jobs::Chain> {

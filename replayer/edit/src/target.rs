@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job that is changed: of Bifrost, or of Valhall, which no job of another recording replaces as a whole.
+//! A job that is changed: of Bifrost, or of Valhall.
 
 use gpureplay_jobs::{Compute, Job, Valhall};
 use mali_facts::valhall::ComputePayload;
@@ -30,17 +30,11 @@ impl<'r> Target<'r> {
         })
     }
 
-    /// The job of Bifrost that another one replaces.
-    ///
-    /// # Errors
-    /// It is one of Valhall.
-    pub(crate) fn bifrost(self, index: usize) -> Result<&'r Compute> {
+    /// The descriptors, if it is a job of Bifrost.
+    pub(crate) fn bifrost(self) -> Option<&'r Compute> {
         match self {
-            Self::Bifrost(compute) => Ok(compute),
-            Self::Valhall(_) => Err(EditError::NotCompute {
-                job: index,
-                kind: "Valhall COMPUTE".into(),
-            }),
+            Self::Bifrost(compute) => Some(compute),
+            Self::Valhall(_) => None,
         }
     }
 
@@ -123,11 +117,12 @@ impl<'r> Target<'r> {
         Ok(payload)
     }
 
-    /// Bytes of the recorded code, where it decodes.
-    pub(crate) fn code(self) -> Option<&'r [u8]> {
+    /// Bytes of the recorded code, or why it does not decode.
+    pub(crate) fn code(self) -> std::result::Result<&'r [u8], &'r str> {
         match self {
-            Self::Bifrost(compute) => compute.code.as_ref().ok().map(|code| &code.bytes[..]),
-            Self::Valhall(valhall) => valhall.code.as_ref().ok().map(|words| &words.bytes[..]),
+            Self::Bifrost(compute) => compute.code.as_ref().map(|code| &code.bytes[..]),
+            Self::Valhall(valhall) => valhall.code.as_ref().map(|words| &words.bytes[..]),
         }
+        .map_err(String::as_str)
     }
 }
