@@ -16,21 +16,20 @@ use crate::{
 };
 
 /// Records the sample in one guest, and replays what was recorded with a third input.
-pub(super) fn some(folder: &Folder, gpu: &str) -> Result<Verdict> {
-    run(folder, gpu, &SAMPLE)
+pub(super) fn some(folder: &Folder) -> Result<Verdict> {
+    run(folder, &SAMPLE)
 }
 
 /// The same with all of them.
-pub(super) fn all(folder: &Folder, gpu: &str) -> Result<Verdict> {
-    run(folder, gpu, &cases::names().collect::<Vec<_>>())
+pub(super) fn all(folder: &Folder) -> Result<Verdict> {
+    run(folder, &cases::names().collect::<Vec<_>>())
 }
 
-fn run(folder: &Folder, gpu: &str, names: &[&str]) -> Result<Verdict> {
+fn run(folder: &Folder, names: &[&str]) -> Result<Verdict> {
     let share = temporary()?;
     let work = share.path();
     cases::write_inputs(work)?;
     let options = Options {
-        gpu: gpu.into(),
         timeout: std::time::Duration::from_secs(1800),
         ..Options::sharing(Driver::Patched, work)
     };

@@ -122,8 +122,7 @@ const TESTS: &[(&str, TestFunction)] = tests! {
         |folder| recorder::notices(folder).map(Verdict::of);
     "the recorder blocks no other device, waits for no fence, and records a binary driver twice" =>
         |folder| recorder::holds(folder).map(Verdict::of);
-    "hard cases of OpenCL, some of them, are recorded or refused" =>
-        |folder| cases::some(folder, "g52");
+    "hard cases of OpenCL, some of them, are recorded or refused" => cases::some;
     "an app for OpenGL ES is recorded by two traces and replayed with a third picture" =>
         |folder| gles::unnoted(folder).map(Verdict::of);
     "the page about your own app does what it says" =>
@@ -179,7 +178,7 @@ const ON_NODE: &[(&str, TestFunction)] = tests! {
     "a sample of piglit's OpenCL tests passes" =>
         |folder| piglit::run_subset(folder, "g52", 1).map(sample);
     "hard cases of OpenCL, all of them, are recorded with the right tensors or refused" =>
-        |folder| cases::all(folder, "g52");
+        cases::all;
 };
 
 /// Tests that take long: only those that `guest test NAME` names in full run.
@@ -228,13 +227,6 @@ const LONG: &[(&str, TestFunction)] = tests! {
     "long: both recorders say the same of saxpy" => |folder| user::both(folder, "g52", "saxpy");
     "long: both recorders say the same of digits on a G57" =>
         |folder| user::both(folder, "g57", "digits");
-    "long: hard cases of OpenCL, some of them, on a G57" =>
-        |folder| cases::some(folder, "g57");
-    "long: record and replay digits on a G57" => |folder| record_on(folder, "digits", "g57", false);
-    "long: saxpy is recorded on the stock driver of a G57 by an ordinary user" =>
-        |folder| user::stock(folder, "g57", "saxpy");
-    "long: a sample of Arm Compute Library's operators is right on a G57" =>
-        |folder| operators::run_subset(folder, "g57").map(sample);
     "long: both recorders say the same of lenet" => |folder| user::both(folder, "g52", "lenet");
     "long: both recorders say the same of squeezenet-1.1" =>
         |folder| user::both(folder, "g52", "squeezenet-1.1");
