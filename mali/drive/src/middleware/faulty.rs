@@ -9,25 +9,10 @@ use mali_facts::registers::mmu::MMU_INT_RAWSTAT;
 use gpureplay_core::gpu::{Gpu, Lines, Submission, Wrapper};
 use gpureplay_core::{DeviceError, ErrorKind};
 
-macro_rules! kinds {
-    ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
-        /// What goes wrong.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum FaultKind { $($(#[doc = $doc])+ $item,)+ }
+gpureplay_format::named! {
+    /// What goes wrong.
+    FaultKind;
 
-        impl FaultKind {
-            /// All kinds.
-            pub const ALL: &'static [Self] = &[$(Self::$item),+];
-
-            /// The name that commands use.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$item => $name,)+ }
-            }
-        }
-    };
-}
-
-kinds! {
     /// A register reads as all ones, as from a bus without a device.
     ReadOnes = "read-ones";
     /// A register reads as zero.
