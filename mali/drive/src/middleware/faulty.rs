@@ -214,12 +214,17 @@ impl<G: Gpu> Wrapper for Faulty<G> {
         }
         self.fires(&[FaultKind::LostInterrupt, FaultKind::StuckInterrupt]);
         let stuck = self.is(FaultKind::StuckInterrupt);
-        let raised = self.gpu.wait_irq(lines, if stuck { 0 } else { timeout_us });
+        // Without power no line rises: the wait takes its whole time.
+        let silent = self.is(FaultKind::PowerLoss);
+        let lines_left = if silent { Lines::NONE } else { lines };
+        let raised = self
+            .gpu
+            .wait_irq(lines_left, if stuck { 0 } else { timeout_us });
         if stuck {
             lines
         } else if self.is(FaultKind::BusFault) {
             Lines(Lines::GPU.0 & lines.0)
-        } else if self.is(FaultKind::LostInterrupt) || self.is(FaultKind::PowerLoss) {
+        } else if self.is(FaultKind::LostInterrupt) || silent {
             Lines::NONE
         } else {
             raised
