@@ -228,7 +228,7 @@ fn sound(bytes: &[u8], target: &Profile) -> Result<(), Refusal> {
     let recording = Recording::parse(bytes).map_err(|error| broken(format!("{error:?}")))?;
     let verified = verify(&recording, &Limits::DEFAULT).map_err(|violation| {
         let rule = violation.rule;
-        broken(format!("rule {}: {}", rule.name(), rule.demands().trim()))
+        broken(format!("rule {}: {}", rule.name(), rule.meaning().trim()))
     })?;
     check_for(&verified, target).map_err(|error| broken(error.to_string()))?;
     Ok(())

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-gpureplay_core::rules! {
+gpureplay_format::named! {
     /// A rule for a recording that is to run on another GPU.
     TargetRule;
 
@@ -73,7 +73,7 @@ impl fmt::Display for Refusal {
         if let Some((submission, address)) = self.job {
             write!(f, " by job {address:#x} of submission {submission}")?;
         }
-        write!(f, ": {} ({})", self.text, self.rule.demands().trim())
+        write!(f, ": {} ({})", self.text, self.rule.meaning().trim())
     }
 }
 

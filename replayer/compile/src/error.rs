@@ -226,7 +226,7 @@ pub enum CompileError {
     #[error("the encoded recording does not parse: {0:?}")]
     Unreadable(gpureplay_format::ParseError),
     /// The recording breaks a rule of the replayer.
-    #[error("the recording would break the rule '{}' in section {} at entry {} (value {:#x}): {}", _0.rule.name(), _0.section.name(), _0.index, _0.value, _0.rule.demands().trim())]
+    #[error("the recording would break the rule '{}' in section {} at entry {} (value {:#x}): {}", _0.rule.name(), _0.section.name(), _0.index, _0.value, _0.rule.meaning().trim())]
     Unverified(gpureplay_core::Violation),
     /// Two runs differ in what the inputs do not explain.
     #[error("{0}")]

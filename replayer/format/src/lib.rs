@@ -20,6 +20,7 @@ pub mod codes;
 pub mod encode;
 pub mod layout;
 pub mod lz4;
+mod named;
 pub mod view;
 
 pub use action::{Action, ActionFault, Actions, Cursor, Payload};

@@ -57,7 +57,7 @@ pub fn violation(violation: &Violation) -> String {
         violation.rule.name(),
         violation.index,
         violation.section.name(),
-        violation.rule.demands().trim()
+        violation.rule.meaning().trim()
     )
 }
 
@@ -111,7 +111,7 @@ pub fn secure(error: &gpureplay_linux::optee::Error) -> String {
             Section::from_code(code).map(|section| format!("section {} is damaged", section.name()))
         }
         E::NotAllowed { code, .. } => Rule::ALL.get(code as usize).map(|rule| {
-            let demands = rule.demands().trim();
+            let demands = rule.meaning().trim();
             format!("rule {} is broken: {demands}", rule.name())
         }),
         E::Gpu { code } | E::Tensors { code } => code

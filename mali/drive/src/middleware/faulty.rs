@@ -9,25 +9,10 @@ use mali_facts::registers::mmu::MMU_INT_RAWSTAT;
 use gpureplay_core::gpu::{Gpu, Lines, Submission, Wrapper};
 use gpureplay_core::{DeviceError, ErrorKind};
 
-macro_rules! kinds {
-    ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
-        /// What goes wrong.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum FaultKind { $($(#[doc = $doc])+ $item,)+ }
+gpureplay_format::named! {
+    /// What goes wrong.
+    FaultKind;
 
-        impl FaultKind {
-            /// All kinds.
-            pub const ALL: &'static [Self] = &[$(Self::$item),+];
-
-            /// The name that commands use.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$item => $name,)+ }
-            }
-        }
-    };
-}
-
-kinds! {
     /// A register reads as all ones, as from a bus without a device.
     ReadOnes = "read-ones";
     /// A register reads as zero.
@@ -229,12 +214,17 @@ impl<G: Gpu> Wrapper for Faulty<G> {
         }
         self.fires(&[FaultKind::LostInterrupt, FaultKind::StuckInterrupt]);
         let stuck = self.is(FaultKind::StuckInterrupt);
-        let raised = self.gpu.wait_irq(lines, if stuck { 0 } else { timeout_us });
+        // Without power no line rises: the wait takes its whole time.
+        let silent = self.is(FaultKind::PowerLoss);
+        let lines_left = if silent { Lines::NONE } else { lines };
+        let raised = self
+            .gpu
+            .wait_irq(lines_left, if stuck { 0 } else { timeout_us });
         if stuck {
             lines
         } else if self.is(FaultKind::BusFault) {
             Lines(Lines::GPU.0 & lines.0)
-        } else if self.is(FaultKind::LostInterrupt) || self.is(FaultKind::PowerLoss) {
+        } else if self.is(FaultKind::LostInterrupt) || silent {
             Lines::NONE
         } else {
             raised

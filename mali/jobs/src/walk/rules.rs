@@ -3,7 +3,7 @@
 
 use crate::walk::program::Full;
 
-gpureplay_core::rules! {
+gpureplay_format::named! {
     /// A rule that the job chains of a recording must keep.
     DeepRule;
 
@@ -64,7 +64,7 @@ impl std::fmt::Display for DeepViolation {
             self.action,
             self.address,
             self.text,
-            self.rule.demands().trim()
+            self.rule.meaning().trim()
         )
     }
 }

@@ -246,13 +246,13 @@ impl Verify {
 /// Name, demand, and whether only `--deep` checks it.
 fn all_rules() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     let rules = Rule::ALL.iter();
-    let rules = rules.map(|rule| (rule.name(), rule.demands().trim(), false));
+    let rules = rules.map(|rule| (rule.name(), rule.meaning().trim(), false));
     let host = HostRule::ALL.iter();
-    let rules = rules.chain(host.map(|rule| (rule.name(), rule.demands().trim(), false)));
+    let rules = rules.chain(host.map(|rule| (rule.name(), rule.meaning().trim(), false)));
     let deep = DeepRule::ALL.iter();
-    let rules = rules.chain(deep.map(|rule| (rule.name(), rule.demands().trim(), true)));
+    let rules = rules.chain(deep.map(|rule| (rule.name(), rule.meaning().trim(), true)));
     let target = TargetRule::ALL.iter();
-    rules.chain(target.map(|rule| (rule.name(), rule.demands().trim(), true)))
+    rules.chain(target.map(|rule| (rule.name(), rule.meaning().trim(), true)))
 }
 
 fn rules() -> Vec<RuleReport> {

@@ -7,7 +7,7 @@ use crate::start::{ran, ran_in, repository, shipped};
 
 /// Trains in a directory, with the batch that was recorded in every step.
 fn train(directory: &Path, words: &str) -> (i32, String, String) {
-    let recording = shipped("train-digits-g52");
+    let recording = shipped("train-perceptron-g52");
     ran_in(directory, &format!("run {} {words}", recording.display()))
 }
 
@@ -28,7 +28,7 @@ fn a_file_of_states_goes_on_with_the_training() {
     let second = losses(
         path,
         "second.bin",
-        "--repeat 2 --state-in s.safetensors --inject job-fault@300 --retry 1",
+        "--repeat 2 --state-in s.safetensors --inject job-fault@100 --retry 1",
     );
     assert_eq!([first, second].concat(), whole);
     // One run goes on as well.
@@ -39,7 +39,7 @@ fn a_file_of_states_goes_on_with_the_training() {
 #[test]
 fn inputs_come_run_by_run_from_a_directory() {
     let directory = tempfile::tempdir().unwrap();
-    let inputs = shipped("train-digits-g52").join("inputs");
+    let inputs = shipped("train-perceptron-g52").join("inputs");
     let inputs = inputs.display();
     let path = directory.path();
     let whole = losses(path, "whole.bin", "--repeat 2");

@@ -1,36 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The names of the rules and what each demands.
 
-/// Declares an enum of rules: each with what it demands, which is also its documentation, and its name.
-#[macro_export]
-macro_rules! rules {
-    ($(#[$outer:meta])+ $rules:ident; $($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
-        $(#[$outer])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u8)]
-        pub enum $rules { $($(#[doc = $doc])+ $item,)+ }
-
-        impl $rules {
-            /// All rules.
-            pub const ALL: &'static [Self] = &[$(Self::$item),+];
-
-            /// Name of the rule, as errors and documents use it.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$item => $name,)+ }
-            }
-
-            /// The names of [`Self::ALL`], each ended by a zero byte: in firmware smaller than the table behind [`Self::name`].
-            pub const NAMES: &'static str = concat!($($name, "\0"),+);
-
-            /// What the rule demands.
-            pub const fn demands(self) -> &'static str {
-                match self { $(Self::$item => concat!($($doc),+),)+ }
-            }
-        }
-    };
-}
-
-rules! {
+gpureplay_format::named! {
     /// A rule that a recording must keep.
     Rule;
 

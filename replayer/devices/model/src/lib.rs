@@ -89,7 +89,8 @@ pub const WORK_PER_BYTE: u64 = 2;
 
 /// A modelled GPU with memory of its own.
 ///
-/// Its clock stands still while a chain runs, so that waits do not end early because the model is slower than silicon. A run
+/// Its clock stands still while a chain runs, so that waits do not end early because the model is slower than silicon. A wait
+/// for something that cannot happen puts the clock forward by its whole time, and returns at once. A run
 /// that never ends is terminated when it has used up its work limit ([`Options::work_limit`], [`WORK_LIMIT`]), which a run
 /// begins with and which [`OnModel::renew_work`] gives anew to one that is made of segments.
 pub struct OnModel<B: Bus = Ram> {
@@ -98,6 +99,8 @@ pub struct OnModel<B: Bus = Ram> {
     format: Format,
     started: Instant,
     working: Duration,
+    /// Waits that were left out.
+    skipped: Duration,
     chains: u64,
     /// Nobody has said what a run may do.
     default_work: bool,
@@ -144,6 +147,7 @@ impl<B: Bus> OnModel<B> {
             format: Format::Lpae,
             started: Instant::now(),
             working: Duration::ZERO,
+            skipped: Duration::ZERO,
             chains: 0,
             default_work,
         }
@@ -240,15 +244,15 @@ impl<B: Bus> Gpu for OnModel<B> {
         }
         let raised = Lines(self.raised().0 & lines.0);
         if raised == Lines::NONE {
-            // Nothing happens in the model while nobody runs it.
-            std::thread::sleep(Duration::from_micros(timeout_us.into()));
+            // Nothing more happens before the next access.
+            self.skipped += Duration::from_micros(timeout_us.into());
         }
         raised
     }
 
     fn now_us(&mut self) -> u64 {
         let idle = self.started.elapsed().saturating_sub(self.working);
-        u64::try_from(idle.as_micros()).unwrap_or(u64::MAX)
+        u64::try_from((idle + self.skipped).as_micros()).unwrap_or(u64::MAX)
     }
 
     /// If the options of the model have no work limit, it is [`WORK_LIMIT`] and [`WORK_PER_BYTE`] for each byte.

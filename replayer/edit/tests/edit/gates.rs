@@ -13,7 +13,7 @@ use mali_facts::{LocalStorage, RendererState};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U64;
 
-use crate::shipped;
+use crate::{code, shipped};
 
 /// A softmax whose threads wait for their work group and share storage; its manifest has the command that recorded it.
 fn softmax() -> (Recording, Jobs) {
@@ -188,14 +188,7 @@ fn code_stays_where_branches_reach() {
         let jobs = Jobs::of(&recording).unwrap();
         let subject =
             Subject::new(&recording, &jobs, 0, std::slice::from_ref(&bindings), None).unwrap();
-        let code = subject
-            .compute()
-            .unwrap()
-            .code
-            .as_ref()
-            .unwrap()
-            .bytes
-            .clone();
+        let code = code(&subject);
         let change = Change {
             launch: subject.launch(),
             kernel: code.into(),

@@ -6,7 +6,7 @@ use gpureplay_jobs::Jobs;
 use gpureplay_library::{Recording, Session};
 use mali_facts::ComputeParameters;
 
-use crate::{folder, shipped};
+use crate::{code, folder, shipped};
 
 const SHIPPED: [&str; 5] = [
     "digits-g52",
@@ -191,14 +191,7 @@ fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
     );
     // Nothing changed: the same file.
     let launch = subject.launch();
-    let code = subject
-        .compute()
-        .unwrap()
-        .code
-        .as_ref()
-        .unwrap()
-        .bytes
-        .clone();
+    let code = code(&subject);
     let same = subject
         .apply(&Change {
             launch,

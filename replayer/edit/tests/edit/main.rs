@@ -11,6 +11,7 @@ mod whole;
 
 use std::path::PathBuf;
 
+use gpureplay_edit::Subject;
 use gpureplay_jobs::Jobs;
 use gpureplay_library::{Bindings, Recording};
 
@@ -31,4 +32,10 @@ fn shipped(name: &str) -> (Recording, Jobs, Bindings) {
         bindings.bind_file(recording.files(), name, &file).unwrap();
     }
     (recording, jobs, bindings)
+}
+
+/// The bytes of the shader that a job runs.
+fn code(subject: &Subject<'_>) -> Vec<u8> {
+    let code = &subject.compute().unwrap().code;
+    code.as_ref().unwrap().bytes.clone()
 }

@@ -10,7 +10,7 @@ use gpureplay_edit::{Change, EditError, Kernel, Launch, Subject, inputs};
 use gpureplay_jobs::Jobs;
 use gpureplay_library::{Options, Recording};
 
-use crate::{folder, shipped};
+use crate::{code, folder, shipped};
 
 #[test]
 fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
@@ -74,14 +74,7 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
 /// The first single bit that turns a job's shader into one that fits, does no more, and computes something else.
 fn wrong_and_cheaper(subject: &Subject<'_>) -> Vec<u8> {
     let launch = subject.launch();
-    let own = subject
-        .compute()
-        .unwrap()
-        .code
-        .as_ref()
-        .unwrap()
-        .bytes
-        .clone();
+    let own = code(subject);
     for bit in 0..own.len() * 8 {
         let mut code = own.clone();
         code[bit / 8] ^= 1 << (bit % 8);

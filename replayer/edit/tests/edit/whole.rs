@@ -11,7 +11,7 @@ use gpureplay_library::{Options, Recording, Tensor};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U64;
 
-use crate::shipped;
+use crate::{code, shipped};
 
 /// What a recording computes for each of these inputs of another one with the same tensors.
 fn outputs(recording: &Recording, of: &Recording) -> Vec<Vec<(String, Tensor)>> {
@@ -73,14 +73,7 @@ fn a_job_of_another_driver_takes_the_place_and_sizes_come_along() {
     let values = inputs(&kbase, 1).unwrap();
     let subject = Subject::new(&kbase, &jobs, 0, &values, None).unwrap();
     let local = Launch::over([1000, 1, 1], [125, 1, 1]).unwrap();
-    let kernel = subject
-        .compute()
-        .unwrap()
-        .code
-        .as_ref()
-        .unwrap()
-        .bytes
-        .clone();
+    let kernel = code(&subject);
     let wide = subject
         .apply(&Change {
             launch: local,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules for recordings on a host, and what is said of one that breaks a rule.
 
-gpureplay_core::rules! {
+gpureplay_format::named! {
     /// A rule that a recording must keep to be used on a host, besides those of `gpureplay-core`.
     HostRule;
 

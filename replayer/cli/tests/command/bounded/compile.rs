@@ -64,7 +64,7 @@ fn launch(id: usize, queue: usize, items: u64) -> String {
 fn pages_may_come_in_descending_order() {
     use gpureplay_trace::{Driver, Phase, Writer};
     let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
-    for page in (1..700_000).rev() {
+    for page in (1..350_000).rev() {
         trace
             .page(0, Phase::Before, page << 12, &[0; 4096])
             .unwrap();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings of jobs that need no shader, replayed on the model through registers, page tables and interrupts.
 
-use gpureplay_core::{ErrorKind, Options, Workspace};
+use gpureplay_core::{ErrorKind, Gpu as _, Lines, Options, Workspace};
 use gpureplay_format::{ElementType, Piece, SegmentKind, Tensor, TensorKind};
 use gpureplay_kit::jobs::{DATA, JOBS, WRITE_VALUE, builder, write_value};
 use gpureplay_kit::{Values, model, open, verified};
@@ -100,4 +100,12 @@ fn the_recording_of_another_gpu_is_refused() {
             ..
         }
     ));
+}
+
+#[test]
+fn a_wait_for_nothing_takes_time_of_the_model_only() {
+    let mut gpu = model("g52");
+    let (begun, hour) = (gpu.now_us(), 3_600_000_000);
+    assert_eq!(gpu.wait_irq(Lines::ALL, hour), Lines::NONE);
+    assert!(gpu.now_us() - begun >= hour.into());
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Enums whose values have names.
+
+/// Declares an enum: each value with its documentation, its number in a file where it has one, and its name.
+///
+/// `Item = "name";` or `Item = 3, "name";`
+#[macro_export]
+macro_rules! named {
+    ($(#[$outer:meta])+ $named:ident; $($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
+        $crate::named! { @ [$(#[$outer])+] $named; $([$($doc)+] $item [] $name;)+ }
+    };
+    ($(#[$outer:meta])+ $named:ident; $($(#[doc = $doc:literal])+ $item:ident = $code:literal, $name:literal;)+) => {
+        $crate::named! { @ [$(#[$outer])+] $named; $([$($doc)+] $item [= $code] $name;)+ }
+
+        impl $named {
+            /// The value with this number in the file, or `None` when the number is not assigned.
+            pub const fn from_code(code: u32) -> Option<Self> {
+                match code { $($code => Some(Self::$item),)+ _ => None }
+            }
+
+            /// The number in the file.
+            pub const fn code(self) -> u8 { self as u8 }
+        }
+    };
+    (@ [$($outer:tt)+] $named:ident; $([$($doc:literal)+] $item:ident [$($code:tt)*] $name:literal;)+) => {
+        $($outer)+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $named { $($(#[doc = $doc])+ $item $($code)*,)+ }
+
+        impl $named {
+            /// All values in the order of their declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$item),+];
+
+            /// The name that commands and documents use.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$item => $name,)+ }
+            }
+
+            /// The names of [`Self::ALL`], each ended by a zero byte: in firmware smaller than the table behind [`Self::name`].
+            pub const NAMES: &'static str = concat!($($name, "\0"),+);
+
+            /// What the value stands for, or what the rule demands.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$item => concat!($($doc),+),)+ }
+            }
+        }
+    };
+}
