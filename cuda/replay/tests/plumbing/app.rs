@@ -141,6 +141,12 @@ struct Program {
     module: u64,
 }
 
+/// The parameters of `scale`.
+fn pointers(p: &u64, factor: &f32, n: &u32) -> [*const c_void; 3] {
+    let (p, factor, n) = (&raw const *p, &raw const *factor, &raw const *n);
+    [p.cast(), factor.cast(), n.cast()]
+}
+
 impl Program {
     fn start(image: &str) -> Self {
         let driver = Driver::open();
@@ -209,16 +215,7 @@ impl Program {
     }
 
     fn scale(&self, p: u64, factor: f32, n: u32) {
-        self.launch(
-            "scale",
-            128,
-            0,
-            &[
-                (&raw const p).cast(),
-                (&raw const factor).cast(),
-                (&raw const n).cast(),
-            ],
-        );
+        self.launch("scale", 128, 0, &pointers(&p, &factor, &n));
     }
 
     /// The same through the other way to pass parameters: one buffer.
@@ -255,6 +252,17 @@ impl Program {
         node
     }
 
+    /// A node that scales 16 numbers, with these parameters.
+    fn scaling(&self, parameters: &[*const c_void; 3]) -> KernelNode {
+        KernelNode {
+            function: self.kernel("scale"),
+            grid: [1, 1, 1],
+            block: [32, 1, 1],
+            parameters: parameters.as_ptr(),
+            ..KernelNode::empty()
+        }
+    }
+
     fn instantiated(&self, graph: u64) -> u64 {
         let mut executable = 0;
         call!(self.driver, cuGraphInstantiateWithFlags(&raw mut executable => *mut u64, graph => u64, 0 => u64));
@@ -269,21 +277,8 @@ impl Program {
     fn graph(&self) {
         let (p, q, n) = (self.numbers(16), self.numbers(16), 16u32);
         let (factor, other) = (1.5f32, 10f32);
-        let scale = |factor: &f32| -> [*const c_void; 3] {
-            [
-                (&raw const p).cast(),
-                std::ptr::from_ref(factor).cast(),
-                (&raw const n).cast(),
-            ]
-        };
-        let (values, changed) = (scale(&factor), scale(&other));
-        let parameters = KernelNode {
-            function: self.kernel("scale"),
-            grid: [1, 1, 1],
-            block: [32, 1, 1],
-            parameters: values.as_ptr(),
-            ..KernelNode::empty()
-        };
+        let (values, changed) = (pointers(&p, &factor, &n), pointers(&p, &other, &n));
+        let parameters = self.scaling(&values);
         let two = MemsetNode {
             destination: p,
             pitch: 0,
@@ -323,16 +318,7 @@ impl Program {
             let mut graph = 0u64;
             call!(self.driver, cuStreamBeginCapture_v2(stream => u64, 0 => i32));
             for _ in 0..2 {
-                self.launch(
-                    "scale",
-                    32,
-                    stream,
-                    &[
-                        (&raw const p).cast(),
-                        (&raw const factor).cast(),
-                        (&raw const n).cast(),
-                    ],
-                );
+                self.launch("scale", 32, stream, &pointers(&p, &factor, &n));
             }
             call!(self.driver, cuStreamEndCapture(stream => u64, &raw mut graph => *mut u64));
             graph
@@ -347,18 +333,8 @@ impl Program {
     /// A graph with a node that no launch stands for, and one that was changed.
     fn refused_graphs(&self) {
         let (p, n, factor) = (self.numbers(16), 16u32, 2f32);
-        let values: [*const c_void; 3] = [
-            (&raw const p).cast(),
-            (&raw const factor).cast(),
-            (&raw const n).cast(),
-        ];
-        let parameters = KernelNode {
-            function: self.kernel("scale"),
-            grid: [1, 1, 1],
-            block: [32, 1, 1],
-            parameters: values.as_ptr(),
-            ..KernelNode::empty()
-        };
+        let values = pointers(&p, &factor, &n);
+        let parameters = self.scaling(&values);
         for with_event in [true, false] {
             let (mut graph, mut event) = (0u64, 0u64);
             call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
@@ -378,18 +354,8 @@ impl Program {
     /// A kernel by itself, and twice more in a graph that a node decides upon.
     fn conditional(&self) {
         let (p, n, factor) = (self.numbers(16), 16u32, 2f32);
-        let values: [*const c_void; 3] = [
-            (&raw const p).cast(),
-            (&raw const factor).cast(),
-            (&raw const n).cast(),
-        ];
-        let kernel = KernelNode {
-            function: self.kernel("scale"),
-            grid: [1, 1, 1],
-            block: [32, 1, 1],
-            parameters: values.as_ptr(),
-            ..KernelNode::empty()
-        };
+        let values = pointers(&p, &factor, &n);
+        let kernel = self.scaling(&values);
         self.scale(p, 2.0, 16);
         let none = std::ptr::null::<u64>();
         let (mut graph, mut node) = (0u64, 0u64);
@@ -481,11 +447,7 @@ fn program() {
                     "scale",
                     [[blocks, 1], [128, 1]],
                     0,
-                    &[
-                        (&raw const p).cast(),
-                        (&raw const factor).cast(),
-                        (&raw const n).cast(),
-                    ],
+                    &pointers(&p, &factor, &n),
                 );
             }
         }
