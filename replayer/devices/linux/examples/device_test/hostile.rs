@@ -10,7 +10,8 @@ use gpureplay_format::{Access, PAGE_SIZE, Recording};
 use gpureplay_linux::Stock;
 use mali_drive::Verified;
 use mali_facts::Invocation;
-use mali_facts::job::INVOCATION;
+use mali_facts::job::{INVOCATION, PAYLOAD};
+use mali_facts::registers::gpu::GpuId;
 
 use crate::{Values, replay};
 
@@ -23,6 +24,10 @@ const NOWHERE: u64 = 0x7000_0000;
 const BEYOND: u64 = 0x1_0000_0000;
 /// Work groups, in two dimensions, of a job that takes far longer than the driver lets it.
 const ENDLESS: [u32; 2] = [0xffff, 64];
+/// The first architecture of Valhall, whose compute jobs have counts of work groups in words of their own: Y and Z are the words 3 and 4
+/// of the payload.
+const VALHALL: u32 = 9;
+const COUNTS: u64 = PAYLOAD + 3 * 4;
 /// Bits of the shifts in the second word of an invocation.
 const SHIFTS: u32 = (1 << 28) - 1;
 
@@ -97,6 +102,10 @@ impl Twisted<'_> {
             Twist::Type => self.gpu.write_memory(head + TYPE.0, &[TYPE.1]),
             Twist::Loop => self.gpu.write_memory(head + NEXT, &head.to_le_bytes()),
             Twist::Outside => self.gpu.write_memory(head + NEXT, &NOWHERE.to_le_bytes()),
+            Twist::Long if GpuId(self.recording.gpu_id()).architecture() >= VALHALL => {
+                let counts = ENDLESS.map(u32::to_le_bytes);
+                self.gpu.write_memory(head + COUNTS, counts.as_flattened())
+            }
             Twist::Long => {
                 let mut old = [0; Invocation::SIZE];
                 self.gpu.read_memory(head + INVOCATION, &mut old)?;
