@@ -7,10 +7,17 @@ cd /tmp
 for name in $(ls recordings); do
 	# In one process: the step that failed is done once more, and all that follows is right.
 	"${user[@]}" device_test faulty:always $STRIDE 5 device_test again recordings/$name/recording.gpr $DEVICE $(words_of $name)
-	# The command: it ends with an error that says something, or well.
+	# The command: it ends with an error that says something, or with the model's answer. One that differs is told on standard output.
 	read -r number same words <<< "$(grep -m1 " $name " cases)"
+	expected=() option=
+	for word in $words; do
+		if [ "$option" = --output ]; then expected+=(--expect "${word/@/by-model/$number}"); fi
+		option=$word
+	done
+	[ ${#expected[@]} -gt 0 ]
 	"${user[@]}" mkdir -p out
-	"${user[@]}" device_test faulty $STRIDE 12 gpureplay run --force recordings/$name --device $DEVICE ${words//@/out} | tee said
+	"${user[@]}" device_test faulty $STRIDE 12 \
+		gpureplay run --force recordings/$name --device $DEVICE ${words//@/out} "${expected[@]}" | tee said
 	if grep -E 'please report|panicked' said; then exit 1; fi
 	every_case $DEVICE ", $DEVICE\$"
 done
