@@ -82,6 +82,29 @@ def compiled():
     return on_torch(torch.compile(layers.cuda().eval()), lambda: random.standard_normal((8, 256), dtype=np.float32))
 
 
+def captured():
+    """A graph that PyTorch captured: each turn fills its input and launches it."""
+    import torch
+    import torchvision
+
+    torch.manual_seed(3)
+    model = torchvision.models.resnet18(weights=None).cuda().eval()
+    into, graph, stream = torch.zeros(1, 3, 224, 224, device="cuda"), torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    with torch.no_grad():
+        with torch.cuda.stream(stream):
+            model(into)
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph, stream=stream):
+            out = model(into)
+
+    def turn(x):
+        into.copy_(torch.from_numpy(x))
+        graph.replay()
+        return out.cpu().numpy()
+
+    return turn, image()
+
+
 def unique():
     import torch
 
@@ -199,7 +222,7 @@ def diffrax_solve():
 
 PROGRAMS = {
     "mobilevit": mobilevit, "gcn": graph_network, "equinox": equinox_network, "diffrax": diffrax_solve,
-    "segmentation": segmentation, "lstm": lstm, "gpt2": gpt2, "t5": t5, "compiled": compiled, "unique": unique, "columns": columns,
+    "segmentation": segmentation, "lstm": lstm, "gpt2": gpt2, "t5": t5, "compiled": compiled, "captured": captured, "unique": unique, "columns": columns,
     "numba": numba_saxpy, "jax-cnn": jax_cnn, "jax-gradient": jax_gradient, "cupy-raw": cupy_raw,
 }  # fmt: skip
 turn, sample = PROGRAMS[name]() if name in PROGRAMS else vision(name)

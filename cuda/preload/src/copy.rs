@@ -112,10 +112,7 @@ fn through(address: u64, size: usize, mut part: impl FnMut(usize, &[u8])) -> Res
 }
 
 fn threads() -> usize {
-    static THREADS: LazyLock<usize> = LazyLock::new(|| {
-        std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST_THREADS))
-    });
-    *THREADS
+    gpureplay_host::cores().min(MOST_THREADS)
 }
 
 /// Appends to a vector that has room for it, on several threads.

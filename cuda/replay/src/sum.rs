@@ -113,7 +113,7 @@ impl<'a> PieceSum<'a> {
     /// Compares bytes from a place in the piece, a multiple of 8, on all cores.
     pub(crate) fn compare(&self, start: usize, got: &[u8]) -> Sum {
         let shares = got.len().div_ceil(SHARE);
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = gpureplay_host::cores();
         if shares < 2 || cores < 2 {
             return self.one(start, got, false);
         }

@@ -162,7 +162,7 @@ pub fn check(image: &[u8]) -> Result<(), ImageError> {
 /// As [`check`].
 pub fn check_for(image: &[u8], capability: u32) -> Result<(), ImageError> {
     let parts = usable(image, capability)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = gpureplay_host::cores();
     let all = |parts: &[Part<'_>]| parts.iter().try_for_each(|part| part.bytes().map(drop));
     std::thread::scope(|scope| {
         let shares = parts.chunks(parts.len().div_ceil(cores).max(1));

@@ -419,7 +419,7 @@ fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<R, RecordingError> + Sync,
 ) -> Result<Vec<R>, RecordingError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = gpureplay_host::cores();
     let share = items.len().div_ceil(cores).max(8);
     if items.len() <= share {
         return items.iter().map(work).collect();

@@ -178,6 +178,15 @@ pub(crate) fn refuse(reason: impl FnOnce() -> String) {
     }
 }
 
+/// A region of launches from 0 on begins with the first work, so that what the host copies before the first launch is its inputs.
+fn begin_with_first() {
+    if let Some((record, Region::Launches(0, _))) = wanted()
+        && !BEGUN.swap(true, Ordering::SeqCst)
+    {
+        begin(record);
+    }
+}
+
 /// A region of launches ends before what changes memory once its last launch was made and the host may have read a result.
 fn work(
     words: &[u64],
@@ -185,6 +194,7 @@ fn work(
     keep: impl FnOnce(&mut Log) -> Result<()>,
 ) -> Status {
     watched(words, false);
+    begin_with_first();
     if ACTIVE.load(Ordering::Relaxed)
         && let Some((record, Region::Launches(_, stop))) = wanted()
         && NUMBER.load(Ordering::SeqCst) >= stop
@@ -233,11 +243,7 @@ pub(crate) fn launch(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
     {
         end(record);
     }
-    if let Some((record, Region::Launches(0, _))) = region
-        && number == 0
-    {
-        begin(record);
-    }
+    begin_with_first();
     let status = launched(launch, call);
     if let Some((record, Region::Launches(first, _))) = region
         && number + 1 == first

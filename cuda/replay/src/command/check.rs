@@ -176,7 +176,7 @@ impl Check {
                 "run {number}: its second turn is no turn of the same work"
             )));
         }
-        let gpu = Gpu::open(self.gpu)?;
+        let gpu = Gpu::open_alone(self.gpu, &second)?;
         let time_limit = Duration::from_secs(self.timeout);
         let mut session =
             RunSession::open(gpu, &beside, second.clone(), None, time_limit).map_err(again)?;

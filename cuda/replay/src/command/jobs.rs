@@ -126,7 +126,7 @@ impl Jobs {
         parts: &[Range<u32>],
         runs: NonZeroU32,
     ) -> Result<Vec<Times>, Failure> {
-        let gpu = Gpu::open(self.gpu)?;
+        let gpu = Gpu::open_alone(self.gpu, &run)?;
         let weights = Given::of(recording, &run, self.weights.as_deref())?;
         let weights = weights.map(Given::bytes);
         let limit = Duration::from_secs(60);
@@ -201,7 +201,7 @@ impl Bench {
     pub(crate) fn execute(&self) -> Outcome {
         let began = Instant::now();
         let (recording, number, run) = whole(&self.target)?;
-        let gpu = Gpu::open(self.gpu)?;
+        let gpu = Gpu::open_alone(self.gpu, &run)?;
         let time_limit = Duration::from_secs(self.timeout);
         let weights = Given::of(&recording, &run, self.weights.as_deref())?;
         let weights = weights.map(Given::bytes);

@@ -233,7 +233,7 @@ impl Whole {
         } else {
             How::Graph
         };
-        let gpu = Gpu::open(options.gpu)?;
+        let gpu = Gpu::open_alone(options.gpu, &run)?;
         if gpu.info().capability != run.device.capability {
             note!(
                 "recorded on {}, replayed on {}",

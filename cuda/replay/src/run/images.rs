@@ -29,7 +29,7 @@ pub(super) fn read(
         Ok::<_, ReplayError>(bytes)
     };
     // Images decompress slowly: each core takes a share of them.
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = gpureplay_host::cores();
     let share = run.images.len().div_ceil(cores).max(1);
     let mut images = Vec::with_capacity(run.images.len());
     std::thread::scope(|scope| {

@@ -230,7 +230,7 @@ fn on_all_cores<T: Sync, E, R: Send>(
             done.push((number, answer));
         }
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = gpureplay_host::cores();
     let threads = cores.min(MOST_THREADS).min(items.len());
     let mut all = std::thread::scope(|scope| {
         // Where the system has no thread left, this one does all.

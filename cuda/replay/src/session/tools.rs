@@ -16,6 +16,9 @@ const TEXT: &str = include_str!("tools.ptx");
 pub(super) const SHARE: usize = 64 << 10;
 /// Blocks of kernels that do with any number: several times as many as a GPU has multiprocessors.
 const BLOCKS: u32 = 1024;
+/// Blocks that copy. With more, memory is written less in order, and caches hold more that is yet to be written back than a program's
+/// kernels leave: on an H100 a copy of 67 MB then takes 48.5 us, after 264 blocks 46.6, in its program 47.0.
+const BLOCKS_TO_COPY: u32 = 264;
 /// Threads of a block.
 const THREADS: u32 = 256;
 
@@ -139,7 +142,12 @@ impl Session {
     /// Copies a multiple of 16 bytes between such addresses.
     pub(super) fn copy_on_gpu(&self, from: u64, to: u64, size: usize) -> Result<(), ReplayError> {
         let parameters = [from, to, size as u64];
-        launch(&self.gpu, self.tools()?.copy, [BLOCKS, 0], &parameters)
+        launch(
+            &self.gpu,
+            self.tools()?.copy,
+            [BLOCKS_TO_COPY, 0],
+            &parameters,
+        )
     }
 
     /// Reads a multiple of 16 bytes.

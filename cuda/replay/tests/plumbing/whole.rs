@@ -346,15 +346,17 @@ fn names_are_given_and_sizes_and_names_are_checked() {
 
 #[test]
 fn a_region_of_launches_begins_and_ends_by_number() {
-    // Each turn has four launches: the second turn is the region, whether another one comes after it or not.
-    for task in ["region", "region turns"] {
+    // Each turn has four launches: the first turn is the region, with what is copied before its first launch; or the second, whether
+    // another one comes after it or not.
+    for (task, region, inputs) in [
+        ("region", "0..4", 5),
+        ("region", "4..8", 2),
+        ("region turns", "4..8", 2),
+    ] {
         let stage = Stage::new();
-        let said = stage.record("--run=launches=4..8", task);
-        assert!(
-            said.err
-                .contains("run 0 is recorded: 4 launches, 2 inputs, 2 outputs"),
-            "{said:?}"
-        );
+        let said = stage.record(&format!("--run=launches={region}"), task);
+        let wanted = format!("run 0 is recorded: 4 launches, {inputs} inputs, 2 outputs");
+        assert!(said.err.contains(&wanted), "{said:?}");
         assert_eq!(stage.run("run rec").code, Some(0));
     }
 }

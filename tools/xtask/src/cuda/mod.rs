@@ -2,6 +2,7 @@
 //! `cargo xtask cuda device-test`: records and replays real programs on a real GPU, and keeps what came out in measurements/.
 
 mod graphs;
+mod inputs;
 mod inside;
 mod machines;
 mod measure;
@@ -226,7 +227,7 @@ impl DeviceTest {
                 Part::Tuning => tuning::tuning(&bench),
                 Part::Cost => measure::overhead(&bench),
                 Part::Memory => measure::memory(&bench).map(|text| (text, 0)),
-                Part::Runs => runs::runs(&bench),
+                Part::Runs => runs::runs(&bench, hecbench.as_deref()),
                 Part::Tools => machines::tools(&bench),
                 Part::Analyse => inside::analyse(&bench),
                 Part::Workbench => inside::workbench(&bench),

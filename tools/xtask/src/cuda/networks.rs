@@ -33,7 +33,7 @@ const NETWORKS: [(&str, &str, u32, bool); 6] = [
     ("train", "A step of training, AdamW", 120, true),
 ];
 /// Programs: script, name.
-const PROGRAMS: [(&str, &str); 21] = [
+const PROGRAMS: [(&str, &str); 22] = [
     ("turns.py", "cupy"),
     ("turns.py", "fft"),
     ("turns.py", "solver"),
@@ -51,6 +51,7 @@ const PROGRAMS: [(&str, &str); 21] = [
     ("others.py", "gpt2"),
     ("others.py", "t5"),
     ("others.py", "compiled"),
+    ("others.py", "captured"),
     ("others.py", "swin_t"),
     ("others.py", "convnext_tiny"),
     ("others.py", "efficientnet_b0"),
@@ -89,7 +90,10 @@ fn size(folder: &Path) -> u64 {
 }
 
 /// Does `work` on every item, some at a time, in order.
-fn some_at_a_time<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(super) fn some_at_a_time<T: Sync, R: Send>(
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
@@ -378,7 +382,7 @@ pub(super) fn networks(bench: &Bench) -> Result<(String, usize)> {
         eprint!("{row}");
         text += &row;
     }
-    text += "\n| Program | Inputs equal bit for bit, or why it is not recorded |\n| --- | --- |\n";
+    text += "\n| Program | Inputs equal bit for bit, or why it is not recorded | Embedded |\n| --- | --- | --- |\n";
     for program in programs {
         let (of, right) = program?;
         let said = match &right {
@@ -389,12 +393,19 @@ pub(super) fn networks(bench: &Bench) -> Result<(String, usize)> {
             None => of.refusal().to_owned(),
         };
         let said = said.replace('|', "/").replace("gpureplay: ", "");
-        let bad = right.map_or(0, |(right, refused, _)| TURNS - right - refused);
+        let bad = right.as_ref();
+        let bad = bad.map_or(0, |(right, refused, _)| TURNS - right - refused);
         if bad > 0 {
             eprintln!("{}: {}", of.name, of.said);
         }
         wrong += bad as usize;
-        text += &format!("| {} | {said} |\n", of.name);
+        let embedded = match right {
+            Some((TURNS, ..)) => embedded(bench, &of, 0, TURNS)?,
+            _ => None,
+        };
+        wrong += embedded.as_ref().map_or(0, |(_, wrong)| *wrong);
+        let embedded = embedded.map_or("–".into(), |(said, _)| said);
+        text += &format!("| {} | {said} | {embedded} |\n", of.name);
     }
     Ok((text, wrong))
 }

@@ -278,7 +278,7 @@ pub(super) fn build_foreign(folder: &Path) -> Vec<&'static str> {
     failed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn build_one(folder: &Path) -> bool {
+pub(super) fn build_one(folder: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return false;
     };

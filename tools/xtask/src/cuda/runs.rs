@@ -236,7 +236,7 @@ fn refused(bench: &Bench) -> Result<(String, usize)> {
 }
 
 /// All of it.
-pub(super) fn runs(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn runs(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, usize)> {
     nvcc(bench, "region.cu", "region", &[])?;
     let mut text = String::from(
         "| Region | Launches | Recorded inputs: graph, one by one | Other inputs, equal to the program's answers bit for bit: graph, one by one | Not right without one launch | A turn one by one, relative to the program's own | As one graph |\n| --- | --- | --- | --- | --- | --- | --- |\n",
@@ -248,6 +248,11 @@ pub(super) fn runs(bench: &Bench) -> Result<(String, usize)> {
     let (said, missing) = refused(bench)?;
     eprint!("{text}\n{said}");
     text = format!("{text}\n{said}\n");
+    if let Some(folder) = hecbench {
+        let (table, bad) = super::inputs::of_hecbench(bench, folder)?;
+        wrong += bad;
+        text += &format!("{table}\n");
+    }
     let has_torch = std::process::Command::new("python3")
         .args(["-c", "import torchvision"])
         .output();

@@ -8,8 +8,9 @@ use super::{
     programs::{build_one_of_ours, nvcc},
     replays::{launches, named, of, report, start},
 };
+use crate::error::{Error, Result};
 use gpureplay_host::statistics::Sorted;
-use gpureplay_task::{Result, output};
+use gpureplay_task::output;
 
 /// Kernels of bound.cu, and whether memory bounds them.
 const KERNELS: [(&str, bool); 4] = [
@@ -55,6 +56,24 @@ fn profiled(bench: &Bench, cache: &str) -> Result<Vec<f64>> {
     Ok(times)
 }
 
+/// Times by kernel in the running program, which nothing stops between kernels: CUPTI's medians, in microseconds.
+fn in_program(bench: &Bench) -> Result<Vec<f64>> {
+    output(&mut bench.gpureplay("durations --log bound.csv -- ./bound"))?;
+    let path = bench.work.path().join("bound.csv");
+    let text = std::fs::read_to_string(&path).map_err(|source| Error::Io {
+        what: "read",
+        path,
+        source,
+    })?;
+    let of = |kernel: &str| {
+        let lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let own = lines.filter(|fields| fields.get(1) == Some(&kernel));
+        let times = own.filter_map(|fields| fields.last()?.parse().ok());
+        median(times.collect())
+    };
+    Ok(KERNELS.iter().map(|(kernel, _)| of(kernel)).collect())
+}
+
 /// Replays' times against Nsight Compute's of the program, with warm and with cold caches.
 pub(super) fn against_ncu(bench: &Bench) -> Result<(String, usize)> {
     build_one_of_ours(bench, "bound.cu", "bound")?;
@@ -62,11 +81,17 @@ pub(super) fn against_ncu(bench: &Bench) -> Result<(String, usize)> {
     let all = named(bench, "bound-1")?;
     let mut wrong = 0;
     let mut text = String::from(
-        "| Kernel of `bound.cu` | Caches | Nsight Compute in the program, µs | Replayed, µs | Spread, µs | Difference |\n| --- | --- | --: | --: | --: | --: |\n",
+        "| Kernel of `bound.cu` | Caches | Nsight Compute in the program, µs | CUPTI there, µs | Replayed, µs | Spread, µs | Difference from Nsight Compute |\n| --- | --- | --: | --: | --: | --: | --: |\n",
     );
+    let running = in_program(bench)?;
     for (cache, control) in [("warm", "none"), ("cold", "all")] {
         let theirs = profiled(bench, control)?;
-        for ((kernel, is_bound), theirs) in KERNELS.iter().zip(theirs) {
+        for (((kernel, is_bound), theirs), running) in KERNELS.iter().zip(theirs).zip(&running) {
+            // Nothing makes caches cold there.
+            let running = match cache {
+                "warm" => format!("{running:.2}"),
+                _ => "–".into(),
+            };
             let launch = of(&all, kernel);
             let words = format!("run {launch} --runs 50 --cache {cache} --json");
             let (right, said) = start(&mut bench.gpureplay(&words))?;
@@ -77,7 +102,7 @@ pub(super) fn against_ncu(bench: &Bench) -> Result<(String, usize)> {
             let is_near = percent.abs() <= NEAR;
             wrong += usize::from(!right) + usize::from(*is_bound && !is_near);
             let row = format!(
-                "| `{kernel}` | {cache} | {theirs:.2} | {ours:.2} | {:.2} | {percent:+.1} % |\n",
+                "| `{kernel}` | {cache} | {theirs:.2} | {running} | {ours:.2} | {:.2} | {percent:+.1} % |\n",
                 number("spread_us")
             );
             eprint!("{row}");
