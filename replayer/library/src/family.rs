@@ -10,9 +10,7 @@ use mali_jobs::walk::{self, DeepViolation, Full, Report, Submission};
 
 /// A recording has command streams in place of job chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "its work is command streams, which are submitted whole already: only job chains can be linked, or converted for another GPU"
-)]
+#[error("its work is command streams, not job chains")]
 pub struct NoChains;
 
 /// A recording that keeps all rules of its family.

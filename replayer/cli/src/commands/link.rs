@@ -66,7 +66,12 @@ impl Link {
             Failure::Recording(format!("{}: {error}", shown(&self.recording)))
         };
         let verified = recording.verified();
-        let no_chains = |error| Failure::Recording(format!("{}: {error}", shown(&self.recording)));
+        let no_chains = |error| {
+            let from = shown(&self.recording);
+            Failure::Recording(format!(
+                "{from}: {error}; each is submitted whole already, so there is nothing to link"
+            ))
+        };
         let verified = verified.chains().map_err(no_chains)?;
         let before = lengths(verified).map_err(wrong)?;
         let (bytes, jobs, chains) = match self.split {

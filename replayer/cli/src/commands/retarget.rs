@@ -129,7 +129,7 @@ impl Retarget {
                 Failure::Recording(format!("{from} for {}: {text}", gpu.name))
             };
             let chains = verified.chains().map_err(|error| {
-                Failure::Recording(format!("{}: {error}", shown(&self.recording)))
+                refused(format!("{error}; they are not converted for another GPU"))
             })?;
             let retargeted = retarget(chains, gpu.profile, &options)
                 .map_err(|refusal| refused(refusal.to_string()))?;

@@ -2,6 +2,7 @@
 //! The command on a recording of command streams: what it does on job chains, or the reason why not.
 
 use std::fs;
+use std::process::Command;
 
 use crate::start::{Folder, GPUREPLAY, recordings, said, well};
 
@@ -26,12 +27,19 @@ fn layers_give_alone_what_they_give_among_all() {
     replayed(&folder, &["-o", "pool1=whole.npy", "--trace", "lines.json"]);
     let read = |name: &str| fs::read(folder.at(name)).unwrap();
     assert_eq!(read("part.npy"), read("whole.npy"));
+    let shipped = recordings().join("digits-g610").display().to_string();
+    let bench = ["bench", &shipped, "--runs", "2", "--trace", "bench.json"];
+    let (code, text) = folder.ran(GPUREPLAY, &bench);
+    assert_eq!(code, 0, "{text}");
     // Each of its streams has a time, those of set-up too.
-    let lines = String::from_utf8(read("lines.json")).unwrap();
-    for chain in 0..19 {
-        assert!(lines.contains(&format!("\"chain {chain}\"")), "{chain}");
+    for name in ["lines.json", "bench.json"] {
+        let lines = String::from_utf8(read(name)).unwrap();
+        for chain in 0..19 {
+            let chain = format!("\"chain {chain}\"");
+            assert!(lines.contains(&chain), "{name}: {chain}");
+        }
+        assert!(!lines.contains("\"chain 19\""), "{name}");
     }
-    assert!(!lines.contains("\"chain 19\""));
 }
 
 #[test]
@@ -63,12 +71,100 @@ fn devices_are_compared_after_each_stream() {
 fn what_is_about_chains_is_refused_by_name() {
     let folder = Folder::default();
     let to = folder.at("new").display().to_string();
-    for words in [
-        &["link", "digits-g610", "-o", &to][..],
-        &["retarget", "digits-g610", "--gpu", "g57", "-o", &to],
+    for (words, why) in [
+        (&["link", "digits-g610", "-o", &to][..], "nothing to link"),
+        (
+            &["retarget", "digits-g610", "--gpu", "g57", "-o", &to],
+            "not converted for another GPU",
+        ),
     ] {
         let (code, text) = said(words);
-        assert!(code != 0 && text.contains("command streams"), "{text}");
+        let refused = text.contains("command streams") && text.contains(why);
+        assert!(code != 0 && refused, "{text}");
         assert!(!folder.at("new").exists());
+    }
+}
+
+/// In front of the model's render node, as panthor is to a group whose time was up just when a stream of it had ended well: a group takes no
+/// more after its TIRED-th stream.
+const FRONT: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint32_t streams, refused, tired;
+
+int ioctl(int fd, unsigned long request, void *argument)
+{
+	static int (*next)(int, unsigned long, void *);
+	uint32_t *group = argument;
+
+	if (!next)
+		next = (int (*)(int, unsigned long, void *))dlsym(RTLD_NEXT, "ioctl");
+	/* A new group, whose number may be an old one's. */
+	if ((request & 0xffff) == 0x6447)
+		tired = 0;
+	if ((request & 0xffff) == 0x6449) {
+		if (*group == tired) {
+			refused++;
+			errno = EINVAL;
+			return -1;
+		}
+		streams++;
+		if (streams % atoi(getenv("TIRED")) == 0)
+			tired = *group;
+	}
+	return next(fd, request, argument);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	fprintf(stderr, "%u streams, %u refused\n", streams, refused);
+}
+"#;
+
+#[test]
+fn a_group_of_panthors_that_takes_no_more_is_replaced() {
+    // A sanitizer's runtime must come first among the libraries.
+    if std::env::var_os("ASAN_OPTIONS").is_some() {
+        return;
+    }
+    let test = std::env::current_exe().unwrap();
+    let mut places = test.ancestors().map(|it| it.join("libgpureplay_node.so"));
+    let node = places.find(|place| place.exists()).unwrap();
+    let folder = Folder::default();
+    let [source, front] = ["front.c", "front.so"].map(|name| folder.at(name));
+    fs::write(&source, FRONT).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"]);
+    assert!(
+        compiler
+            .arg(&front)
+            .arg(&source)
+            .status()
+            .unwrap()
+            .success()
+    );
+    // The replay makes 19 streams.
+    for (tired, refused) in [("5", 3), ("1", 18), ("100", 0)] {
+        let output = Command::new(GPUREPLAY)
+            .args(["run", "digits-g610", "--device", "panthor"])
+            .current_dir(recordings())
+            .env(
+                "LD_PRELOAD",
+                format!("{}:{}", front.display(), node.display()),
+            )
+            .env("GPUREPLAY_NODE_GPU", "g610")
+            .env("TIRED", tired)
+            .output()
+            .unwrap();
+        let [out, said] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        let text = out + &said;
+        let told = format!("19 streams, {refused} refused");
+        let right = text.contains("bit for bit") && text.contains(&told);
+        assert!(output.status.success() && right, "{text}");
     }
 }

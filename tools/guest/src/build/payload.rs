@@ -145,15 +145,6 @@ pub(crate) fn user_recorder(folder: &Folder) -> Result<()> {
     opencl_layer(folder)
 }
 
-/// Builds what an app is recorded with on the model's render node, and the programs.
-pub(crate) fn model_node(folder: &Folder) -> Result<()> {
-    user_recorder(folder)?;
-    let _lock = Folder::lock(&folder.local)?;
-    apps(folder)?;
-    shared(folder, "gpureplay-node", "libgpureplay_node.so")?;
-    host_server(folder)
-}
-
 /// Builds the `gpureplay` command alone.
 pub(crate) fn static_command(folder: &Folder) -> Result<PathBuf> {
     let _lock = Folder::lock(&folder.local)?;

@@ -6,8 +6,8 @@
 
 pub(crate) mod app;
 pub(crate) mod both;
+pub(crate) mod by_user;
 mod manifest;
-mod node;
 mod noted;
 pub(crate) mod registers;
 pub(crate) mod tensors;
@@ -42,7 +42,7 @@ use crate::{
 ///
 /// Boots the guest, runs the program there, then twice under `gpureplay record` with two sets of inputs, compiles the first trace,
 /// checks it against the second, and replays the result on the model with the inputs that were not recorded. Prints where the recording is.
-/// A GPU with command streams is the model's render node in the guest; the program runs there as an ordinary user.
+/// On a GPU with command streams the driver is the kernel's own, panthor; the program and the recorder in it run as an ordinary user.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest record saxpy\n  cargo xtask guest record resnet50    # a network, into target/guest/networks\n  \
@@ -84,10 +84,7 @@ impl Record {
         let app = App::find(&folder, &name)?;
         folder.require_built()?;
         if !self.no_build {
-            match StreamGpu::by_name(&self.gpu).is_some() {
-                true => payload::model_node(&folder)?,
-                false => payload::prepare(&folder, Driver::Patched)?,
-            }
+            payload::prepare(&folder, Driver::Patched)?;
             payload::build_host_command(&folder)?;
         }
         if self.non_coherent && !self.no_build {
@@ -110,10 +107,7 @@ impl Record {
             non_coherent: self.non_coherent,
         };
         if !self.no_boot {
-            let outcome = match job.is_on_node() {
-                true => job.trace_on_node()?,
-                false => job.trace(true)?,
-            };
+            let outcome = job.trace(true)?;
             if outcome.clean().is_err() {
                 let code = report(&outcome, false, self.timeout);
                 return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
@@ -179,13 +173,16 @@ pub(crate) struct Recording<'a> {
 }
 
 impl Recording<'_> {
-    /// No kernel of the guest drives such a GPU: the model's render node does.
-    fn is_on_node(&self) -> bool {
+    /// The kernel's recorder knows job chains only.
+    fn takes_streams(&self) -> bool {
         StreamGpu::by_name(self.gpu).is_some()
     }
 
     /// Runs the program under `gpureplay record` in the guest, once per set of inputs.
     pub(crate) fn trace(&self, stream: bool) -> Result<Outcome> {
+        if self.takes_streams() {
+            return self.trace_by_user(stream);
+        }
         app::write_files(self.folder, self.name, self.work)?;
         if self.app.uses_clblast() {
             payload::clblast(self.folder)?;
@@ -458,16 +455,12 @@ impl Recording<'_> {
             ("app", self.app.command("")),
             ("runtime", format!("Mesa {}", version("mesa-opencl-icd")?)),
         ];
-        match self.is_on_node() {
-            true => pairs.push((
-                "driver",
-                "panthor's calls on the model's render node".into(),
-            )),
-            false => {
-                pairs.push(("kernel", self.folder.stock_kernel()?));
-                pairs.push(("driver", "panfrost".into()));
-            }
-        }
+        pairs.push(("kernel", self.folder.stock_kernel()?));
+        let driver = match self.takes_streams() {
+            true => "panthor",
+            false => "panfrost",
+        };
+        pairs.push(("driver", driver.into()));
         if self.app.uses_compute_library() {
             let library = version("libarm-compute-dev")?;
             pairs.push(("framework", format!("Arm Compute Library {library}")));

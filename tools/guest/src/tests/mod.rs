@@ -218,6 +218,12 @@ const LONG: &[(&str, TestFunction)] = tests! {
         |folder| user::stock(folder, "g610", "saxpy");
     "long: digits is recorded on panthor by an ordinary user" =>
         |folder| user::stock(folder, "g610", "digits");
+    "long: lenet is recorded on panthor by an ordinary user" =>
+        |folder| user::stock(folder, "g610", "lenet");
+    "long: squeezenet-1.1 is recorded on panthor by an ordinary user" =>
+        |folder| user::stock(folder, "g610", "squeezenet-1.1");
+    "long: mobilenet-v1 is recorded on panthor by an ordinary user" =>
+        |folder| user::stock(folder, "g610", "mobilenet-v1");
     "long: digits is recorded on a stock driver without coherent caches" =>
         |folder| user::non_coherent(folder, "digits");
     "long: both recorders say the same of an import" =>

@@ -23,6 +23,8 @@ const FAULTY: &str = concat!(
     include_str!("../devices/user.sh"),
     include_str!("faulty.sh")
 );
+/// How the driver says that firmware did not answer in time.
+const LATE: &str = "update request timedout";
 /// How the model says that the driver looked whether the firmware still answers.
 const PING: &str = "global requests 0x100";
 
@@ -84,7 +86,7 @@ pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Check
     short.test(folder, false)
 }
 
-/// Every `stride`-th call of a replay to panthor fails once, in a process that goes on and in the command: a clear error, and the next run is right.
+/// Every `stride`-th call of a replay to panthor fails, all in one process that goes on, and each in a command: a clear error, and the next run is right.
 pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
     payload::replayer(folder)?;
     let share = temporary()?;
@@ -100,8 +102,10 @@ pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
     let outcome = session::script(folder, &options, FAULTY)?;
     let said = outcome.said();
     print!("{said}");
-    // A process that is told of no end gives up work that the GPU still has.
-    Ok(match outcome.clean_but_for(kernel_log::is_of_job) {
+    // A process that is told of no end gives up work that the GPU still has. The driver lets firmware take 100 ms, which the model may miss where
+    // the host has much to do: the GPU is reset.
+    let known = |line: &str| kernel_log::is_of_job(line) || line.contains(LATE);
+    Ok(match outcome.clean_but_for(known) {
         Ok(()) if !said.ends_with("EVERY NEXT RUN WAS RIGHT\n") => {
             Err(format!("ended early: {said}"))
         }

@@ -10,75 +10,35 @@ use crate::{
     folder::Folder,
     record::{
         Recording,
-        app::{self, App, SETS},
+        app::{self, App},
         both,
+        by_user::NOBODY,
     },
     run::{
-        board::Board,
         driver::Driver,
         session::{self, Checked, End, Options},
     },
 };
 
-/// A user without any right but that to open the render node, in a folder of its own.
-const NOBODY: &str = r#"set -e
-as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
-chmod a+rw /dev/dri/renderD128
-cp -r /share /tmp/work
-chmod -R a+rwX /tmp/work /tmp/cache
-cd /tmp/work
-mkdir -m 777 live
-"#;
-/// Runs that are to be compared have everything at the same host addresses, by which libraries sort their buffers.
-const ALIKE: &str = "taskset -c 0 setarch --addr-no-randomize";
 /// Threads take turns where they block, too; which only root may ask for.
 const IN_TURN: &str = "taskset -c 0 chrt -f 1 setarch --addr-no-randomize";
 
 /// An example program recorded on the stock driver as an ordinary user; its recording, made from what OpenCL calls say alone too, gives the
 /// unrecorded program's answer to a second input, bit for bit.
 pub(super) fn stock(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
-    stock_on(folder, name, gpu, Board::default())
+    stock_on(folder, name, gpu, false)
 }
 
 /// The same where the driver maps memory for the app past the processor's caches, as these and the GPU do not see each other.
 pub(super) fn non_coherent(folder: &Folder, name: &str) -> Result<Verdict> {
     payload::board_modules(folder)?;
-    let board = Board {
-        non_coherent: true,
-        ..Board::default()
-    };
-    stock_on(folder, name, "g52", board)
+    stock_on(folder, name, "g52", true)
 }
 
-fn stock_on(folder: &Folder, name: &str, gpu: &str, board: Board) -> Result<Verdict> {
+fn stock_on(folder: &Folder, name: &str, gpu: &str, non_coherent: bool) -> Result<Verdict> {
     payload::user_recorder(folder)?;
-    let non_coherent = board.non_coherent;
     let app = App::find(folder, name)?;
     let work = temporary()?;
-    app::write_files(folder, name, work.path())?;
-    let mut text = String::from(NOBODY);
-    text += &format!("as {ALIKE} {}\n", app.command(SETS[1]));
-    for output in &app.outputs {
-        text += &format!("mv {output}{}.npy live/\n", SETS[1]);
-    }
-    text += &app.sample_script();
-    for set in SETS {
-        let command = app.command(set);
-        text += &format!("as gpureplay record --raw trace{set} -- {ALIKE} {command}\n");
-    }
-    text += "cp -r . /share/\n";
-    let options = Options {
-        gpu: gpu.into(),
-        share: Some(work.path().to_path_buf()),
-        memory: app.memory,
-        timeout: Duration::from_secs(1800),
-        board,
-        ..Options::default()
-    };
-    let outcome = session::script(folder, &options, &text)?;
-    if let Err(reason) = outcome.clean() {
-        return Ok(Verdict::fail(reason));
-    }
     let recording = Recording {
         folder,
         name,
@@ -88,6 +48,10 @@ fn stock_on(folder: &Folder, name: &str, gpu: &str, board: Board) -> Result<Verd
         timeout: Duration::from_secs(1800),
         non_coherent,
     };
+    let outcome = recording.trace_by_user(false)?;
+    if let Err(reason) = outcome.clean() {
+        return Ok(Verdict::fail(reason));
+    }
     let output = work.path().join("recording");
     recording.compile(&output)?;
     Ok(Verdict::of(check(&recording, &output)?))

@@ -80,8 +80,11 @@ pub(crate) struct Report {
     same: bool,
     chains: u32,
     difference: Option<String>,
-    /// Header of the job that wrote the byte, or that ran last.
+    /// Header of the job that wrote the byte, or that ran last; of a command stream, the instruction that dispatched it.
     job: Option<String>,
+    /// What `job` is the address of.
+    #[serde(skip)]
+    of: &'static str,
     address: Option<String>,
     /// What wrote the byte.
     writer: Option<Written>,
@@ -312,13 +315,13 @@ fn print(out: &mut impl Write, report: &Report) -> Result<()> {
     writeln!(out, "{difference}")?;
     match &report.writer {
         Some(writer) => {
-            for line in writer.text().lines() {
+            for line in writer.text(report.of).lines() {
                 writeln!(out, "  {line}")?;
             }
         }
         None => {
             if let Some(job) = &report.job {
-                writeln!(out, "  in the chain that ended with job {job}")?;
+                writeln!(out, "  in the chain that ended with {} {job}", report.of)?;
             }
         }
     }
@@ -371,6 +374,10 @@ fn report(
         chains: found.chains,
         difference,
         job: job.map(|job| format!("{:#x} ({})", job.address, job.kind)),
+        of: match verified.chains() {
+            Ok(_) => "job",
+            Err(_) => "the dispatch at",
+        },
         address: address.map(|address| format!("{address:#x}")),
         writer,
         error: found.error.clone(),

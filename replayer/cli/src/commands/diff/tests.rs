@@ -8,10 +8,8 @@ use gpureplay_format::{Action, Recording};
 
 use super::*;
 use gpureplay_library::device::ModelOptions as Threads;
-use gpureplay_on_model::OnModel;
-use gpureplay_on_model::{Watch, Watched};
+use gpureplay_on_model::{Model, OnModel, Watch, Watched};
 use mali_facts::registers::GpuId;
-use mali_model::Profile;
 
 /// When a bit flips on the second device.
 #[derive(Clone, Copy)]
@@ -59,8 +57,8 @@ fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
     let view = recording.verified().recording();
     let id = view.gpu_id();
     let first = Device::open(&Choice::Model(None), id, Threads::default()).unwrap();
-    let profile = Profile::by_product(GpuId(id).product()).unwrap();
-    let second = OnModel::new(profile, mali_model::Options::default()).unwrap();
+    let model = Model::by_id(GpuId(id)).unwrap();
+    let second = OnModel::new(model, mali_model::Options::default()).unwrap();
     let second = Watched::new(second, flip(view));
     let second = Device::custom(Box::new(second), "model");
     let bind = |session: &mut Session| bind_or_take_case(&[], session);
@@ -102,6 +100,20 @@ fn a_flipped_output_is_traced_to_the_store_that_writes_it() {
     assert_eq!(shader, "0xa003280");
     assert_eq!((label, store), ("clause_10", "+STORE.i32 t1, r0, t1, @r2"));
     assert!(report.job.clone().unwrap().ends_with("(COMPUTE)"));
+}
+
+#[test]
+fn what_a_stream_dispatched_is_named_by_its_instruction() {
+    let report = differ("digits-g610", |recording| Flip {
+        chain: 19,
+        va: tensor(recording, "probabilities") + 8,
+        when: When::After,
+    });
+    let mut text = Vec::new();
+    print(&mut text, &report).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let named = "in the chain that ended with the dispatch at 0x";
+    assert!(text.contains(named), "{text}");
 }
 
 #[test]

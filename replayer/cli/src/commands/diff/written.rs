@@ -55,8 +55,8 @@ impl Written {
         }
     }
 
-    /// As a sentence about the byte.
-    pub(super) fn text(&self) -> String {
+    /// As a sentence about the byte; `of`: what the address of a job is that of.
+    pub(super) fn text(&self, of: &str) -> String {
         match self {
             Self::Instruction {
                 job,
@@ -71,11 +71,11 @@ impl Written {
                     None => format!("in the block from {label} on"),
                 };
                 format!(
-                    "written in job {job:#x} by {instruction}\n  {place} at {clause}, shader {shader}"
+                    "written in {of} {job:#x} by {instruction}\n  {place} at {clause}, shader {shader}"
                 )
             }
             Self::JobManager { job } => {
-                format!("written by the job manager when job {job:#x} ended, not by a shader")
+                format!("written by the job manager when {of} {job:#x} ended, not by a shader")
             }
             Self::Nobody => "no job of this chain writes it on the model: it did not come from a store that the recording asks for".into(),
         }

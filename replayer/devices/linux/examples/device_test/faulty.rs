@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A command of which one call to a device fails: each call in turn, by ptrace, as often as the command makes calls.
+//! A command of which calls to a device fail, by ptrace: each call in turn, in a process of its own or in one that goes on.
 //!
 //! A call is a request of DRM or of its fences, or a shared mapping of a file. It is made with no file, so the driver never sees it, and the
 //! command gets an error of the caller's choice.
@@ -10,11 +10,13 @@ use std::fmt::Write as _;
 use std::io::{Read, Write as _};
 use std::process::{Command, Stdio};
 
-use nix::libc::{SYS_ioctl, SYS_mmap, c_long, user_regs_struct};
+use nix::libc::{SYS_ioctl, SYS_mmap, SYS_write, c_long, user_regs_struct};
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
+
+use crate::sweep::{Event, Sweep};
 
 /// No file.
 const NO_FILE: u64 = -1_i64 as u64;
@@ -82,19 +84,32 @@ impl Call {
         let shared = *self.argument(3) & SHARED != 0 && *self.argument(4) as i32 >= 0;
         (number == SYS_mmap && shared).then(|| (4, "mapping".into()))
     }
+
+    /// What a write to one of the standard streams says.
+    fn said(&mut self) -> Option<Event> {
+        match (self.number() == SYS_write, *self.argument(0)) {
+            (true, 1) => Some(Event::Right),
+            (true, 2) => Some(Event::Error),
+            _ => None,
+        }
+    }
 }
 
-/// How a command ended, of which a call may have failed.
+/// How a command ended, of which calls may have failed.
 struct Outcome {
-    /// The call that failed, if so many were made.
-    failed: Option<String>,
+    /// The calls that failed.
+    failed: Vec<String>,
     status: i32,
     /// What it wrote to its standard error.
     said: String,
 }
 
-/// Runs a command, of which the call of this number fails with an error.
-fn run(command: &[String], nth: u32, errno: i32) -> Result<Outcome, Box<dyn Error>> {
+/// Runs a command, of which the chosen calls fail with an error.
+fn run(
+    command: &[String],
+    errno: i32,
+    mut fails: impl FnMut(Event) -> Result<bool, String>,
+) -> Result<Outcome, Box<dyn Error>> {
     let mut child = Command::new("sh")
         .args(["-c", SHELL, "sh"])
         .args(command)
@@ -115,7 +130,7 @@ fn run(command: &[String], nth: u32, errno: i32) -> Result<Outcome, Box<dyn Erro
         let mut errors = errors;
         errors.read_to_string(&mut text).map(|_| text)
     });
-    let (mut entering, mut calls, mut failing, mut failed) = (true, 0, false, None);
+    let (mut entering, mut failing, mut failed) = (true, false, Vec::new());
     let status = loop {
         let mut signal: Option<Signal> = None;
         match waitpid(pid, None)? {
@@ -125,12 +140,14 @@ fn run(command: &[String], nth: u32, errno: i32) -> Result<Outcome, Box<dyn Erro
                     *call.result() = i64::from(-errno) as u64;
                     ptrace::setregs(pid, call.0)?;
                 } else if entering && let Some((file, name)) = call.device() {
-                    if calls == nth {
+                    if fails(Event::Call)? {
                         *call.argument(file) = NO_FILE;
                         ptrace::setregs(pid, call.0)?;
-                        (failing, failed) = (true, Some(name));
+                        failing = true;
+                        failed.push(name);
                     }
-                    calls += 1;
+                } else if entering && let Some(event) = call.said() {
+                    fails(event)?;
                 }
                 entering = !entering;
             }
@@ -149,21 +166,37 @@ fn run(command: &[String], nth: u32, errno: i32) -> Result<Outcome, Box<dyn Erro
     })
 }
 
+/// What was told, with the calls that had failed.
+fn summary(tried: usize, quiet: usize, errors: BTreeMap<String, Vec<String>>) -> String {
+    let mut text = format!("{tried} calls failed one by one, {quiet} times without a word");
+    for (error, mut names) in errors {
+        let times = names.len();
+        names.sort();
+        names.dedup();
+        let _ = write!(text, "\n  {times} times ({}): {error}", names.join(", "));
+    }
+    text
+}
+
 /// Runs a command once for every `stride`-th of its calls, which fails; says how often it had nothing to say, and each error with what had failed.
 ///
 /// # Errors
-/// It ended by a signal, or badly without a word. `always` demands that it ends well each time.
+/// It ended by a signal, or badly without a word.
 pub(crate) fn test(
     (stride, errno): (u32, i32),
-    always: bool,
     command: &[String],
 ) -> Result<String, Box<dyn Error>> {
     let (mut tried, mut well) = (0, 0);
     let mut errors: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for nth in (0..).step_by(stride.max(1) as usize) {
-        let outcome = run(command, nth, errno)?;
+        let mut calls = 0;
+        let outcome = run(command, errno, |event| {
+            let fails = event == Event::Call && calls == nth;
+            calls += u32::from(event == Event::Call);
+            Ok(fails)
+        })?;
         let last = outcome.said.trim().lines().last().unwrap_or_default();
-        let Some(name) = outcome.failed else {
+        let Some(name) = outcome.failed.into_iter().next() else {
             // No call was disturbed.
             if outcome.status != 0 || tried == 0 {
                 return Err(format!("without a fault: {} {}", outcome.status, outcome.said).into());
@@ -174,7 +207,7 @@ pub(crate) fn test(
         let known = match outcome.status {
             0 => true,
             PANICKED | SIGNALLED.. => false,
-            _ => !always && !last.is_empty(),
+            _ => !last.is_empty(),
         };
         if !known {
             let (status, said) = (outcome.status, outcome.said);
@@ -185,12 +218,28 @@ pub(crate) fn test(
             error => errors.entry(error.into()).or_default().push(name),
         }
     }
-    let mut text = format!("{tried} calls failed one by one, {well} times without a word");
-    for (error, mut names) in errors {
-        let times = names.len();
-        names.sort();
-        names.dedup();
-        let _ = write!(text, "\n  {times} times ({}): {error}", names.join(", "));
+    Ok(summary(tried, well, errors))
+}
+
+/// Runs a command that goes on after each error, in which every `stride`-th call of a run fails, and of the run after an error.
+///
+/// # Errors
+/// It ended badly, or told an error though no call had failed.
+pub(crate) fn sweep(
+    (stride, errno): (u32, i32),
+    command: &[String],
+) -> Result<String, Box<dyn Error>> {
+    let mut sweep = Sweep::new(stride);
+    let outcome = run(command, errno, |event| sweep.fails(event))?;
+    if outcome.status != 0 || !sweep.ended() {
+        return Err(format!("ended with {}: {}", outcome.status, outcome.said).into());
     }
-    Ok(text)
+    let mut errors: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let told = sweep.told().iter().zip(outcome.said.lines());
+    for (&nth, error) in told {
+        let name = outcome.failed.get(nth).cloned().unwrap_or_default();
+        errors.entry(error.into()).or_default().push(name);
+    }
+    let quiet = outcome.failed.len() - sweep.told().len();
+    Ok(summary(outcome.failed.len(), quiet, errors))
 }

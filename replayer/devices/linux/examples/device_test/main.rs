@@ -19,14 +19,16 @@
 //! many MiB on the nano driver at once; `pages` prints how many pages are in use. `moves` makes the kernel move pages in all ways
 //! that it has, and compares what becomes of locked memory and of the pages that `devmem` gives to the GPU. `zeroes` reads pages of
 //! the nano driver that nobody has written to. `hostile` makes a chain wrong behind the verifier's back, on
-//! panfrost, or on kbase where that drives the GPU; or a stream on panthor. `again` does each step anew after an error, and ends with 1 at a
-//! second one. `faulty` runs a command in which one call to a device fails, each in turn; `faulty:always` demands that it ends well all the same.
+//! panfrost, or on kbase where that drives the GPU; or a stream on panthor. `again` runs anew after each error, and ends
+//! when five runs in a row were right. `faulty` runs a command in which one call to a device fails, each in turn; `faulty:always` runs it once,
+//! and lets call after call fail in it.
 
 mod again;
 mod faulty;
 mod hostile;
 mod moves;
 mod streams;
+mod sweep;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -78,8 +80,11 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
         [command] if command == "zeroes" => return zeroes(),
         [command, mib] if command == "memory" => return memory(mib.parse()?),
         [command, stride, errno, program @ ..] if command.starts_with("faulty") => {
-            let always = command.ends_with(":always");
-            return faulty::test((stride.parse()?, errno.parse()?), always, program);
+            let how = (stride.parse()?, errno.parse()?);
+            return match command.ends_with(":always") {
+                true => faulty::sweep(how, program),
+                false => faulty::test(how, program),
+            };
         }
         [command, path, twist, files @ ..] if matches!(command.as_str(), "hostile" | "again") => {
             (path, command, twist, files)
@@ -128,7 +133,7 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     let verified =
         verify(&recording, &Limits::default()).map_err(|error| format!("{path}: {error:?}"))?;
     if device == "again" {
-        return again::test(|| Ok(stock(how)?), verified, &mut values, &expected);
+        return again::test(stock(how)?, verified, &mut values, &expected);
     }
     if device == "hostile" {
         let gpu = stock(match panfrost::find(Path::new("/")) {

@@ -140,13 +140,13 @@ pub(crate) fn run(
     replay(&mut open()?, verified(recording)?, values, expected, runs)
 }
 
-/// Replays on panthor, each step anew after an error.
+/// Replays on panthor, anew after each error.
 pub(crate) fn again(
     recording: &Recording<'_>,
     values: &mut Values,
     expected: &BTreeMap<u32, Vec<u8>>,
 ) -> Result<String, Box<dyn Error>> {
-    again::test(open, verified(recording)?, values, expected)
+    again::test(open()?, verified(recording)?, values, expected)
 }
 
 /// Replays with one wrong stream, then without.

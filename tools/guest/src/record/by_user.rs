@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recording on the kernel's own driver, as an ordinary user: the recorder is a library in the app.
+
+use std::fs;
+
+use super::{PROLOGUE, Recording, SETS, app};
+use crate::{
+    error::Result,
+    run::{
+        board::Board,
+        driver::Driver,
+        session::{self, Options, Outcome},
+    },
+};
+
+/// A user without any right but that to open the render node, in a folder of its own.
+pub(crate) const NOBODY: &str = r#"set -e
+as() { $TURNS setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+chmod a+rw /dev/dri/renderD128
+cp -r /share /tmp/work
+chmod -R a+rwX /tmp/work /tmp/cache
+cd /tmp/work
+mkdir -p -m 777 live
+"#;
+/// Runs that are to be compared have everything at the same host addresses, by which libraries sort their buffers.
+const ALIKE: &str = "setarch --addr-no-randomize";
+/// Their threads take turns where they block, which only root may ask for: else bytes between a kernel's arguments differ, which the runtime leaves as
+/// they were in memory.
+const IN_TURN: &str = "TURNS='taskset -c 0 chrt -f 1'\n";
+
+impl Recording<'_> {
+    /// Runs the program, also with each sample, then records it once per set of inputs.
+    pub(crate) fn trace_by_user(&self, stream: bool) -> Result<Outcome> {
+        app::write_files(self.folder, self.name, self.work)?;
+        // The guest copies what is there.
+        for set in SETS {
+            let _ = fs::remove_file(self.work.join(format!("trace{set}")));
+        }
+        let mut script = format!("{NOBODY}{PROLOGUE}");
+        script += &format!("as {ALIKE} {}\ntook live\n", self.app.command(SETS[1]));
+        for output in &self.app.outputs {
+            script += &format!("mv {output}{}.npy live/\n", SETS[1]);
+        }
+        script += &self.app.sample_script();
+        script += IN_TURN;
+        for set in SETS {
+            let command = self.app.command(set);
+            script += &format!(
+                "begin=$(date +%s%N)\n\
+                 as gpureplay record --force --raw trace{set} -- {ALIKE} {command}\n\
+                 took record{set}\n"
+            );
+        }
+        script += "cp -r . /share/\n";
+        let options = Options {
+            gpu: self.gpu.into(),
+            memory: self.app.memory,
+            timeout: self.timeout,
+            stream,
+            board: Board {
+                non_coherent: self.non_coherent,
+                ..Board::default()
+            },
+            ..Options::sharing(Driver::Stock, self.work)
+        };
+        session::script(self.folder, &options, &script)
+    }
+}
