@@ -115,13 +115,17 @@ static bool begin_log(u64 early)
 	struct gpureplay_begin begin = {
 		.version = cpu_to_le32(GPUREPLAY_TRACE_VERSION),
 		.page_size = cpu_to_le32(GPUREPLAY_PAGE_SIZE),
-		.driver = cpu_to_le32(device_driver()),
-		.flags = cpu_to_le32(device_is_coherent() ? GPUREPLAY_BEGIN_COHERENT : 0),
 	};
 
+	/* As long as a device is attached, its driver is there. */
+	mutex_lock(&device_mutex);
+	begin.driver = cpu_to_le32(device_driver());
+	begin.flags = cpu_to_le32(device_is_coherent() ? GPUREPLAY_BEGIN_COHERENT : 0);
 	if (gpu.dev && gpu.dev->driver)
 		strscpy(begin.driver_name, gpu.dev->driver->name,
 			sizeof(begin.driver_name));
+	mutex_unlock(&device_mutex);
+
 	strscpy(begin.kernel_release, init_utsname()->release,
 		sizeof(begin.kernel_release));
 	return log_start(&begin, early);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the runtime says about a kernel, and what the app sets its arguments to.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::c_void;
 use core::mem::size_of;
 
-use gpureplay_trace::note::{Argument, MAX_ARGUMENTS, MAX_SCALAR, Value};
+use gpureplay_trace::note::{Argument, MAX_ARGUMENTS, MAX_SCALAR, Value, content_hash};
 
 use crate::abi::{
     ARG_NAME, ARG_TYPE_CONST, ARG_TYPE_NAME, ARG_TYPE_QUALIFIER, Handle, KERNEL_FUNCTION_NAME,
@@ -16,17 +16,23 @@ use crate::state::{self, Described};
 use crate::table::next;
 use crate::types::{self, Types};
 
-/// Longest name that is kept, in bytes.
-const MAX_NAME: usize = 256;
+/// Longest name that is kept whole, in bytes: with each byte escaped, it still fits a note.
+const MAX_NAME: usize = 1024;
+/// Longest name that is read.
+const MAX_READ: usize = 1 << 20;
 
 /// The value of a query whose answer is text; empty if the runtime does not say.
-fn text(query: impl Fn(usize, *mut c_void) -> Status) -> String {
-    let mut buffer = [0u8; MAX_NAME];
-    if query(buffer.len(), buffer.as_mut_ptr().cast()) != SUCCESS {
-        return String::new();
+fn text(query: impl Fn(usize, *mut c_void, *mut usize) -> Status) -> String {
+    let mut bytes = whole(query, MAX_READ).unwrap_or_default();
+    let end = bytes.iter().position(|&byte| byte == 0);
+    bytes.truncate(end.unwrap_or(bytes.len()));
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if text.len() > MAX_NAME {
+        // Other long names have another hash.
+        text.truncate(text.floor_char_boundary(MAX_NAME - 17));
+        text += &format!(".{:016x}", content_hash(&bytes));
     }
-    let text = CStr::from_bytes_until_nul(&buffer).unwrap_or_default();
-    text.to_string_lossy().into_owned()
+    text
 }
 
 /// Name and arguments of a kernel, as the runtime knows them.
@@ -35,8 +41,11 @@ fn describe(kernel: Handle) -> (String, Vec<Described>) {
         return Default::default();
     };
     // SAFETY: the buffer has the size that is stated, and the handle is the app's own.
+    let named =
+        |size, value, needed| unsafe { info(kernel, KERNEL_FUNCTION_NAME, size, value, needed) };
+    // SAFETY: as above.
     let ask = |what, size, value| unsafe { info(kernel, what, size, value, core::ptr::null_mut()) };
-    let name = text(|size, value| ask(KERNEL_FUNCTION_NAME, size, value));
+    let name = text(named);
     let mut count = 0u32;
     if ask(KERNEL_NUM_ARGS, size_of::<u32>(), (&raw mut count).cast()) != SUCCESS {
         count = 0;
@@ -104,21 +113,20 @@ fn argument(kernel: Handle, index: u32) -> Described {
         return Described::default();
     };
     // SAFETY: as above.
-    let ask = |what, size, value| unsafe {
-        info(kernel, index, what, size, value, core::ptr::null_mut())
-    };
-    let mut type_name = text(|size, value| ask(ARG_TYPE_NAME, size, value));
+    let ask = |what, size, value, needed| unsafe { info(kernel, index, what, size, value, needed) };
+    let mut type_name = text(|size, value, needed| ask(ARG_TYPE_NAME, size, value, needed));
     let mut qualifier = 0u64;
     let known = ask(
         ARG_TYPE_QUALIFIER,
         size_of::<u64>(),
         (&raw mut qualifier).cast(),
+        core::ptr::null_mut(),
     ) == SUCCESS;
     if known && qualifier & ARG_TYPE_CONST != 0 {
         type_name.insert_str(0, "const ");
     }
     Described {
-        name: text(|size, value| ask(ARG_NAME, size, value)),
+        name: text(|size, value, needed| ask(ARG_NAME, size, value, needed)),
         type_name,
     }
 }

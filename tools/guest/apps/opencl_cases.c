@@ -3,20 +3,15 @@
 //   opencl_cases CASE IN.bin OUT.bin        both files hold 256 32-bit floating-point numbers
 // Exit code 3: the runtime does not have what the case needs.
 #define _GNU_SOURCE
-#include "opencl_gpu.h"
+#include "opencl_case.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { N = 256, BYTES = N * sizeof(float), ABSENT = 3 };
+enum { ABSENT = 3 };
 
 static const char *source =
-	"kernel void scale(global const float *src, global const float *factors, global float *dst) {\n"
-	"	int i = get_global_id(0);\n"
-	"	dst[i] = src[i] * factors[i];\n"
-	"}\n"
+	SCALE
 	"kernel void add(global const float *term, global float *sum) { int i = get_global_id(0); sum[i] += term[i]; }\n"
 	"kernel void power(global const float *base, int times, global float *dst) {\n"
 	"	int i = get_global_id(0);\n"
@@ -42,61 +37,6 @@ static const char *source =
 	"	dst[i] = src[i] + 1;\n"
 	"	if (i == 0) printf(\"first %f\\n\", src[i]);\n"
 	"}\n";
-
-static struct gpu gpu;
-static cl_program program;
-static float in[N], out[N], factors[N];
-
-static cl_kernel kernel(const char *name)
-{
-	cl_int error;
-	cl_kernel made = clCreateKernel(program, name, &error);
-	must(error, name);
-	return made;
-}
-
-static cl_mem buffer(cl_mem_flags flags, void *values)
-{
-	cl_int error;
-	cl_mem made = clCreateBuffer(gpu.context, flags, BYTES, values, &error);
-	must(error, "buffer");
-	return made;
-}
-
-static void argument(cl_kernel k, cl_uint index, cl_mem object)
-{
-	must(clSetKernelArg(k, index, sizeof object, &object), "argument");
-}
-
-static void launch(cl_command_queue queue, cl_kernel k, size_t items, cl_uint count, const cl_event *list, cl_event *event)
-{
-	must(clEnqueueNDRangeKernel(queue, k, 1, NULL, &items, NULL, count, list, event), "launch");
-}
-
-static void write_to(cl_mem object, const float *values)
-{
-	must(clEnqueueWriteBuffer(gpu.queue, object, CL_TRUE, 0, BYTES, values, 0, NULL, NULL), "write");
-}
-
-static void read_from(cl_mem object, float *values)
-{
-	must(clEnqueueReadBuffer(gpu.queue, object, CL_TRUE, 0, BYTES, values, 0, NULL, NULL), "read");
-}
-
-static cl_mem fixed(void)
-{
-	return buffer(CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, factors);
-}
-
-/* scale of src with the fixed factors into dst. */
-static void scaled(cl_mem src, cl_mem dst)
-{
-	cl_kernel scale = kernel("scale");
-	argument(scale, 0, src);
-	argument(scale, 1, fixed());
-	argument(scale, 2, dst);
-	launch(gpu.queue, scale, N, 0, NULL, NULL);
-}
 
 /* The input is read back, before it is used and afterwards. */
 static void read_back(void)
@@ -479,10 +419,7 @@ static void two_threads(void)
 		out[i] += cubes[i];
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} cases[] = {
+static const struct opencl_case cases[] = {
 	{ "read-back", read_back }, { "written-twice", written_twice }, { "by-number", by_number },
 	{ "by-size", by_size }, { "by-kernel", by_kernel }, { "image", image },
 	{ "shared-memory", shared_memory }, { "user-pointers", user_pointers }, { "sub-buffers", sub_buffers },
@@ -491,28 +428,10 @@ static const struct {
 	{ "image-read", image_read }, { "copied-image", copied_image }, { "copied-both-ways", copied_both_ways },
 	{ "copied", copied }, { "copied-rectangle", copied_rectangle }, { "copied-input", copied_input },
 	{ "copied-too", copied_too }, { "copied-result", copied_result }, { "filled-result", filled_result },
+	{ NULL, NULL },
 };
 
 int main(int count, char **words)
 {
-	FILE *file = count == 4 ? fopen(words[2], "rb") : NULL;
-	if (!file || fread(in, sizeof *in, N, file) != N) {
-		fprintf(stderr, "usage: opencl_cases CASE IN.bin OUT.bin\n");
-		return 2;
-	}
-	fclose(file);
-	for (int i = 0; i < N; i++)
-		factors[i] = 0.5f + (i * 29 % 64) / 32.0f;
-	gpu = open_gpu();
-	program = build_program(&gpu, source, "", "the cases");
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		if (strcmp(cases[i].name, words[1]))
-			continue;
-		cases[i].run();
-		file = fopen(words[3], "wb");
-		must(!file || fwrite(out, sizeof *out, N, file) != N || fclose(file), words[3]);
-		return 0;
-	}
-	fprintf(stderr, "opencl_cases: no case is called %s\n", words[1]);
-	return 2;
+	return run_case(count, words, source, cases, NULL);
 }

@@ -3,63 +3,18 @@
 //   opencl_misuse CASE IN.bin OUT.bin        both files hold 256 32-bit floating-point numbers
 // What each wrong call answers is printed, so that two runs can be compared.
 #define _GNU_SOURCE
-#include "opencl_gpu.h"
+#include "opencl_case.h"
 
 #include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
-enum { N = 256, BYTES = N * sizeof(float), LONG = 100000 };
+enum { LONG = 100000 };
 
-static const char *source =
-	"kernel void scale(global const float *src, global const float *factors, global float *dst) {\n"
-	"	int i = get_global_id(0);\n"
-	"	dst[i] = src[i] * factors[i];\n"
-	"}\n";
-
-static struct gpu gpu;
-static cl_program program;
 static cl_mem src, dst;
-static float in[N], out[N], factors[N];
 
 #define SAY(call) printf("> %s %d\n", #call, (int)(call))
-
-static cl_kernel kernel(void)
-{
-	cl_int error;
-	cl_kernel made = clCreateKernel(program, "scale", &error);
-	must(error, "kernel");
-	return made;
-}
-
-static cl_mem buffer(cl_mem_flags flags, void *values)
-{
-	cl_int error;
-	cl_mem made = clCreateBuffer(gpu.context, flags, BYTES, values, &error);
-	must(error, "buffer");
-	return made;
-}
-
-static void argument(cl_kernel k, cl_uint index, cl_mem object)
-{
-	must(clSetKernelArg(k, index, sizeof object, &object), "argument");
-}
-
-/* The ordinary work. */
-static void work(void)
-{
-	size_t items = N;
-	cl_kernel scale = kernel();
-	argument(scale, 0, src);
-	argument(scale, 1, buffer(CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, factors));
-	argument(scale, 2, dst);
-	must(clEnqueueWriteBuffer(gpu.queue, src, CL_TRUE, 0, BYTES, in, 0, NULL, NULL), "write");
-	must(clEnqueueNDRangeKernel(gpu.queue, scale, 1, NULL, &items, NULL, 0, NULL, NULL), "launch");
-	must(clEnqueueReadBuffer(gpu.queue, dst, CL_TRUE, 0, BYTES, out, 0, NULL, NULL), "read");
-}
 
 /* No handle where one must be. */
 static void no_handles(void)
@@ -68,7 +23,7 @@ static void no_handles(void)
 	size_t one = 1, three[3] = { 1, 1, 1 };
 	cl_int error = 77;
 	cl_event event = NULL;
-	cl_kernel scale = kernel();
+	cl_kernel scale = kernel("scale");
 	SAY(clSetKernelArg(NULL, 0, sizeof src, &src));
 	SAY(clEnqueueNDRangeKernel(NULL, scale, 1, NULL, &one, NULL, 0, NULL, NULL));
 	SAY(clEnqueueNDRangeKernel(gpu.queue, NULL, 1, NULL, &one, NULL, 0, NULL, NULL));
@@ -120,7 +75,7 @@ static void sizes(void)
 	static const size_t far[] = { BYTES, BYTES + 1, (size_t)1 << 32, SIZE_MAX / 2 };
 	size_t three[3] = { 4, 1, 1 }, zero[3] = { 0 }, most[3] = { SIZE_MAX, SIZE_MAX, SIZE_MAX }, one = 1, odd = 7;
 	cl_int error;
-	cl_kernel scale = kernel();
+	cl_kernel scale = kernel("scale");
 	for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
 		cl_buffer_region region = { far[i], far[i] };
 		size_t origin[3] = { far[i], far[i], far[i] };
@@ -173,7 +128,7 @@ static void other_kinds(void)
 {
 	static char place[64];
 	size_t one = 1;
-	void *scale = kernel();
+	void *scale = kernel("scale");
 	SAY(clSetKernelArg((cl_kernel)src, 0, sizeof src, &src));
 	SAY(clSetKernelArg(scale, 0, sizeof scale, &scale));
 	SAY(clSetKernelArg(scale, 0, sizeof gpu.queue, &gpu.queue));
@@ -196,7 +151,7 @@ static void freed(void)
 	static char place[64];
 	size_t one = 1;
 	cl_int error;
-	cl_kernel scale = kernel();
+	cl_kernel scale = kernel("scale");
 	cl_mem object = buffer(CL_MEM_READ_WRITE, NULL);
 	cl_event user = clCreateUserEvent(gpu.context, &error);
 	must(error, "user event");
@@ -231,12 +186,13 @@ static void CL_CALLBACK ended(cl_event event, cl_int status, void *memory)
 	munmap(memory, BYTES);
 	clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof references, &references, NULL);
 	clReleaseMemObject(buffer(CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, factors));
-	clReleaseKernel(kernel());
+	clReleaseKernel(kernel("scale"));
 	called = 1 + (status != CL_COMPLETE);
 }
 
 static void CL_CALLBACK destroyed(cl_mem object, void *data)
 {
+	(void)object;
 	clReleaseMemObject(buffer(CL_MEM_READ_WRITE, NULL));
 	++*(int *)data;
 }
@@ -267,7 +223,7 @@ static void *releases(void *shared)
 {
 	cl_kernel scale = shared;
 	for (int i = 0; i < 300; i++) {
-		cl_kernel own = kernel();
+		cl_kernel own = kernel("scale");
 		cl_mem object = buffer(CL_MEM_READ_WRITE, NULL);
 		argument(own, 0, object);
 		clReleaseMemObject(object);
@@ -285,7 +241,7 @@ static void *releases(void *shared)
 static void threads(void)
 {
 	pthread_t all[4];
-	cl_kernel scale = kernel();
+	cl_kernel scale = kernel("scale");
 	for (int i = 0; i < 4; i++)
 		must(pthread_create(&all[i], NULL, releases, scale), "thread");
 	for (int i = 0; i < 4; i++)
@@ -433,40 +389,27 @@ static void unawaited(void)
 	SAY(clFlush(gpu.queue));
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} cases[] = {
+static const struct opencl_case cases[] = {
 	{ "no-handles", no_handles }, { "sizes", sizes }, { "wraps", wraps },
 	{ "other-kinds", other_kinds }, { "freed", freed },
 	{ "callbacks", callbacks },
 	{ "threads", threads }, { "events", events }, { "timed", timed }, { "long-names", long_names },
 	{ "rubbish", rubbish }, { "maps", maps }, { "unawaited", unawaited },
+	{ NULL, NULL },
 };
+
+/* A case, and the ordinary work after it. */
+static void with_work(void (*misuse)(void))
+{
+	src = buffer(CL_MEM_READ_WRITE, NULL);
+	dst = buffer(CL_MEM_READ_WRITE, NULL);
+	misuse();
+	write_to(src, in);
+	scaled(src, dst);
+	read_from(dst, out);
+}
 
 int main(int count, char **words)
 {
-	FILE *file = count == 4 ? fopen(words[2], "rb") : NULL;
-	if (!file || fread(in, sizeof *in, N, file) != N) {
-		fprintf(stderr, "usage: opencl_misuse CASE IN.bin OUT.bin\n");
-		return 2;
-	}
-	fclose(file);
-	for (int i = 0; i < N; i++)
-		factors[i] = 0.5f + (i * 29 % 64) / 32.0f;
-	gpu = open_gpu();
-	program = build_program(&gpu, source, "", "the cases");
-	src = buffer(CL_MEM_READ_WRITE, NULL);
-	dst = buffer(CL_MEM_READ_WRITE, NULL);
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		if (strcmp(cases[i].name, words[1]))
-			continue;
-		cases[i].run();
-		work();
-		file = fopen(words[3], "wb");
-		must(!file || fwrite(out, sizeof *out, N, file) != N || fclose(file), words[3]);
-		return 0;
-	}
-	fprintf(stderr, "opencl_misuse: no case is called %s\n", words[1]);
-	return 2;
+	return run_case(count, words, SCALE, cases, with_work);
 }

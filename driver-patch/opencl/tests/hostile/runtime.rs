@@ -128,13 +128,14 @@ extern "C" fn kernel_info(
     what: u32,
     size: usize,
     value: *mut c_void,
-    _: *mut usize,
+    needed: *mut usize,
 ) -> i32 {
     if !kernels(|all| all.contains(&kernel)) {
         eprintln!("asked about {kernel:#x}, which is no kernel");
         std::process::abort();
     }
     match what {
+        0x1190 if size == 0 => unsafe { needed.write(2) },
         0x1190 if size > 1 => unsafe { value.cast::<[u8; 2]>().write(*b"k\0") },
         0x1191 => unsafe { value.cast::<u32>().write(1) },
         0x1192 => unsafe { value.cast::<u32>().write(1) },

@@ -4,7 +4,7 @@
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 
-use gpureplay_trace::note::{Copied, Filled, Note, ObjectKind, Place, Value};
+use gpureplay_trace::note::{Copied, Filled, Note, ObjectKind, Place, Value, content_hash};
 
 use crate::app::*;
 use crate::runtime::*;
@@ -155,5 +155,12 @@ pub(crate) fn copies_are_noted(next: &mut impl FnMut() -> Note) {
     // What the sampler is, in place of its handle.
     let is: Vec<u8> = (2u32..5).flat_map(u32::to_ne_bytes).collect();
     let value = Value::Scalar(is);
-    assert!(matches!(next(), Note::Launch(l) if l.arguments[0].value == value));
+    let Note::Launch(launched) = next() else {
+        panic!()
+    };
+    assert_eq!(launched.arguments[0].value, value);
+    // A name as templates make them: what tells it from others stays.
+    let hash = content_hash(long_name().trim_end_matches('\0').as_bytes());
+    let name = &long_name()[..1024 - 17];
+    assert_eq!(launched.kernel, format!("{name}.{hash:016x}"));
 }

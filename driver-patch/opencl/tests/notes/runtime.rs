@@ -132,7 +132,7 @@ pub(crate) extern "C" fn arg_info(
     what: u32,
     size: usize,
     value: *mut c_void,
-    _: *mut usize,
+    needed: *mut usize,
 ) -> i32 {
     let (name, type_name): (&[u8], &[u8]) = [
         (&b"x\0"[..], &b"real*\0"[..]),
@@ -144,9 +144,9 @@ pub(crate) extern "C" fn arg_info(
         false => type_name,
     };
     match what {
-        0x1198 => answer(type_name, size, value),
+        0x1198 => long(type_name, size, value, needed),
         0x1199 => answer(&u64::from(index == 0).to_ne_bytes(), size, value),
-        0x119a => answer(name, size, value),
+        0x119a => long(name, size, value, needed),
         _ => -30,
     }
 }
@@ -315,9 +315,30 @@ answers! {
     profiling_info(usize, u32, usize, *mut c_void, *mut usize) -> i32 = -7;
 }
 
+/// The kernel that samples has a name as templates make them.
+pub(crate) extern "C" fn kernel_info(
+    kernel: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    needed: *mut usize,
+) -> i32 {
+    match what {
+        0x1190 if kernel == SAMPLING.load(Ordering::Relaxed) => {
+            long(long_name().as_bytes(), size, value, needed)
+        }
+        0x1190 => long(b"scale\0", size, value, needed),
+        0x1191 => answer(&3u32.to_ne_bytes(), size, value),
+        0x1194 => answer(&PROGRAM.to_ne_bytes(), size, value),
+        _ => -30,
+    }
+}
+
+pub(crate) fn long_name() -> String {
+    format!("{}\0", "look".repeat(1000))
+}
+
 infos! {
-    kernel_info:
-        0x1190 => b"scale\0", 0x1191 => 3u32.to_ne_bytes(), 0x1194 => PROGRAM.to_ne_bytes();
     memory_info: 0x1105 => 1u32.to_ne_bytes();
     image_info: 0x1111 => 4usize.to_ne_bytes();
     event_info: 0x11d3 => (EVENT_STATUS.load(Ordering::Relaxed) as u32).to_ne_bytes();
