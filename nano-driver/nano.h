@@ -17,6 +17,8 @@
 
 #include "gpureplay_nano.h"
 
+struct platform_device;
+
 #if !IS_ENABLED(CONFIG_64BIT) || PAGE_SHIFT != 12
 #error "the nano driver needs a 64-bit kernel with pages of 4 KiB (CONFIG_ARM64_4K_PAGES)"
 #endif
@@ -128,18 +130,24 @@ struct nano {
 	struct gpureplay_nano_event event;
 };
 
-extern const struct file_operations nano_file_operations;
+/* Each file uses what stands above its own part: a test checks it. */
 
-/* device.c */
+/* guard.c */
+bool nano_read_allowed(u32 offset);
+bool nano_write_allowed(u32 gpu_id, u32 offset, u32 value);
+
+/* rate.c */
+int nano_rate_init(struct nano *nano);
+int nano_rate_apply(struct nano *nano);
+
+/* gpu.c */
 void nano_put(struct nano *nano);
 int nano_reset(struct nano *nano);
 void nano_clean(struct nano *nano);
 int nano_power_on(struct nano *nano);
+int nano_fall_asleep(struct nano *nano);
 void nano_power_off(struct nano *nano);
-
-/* file.c */
-void nano_init_turns(struct nano *nano);
-void nano_revoke(struct nano *nano);
+int nano_request_lines(struct nano *nano, struct platform_device *pdev);
 
 /* memory.c */
 int nano_check_map(struct nano_client *client, const struct gpureplay_nano_map *map);
@@ -151,12 +159,9 @@ int nano_mmap(struct nano_client *client, struct vm_area_struct *vma);
 void nano_detach_memory(struct nano_client *client);
 void nano_free_memory(struct nano_client *client);
 
-/* rate.c */
-int nano_rate_init(struct nano *nano);
-int nano_rate_apply(struct nano *nano);
-
-/* guard.c */
-bool nano_read_allowed(u32 offset);
-bool nano_write_allowed(u32 gpu_id, u32 offset, u32 value);
+/* file.c */
+extern const struct file_operations nano_file_operations;
+void nano_init_turns(struct nano *nano);
+void nano_revoke(struct nano *nano);
 
 #endif

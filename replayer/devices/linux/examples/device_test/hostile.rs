@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::str::FromStr;
 
-use gpureplay_core::{Chain, DeviceError, Gpu, Options, Session, Workspace, Wrapper};
+use gpureplay_core::{Chain, DeviceError, Gpu, Wrapper};
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
 use gpureplay_linux::Stock;
 use mali_drive::Verified;
@@ -13,7 +12,7 @@ use mali_facts::Invocation;
 use mali_facts::job::{INVOCATION, PAYLOAD};
 use mali_facts::registers::gpu::GpuId;
 
-use crate::{Values, replay};
+use crate::{Values, wrong_then_right};
 
 /// Offset of the type in a job's header, and a type that there is not.
 const TYPE: (u64, u8) = (16, 0xfe);
@@ -50,22 +49,16 @@ pub(crate) enum Twist {
     Long,
 }
 
-impl FromStr for Twist {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "type" => Self::Type,
-            "loop" => Self::Loop,
-            "outside" => Self::Outside,
-            "pointer" => Self::Pointer,
-            "above" => Self::Above,
-            "code" => Self::Code,
-            "long" => Self::Long,
-            _ => return Err(format!("no twist {text}")),
-        })
-    }
-}
+/// Twists by name.
+pub(crate) const TWISTS: &[(&str, Twist)] = &[
+    ("type", Twist::Type),
+    ("loop", Twist::Loop),
+    ("outside", Twist::Outside),
+    ("pointer", Twist::Pointer),
+    ("above", Twist::Above),
+    ("code", Twist::Code),
+    ("long", Twist::Long),
+];
 
 /// A driver, whose next chain is made wrong.
 struct Twisted<'a> {
@@ -171,16 +164,5 @@ pub(crate) fn test(
         recording: verified.recording(),
         twist: Some(twist),
     };
-    let mut workspace = Box::new(Workspace::new());
-    let mut session = Session::new(&mut gpu, verified, &mut workspace, Options::default());
-    let error = match session.run(values) {
-        Ok(()) => return Err(format!("{twist:?}: no error").into()),
-        Err(error) => error,
-    };
-    if session.submits() != 1 {
-        return Err(format!("{twist:?}: nothing was submitted: {error:?}").into());
-    }
-    drop(session);
-    replay(&mut gpu, verified, values, expected, 1)?;
-    Ok(format!("{twist:?}: {:?}, then right", error.kind))
+    wrong_then_right(&mut gpu, verified, values, expected)
 }

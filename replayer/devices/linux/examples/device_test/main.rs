@@ -123,7 +123,8 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
             ));
         }
         ("hostile", Some(_)) => {
-            return streams::hostile(&recording, &mut values, &expected, how.parse()?);
+            let twist = named(streams::TWISTS, how)?;
+            return streams::hostile(&recording, &mut values, &expected, twist);
         }
         ("again", _) if how == "panthor" => {
             return streams::again(&recording, &mut values, &expected);
@@ -140,7 +141,8 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
             Ok(_) => "panfrost",
             Err(_) => "kbase",
         })?;
-        return hostile::test(verified, &mut values, &expected, how.parse()?, gpu);
+        let twist = named(hostile::TWISTS, how)?;
+        return hostile::test(verified, &mut values, &expected, twist, gpu);
     }
     let runs: u32 = how.parse()?;
     let mode = match device.as_str() {
@@ -206,6 +208,33 @@ fn replay<F: Family>(
     let submits = session.submits();
     session.finish().map_err(|error| format!("{error:?}"))?;
     Ok(submits)
+}
+
+/// The twist of this name.
+fn named<T: Copy>(twists: &[(&str, T)], name: &str) -> Result<T, String> {
+    let found = twists.iter().find(|(known, _)| *known == name);
+    found.map_or_else(|| Err(format!("no twist {name}")), |(_, twist)| Ok(*twist))
+}
+
+/// Replays on a device that makes the first work wrong, then as it should be.
+fn wrong_then_right<F: Family>(
+    gpu: &mut impl Gpu,
+    verified: Verified<'_, F>,
+    values: &mut Values,
+    expected: &BTreeMap<u32, Vec<u8>>,
+) -> Result<String, Box<dyn Error>> {
+    let mut workspace = Box::new(Workspace::new());
+    let mut session = Session::new(&mut *gpu, verified, &mut workspace, Options::default());
+    let error = match session.run(values) {
+        Ok(()) => return Err("no error".into()),
+        Err(error) => error,
+    };
+    if session.submits() != 1 {
+        return Err(format!("nothing was submitted: {error:?}").into());
+    }
+    drop(session);
+    replay(gpu, verified, values, expected, 1)?;
+    Ok(format!("{:?}, then right", error.kind))
 }
 
 /// New pages are zero in memory, where the GPU reads them, not only in the processor's caches.

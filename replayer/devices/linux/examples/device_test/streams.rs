@@ -5,15 +5,13 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
-use std::str::FromStr;
 
-use gpureplay_core::{ErrorKind, Gpu, Limits, Options, Submission, Workspace, Wrapper};
-use gpureplay_core::{Session, Verified};
+use gpureplay_core::{ErrorKind, Gpu, Limits, Submission, Verified, Wrapper};
 use gpureplay_format::Recording;
 use gpureplay_linux::{Stock, panthor};
 use mali_jobs::streams::{Streams, verify};
 
-use crate::{Values, again, replay};
+use crate::{Values, again, replay, wrong_then_right};
 
 /// An address that nothing is mapped at.
 const NOWHERE: u64 = 0x7000_0000;
@@ -44,22 +42,16 @@ pub(crate) enum Twist {
     Program,
 }
 
-impl FromStr for Twist {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "stream-unknown" => Self::Unknown,
-            "stream-draw" => Self::Draw,
-            "stream-endless" => Self::Endless,
-            "stream-jump" => Self::Jump,
-            "stream-store" => Self::Store,
-            "stream-wait" => Self::Wait,
-            "stream-program" => Self::Program,
-            _ => return Err(format!("no twist {text}")),
-        })
-    }
-}
+/// Twists by name.
+pub(crate) const TWISTS: &[(&str, Twist)] = &[
+    ("stream-unknown", Twist::Unknown),
+    ("stream-draw", Twist::Draw),
+    ("stream-endless", Twist::Endless),
+    ("stream-jump", Twist::Jump),
+    ("stream-store", Twist::Store),
+    ("stream-wait", Twist::Wait),
+    ("stream-program", Twist::Program),
+];
 
 impl Twist {
     /// The words of a stream, made wrong.
@@ -156,21 +148,9 @@ pub(crate) fn hostile(
     expected: &BTreeMap<u32, Vec<u8>>,
     twist: Twist,
 ) -> Result<String, Box<dyn Error>> {
-    let verified = verified(recording)?;
     let mut gpu = Twisted {
         gpu: open()?,
         twist: Some(twist),
     };
-    let mut workspace = Box::new(Workspace::new());
-    let mut session = Session::new(&mut gpu, verified, &mut workspace, Options::default());
-    let error = match session.run(values) {
-        Ok(()) => return Err(format!("{twist:?}: no error").into()),
-        Err(error) => error,
-    };
-    drop(session);
-    if gpu.twist.is_some() {
-        return Err(format!("{twist:?}: nothing was submitted: {error:?}").into());
-    }
-    replay(&mut gpu, verified, values, expected, 1)?;
-    Ok(format!("{twist:?}: {:?}, then right", error.kind))
+    wrong_then_right(&mut gpu, verified(recording)?, values, expected)
 }
