@@ -16,7 +16,7 @@ const G51: u16 = 1 << 4;
 const G76: u16 = 1 << 5;
 const G52: u16 = 1 << 6;
 const G31: u16 = 1 << 7;
-const G57: u16 = 1 << 15;
+const G57: u16 = 1 << 13 | 1 << 15;
 
 /// L2_MMU_CONFIG_ALLOW_SNOOP_DISPARITY, in a system with ACE coherency.
 const SNOOP_DISPARITY: u32 = 1 << 23;
@@ -153,13 +153,14 @@ mod tests {
             (0x7001, [0x3f_0000, 0x2_0000, 0, 0x0083_f000]),
             (0x7002, [0x3f_0000, 0x2_0000, 0, 0x0083_f000]),
             (0x7003, [0, 0x2_0000, 0, 0x0f83_f000]),
+            (0x9001, [0x3f_0000, 0x2000_0000, 0, 0]),
             (0x9003, [0x3f_0000, 0x2000_0000, 0, 0]),
             // No such product, other Valhall, Midgard: nothing.
             (0x7004, [0, 0, 0, 0]),
             (0x6009, [0, 0, 0, 0]),
             (0x8000, [0, 0, 0, 0]),
             (0x9000, [0, 0, 0, 0]),
-            (0x9001, [0, 0, 0, 0]),
+            (0x9002, [0, 0, 0, 0]),
             (0x9007, [0, 0, 0, 0]),
             (0xa003, [0, 0, 0, 0]),
             (0x5003, [0, 0, 0, 0]),
@@ -190,7 +191,9 @@ mod tests {
 
     /// The value of a mask as guard.c writes it: names, numbers, BIT(n), GENMASK(high, low), joined by `|`.
     fn mask(text: &str, names: &[(&str, u32)]) -> u32 {
-        text.split('|').map(str::trim).fold(0, |sum, term| {
+        let inner = text.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+        let terms = inner.unwrap_or(text).split('|').map(str::trim);
+        terms.fold(0, |sum, term| {
             let arguments = |name: &str| {
                 let inner = term
                     .strip_prefix(name)?
