@@ -42,7 +42,7 @@ static const struct nano_rule nano_slot_rules[] = {
 #define G76	BIT(5)
 #define G52	BIT(6)
 #define G31	BIT(7)
-#define G57	BIT(15)
+#define G57	(BIT(13) | BIT(15))
 
 #define JM_CONFIG	0x0f00
 #define SHADER_CONFIG	0x0f04

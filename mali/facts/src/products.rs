@@ -135,6 +135,7 @@ pub static BOARDS: &[Board] = &[
         "g57",
         "MT8390: boot log, GPU_ID 9093, SHADER_PRESENT 10005",
     ),
+    board("a523", "g57-r0p1", "boot log, patches for its device tree"),
     board("mt8183", "g72", "boot log, patches for Linux 5.7"),
     board(
         "hikey960",
@@ -192,6 +193,14 @@ pub static PROFILES: &[Profile] = &[
         gpu_id: GpuId(0x9093_0000),
         l2_features: 0x0813_0206,
         shader_present: 0x1_0005,
+        ..V9
+    },
+    // The id that Arm's driver has for a G57; Linux gives both the same settings.
+    Profile {
+        name: "g57-r0p1",
+        source: Source::BootLog("Allwinner A523"),
+        gpu_id: GpuId(0x9091_0010),
+        shader_present: 1,
         ..V9
     },
     // The G71 whose registers were recorded calls itself product 0x60a0, architecture 6.0.10. Mesa knows a G71 only as
@@ -286,6 +295,9 @@ mod tests {
         assert!(Profile::by_name("g77").is_none() && Profile::by_product(0x9000).is_none());
         let g57 = Profile::by_product(0x9093).unwrap();
         assert_eq!((g57.name, g57.gpu_id.name()), ("g57", Some("Mali-G57")));
+        let one_core = Profile::by_product(0x9091).unwrap();
+        assert_eq!(one_core.name, "g57-r0p1");
+        assert_eq!(format!("{}", one_core.gpu_id), "Mali-G57 r0p1");
         assert_eq!(g57.architecture.warp_lanes(), 16);
         assert!(g57.architecture.has_resource_tables() && !g57.architecture.has_clauses());
     }

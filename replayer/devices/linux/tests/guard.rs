@@ -73,6 +73,6 @@ fn the_guard_and_the_verifier_agree_on_settings() {
             set += u32::from(ours);
         }
     }
-    assert_eq!(said.lines().count(), 64);
+    assert_eq!(said.lines().count(), 68);
     assert!(set > 0);
 }
