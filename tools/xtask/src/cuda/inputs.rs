@@ -8,7 +8,8 @@ use std::{
 };
 
 use super::{
-    Bench,
+    Bench, embedded,
+    networks::some_at_a_time,
     programs::{HECBENCH, build_one},
     replays::start,
 };
@@ -114,6 +115,20 @@ impl<'a> Twice<'a> {
         }
         Ok(counts)
     }
+
+    /// The same from C and from Python, where it has one input and one output.
+    fn embedded(&self) -> Result<(String, usize)> {
+        let [inputs, outputs] = [self.named("in"), self.named("out")];
+        let ([input], [output]) = (&*inputs, &*outputs) else {
+            return Ok(("–".into(), 0));
+        };
+        // By the names that the programs look for.
+        for (port, name) in [(input, "x0"), (output, "y0")] {
+            let _ = std::os::unix::fs::symlink(port, self.ports(2).join(name));
+        }
+        let recording = self.bench.work.path().join(format!("{}-1", self.name));
+        embedded::equal(self.bench, [&recording, &self.ports(2)], 0, 1)
+    }
 }
 
 /// All of them; how many are wrong, or show nothing.
@@ -130,22 +145,19 @@ pub(super) fn of_hecbench(bench: &Bench, folder: &Path) -> Result<(String, usize
             return Ok(None);
         }
         let twice = Twice::record(bench, name, &folder)?;
-        let counts = match twice.named("out").is_empty() {
-            true => [0; 3],
-            false => twice.replayed()?,
-        };
-        Ok(Some((twice, counts)))
+        if twice.named("out").is_empty() {
+            return Ok(Some((twice, [0; 3], Default::default())));
+        }
+        let (counts, embedded) = (twice.replayed()?, twice.embedded()?);
+        Ok(Some((twice, counts, embedded)))
     };
     let mut text = String::from(
-        "| Program of HeCBench, from its first copy on | Inputs | Outputs | Differ between two seeds | Equal to the program's with the other seed's inputs, bit for bit |\n| --- | --: | --: | --: | --: |\n",
+        "| Program of HeCBench, from its first copy on | Inputs | Outputs | Differ between two seeds | Equal to the program's with the other seed's inputs, bit for bit | Embedded |\n| --- | --: | --: | --: | --: | --- |\n",
     );
     let mut wrong = 0;
-    for (name, found) in PROGRAMS
-        .iter()
-        .zip(super::networks::some_at_a_time(&PROGRAMS, work))
-    {
-        let Some((twice, [outputs, differ, right])) = found? else {
-            text += &format!("| {name} | does not build | | | |\n");
+    for (name, found) in PROGRAMS.iter().zip(some_at_a_time(&PROGRAMS, work)) {
+        let Some((twice, [outputs, differ, right], (embedded, unequal))) = found? else {
+            text += &format!("| {name} | does not build | | | | |\n");
             continue;
         };
         if outputs == 0 {
@@ -155,12 +167,12 @@ pub(super) fn of_hecbench(bench: &Bench, folder: &Path) -> Result<(String, usize
                 .find(|line| line.contains("recorded: "))
                 .unwrap_or("nothing was said")
                 .replace('|', "/");
-            text += &format!("| {name} | {line} | | | |\n");
+            text += &format!("| {name} | {line} | | | | |\n");
             continue;
         }
-        wrong += outputs - right + usize::from(differ == 0);
+        wrong += outputs - right + usize::from(differ == 0) + unequal;
         let inputs = twice.named("in").len();
-        text += &format!("| {name} | {inputs} | {outputs} | {differ} | {right} |\n");
+        text += &format!("| {name} | {inputs} | {outputs} | {differ} | {right} | {embedded} |\n");
     }
     eprint!("{text}");
     Ok((text, wrong))

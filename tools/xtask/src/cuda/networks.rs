@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{
-    Bench,
+    Bench, embedded,
     replays::start,
     watched::{Ran, watched},
 };
@@ -66,7 +66,7 @@ const STARTS: usize = 4;
 /// Turns after the recorded one that are compared where memory continues.
 const LATER: [u32; 4] = [2, 50, 100, 200];
 /// Names of libraries that a replay needs none of.
-const STACK: [&str; 6] = ["torch", "cudnn", "cublas", "cudart", "cufft", "nvrtc"];
+pub(super) const STACK: [&str; 6] = ["torch", "cudnn", "cublas", "cudart", "cufft", "nvrtc"];
 
 fn number(said: &str, before: &str) -> f64 {
     let rest = said.split_once(before).map_or("", |(_, rest)| rest);
@@ -207,74 +207,17 @@ impl<'a> Recorded<'a> {
         Ok((first, right, of))
     }
 
+    fn embedded(&self, first: u32, count: u32) -> Result<(String, usize)> {
+        let answers = self.bench.work.path().join(&self.name);
+        embedded::equal(self.bench, [&self.recording(), &answers], first, count)
+    }
+
     /// Why it is not there, as the recorder said it.
     fn refusal(&self) -> &str {
         let lines = self.said.lines();
         let mut lines = lines.filter(|line| line.contains("recorded: "));
         lines.next_back().unwrap_or("nothing was said")
     }
-}
-
-/// As another process has it: one that loads the library, in C and in Python. Nothing if the library is not beside the command.
-fn embedded(
-    bench: &Bench,
-    of: &Recorded<'_>,
-    first: u32,
-    count: u32,
-) -> Result<Option<(String, usize)>> {
-    let beside = bench.command.parent().unwrap_or(Path::new(""));
-    let library = beside.join("libgpureplay.so");
-    if !library.exists() {
-        return Ok(None);
-    }
-    let work = bench.work.path();
-    let tree = bench.programs.join("../../replayer/c");
-    // By the name that programs look for it.
-    let _ = std::os::unix::fs::symlink(&library, work.join("libgpureplay.so.0"));
-    let mut compile = Command::new("gcc");
-    compile
-        .current_dir(work)
-        .arg("-O1")
-        .arg("-o")
-        .arg("replayed");
-    compile.arg(bench.programs.join("replayed.c")).arg("-I");
-    compile.arg(tree.join("include")).arg(&library);
-    let (_, said) = start(&mut compile)?;
-    eprint!("{said}");
-    let mut python = Command::new("python3");
-    python.arg(bench.programs.join("replayed.py"));
-    python.env("PYTHONPATH", tree.join("python"));
-    python.env("GPUREPLAY_LIBRARY", &library);
-    let mut c = Command::new(work.join("replayed"));
-    let others = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let folders = std::iter::once(work.to_path_buf()).chain(std::env::split_paths(&others));
-    c.env(
-        "LD_LIBRARY_PATH",
-        std::env::join_paths(folders).unwrap_or_default(),
-    );
-    let (mut said, mut wrong) = (Vec::new(), 0);
-    for (language, mut command) in [("C", c), ("Python", python)] {
-        command.current_dir(work).arg(of.recording());
-        command.arg(work.join(&of.name));
-        command.args([first.to_string(), count.to_string()]);
-        let ran = watched(&mut command)?;
-        let equal = ran.said.lines().find(|line| line.starts_with("equal "));
-        let maps = ran.said.lines().filter(|line| line.starts_with("maps "));
-        let stack: Vec<&str> = maps
-            .filter(|line| {
-                let file = line.rsplit('/').next().unwrap_or(line);
-                STACK.iter().any(|name| file.contains(name))
-            })
-            .collect();
-        let all = format!("equal {count} of {count}");
-        wrong += usize::from(equal != Some(&*all)) + stack.len();
-        said.push(format!(
-            "{language} {}, {} of the stack's libraries mapped",
-            equal.unwrap_or("failed"),
-            stack.len()
-        ));
-    }
-    Ok(Some((said.join("; "), wrong)))
 }
 
 /// One network's row, and what embedding programs say of it.
@@ -330,18 +273,13 @@ fn network(of: &Recorded<'_>, what: &str, turns: u32, continues: bool) -> Result
     } else {
         TURNS
     };
-    let embedded = embedded(bench, of, first, count)?;
-    wrong += embedded.as_ref().map_or(0, |(_, wrong)| *wrong);
-    let embedded = embedded.map(|(said, _)| said);
-    eprintln!(
-        "{}: {}",
-        of.name,
-        embedded.as_deref().unwrap_or("no library")
-    );
+    let (embedded, bad) = of.embedded(first, count)?;
+    wrong += bad;
+    eprintln!("{}: {embedded}", of.name);
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let row = format!(
         "| {what} | {found} | {} | {graph:.0} | {own:.0} | {:.0} | {:.2} | {seconds:.2} | {eager:.1} | {:.1} | {memory} | {pytorch:.0} | {:.2} | {:.1}, {:.0} |\n",
-        embedded.as_deref().unwrap_or("–"),
+        embedded,
         number(&alone.said, "eager "),
         graph / own,
         eager / seconds,
@@ -359,12 +297,15 @@ pub(super) fn networks(bench: &Bench) -> Result<(String, usize)> {
     });
     let programs = some_at_a_time(&PROGRAMS, |(script, kind)| {
         let of = Recorded::new(bench, script, kind, TURNS, false)?;
-        let right = if of.is_there() {
-            Some(of.inputs()?)
-        } else {
-            None
+        let right = match of.is_there() {
+            true => Some(of.inputs()?),
+            false => None,
         };
-        Ok::<_, Error>((of, right))
+        let embedded = match right {
+            Some((TURNS, ..)) => of.embedded(0, TURNS)?,
+            _ => ("–".into(), 0),
+        };
+        Ok::<_, Error>((of, right, embedded))
     });
     let mut wrong = 0;
     let mut text = String::from(
@@ -384,7 +325,7 @@ pub(super) fn networks(bench: &Bench) -> Result<(String, usize)> {
     }
     text += "\n| Program | Inputs equal bit for bit, or why it is not recorded | Embedded |\n| --- | --- | --- |\n";
     for program in programs {
-        let (of, right) = program?;
+        let (of, right, (embedded, unequal)) = program?;
         let said = match &right {
             Some((right, 0, _)) => format!("{right} of {TURNS}"),
             Some((right, refused, reason)) => {
@@ -398,13 +339,7 @@ pub(super) fn networks(bench: &Bench) -> Result<(String, usize)> {
         if bad > 0 {
             eprintln!("{}: {}", of.name, of.said);
         }
-        wrong += bad as usize;
-        let embedded = match right {
-            Some((TURNS, ..)) => embedded(bench, &of, 0, TURNS)?,
-            _ => None,
-        };
-        wrong += embedded.as_ref().map_or(0, |(_, wrong)| *wrong);
-        let embedded = embedded.map_or("–".into(), |(said, _)| said);
+        wrong += bad as usize + unequal;
         text += &format!("| {} | {said} | {embedded} |\n", of.name);
     }
     Ok((text, wrong))

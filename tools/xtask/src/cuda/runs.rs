@@ -238,6 +238,7 @@ fn refused(bench: &Bench) -> Result<(String, usize)> {
 /// All of it.
 pub(super) fn runs(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, usize)> {
     nvcc(bench, "region.cu", "region", &[])?;
+    super::embedded::compile(bench)?;
     let mut text = String::from(
         "| Region | Launches | Recorded inputs: graph, one by one | Other inputs, equal to the program's answers bit for bit: graph, one by one | Not right without one launch | A turn one by one, relative to the program's own | As one graph |\n| --- | --- | --- | --- | --- | --- | --- |\n",
     );
