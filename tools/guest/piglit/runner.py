@@ -27,7 +27,7 @@ import zlib
 # Of panfrost and of panthor.
 FAULT = re.compile(r"js fault|gpu sched timeout|Unhandled Page fault|GPU Fault|reset timed out|AS_ACTIVE bit stuck|"
                    r"CS_FATAL|CS_FAULT|progress timeout|job timeout|exception type")
-NODE_FAULT = re.compile(r"gpureplay node: the chain at .*")
+NODE_FAULT = re.compile(r"gpureplay node: the (?:chain|stream) at .*")
 DETAIL_CHARACTERS = 400
 # Kinds that take minutes where others take seconds: their kernels are large, and the compiler is emulated.
 LONG = re.compile(r"builtin-shuffle|-private$|builtin-.*-(clamp|min|max|mad_hi|mul_hi|mad_sat|mix|smoothstep)-|"

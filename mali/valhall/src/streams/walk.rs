@@ -37,7 +37,11 @@ impl Display for WalkError {
             WalkError::Unreadable(at) => write!(f, "{at:#x}: no memory"),
             WalkError::Fault { at, fault } => write!(f, "{at:#x}: {fault}"),
             WalkError::Dynamic { at, op } => {
-                write!(f, "{at:#x}: {} depends on memory", op.row().name)
+                let why = match op {
+                    Op::StoreState => "stores a time, as a queue with profiling asks for",
+                    _ => "depends on memory",
+                };
+                write!(f, "{at:#x}: {} {why}", op.row().name)
             }
             WalkError::TooLong(limit) => write!(f, "more than {limit} instructions"),
         }

@@ -187,7 +187,7 @@ fn what_cannot_run_is_a_fault_by_name() {
 
 #[test]
 fn walks_refuse_what_memory_decides() {
-    let dynamic = |op: Op| Err(WalkError::Dynamic { at: 8, op });
+    let dynamic = |op: Op| Err::<(), _>(WalkError::Dynamic { at: 8, op });
     let pair = 0x0102_0000_0000_0000; // d2 = 0
     for (word, op) in [
         (0x1404_0200_0001_0000, Op::LoadMultiple),
@@ -198,6 +198,10 @@ fn walks_refuse_what_memory_decides() {
     ] {
         assert_eq!(walked(&[pair, word], 16).1, dynamic(op));
     }
+    let [time, load] =
+        [Op::StoreState, Op::LoadMultiple].map(|op| dynamic(op).unwrap_err().to_string());
+    assert!(time.contains("STORE_STATE stores a time"), "{time}");
+    assert!(load.ends_with("depends on memory"), "{load}");
     let fault = Fault::Undefined(2);
     let (_, end) = walked(&[0x1004_0200_0000_0000], 8);
     assert_eq!(end, Err(WalkError::Fault { at: 0, fault }));
