@@ -72,3 +72,20 @@ fn what_is_about_chains_is_refused_by_name() {
         assert!(!folder.at("new").exists());
     }
 }
+
+#[test]
+fn a_shader_that_was_saved_is_printed_as_it_is_in_the_recording() {
+    let folder = Folder::default();
+    let saved = folder.at("code");
+    let to = ["--jobs", "11", "--save", saved.to_str().unwrap()];
+    let shown = well(&[&["disasm", "digits-g610"][..], &to].concat());
+    let file = fs::read_dir(&saved)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let text = well(&["disasm", file.to_str().unwrap(), "--gpu", "rk3588"]);
+    let code = |text: &str| text.split_once("\n    0  ").unwrap().1.to_owned();
+    assert_eq!(code(&text), code(&shown));
+}
