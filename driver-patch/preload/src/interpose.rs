@@ -156,10 +156,10 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     if TRACE.get().is_none() || argument.is_null() {
         return pass();
     }
+    let place = argument.expose_provenance() as u64;
     match asked.class() {
         Request::DRM => {}
-        // SAFETY: passed on as it came.
-        Request::KBASE => return unsafe { kbase::call(fd, asked, argument) },
+        Request::KBASE => return kbase::call(fd, asked, place, pass),
         _ => return pass(),
     }
     let Some((shared, driver)) = followed(fd) else {
@@ -170,16 +170,13 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
         return pass();
     }
     if driver == PANTHOR {
-        // SAFETY: the app's argument of this request.
-        return unsafe { panthor::call((recorder, &shared.job), (fd, asked, argument)) };
+        return panthor::call((recorder, &shared.job), (fd, asked, place), pass);
     }
-    let place = argument.expose_provenance() as u64;
     match asked.number() {
         uapi::number::SUBMIT => match given::<uapi::Submit>(asked, place) {
             Some(job) => {
                 let _job = hold(&shared.job);
-                // SAFETY: the app's argument of this request.
-                unsafe { submit(recorder, (fd, asked, argument), &job) }
+                submit(recorder, (fd, asked, place), &job, pass)
             }
             None => pass(),
         },

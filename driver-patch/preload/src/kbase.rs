@@ -2,7 +2,7 @@
 //! kbase's calls: what the app asks is passed on, and the recorder told. Atoms are submitted one by one; the recorder reads the event of
 //! each, and the app gets it when it reads the device.
 
-use std::ffi::{c_int, c_ulong, c_void};
+use std::ffi::{c_int, c_ulong};
 use std::mem::offset_of;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -29,17 +29,12 @@ const MOST: u32 = 256;
 /// Longest wait for an atom, which the driver ends sooner.
 const ATOM: Duration = Duration::from_secs(60);
 
-/// A request on a file of kbase. `job` is the lock of jobs.
-///
-/// # Safety
-/// The argument is what the request demands.
-pub(crate) unsafe fn call(
+/// A request on a file of kbase, whose argument lies at `place`. `job` is the lock of jobs; `pass` passes the request on as it came.
+pub(crate) fn call(
     (recorder, job): (&Mutex<Recorder<Kernel>>, &Mutex<()>),
-    (fd, request, argument): (c_int, Request, *mut c_void),
+    (fd, request, place): (c_int, Request, u64),
+    pass: impl Fn() -> c_int,
 ) -> c_int {
-    // SAFETY: passed on as it came.
-    let pass = || unsafe { next::ioctl(fd, c_ulong::from(request.0), argument) };
-    let place = argument.expose_provenance() as u64;
     match request.number() {
         number::MEM_ALLOC | number::MEM_ALLOC_EX => {
             let Some(asked) = given::<Allocate>(request, place) else {

@@ -2,7 +2,7 @@
 //! Panthor's calls: what the app asks is passed on, and the recorder told. A stream runs alone, with a sync object of the recorder's for
 //! its end.
 
-use std::ffi::{c_int, c_ulong, c_void};
+use std::ffi::{c_int, c_ulong};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -22,17 +22,12 @@ const MOST: u32 = 1 << 16;
 /// Longest wait for a stream, which the driver ends after five seconds.
 const STREAM: Duration = Duration::from_secs(60);
 
-/// A request on a file of panthor. `job` is the lock of jobs.
-///
-/// # Safety
-/// The argument is what the request demands.
-pub(crate) unsafe fn call(
+/// A request on a file of panthor, whose argument lies at `place`. `job` is the lock of jobs; `pass` passes the request on as it came.
+pub(crate) fn call(
     (recorder, job): (&Mutex<Recorder<Kernel>>, &Mutex<()>),
-    (fd, request, argument): (c_int, Request, *mut c_void),
+    (fd, request, place): (c_int, Request, u64),
+    pass: impl Fn() -> c_int,
 ) -> c_int {
-    // SAFETY: passed on as it came.
-    let pass = || unsafe { next::ioctl(fd, c_ulong::from(request.0), argument) };
-    let place = argument.expose_provenance() as u64;
     match request.number() {
         number::BO_CREATE => {
             let result = pass();
@@ -85,8 +80,7 @@ pub(crate) unsafe fn call(
                 return pass();
             };
             let _job = hold(job);
-            // SAFETY: the app's argument of this request.
-            unsafe { streams(recorder, (fd, request, argument), submit) }
+            streams(recorder, (fd, request), submit, pass)
         }
         shared::GEM_CLOSE => {
             let closed = given::<mali_facts::panfrost::request::GemClose>(request, place);
@@ -134,19 +128,16 @@ fn mapped_too(
 }
 
 /// Submits streams, and waits for the end of the one that there is. The caller holds the lock of jobs.
-///
-/// # Safety
-/// The argument is the app's for a GROUP_SUBMIT.
-unsafe fn streams(
+fn streams(
     recorder: &Mutex<Recorder<Kernel>>,
-    (fd, request, argument): (c_int, Request, *mut c_void),
+    (fd, request): (c_int, Request),
     mut group: uapi::GroupSubmit,
+    pass: impl Fn() -> c_int,
 ) -> c_int {
     let submits = list::<uapi::QueueSubmit>(&group.submits);
     let only_syncs = |all: &[uapi::QueueSubmit]| all.iter().all(|submit| submit.bytes == 0);
     let unseen = || {
-        // SAFETY: passed on as it came.
-        let result = unsafe { next::ioctl(fd, c_ulong::from(request.0), argument) };
+        let result = pass();
         if result == 0 && !submits.as_deref().is_some_and(only_syncs) {
             keep_errno(|| hold(recorder).lost_streams());
         }

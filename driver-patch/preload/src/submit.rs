@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A job of the app: what changed before it is noted, it is submitted, its end is waited for, and what it changed is noted.
 
-use std::ffi::{c_int, c_ulong, c_void};
+use std::ffi::{c_int, c_ulong};
 use std::mem::offset_of;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -20,22 +20,18 @@ const FENCES: Duration = Duration::from_secs(5);
 /// Longest wait for a job. The driver ends one that hangs, but it may wait for a shared buffer's fence, which is nobody's to end.
 const JOB: Duration = Duration::from_secs(60);
 
-/// Submits a job, whose argument begins with `job`, and waits for its end. The caller holds the lock of jobs.
-///
-/// # Safety
-/// The argument is the app's for a SUBMIT.
-pub(crate) unsafe fn submit(
+/// Submits a job, whose argument lies at `place` and begins with `job`, and waits for its end. The caller holds the lock of jobs.
+pub(crate) fn submit(
     recorder: &Mutex<Recorder<Kernel>>,
-    (fd, request, argument): (c_int, Request, *mut c_void),
+    (fd, request, place): (c_int, Request, u64),
     job: &uapi::Submit,
+    pass: impl Fn() -> c_int,
 ) -> c_int {
-    let place = argument.expose_provenance() as u64;
     let handles = list(job.handles, job.handle_count);
     let in_syncs = list(job.in_syncs, job.in_sync_count);
     let mine = whole(request, place, size_of::<uapi::Submit>());
     let unseen = || {
-        // SAFETY: passed on as it came.
-        let result = unsafe { next::ioctl(fd, c_ulong::from(request.0), argument) };
+        let result = pass();
         if result == 0 {
             keep_errno(|| hold(recorder).lost_job(job));
         }

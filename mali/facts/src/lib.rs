@@ -44,6 +44,7 @@ pub mod page_table;
 pub mod panfrost;
 pub mod panthor;
 mod pixel_format;
+mod product;
 mod products;
 mod profile;
 pub mod registers;
@@ -68,6 +69,7 @@ pub use field::{Field, Kind, Layout};
 pub use job::{CacheFlush, ComputeParameters, Draw, Invocation, JobHeader, JobType, WriteValue};
 pub use launch::Launch;
 pub use pixel_format::PixelFormat;
+pub use product::Product;
 pub use products::{BOARDS, Board, PROFILES};
 pub use profile::{Profile, Source};
 pub use resource::{

@@ -214,7 +214,7 @@ pub static PROFILES: &[Profile] = &[
 ];
 
 /// A name without `mali-` before it.
-fn without_family(name: &str) -> &str {
+pub(crate) fn without_family(name: &str) -> &str {
     match name.split_at_checked(5) {
         Some((family, product)) if family.eq_ignore_ascii_case("mali-") => product,
         _ => name,

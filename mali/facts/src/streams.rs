@@ -3,6 +3,7 @@
 //!
 //! They are a list of their own: no tool that drives job slots can choose one by mistake.
 
+use crate::products::without_family;
 use crate::profile::{Profile, Source};
 use crate::registers::GpuId;
 use crate::{Architecture, Board};
@@ -31,10 +32,8 @@ impl StreamGpu {
     /// The GPU with this name (`g610`), in any case, with or without `mali-` before it, or that of the board with this name.
     pub fn by_name(name: &str) -> Option<&'static StreamGpu> {
         let lower = |text: &str, other: &str| text.eq_ignore_ascii_case(other);
-        let family = name.get(..5).is_some_and(|start| lower(start, "mali-"));
-        let product = if family { name.get(5..)? } else { name };
         let board = STREAM_BOARDS.iter().find(|board| lower(board.name, name));
-        let product = board.map_or(product, |board| board.profile);
+        let product = board.map_or(without_family(name), |board| board.profile);
         let mut all = STREAM_GPUS.iter();
         all.find(|gpu| lower(gpu.profile.name, product))
     }

@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use mali_model::{Profile, StreamGpu};
+use mali_facts::Product;
 
 use crate::errno::{Errno, Result};
 use crate::next::Next;
@@ -83,21 +83,16 @@ fn node() -> Result<&'static Node> {
     } else {
         name.as_str()
     };
-    let made_of = match (Profile::by_name(known), StreamGpu::by_name(known)) {
-        (Some(profile), _) => Some(Node::new(profile)),
-        (None, Some(gpu)) => Some(Node::with_streams(gpu)),
-        (None, None) => None,
-    };
-    let Some(new) = made_of else {
-        let names: Vec<_> = Profile::names().chain(StreamGpu::names()).collect();
+    let Some(product) = Product::by_name(known) else {
+        let names: Vec<_> = Product::names().collect();
         eprintln!(
             "gpureplay node: {VARIABLE}: no GPU {name}; GPUs and boards are: {}",
             names.join(", ")
         );
         return Err(Errno(libc::ENODEV));
     };
-    let node =
-        new.inspect_err(|error| eprintln!("gpureplay node: no memory file (error {})", error.0))?;
+    let node = Node::new(product)
+        .inspect_err(|error| eprintln!("gpureplay node: no memory file (error {})", error.0))?;
     // SAFETY: the handler takes no lock and allocates nothing.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
     // Without a lock, which another thread might hold when the app forks.

@@ -12,7 +12,6 @@ use std::ffi::c_int;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
-use mali_model::{Profile, StreamGpu};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::descriptor::{self, Identity};
@@ -23,6 +22,7 @@ use crate::object::{Memory, Object};
 use crate::stream_machine::StreamMachine;
 use crate::sync::{Fence, SyncObject};
 use crate::user;
+use mali_facts::Product;
 use mali_facts::panfrost::request::{self as uapi, Request, number};
 use mali_facts::panthor::FLUSH_ID_OFFSET;
 
@@ -65,6 +65,27 @@ enum Model {
     },
 }
 
+impl Model {
+    fn new(product: Product, memory: Arc<Memory>) -> Result<Self> {
+        let gpu = match product {
+            Product::Chains(profile) => {
+                let machine = Mutex::new(Machine::new(profile, memory));
+                return Ok(Self::Panfrost(Box::new(machine)));
+            }
+            Product::Streams(gpu) => gpu,
+        };
+        let flush_id = descriptor::memory_file(c"gpureplay-flush", FLUSH_ID_BYTES)?;
+        // Each stream begins with a flush, whatever the app says: the number may stand still.
+        let page = std::fs::File::from(flush_id.try_clone().map_err(|_| Errno::NO_MEMORY)?);
+        let written = std::os::unix::fs::FileExt::write_all_at(&page, &1u32.to_le_bytes(), 0);
+        written.map_err(|_| Errno::NO_MEMORY)?;
+        Ok(Self::Panthor {
+            machine: Mutex::new(StreamMachine::new(gpu, memory)),
+            flush_id: Arc::new(flush_id),
+        })
+    }
+}
+
 /// A render node whose GPU is the model.
 pub struct Node {
     memory: Arc<Memory>,
@@ -98,32 +119,7 @@ impl Node {
     ///
     /// # Errors
     /// The process can have no more memory or files.
-    pub fn new(profile: &'static Profile) -> Result<Self> {
-        Self::with(|memory| {
-            let machine = Mutex::new(Machine::new(profile, memory));
-            Ok(Model::Panfrost(Box::new(machine)))
-        })
-    }
-
-    /// A node with a GPU that takes command streams.
-    ///
-    /// # Errors
-    /// The process can have no more memory or files.
-    pub fn with_streams(gpu: &'static StreamGpu) -> Result<Self> {
-        Self::with(|memory| {
-            let flush_id = descriptor::memory_file(c"gpureplay-flush", FLUSH_ID_BYTES)?;
-            // Each stream begins with a flush, whatever the app says: the number may stand still.
-            let page = std::fs::File::from(flush_id.try_clone().map_err(|_| Errno::NO_MEMORY)?);
-            let written = std::os::unix::fs::FileExt::write_all_at(&page, &1u32.to_le_bytes(), 0);
-            written.map_err(|_| Errno::NO_MEMORY)?;
-            Ok(Model::Panthor {
-                machine: Mutex::new(StreamMachine::new(gpu, memory)),
-                flush_id: Arc::new(flush_id),
-            })
-        })
-    }
-
-    fn with(model: impl FnOnce(Arc<Memory>) -> Result<Model>) -> Result<Self> {
+    pub fn new(product: Product) -> Result<Self> {
         descriptor::raise_limit();
         let memory = Memory::new()?;
         let fence = || {
@@ -132,7 +128,7 @@ impl Node {
             Ok((file, identity))
         };
         Ok(Self {
-            model: model(memory.clone())?,
+            model: Model::new(product, memory.clone())?,
             memory,
             state: Mutex::default(),
             signalled: Condvar::new(),

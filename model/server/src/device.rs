@@ -479,7 +479,7 @@ fn bar_range(offset: u64, length: usize, size: u32) -> Result<(), u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Kind;
+    use mali_facts::Product;
     use mali_model::{NoLog, Options};
 
     fn device() -> Device {
@@ -487,8 +487,8 @@ mod tests {
     }
 
     fn of(name: &str) -> Device {
-        let kind = Kind::by_name(name).unwrap();
-        let gpu = kind.start(Arc::new(Cached::coherent()), Options::default());
+        let product = Product::by_name(name).unwrap();
+        let gpu = Model::start(product, Arc::new(Cached::coherent()), Options::default());
         Device::new(gpu, None, None, Arc::new(NoLog), None)
     }
 

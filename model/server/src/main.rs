@@ -25,13 +25,14 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use mali_facts::Product;
 use mali_memory::Cached;
 use mali_model::{FaultPolicy, Level, Log, Options};
 
 use crate::connection::{Connection, Socket};
 use crate::device::Device;
 use crate::logging::{Messages, RegisterLog};
-use crate::model::Kind;
+use crate::model::Model;
 use crate::warden::{Monitor, Warden};
 
 const EXAMPLES: &str = "Examples:
@@ -47,6 +48,14 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes: 0 the guest has ended, 1 something failed (it is named), 2 wrong usage.";
 
+/// Reads the name of a GPU or a board.
+fn product(name: &str) -> Result<Product, String> {
+    Product::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Product::names().collect();
+        format!("no such GPU; there are {}", names.join(", "))
+    })
+}
+
 /// A Mali GPU model as a PCI device for QEMU 10.1 or newer (vfio-user).
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXAMPLES)]
@@ -60,8 +69,8 @@ struct Arguments {
     qmp: Option<PathBuf>,
 
     /// GPU to model
-    #[arg(long, default_value = "g52", value_parser = Kind::by_name)]
-    gpu: Kind,
+    #[arg(long, default_value = "g52", value_parser = product)]
+    gpu: Product,
 
     /// Host threads that run work groups [default: one for each processor]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -134,7 +143,11 @@ fn serve(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let socket = Socket::new(&arguments.socket)?;
     log.write(
         Level::Info,
-        format_args!("{} on {}", arguments.gpu.id(), arguments.socket.display()),
+        format_args!(
+            "{} on {}",
+            arguments.gpu.profile().gpu_id,
+            arguments.socket.display()
+        ),
     );
     let warden = arguments.qmp.as_ref().map(|_| {
         Warden::new(
@@ -195,7 +208,7 @@ fn device(
         stalled: Some(stalled),
         ..Options::default()
     };
-    let gpu = arguments.gpu.start(Arc::new(memory), options);
+    let gpu = Model::start(arguments.gpu, Arc::new(memory), options);
     let outside = (arguments.non_coherent || arguments.power_domain).then(outside::Registers::new);
     let device = Arc::new(Device::new(gpu, registers, outside, log.clone(), warden));
     let _ = this.set(Arc::downgrade(&device));

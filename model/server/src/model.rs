@@ -3,50 +3,16 @@
 
 use std::sync::Arc;
 
-use mali_facts::StreamGpu;
+use mali_facts::Product;
 use mali_facts::firmware::registers as streams;
 use mali_facts::registers::{GpuCommand, GpuId, gpu::GPU_CMD};
 use mali_memory::Cached;
 use mali_model::{
-    Finished, Gpu, IrqLines, Options, Profile, StreamDevice, StreamFinished, StreamWork, Work,
+    Finished, Gpu, IrqLines, Options, StreamDevice, StreamFinished, StreamWork, Work,
 };
 
 /// Bytes of BAR 0 of a GPU that takes jobs.
 const JOBS_BAR: u32 = 0x1_0000;
-
-/// Which GPU is modelled.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    Jobs(&'static Profile),
-    Streams(&'static StreamGpu),
-}
-
-impl Kind {
-    /// The GPU with this name.
-    pub(crate) fn by_name(name: &str) -> Result<Kind, String> {
-        let jobs = Profile::by_name(name).map(Kind::Jobs);
-        jobs.or_else(|| StreamGpu::by_name(name).map(Kind::Streams))
-            .ok_or_else(|| {
-                let names: Vec<&str> = Profile::names().chain(StreamGpu::names()).collect();
-                format!("no such GPU; there are {}", names.join(", "))
-            })
-    }
-
-    /// Its identity.
-    pub(crate) fn id(self) -> GpuId {
-        match self {
-            Kind::Jobs(profile) => profile.gpu_id,
-            Kind::Streams(gpu) => gpu.profile.gpu_id,
-        }
-    }
-
-    pub(crate) fn start(self, memory: Arc<Cached>, options: Options) -> Model {
-        match self {
-            Kind::Jobs(profile) => Model::Jobs(Gpu::new(profile, memory, options)),
-            Kind::Streams(gpu) => Model::Streams(StreamDevice::new(gpu, memory, options)),
-        }
-    }
-}
 
 /// A GPU that runs.
 pub(crate) enum Model {
@@ -83,6 +49,13 @@ impl Done {
 }
 
 impl Model {
+    pub(crate) fn start(product: Product, memory: Arc<Cached>, options: Options) -> Self {
+        match product {
+            Product::Chains(profile) => Model::Jobs(Gpu::new(profile, memory, options)),
+            Product::Streams(gpu) => Model::Streams(StreamDevice::new(gpu, memory, options)),
+        }
+    }
+
     pub(crate) fn id(&self) -> GpuId {
         match self {
             Model::Jobs(gpu) => gpu.profile().gpu_id,

@@ -12,7 +12,7 @@ use gpureplay_format::{
 use gpureplay_jobs::Jobs;
 use gpureplay_library::manifest::{Case, Job as Named, Manifest, Output, Sizes, VERSION};
 use gpureplay_library::{Bindings, Device, Recording, Session, Tensor};
-use gpureplay_on_model::{Model, OnModel};
+use gpureplay_on_model::OnModel;
 
 use crate::error::{EditError, Result};
 use crate::footprint::{Bytes, PAGE};
@@ -296,7 +296,7 @@ fn pointers(scene: &Scene) -> Result<Vec<u64>> {
     }
     let mut named = Named(Vec::new());
     let id = mali_facts::registers::GpuId(scene.platform.gpu_id);
-    if let Some(profile) = Model::by_id(id).map(Model::profile) {
+    if let Some(profile) = mali_facts::Product::by_id(id).map(mali_facts::Product::profile) {
         match &scene.words[..] {
             [] => {
                 mali_facts::walk::walk_chain(&scene.memory, profile, scene.address, &mut named);

@@ -12,9 +12,9 @@ use gpureplay_format::layout::{IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, Builder, Recording as View, RegionKind, SegmentKind};
 use gpureplay_jobs::{Job, Jobs, JobsError};
 use gpureplay_library::{Bindings, Device, Recording, Session, Verified, explain};
-use gpureplay_on_model::{Model, OnModel, Watch, Watched};
+use gpureplay_on_model::{OnModel, Watch, Watched};
 use mali_facts::registers::GpuId;
-use mali_facts::{JobHeader, Memory as Readable};
+use mali_facts::{JobHeader, Memory as Readable, Product};
 use mali_jobs::streams;
 use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Observer};
@@ -478,7 +478,7 @@ pub(crate) fn model(
     observer: Option<Arc<dyn Observer>>,
 ) -> Result<OnModel> {
     let gpu = GpuId(gpu_id);
-    let of = Model::by_id(gpu).ok_or(JobsError::Gpu(gpu))?;
+    let of = Product::by_id(gpu).ok_or(JobsError::Gpu(gpu))?;
     let options = mali_model::Options {
         observer,
         work_limit,

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use gpureplay_core::Gpu;
 use gpureplay_host::Lines;
-use gpureplay_on_model::{Model as Of, OnModel};
+use gpureplay_on_model::OnModel;
+use mali_facts::Product;
 use mali_facts::registers::GpuId;
 use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Level, Log};
@@ -42,12 +43,12 @@ impl Model {
     ) -> Result<Self, Error> {
         let id = GpuId(gpu_id);
         let of = match name {
-            Some(name) => Of::by_name(name).ok_or_else(|| {
-                let names: Vec<&str> = Of::names().collect();
+            Some(name) => Product::by_name(name).ok_or_else(|| {
+                let names: Vec<&str> = Product::names().collect();
                 let names = names.join(", ");
                 Error::NoModel(format!("there is no model of {name}; there are: {names}"))
             })?,
-            None => Of::by_id(id).ok_or_else(|| {
+            None => Product::by_id(id).ok_or_else(|| {
                 Error::NoDevice(format!("the recording is for {id}, which has no model"))
             })?,
         };

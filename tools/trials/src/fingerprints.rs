@@ -7,7 +7,8 @@ use gpureplay_core::{
 use gpureplay_format::Recording;
 use gpureplay_format::checksum::Checksum;
 use gpureplay_format::layout::FAMILY_STREAMS;
-use gpureplay_on_model::{Model, OnModel};
+use gpureplay_on_model::OnModel;
+use mali_facts::Product;
 use serde::Serialize;
 
 use crate::rig::{Values, model};
@@ -128,7 +129,7 @@ fn replayed<F: Family>(
     let gpu = OnModel::new(model, options).map_err(|error| text(&error))?;
     let mut hashed = Hashed {
         gpu,
-        streams: matches!(model, Model::Streams(_)),
+        streams: matches!(model, Product::Streams(_)),
         accesses: 0,
         registers: Checksum::new(),
         memory: Checksum::new(),

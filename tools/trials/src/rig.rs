@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gpureplay_core::{DeviceError, Family, Gpu, Lines, Tensors, Verified, Wrapper};
 use gpureplay_format::ElementType;
 use gpureplay_format::layout::TENSOR_EXTERNAL;
-use gpureplay_on_model::{Model, OnModel};
+use gpureplay_on_model::OnModel;
 use mali_drive::reset;
+use mali_facts::Product;
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_model::Options;
 
@@ -57,9 +58,9 @@ impl Rig {
     ///
     /// # Errors
     /// The operating system has no address space left.
-    pub fn new(model: impl Into<Model>) -> io::Result<Self> {
+    pub fn new(model: impl Into<Product>) -> io::Result<Self> {
         let model = model.into();
-        let streams = matches!(model, Model::Streams(_));
+        let streams = matches!(model, Product::Streams(_));
         let ram = Arc::new(Ram::new(PAGES)?);
         let all: Vec<u64> = (0..2 * FOREIGN).filter_map(|_| ram.allocate()).collect();
         let mut foreign = BTreeSet::new();
@@ -231,7 +232,7 @@ impl Tensors for Values {
 }
 
 /// The model for a recording; the G52 for products that have none.
-pub fn model(gpu_id: u32) -> Model {
-    let model = Model::by_id(mali_facts::registers::GpuId(gpu_id));
-    model.unwrap_or(Model::Chains(&mali_model::PROFILES[0]))
+pub fn model(gpu_id: u32) -> Product {
+    let model = Product::by_id(mali_facts::registers::GpuId(gpu_id));
+    model.unwrap_or(Product::Chains(&mali_model::PROFILES[0]))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions that only files of kbase need: a region goes when it is unmapped, and the recorder may hold events that the app waits for.
 
-use std::ffi::{c_int, c_long, c_ulong, c_void};
+use std::ffi::{c_int, c_long, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -24,13 +24,8 @@ static DEVICE: AtomicU64 = AtomicU64::new(0);
 const SLICE: Duration = Duration::from_millis(5);
 const EVENT: usize = size_of::<Event>();
 
-/// A request of kbase's class.
-///
-/// # Safety
-/// As for `ioctl`.
-pub(super) unsafe fn call(fd: c_int, asked: Request, argument: *mut c_void) -> c_int {
-    // SAFETY: passed on as it came.
-    let pass = || unsafe { next::ioctl(fd, c_ulong::from(asked.0), argument) };
+/// A request of kbase's class, whose argument lies at `place`; `pass` passes it on as it came.
+pub(super) fn call(fd: c_int, asked: Request, place: u64, pass: impl Fn() -> c_int) -> c_int {
     match asked.number() {
         number::VERSION_CHECK => pass(),
         number::VERSION_CHECK_STREAMS => {
@@ -54,8 +49,7 @@ pub(super) unsafe fn call(fd: c_int, asked: Request, argument: *mut c_void) -> c
         _ => match followed(fd) {
             Some((shared, KBASE)) => {
                 let locks = (&shared.recorder, &shared.job);
-                // SAFETY: the app's argument of this request.
-                unsafe { crate::kbase::call(locks, (fd, asked, argument)) }
+                crate::kbase::call(locks, (fd, asked, place), pass)
             }
             _ => pass(),
         },

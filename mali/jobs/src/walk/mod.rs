@@ -27,7 +27,7 @@ use crate::streams;
 use gpureplay_core::family::Family;
 use mali_drive::Verified;
 use mali_facts::registers::GpuId;
-use mali_facts::{Profile, STREAM_GPUS, StreamGpu};
+use mali_facts::{Product, Profile};
 use report::MAX_JOBS;
 
 /// Most jobs of a recording, each as often as it is submitted, that are listed, changed, or joined with others.
@@ -85,9 +85,10 @@ pub fn check_streams(verified: &streams::Verified<'_>) -> Result<Report, DeepVio
 /// As for [`profile`].
 pub fn stream_profile(verified: &streams::Verified<'_>) -> Result<&'static Profile, DeepViolation> {
     let id = GpuId(verified.recording().gpu_id());
-    let known = |gpu: &&StreamGpu| gpu.profile.gpu_id.product() == id.product();
-    let gpu = STREAM_GPUS.iter().find(known);
-    gpu.map(|gpu| &gpu.profile).ok_or_else(|| unknown(id))
+    match Product::by_id(id) {
+        Some(Product::Streams(gpu)) => Ok(&gpu.profile),
+        _ => Err(unknown(id)),
+    }
 }
 
 fn unknown(id: GpuId) -> DeepViolation {

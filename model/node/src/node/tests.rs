@@ -42,8 +42,12 @@ struct App {
 
 impl App {
     fn new() -> Self {
+        Self::of("g52")
+    }
+
+    fn of(gpu: &str) -> Self {
         Self {
-            node: Node::new(Profile::by_name("g52").unwrap()).unwrap(),
+            node: Node::new(Product::by_name(gpu).unwrap()).unwrap(),
         }
     }
 

@@ -135,7 +135,9 @@ fn print_job(out: &mut impl Write, report: &Report, job: &Job) -> Result<()> {
 }
 
 fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
-    let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".into());
+    let line = |clause: u64, text: &Option<String>| {
+        format!("{clause:#x}  {}", text.as_deref().unwrap_or("?"))
+    };
     for race in job.races.iter().take(MOST) {
         let [first, second] = &race.instructions;
         writeln!(
@@ -155,13 +157,9 @@ fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
             },
             race.times
         )?;
-        writeln!(out, "              {:#x}  {}", race.clauses[0], dash(first))?;
-        writeln!(
-            out,
-            "              {:#x}  {}",
-            race.clauses[1],
-            dash(second)
-        )?;
+        for (clause, text) in race.clauses.into_iter().zip([first, second]) {
+            writeln!(out, "              {}", line(clause, text))?;
+        }
     }
     for race in job.conflicts.iter().take(MOST) {
         let [first, second] = &race.instructions;
@@ -177,7 +175,7 @@ fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
             (race.with, race.clauses[0], first),
             (job.index, race.clauses[1], second),
         ] {
-            writeln!(out, "              job {job} {clause:#x}  {}", dash(text))?;
+            writeln!(out, "              job {job} {}", line(clause, text))?;
         }
     }
     for found in job.uninit.iter().take(MOST) {
@@ -188,12 +186,8 @@ fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
             found.at,
             found.thread
         )?;
-        writeln!(
-            out,
-            "              {:#x}  {}",
-            found.clause,
-            dash(&found.instruction)
-        )?;
+        let at = line(found.clause, &found.instruction);
+        writeln!(out, "              {at}")?;
     }
     for found in job.outside.iter().take(MOST) {
         writeln!(
@@ -206,12 +200,8 @@ fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
             found.at,
             found.thread
         )?;
-        writeln!(
-            out,
-            "              {:#x}  {}",
-            found.clause,
-            dash(&found.instruction)
-        )?;
+        let at = line(found.clause, &found.instruction);
+        writeln!(out, "              {at}")?;
     }
     let lists = [
         job.races.len(),

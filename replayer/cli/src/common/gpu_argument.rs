@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A GPU on the command line, by its name or by a board that has it.
 
-use mali_facts::{Profile, StreamGpu};
+use mali_facts::{Product, Profile};
 
 /// A GPU, and what the user called it.
 #[derive(Clone, Debug)]
@@ -14,25 +14,29 @@ pub(crate) struct Gpu {
 
 /// Reads the name of a GPU or a board.
 pub(crate) fn gpu(name: &str) -> Result<Gpu, String> {
-    match Profile::by_name(name) {
-        Some(profile) => Ok(Gpu {
-            name: name.to_ascii_lowercase(),
-            profile,
-        }),
-        None => {
-            let names: Vec<_> = Profile::names().collect();
-            Err(format!("GPUs and boards are: {}", names.join(", ")))
-        }
-    }
+    found(name, Profile::by_name(name), Profile::names())
 }
 
-/// Reads the name of a GPU or a board that a render node can have: also one with command streams.
+/// Reads the name of a GPU or a board: also of one with command streams.
+pub(crate) fn any_gpu(name: &str) -> Result<Gpu, String> {
+    let product = Product::by_name(name);
+    found(name, product.map(Product::profile), Product::names())
+}
+
+/// Reads the name of a GPU or a board that a render node can have.
 pub(crate) fn node_gpu(name: &str) -> Result<String, String> {
-    match StreamGpu::by_name(name) {
-        Some(_) => Ok(name.to_ascii_lowercase()),
-        None => gpu(name).map(|gpu| gpu.name).map_err(|text| {
-            let names: Vec<_> = StreamGpu::names().collect();
-            format!("{text}, {}", names.join(", "))
-        }),
-    }
+    any_gpu(name).map(|gpu| gpu.name)
+}
+
+fn found(
+    name: &str,
+    profile: Option<&'static Profile>,
+    names: impl Iterator<Item = &'static str>,
+) -> Result<Gpu, String> {
+    let name = name.to_ascii_lowercase();
+    let profile = profile.ok_or_else(|| {
+        let names: Vec<_> = names.collect();
+        format!("GPUs and boards are: {}", names.join(", "))
+    })?;
+    Ok(Gpu { name, profile })
 }

@@ -168,3 +168,20 @@ fn a_group_of_panthors_that_takes_no_more_is_replaced() {
         assert!(output.status.success() && right, "{text}");
     }
 }
+
+#[test]
+fn a_shader_that_was_saved_is_printed_as_it_is_in_the_recording() {
+    let folder = Folder::default();
+    let saved = folder.at("code");
+    let to = ["--jobs", "11", "--save", saved.to_str().unwrap()];
+    let shown = well(&[&["disasm", "digits-g610"][..], &to].concat());
+    let file = fs::read_dir(&saved)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let text = well(&["disasm", file.to_str().unwrap(), "--gpu", "rk3588"]);
+    let code = |text: &str| text.split_once("\n    0  ").unwrap().1.to_owned();
+    assert_eq!(code(&text), code(&shown));
+}

@@ -25,58 +25,14 @@ use gpureplay_core::gpu::Submission;
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, UsedUp};
 use gpureplay_format::Access;
 use mali_drive::page_table::{Format, PageTables};
-use mali_facts::registers::GpuId;
-use mali_facts::{STREAM_GPUS, StreamGpu};
+use mali_facts::Product;
 use mali_memory::{Bus, Ram};
-use mali_model::{Observer, Options, Profile, Writer};
+use mali_model::{Observer, Options, Writer};
 
 use memory::{Memory, Tables};
 use streams::Firmware;
 
 pub use watched::{Watch, Watched};
-
-/// What is modelled.
-#[derive(Clone, Copy, Debug)]
-pub enum Model {
-    /// A GPU with a job manager.
-    Chains(&'static Profile),
-    /// A GPU that takes command streams.
-    Streams(&'static StreamGpu),
-}
-
-impl Model {
-    /// The model of the GPU or the board with this name.
-    pub fn by_name(name: &str) -> Option<Self> {
-        let chains = Profile::by_name(name).map(Self::Chains);
-        chains.or_else(|| StreamGpu::by_name(name).map(Self::Streams))
-    }
-
-    /// The model of the GPU with this identity.
-    pub fn by_id(id: GpuId) -> Option<Self> {
-        let product = |gpu: &&StreamGpu| gpu.profile.gpu_id.product() == id.product();
-        let chains = Profile::by_product(id.product()).map(Self::Chains);
-        chains.or_else(|| STREAM_GPUS.iter().find(product).map(Self::Streams))
-    }
-
-    /// All names that [`Model::by_name`] knows.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        Profile::names().chain(StreamGpu::names())
-    }
-
-    /// What is known of the GPU.
-    pub fn profile(self) -> &'static Profile {
-        match self {
-            Self::Chains(profile) => profile,
-            Self::Streams(gpu) => &gpu.profile,
-        }
-    }
-}
-
-impl From<&'static Profile> for Model {
-    fn from(profile: &'static Profile) -> Self {
-        Self::Chains(profile)
-    }
-}
 
 /// Pages that the model has room for: 8 GiB of address space, of which only what is used costs memory.
 const PAGES: usize = 1 << 21;
@@ -118,7 +74,7 @@ impl OnModel {
     ///
     /// # Errors
     /// The operating system has no address space left.
-    pub fn new(model: impl Into<Model>, options: Options) -> io::Result<Self> {
+    pub fn new(model: impl Into<Product>, options: Options) -> io::Result<Self> {
         let ram = Arc::new(Ram::new(PAGES)?);
         Ok(Self::on_bus(model, options, ram.clone(), ram))
     }
@@ -129,7 +85,7 @@ impl<B: Bus> OnModel<B> {
     const ADDRESS_SPACE: u8 = 0;
 
     /// A GPU that takes its pages from `ram` and reaches them through `bus`, which can watch it.
-    pub fn on_bus(model: impl Into<Model>, options: Options, ram: Arc<Ram>, bus: Arc<B>) -> Self {
+    pub fn on_bus(model: impl Into<Product>, options: Options, ram: Arc<Ram>, bus: Arc<B>) -> Self {
         let default_work = options.work_limit.is_none();
         let options = Options {
             work_limit: options.work_limit.or(Some(WORK_LIMIT)),
@@ -138,10 +94,10 @@ impl<B: Bus> OnModel<B> {
         Self {
             observer: options.observer.clone(),
             body: match model.into() {
-                Model::Chains(profile) => {
+                Product::Chains(profile) => {
                     Body::Chains(Box::new(mali_model::Gpu::new(profile, bus, options)))
                 }
-                Model::Streams(gpu) => Body::Streams(Firmware::new(gpu, bus, options)),
+                Product::Streams(gpu) => Body::Streams(Firmware::new(gpu, bus, options)),
             },
             memory: Memory::new(ram),
             format: Format::Lpae,

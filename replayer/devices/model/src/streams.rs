@@ -116,10 +116,10 @@ mod tests {
     use gpureplay_core::gpu::Submission;
     use gpureplay_core::{Chain, Gpu};
     use gpureplay_format::layout::ActionEntry;
-    use mali_facts::STREAM_GPUS;
+    use mali_facts::Product;
     use mali_model::Options;
 
-    use crate::{Model, OnModel};
+    use crate::OnModel;
 
     #[test]
     fn the_launches_of_a_run_share_the_work_limit() {
@@ -127,7 +127,7 @@ mod tests {
             work_limit: Some(24),
             ..Options::default()
         };
-        let mut device = OnModel::new(Model::Streams(&STREAM_GPUS[0]), options).unwrap();
+        let mut device = OnModel::new(Product::by_name("g610").unwrap(), options).unwrap();
         assert_eq!(device.start(0), Some(Ok(())));
         let entry = &ActionEntry {
             op: 0,

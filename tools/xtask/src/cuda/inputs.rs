@@ -8,13 +8,16 @@ use std::{
 };
 
 use super::{
-    Bench, embedded,
-    networks::some_at_a_time,
+    Bench,
+    crew::some_at_a_time,
+    embedded,
     programs::{HECBENCH, build_one},
     replays::start,
 };
 use gpureplay_task::{Result, output};
 
+/// Programs at a time: nothing is timed.
+const AT_A_TIME: usize = 6;
 /// Programs whose inputs the C library's random numbers decide.
 const PROGRAMS: [&str; 14] = [
     "asta",
@@ -155,7 +158,10 @@ pub(super) fn of_hecbench(bench: &Bench, folder: &Path) -> Result<(String, usize
         "| Program of HeCBench, from its first copy on | Inputs | Outputs | Differ between two seeds | Equal to the program's with the other seed's inputs, bit for bit | Embedded |\n| --- | --: | --: | --: | --: | --- |\n",
     );
     let mut wrong = 0;
-    for (name, found) in PROGRAMS.iter().zip(some_at_a_time(&PROGRAMS, work)) {
+    for (name, found) in PROGRAMS
+        .iter()
+        .zip(some_at_a_time(AT_A_TIME, &PROGRAMS, work))
+    {
         let Some((twice, [outputs, differ, right], (embedded, unequal))) = found? else {
             text += &format!("| {name} | does not build | | | | |\n");
             continue;

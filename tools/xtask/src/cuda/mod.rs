@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask cuda device-test`: records and replays real programs on a real GPU, and keeps what came out in measurements/.
 
+mod crew;
 mod embedded;
 mod graphs;
 mod inputs;

@@ -5,14 +5,12 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
 };
 
 use super::{
-    Bench, embedded,
+    Bench,
+    crew::some_at_a_time,
+    embedded,
     replays::start,
     watched::{Ran, watched},
 };
@@ -87,30 +85,6 @@ fn size(folder: &Path) -> u64 {
         Err(_) => 0,
     });
     sizes.sum()
-}
-
-/// Does `work` on every item, some at a time, in order.
-pub(super) fn some_at_a_time<T: Sync, R: Send>(
-    items: &[T],
-    work: impl Fn(&T) -> R + Sync,
-) -> Vec<R> {
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(number) else { break };
-                    let answer = work(item);
-                    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                    done.push((number, answer));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, answer)| answer).collect()
 }
 
 /// A program that was recorded: its recording and the folder of its answers, beside each other.
@@ -292,10 +266,10 @@ fn network(of: &Recorded<'_>, what: &str, turns: u32, continues: bool) -> Result
 
 /// Networks and programs.
 pub(super) fn networks(bench: &Bench) -> Result<(String, usize)> {
-    let recorded = some_at_a_time(&NETWORKS, |(kind, _, turns, _)| {
+    let recorded = some_at_a_time(AT_A_TIME, &NETWORKS, |(kind, _, turns, _)| {
         Recorded::new(bench, "torch_nets.py", kind, *turns, *kind != "train")
     });
-    let programs = some_at_a_time(&PROGRAMS, |(script, kind)| {
+    let programs = some_at_a_time(AT_A_TIME, &PROGRAMS, |(script, kind)| {
         let of = Recorded::new(bench, script, kind, TURNS, false)?;
         let right = match of.is_there() {
             true => Some(of.inputs()?),

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The programs that are recorded: ours, and those of HeCBench with arguments that keep them short.
 
-use std::{
-    path::Path,
-    process::Command,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{path::Path, process::Command};
 
-use super::{AT_A_TIME, Bench};
+use super::{AT_A_TIME, Bench, crew::some_at_a_time};
 use gpureplay_task::{Result, output};
 
 /// A program and how to run it in the folder of work.
@@ -258,24 +251,11 @@ pub(super) fn openmp(bench: &Bench) -> Vec<(String, String)> {
 
 /// Builds the programs of HeCBench, several at a time; says which do not build.
 pub(super) fn build_foreign(folder: &Path) -> Vec<&'static str> {
-    let next = AtomicUsize::new(0);
-    let failed = Mutex::new(Vec::new());
-    let work = || {
-        while let Some((name, _)) = HECBENCH.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if !build_one(&folder.join(format!("{name}-cuda"))) {
-                failed
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(*name);
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
-            scope.spawn(work);
-        }
+    let built = some_at_a_time(AT_A_TIME, HECBENCH, |(name, _)| {
+        build_one(&folder.join(format!("{name}-cuda")))
     });
-    failed.into_inner().unwrap_or_else(PoisonError::into_inner)
+    let failed = HECBENCH.iter().zip(built).filter(|(_, built)| !built);
+    failed.map(|((name, _), _)| *name).collect()
 }
 
 pub(super) fn build_one(folder: &Path) -> bool {

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recording programs and replaying every launch in a process of its own.
 
-use std::{
-    collections::BTreeSet,
-    path::Path,
-    process::Command,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Instant,
-};
+use std::{collections::BTreeSet, path::Path, process::Command, time::Instant};
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     AT_A_TIME, Bench,
+    crew::some_at_a_time,
     programs::{self, HECBENCH, OURS, build, build_foreign, build_suite},
 };
 use crate::error::{Error, Result};
@@ -115,41 +107,35 @@ fn proven(text: &str) -> Option<[f64; 2]> {
 
 /// Replays launches, several at a time.
 fn replay_all(bench: &Bench, launches: &[String]) -> Result<Counts> {
-    let next = AtomicUsize::new(0);
-    let counts = Mutex::new(Counts::default());
-    let work = || -> Result<()> {
-        while let Some(launch) = launches.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (fate, restarts, [changed, written]) = replay(bench, launch)?;
-            let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-            counts.restarts += restarts;
-            counts.proven[0] += changed;
-            counts.proven[1] += written;
-            *match fate {
-                Fate::Exact => &mut counts.exact,
-                Fate::Masked => &mut counts.masked,
-                Fate::Near => &mut counts.near,
-                Fate::Reacts => &mut counts.reacts,
-                Fate::Changed => &mut counts.changed,
-                Fate::Inconclusive => &mut counts.inconclusive,
-                Fate::Wrong => &mut counts.wrong,
-                Fate::NullRight => &mut counts.null_right,
-            } += 1;
-            if matches!(fate, Fate::Wrong | Fate::NullRight | Fate::Inconclusive) {
-                let (_, text) = start(&mut bench.gpureplay(&format!("run {launch}")))?;
-                eprintln!("{launch}: not shown to be right: {text}");
-            }
+    let mut counts = Counts::default();
+    let replays = some_at_a_time(AT_A_TIME, launches, |launch| {
+        let replayed = replay(bench, launch)?;
+        if matches!(
+            replayed.0,
+            Fate::Wrong | Fate::NullRight | Fate::Inconclusive
+        ) {
+            let (_, text) = start(&mut bench.gpureplay(&format!("run {launch}")))?;
+            eprintln!("{launch}: not shown to be right: {text}");
         }
-        Ok(())
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    })?;
-    Ok(counts.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Ok(replayed)
+    });
+    for replayed in replays {
+        let (fate, restarts, [changed, written]) = replayed?;
+        counts.restarts += restarts;
+        counts.proven[0] += changed;
+        counts.proven[1] += written;
+        *match fate {
+            Fate::Exact => &mut counts.exact,
+            Fate::Masked => &mut counts.masked,
+            Fate::Near => &mut counts.near,
+            Fate::Reacts => &mut counts.reacts,
+            Fate::Changed => &mut counts.changed,
+            Fate::Inconclusive => &mut counts.inconclusive,
+            Fate::Wrong => &mut counts.wrong,
+            Fate::NullRight => &mut counts.null_right,
+        } += 1;
+    }
+    Ok(counts)
 }
 
 /// Numbers of a recording's launches, and the bytes that they hold.
@@ -471,36 +457,18 @@ fn replays_of(bench: &Bench, recording: &str, runs: usize) -> Result<(String, us
     if names.is_empty() {
         return Ok(("nothing was recorded".into(), runs));
     }
-    let next = AtomicUsize::new(0);
-    let worst = AtomicUsize::new(0);
-    let (right, restarts) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let work = || -> Result<()> {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= runs {
-                return Ok(());
-            }
-            let (is_right, text) =
-                start(&mut bench.gpureplay(&format!("run {}", names[number % names.len()])))?;
-            let tried = text.matches("trying another process").count();
-            right.fetch_add(usize::from(is_right), Ordering::Relaxed);
-            restarts.fetch_add(tried, Ordering::Relaxed);
-            worst.fetch_max(tried, Ordering::Relaxed);
-        }
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    })?;
-    let right = right.into_inner();
+    let numbers: Vec<usize> = (0..runs).collect();
+    let replays = some_at_a_time(AT_A_TIME, &numbers, |number| {
+        let launch = names[number % names.len()];
+        let (is_right, text) = start(&mut bench.gpureplay(&format!("run {launch}")))?;
+        Ok((is_right, text.matches("trying another process").count()))
+    });
+    let replays: Vec<(bool, usize)> = replays.into_iter().collect::<Result<_>>()?;
+    let right = replays.iter().filter(|(is_right, _)| *is_right).count();
+    let restarts: usize = replays.iter().map(|(_, tried)| tried).sum();
+    let worst = replays.iter().map(|(_, tried)| *tried).max().unwrap_or(0);
     let said = format!(
-        "{right} of {runs} replays in fresh processes right; {} other processes were tried in all, {} for one replay at most.",
-        restarts.into_inner(),
-        worst.into_inner()
+        "{right} of {runs} replays in fresh processes right; {restarts} other processes were tried in all, {worst} for one replay at most."
     );
     eprintln!("{said}");
     Ok((said, runs - right))

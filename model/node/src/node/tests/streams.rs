@@ -37,10 +37,7 @@ fn array<T>(items: &[T]) -> ObjectArray {
 }
 
 fn app() -> (App, RawFd) {
-    let gpu = StreamGpu::by_name("g610").unwrap();
-    let app = App {
-        node: Node::with_streams(gpu).unwrap(),
-    };
+    let app = App::of("g610");
     let fd = app.open();
     (app, fd)
 }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpureplay_core::{Chain, Gpu};
 use gpureplay_jobs::Shown;
 use gpureplay_library::{Bindings, Device, Recording, Session};
-use gpureplay_on_model::{Model, OnModel, Watch, Watched};
+use gpureplay_on_model::{OnModel, Watch, Watched};
+use mali_facts::Product;
 use mali_facts::registers::GpuId;
 use mali_isa::{InstructionText, Unit};
 use mali_jobs::walk::Codes;
@@ -164,7 +165,7 @@ pub(super) fn written(
     work_limit: Option<u64>,
     (chain, va): (u32, u64),
 ) -> Option<Written> {
-    let model = Model::by_id(GpuId(recording.verified().recording().gpu_id()))?;
+    let model = Product::by_id(GpuId(recording.verified().recording().gpu_id()))?;
     let has_clauses = recording
         .verified()
         .profile()

@@ -6,7 +6,7 @@ use std::io::Write;
 use gpureplay_edit::ShaderFile;
 use gpureplay_jobs::Code;
 use gpureplay_library::shown;
-use mali_facts::Profile;
+use mali_facts::Product;
 use mali_isa::{DecodeError, Shader, WORD_BYTES};
 
 use super::{Disasm, Found, Report, ShaderReport, Shown, describe};
@@ -40,7 +40,7 @@ impl Disasm {
         }
         let beside = file.interface.as_ref().map(|it| it.gpu.as_str());
         let given = self.gpu.as_ref().map(|gpu| gpu.profile);
-        let profile = given.or_else(|| Profile::by_name(beside?));
+        let profile = given.or_else(|| Product::by_name(beside?).map(Product::profile));
         let shader = match profile.is_none_or(|profile| profile.architecture.has_clauses()) {
             true => bifrost(&file),
             false => valhall(&file),

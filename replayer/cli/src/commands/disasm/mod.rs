@@ -20,7 +20,7 @@ use crate::common::analysis_file;
 use crate::common::arguments::whole_number;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
-use crate::common::gpu_argument::{Gpu, gpu};
+use crate::common::gpu_argument::{Gpu, any_gpu};
 use crate::common::job_options::JobOptions;
 use crate::common::terminal;
 use crate::{Result, text};
@@ -58,7 +58,7 @@ pub(crate) struct Disasm {
     #[command(flatten)]
     force: Force,
     /// The GPU that a file with code is for: g57 for Valhall; Bifrost's share one encoding
-    #[arg(long, value_name = "GPU", value_parser = gpu)]
+    #[arg(long, value_name = "GPU", value_parser = any_gpu)]
     gpu: Option<Gpu>,
     /// The file is a command stream of architecture 10 (Mali-G610), not a shader
     #[arg(long, conflicts_with_all = ["gpu", "json"])]

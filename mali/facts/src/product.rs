@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A GPU of either kind: what takes any GPU chooses one here, and asks no list of its own.
+
+use crate::registers::GpuId;
+use crate::{Profile, STREAM_GPUS, StreamGpu};
+
+/// A GPU of either kind. What drives job slots takes a [`Profile`] instead.
+#[derive(Clone, Copy, Debug)]
+pub enum Product {
+    /// It has a job manager.
+    Chains(&'static Profile),
+    /// It takes command streams.
+    Streams(&'static StreamGpu),
+}
+
+impl Product {
+    /// The GPU with this name, or that of the board with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        let chains = Profile::by_name(name).map(Self::Chains);
+        chains.or_else(|| StreamGpu::by_name(name).map(Self::Streams))
+    }
+
+    /// The GPU with this identity.
+    pub fn by_id(id: GpuId) -> Option<Self> {
+        let product = |gpu: &&StreamGpu| gpu.profile.gpu_id.product() == id.product();
+        let chains = Profile::by_product(id.product()).map(Self::Chains);
+        chains.or_else(|| STREAM_GPUS.iter().find(product).map(Self::Streams))
+    }
+
+    /// All names that [`Product::by_name`] knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Profile::names().chain(StreamGpu::names())
+    }
+
+    /// What is known of the GPU.
+    pub fn profile(self) -> &'static Profile {
+        match self {
+            Self::Chains(profile) => profile,
+            Self::Streams(gpu) => &gpu.profile,
+        }
+    }
+}
+
+impl From<&'static Profile> for Product {
+    fn from(profile: &'static Profile) -> Self {
+        Self::Chains(profile)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_and_each_identity_is_one_product() {
+        for name in Product::names() {
+            let product = Product::by_name(name).unwrap();
+            let same = Product::by_id(product.profile().gpu_id).unwrap();
+            let is_streams = |product| matches!(product, Product::Streams(_));
+            assert_eq!(is_streams(product), is_streams(same), "{name}");
+            let ids = [product, same].map(|product| product.profile().gpu_id.product() & 0xf00f);
+            assert_eq!(ids[0], ids[1], "{name}");
+        }
+        assert!(Product::by_name("").is_none() && Product::by_id(GpuId(0)).is_none());
+    }
+}
