@@ -7,11 +7,19 @@
  *	atoms > values.bin
  *	atoms jit		submits an atom that asks for JIT memory, too
  *	atoms epoll		waits for the device by epoll, too
+ *	atoms ring		registers the device with a ring of io_uring, too
+ *	atoms select		waits by select, and reads by readv
+ *	atoms pselect		waits by pselect, and reads by pread and preadv2
  *
  * The test of the recorder in user space runs it.
  */
+#define _GNU_SOURCE
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include "client.h"
 
@@ -20,24 +28,65 @@
 #define EVENTS		(ATOMS - 1)
 
 static unsigned int wrong;
+static const char *more = "";
+
+/* Waits for an event, and for no more than there is; 1 if there is one. */
+static int waits(void)
+{
+	struct pollfd one = { .fd = fd, .events = POLLIN };
+	fd_set read, write;
+	int found;
+
+	FD_ZERO(&read);
+	FD_SET(fd, &read);
+	FD_ZERO(&write);
+	if (!strcmp(more, "select")) {
+		struct timeval time = { .tv_sec = 60 };
+
+		found = select(fd + 1, &read, &write, NULL, &time);
+		return found == 1 && FD_ISSET(fd, &read) && time.tv_sec < 60;
+	}
+	if (!strcmp(more, "pselect")) {
+		struct timespec time = { .tv_sec = 60 };
+
+		found = pselect(fd + 1, &read, NULL, NULL, &time, NULL);
+		return found == 1 && FD_ISSET(fd, &read);
+	}
+	return poll(&one, 1, 60000) == 1;
+}
+
+/* Reads one or two events. */
+static ssize_t reads(struct event *events, unsigned int turn)
+{
+	struct iovec parts[] = {
+		{ events, sizeof(events[0]) },
+		{ NULL, 0 },
+		{ events + 1, sizeof(events[0]) },
+	};
+
+	if (!strcmp(more, "select"))
+		return readv(fd, parts, 3);
+	if (!strcmp(more, "pselect"))
+		return turn & 2 ? preadv2(fd, parts, 2, -1, 0) : pread(fd, events, sizeof(events[0]), 0);
+	return read(fd, events, 2 * sizeof(events[0]));
+}
 
 /* Reads the events of all rounds, some of them at once. */
 static void *reader(void *unused)
 {
-	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	struct event events[2];
 	unsigned int seen = 0;
 
 	(void)unused;
-	while (seen < ROUNDS * EVENTS) {
+	for (unsigned int turn = 0; seen < ROUNDS * EVENTS; turn++) {
 		ssize_t bytes;
 
-		if (seen % 2 && poll(&wait, 1, 60000) != 1) {
-			failed("poll");
+		if (turn % 2 && !waits()) {
+			failed("wait");
 			wrong++;
 			return NULL;
 		}
-		bytes = read(fd, events, sizeof(events));
+		bytes = reads(events, turn);
 		if (bytes < (ssize_t)sizeof(events[0])) {
 			failed("read");
 			wrong++;
@@ -55,11 +104,12 @@ static void *reader(void *unused)
 
 int main(int count, char **words)
 {
-	const char *more = count > 1 ? words[1] : "";
 	struct job *jobs;
 	uint64_t *values, *hidden;
 	pthread_t thread;
 
+	if (count > 1)
+		more = words[1];
 	if (context())
 		return 1;
 	jobs = region(1, CPU_READ, PROT_READ | PROT_WRITE);
@@ -72,6 +122,14 @@ int main(int count, char **words)
 
 		if (epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, fd, &event))
 			return failed("epoll");
+	}
+	if (!strcmp(more, "ring")) {
+		struct io_uring_params params = { 0 };
+		long ring = syscall(SYS_io_uring_setup, 4, &params);
+
+		/* It has no function in the C library. */
+		if (ring < 0 || syscall(SYS_io_uring_register, ring, IORING_REGISTER_FILES, &fd, 1))
+			return failed("ring");
 	}
 	if (pthread_create(&thread, NULL, reader, NULL))
 		return failed("thread");

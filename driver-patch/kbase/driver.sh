@@ -48,7 +48,7 @@ driver_refuse() {
 		echo "release $release: r9p0 to r44p1 are supported (from r45 on registers go through another layer, and boards with such releases have GPUs with a command-stream front end, which the recorder does not follow)"
 	elif [ ! -f "$1/backend/gpu/mali_kbase_jm_hw.c" ]; then
 		echo "it has no job-manager backend (command-stream front end only)"
-	elif ! $patch_only && [ ! -d "$1/platform/$platform" ]; then
+	elif ! $patch_only && [ "$platform" != none ] && [ ! -d "$1/platform/$platform" ]; then
 		echo "it has no folder platform/$platform (--platform)"
 	fi
 }
@@ -58,6 +58,7 @@ driver_copy() {
 	code=$work/kbase/$driver_path
 	mkdir -p "$code" "$work/kbase/include"
 	cp -a "$1/." "$code/"
+	if [ "$platform" = none ]; then cp -r "$here/kbase/platform" "$code/platform/none"; fi
 	if [ -f "$1/../../../../include/linux/protected_mode_switcher.h" ]; then
 		cp -a "$1/../../../../include/." "$work/kbase/include/"
 	fi

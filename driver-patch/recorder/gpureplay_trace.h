@@ -112,7 +112,7 @@ enum gpureplay_error_code {
 	GPUREPLAY_ERROR_SOFT_JOB	= 15,
 	/* The app imports or aliases memory of kbase [GPU VA]; in the app only */
 	GPUREPLAY_ERROR_IMPORTED	= 16,
-	/* The app waits for kbase by epoll or select [file]; in the app only */
+	/* The app waits for kbase by epoll or io_uring [file]; in the app only */
 	GPUREPLAY_ERROR_WAITS		= 17,
 };
 

@@ -7,6 +7,7 @@
 //! makes no such call.
 
 pub mod kbase;
+pub mod waits;
 
 use std::ffi::{c_char, c_int, c_ulong, c_void};
 use std::path::PathBuf;

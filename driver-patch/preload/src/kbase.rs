@@ -18,7 +18,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::arguments::{answered, give_back, given, whole};
 use crate::guard::hold;
-use crate::kernel::Kernel;
+use crate::kernel::{self, Kernel};
 use crate::next::{self, keep_errno};
 use crate::recorder::Recorder;
 use crate::recorder::atoms::refusal;
@@ -176,6 +176,8 @@ fn submit(
     keep_errno(|| {
         if let Some((code, detail)) = atoms.iter().find_map(refusal) {
             hold(recorder).refuses(fd, code, detail);
+        } else if kernel::in_ring(fd) {
+            hold(recorder).refuses(fd, ErrorCode::Waits, fd as u64);
         }
     });
     if hold(recorder).is_refused(fd) {

@@ -271,6 +271,31 @@ pub(crate) fn is_kbase(fd: RawFd) -> bool {
     .any(|link| std::fs::read_link(link).is_ok_and(is_mali))
 }
 
+/// Whether a ring of io_uring has the file of this name registered: the kernel's own threads read it then, unseen.
+pub(crate) fn in_ring(fd: RawFd) -> bool {
+    const RING: &str = "anon_inode:[io_uring]";
+    let target = |fd: &str| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok();
+    let Some(path) = target(&fd.to_string()) else {
+        return false;
+    };
+    let (Some(name), Ok(files)) = (path.file_name(), std::fs::read_dir("/proc/self/fd")) else {
+        return false;
+    };
+    let name = name.to_string_lossy();
+    // Lines such as `    0: mali0`, or with the whole path.
+    let is_named = |line: &str| {
+        let file = line.split_once(": ").map(|(_, file)| file.trim());
+        file.and_then(|file| file.rsplit('/').next()) == Some(&*name)
+    };
+    files.flatten().any(|entry| {
+        let fd = entry.file_name();
+        let fd = fd.to_string_lossy();
+        target(&fd).is_some_and(|target| target.as_os_str() == RING)
+            && std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}"))
+                .is_ok_and(|text| text.lines().any(is_named))
+    })
+}
+
 /// Where an object of panthor lies in the file.
 fn offset(fd: RawFd, handle: u32) -> Result<u64, i32> {
     let mut at = panthor::BoMmapOffset {

@@ -147,7 +147,7 @@ numbered! {
         /// The app takes memory of others, or memory under a second address; detail: its GPU virtual address.
         Imported = 16, "the app imports or aliases memory, which is not recorded; GPU address";
         /// The app waits for kbase in a way that is not followed; detail: the file's number.
-        Waits = 17, "the app waits for kbase by epoll or select, which is not recorded; file";
+        Waits = 17, "the app waits for kbase by epoll or io_uring, which is not recorded; file";
     }
 }
 

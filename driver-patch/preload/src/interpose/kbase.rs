@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions that only files of kbase need: a region goes when it is unmapped, and the recorder may hold events that the app waits for.
+//! The functions that only files of kbase need: a region goes when it is unmapped, and the recorder may hold events that the app reads.
 
-use std::ffi::{c_int, c_long, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gpureplay_host::caller;
-use gpureplay_trace::ErrorCode;
 use mali_facts::kbase::request::{Event, number};
 use mali_facts::panfrost::request::Request;
 use zerocopy::IntoBytes;
@@ -19,9 +18,9 @@ use crate::log::say;
 use crate::next::{self, keep_errno};
 
 /// kbase's device, once a file of it is followed; 0 before.
-static DEVICE: AtomicU64 = AtomicU64::new(0);
+pub(super) static DEVICE: AtomicU64 = AtomicU64::new(0);
 /// How long a thread waits for the driver before it looks whether the recorder has an event.
-const SLICE: Duration = Duration::from_millis(5);
+pub(super) const SLICE: Duration = Duration::from_millis(5);
 const EVENT: usize = size_of::<Event>();
 
 /// A request of kbase's class, whose argument lies at `place`; `pass` passes it on as it came.
@@ -71,7 +70,7 @@ fn refuse_streams() {
 }
 
 /// The recorder, if a number names a file of kbase. Takes no lock for other files: the recorder itself reads some while it holds one.
-fn followed_kbase(fd: c_int) -> Option<&'static Shared> {
+pub(super) fn followed_kbase(fd: c_int) -> Option<&'static Shared> {
     let device = DEVICE.load(Ordering::Relaxed);
     if device == 0 || fd < 0 {
         return None;
@@ -166,182 +165,93 @@ pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, size: usize) -> isize 
     }
 }
 
-/// Waits as `wait` does, for so long at most, or until the recorder has an event for one of the files.
-///
-/// # Safety
-/// `wait` looks at as many elements at `fds` as `count` states.
-unsafe fn waits(
-    (fds, count): (*mut libc::pollfd, libc::nfds_t),
-    longest: Option<Duration>,
-    wait: impl Fn(Option<Duration>) -> c_int,
-) -> c_int {
-    let mut files = Vec::new();
-    if DEVICE.load(Ordering::Relaxed) != 0 {
-        let first = fds.expose_provenance() as u64;
-        for index in 0..usize::try_from(count).unwrap_or(0) {
-            let mut entry = [0; size_of::<libc::pollfd>()];
-            let at = first.wrapping_add(size_of_val(&entry) as u64 * index as u64);
-            // Where the driver can read no more it refuses all.
-            if keep_errno(|| caller::read(at, &mut entry)).is_err() {
-                break;
-            }
-            let [a, b, c, d, low, high, ..] = entry;
-            let fd = c_int::from_ne_bytes([a, b, c, d]);
-            let wanted = i16::from_ne_bytes([low, high]) & (libc::POLLIN | libc::POLLRDNORM);
-            if let Some(shared) = followed_kbase(fd).filter(|_| wanted != 0) {
-                files.push((index, fd, wanted, shared));
-            }
-        }
-    }
-    if files.is_empty() {
-        return wait(longest);
-    }
-    let end = longest.and_then(|longest| Instant::now().checked_add(longest));
-    loop {
-        let has = |fd, shared: &Shared| hold(&shared.recorder).has_event(fd);
-        let ready: Vec<_> = files
-            .iter()
-            .filter(|(_, fd, _, shared)| has(*fd, shared))
-            .collect();
-        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-        let slice = match ready.is_empty() {
-            true => left.map_or(SLICE, |left| left.min(SLICE)),
-            false => Duration::ZERO,
-        };
-        let mut found = wait(Some(slice));
-        if found < 0 {
-            return found;
-        }
-        for (index, _, wanted, _) in &ready {
-            // SAFETY: the call has just written all elements.
-            let entry = unsafe { &mut *fds.add(*index) };
-            found += c_int::from(entry.revents == 0);
-            entry.revents |= wanted;
-        }
-        if found > 0 || left == Some(Duration::ZERO) {
-            return found;
-        }
-    }
-}
+/// How many parts `readv` takes.
+const PARTS: c_int = 1024;
 
-/// The C library's.
+/// The C library's: the driver fills the parts one after the other, as if each was asked for alone.
 ///
 /// # Safety
-/// As for `poll`.
+/// As for `readv`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn poll(
-    fds: *mut libc::pollfd,
-    count: libc::nfds_t,
-    milliseconds: c_int,
-) -> c_int {
-    let longest = u64::try_from(milliseconds).ok().map(Duration::from_millis);
-    let wait = |longest: Option<Duration>| {
-        let milliseconds = longest.map_or(-1, |it| it.as_millis() as c_int);
-        // SAFETY: passed on as it came, with another time.
-        unsafe { next::poll(fds, count, milliseconds) }
+pub unsafe extern "C" fn readv(fd: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+    let followed = followed_kbase(fd).is_some() && (1..=PARTS).contains(&count);
+    let list = match followed {
+        true => keep_errno(|| parts_at(parts.expose_provenance() as u64, count as usize)),
+        false => None,
     };
-    // SAFETY: as the caller promises.
-    unsafe { waits((fds, count), longest, wait) }
-}
-
-/// The C library's.
-///
-/// # Safety
-/// As for `ppoll`.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn ppoll(
-    fds: *mut libc::pollfd,
-    count: libc::nfds_t,
-    time: *const libc::timespec,
-    signals: *const libc::sigset_t,
-) -> c_int {
-    // SAFETY: the caller's time, or none.
-    let longest = unsafe { time.as_ref() }.map(|time| {
-        let (seconds, nanoseconds) = (time.tv_sec.max(0) as u64, time.tv_nsec.max(0) as u32);
-        Duration::from_secs(seconds).saturating_add(Duration::from_nanos(nanoseconds.into()))
-    });
-    let wait = |longest: Option<Duration>| {
-        let time = longest.map(|longest| libc::timespec {
-            tv_sec: longest.as_secs() as i64,
-            tv_nsec: longest.subsec_nanos() as c_long,
-        });
-        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: passed on as it came, with another time.
-        unsafe { next::ppoll(fds, count, time, signals) }
+    let Some(list) = list else {
+        // SAFETY: passed on as it came; a list that is not there is refused.
+        return unsafe { next::readv(fd, parts, count) };
     };
-    // SAFETY: as the caller promises.
-    unsafe { waits((fds, count), longest, wait) }
-}
-
-/// The app waits for a file of kbase by a call that is not followed.
-fn refuse_wait(fd: c_int) {
-    if let Some(shared) = followed_kbase(fd) {
-        keep_errno(|| hold(&shared.recorder).refuses(fd, ErrorCode::Waits, fd as u64));
-    }
-}
-
-/// The C library's.
-///
-/// # Safety
-/// As for `epoll_ctl`.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn epoll_ctl(
-    epoll: c_int,
-    operation: c_int,
-    fd: c_int,
-    event: *mut c_void,
-) -> c_int {
-    refuse_wait(fd);
-    // SAFETY: passed on as it came.
-    unsafe { next::epoll_ctl(epoll, operation, fd, event) }
-}
-
-/// The C library's.
-///
-/// # Safety
-/// As for `select`.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn select(
-    end: c_int,
-    read: *mut c_void,
-    write: *mut c_void,
-    other: *mut c_void,
-    time: *mut libc::timeval,
-) -> c_int {
-    if DEVICE.load(Ordering::Relaxed) != 0 && !read.is_null() {
-        let set = read.cast::<libc::fd_set>().cast_const();
-        for fd in 0..end.clamp(0, libc::FD_SETSIZE as c_int) {
-            // SAFETY: the caller's set has a bit for each number below `end`.
-            if unsafe { libc::FD_ISSET(fd, set) } {
-                refuse_wait(fd);
-            }
+    let mut done = 0;
+    for [place, size] in list {
+        let to = std::ptr::with_exposed_provenance_mut(place);
+        // SAFETY: one of the caller's parts.
+        let now = unsafe { read(fd, to, size) };
+        if now < 0 {
+            return if done > 0 { done } else { now };
+        }
+        done += now;
+        if now as usize != size {
+            break;
         }
     }
-    // SAFETY: passed on as it came.
-    unsafe { next::select(end, read, write, other, time) }
+    done
 }
 
-macro_rules! checked {
-    ($($name:ident = $of:ident($($argument:ident: $type:ty),*) -> $result:ty, $bytes:expr;)+) => {$(
-        /// The C library's, of programs that check the sizes of their buffers.
+/// Place and size of each part that is not empty; `None` if the list is not there.
+fn parts_at(place: u64, count: usize) -> Option<Vec<[usize; 2]>> {
+    let mut words = vec![[0usize; 2]; count];
+    caller::read(place, words.as_mut_bytes()).ok()?;
+    words.retain(|[_, size]| *size > 0);
+    Some(words)
+}
+
+macro_rules! placed {
+    ($($name:ident = $next:ident($($argument:ident: $type:ty),*) => $of:ident;)+) => {$(
+        /// The C library's: the device has no places.
         ///
         /// # Safety
-        /// As for the function without the check.
-        #[cfg(not(test))]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: $type,)* room: usize) -> $result {
-            if $bytes > room {
-                std::process::abort();
+        /// As for the function of that name.
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name(fd: c_int, $($argument: $type,)* at: i64) -> isize {
+            match at >= 0 && followed_kbase(fd).is_some() {
+                // SAFETY: as the caller promises.
+                true => unsafe { $of(fd, $($argument),*) },
+                // SAFETY: passed on as it came.
+                false => unsafe { next::$next(fd, $($argument,)* at) },
             }
-            // SAFETY: as the caller promises.
-            unsafe { $of($($argument),*) }
         }
     )+};
 }
-checked! {
-    __read_chk = read(fd: c_int, to: *mut c_void, size: usize) -> isize, size;
-    __poll_chk = poll(fds: *mut libc::pollfd, count: libc::nfds_t, milliseconds: c_int) -> c_int,
-        (count as usize).saturating_mul(size_of::<libc::pollfd>());
-    __ppoll_chk = ppoll(fds: *mut libc::pollfd, count: libc::nfds_t, time: *const libc::timespec, signals: *const libc::sigset_t) -> c_int,
-        (count as usize).saturating_mul(size_of::<libc::pollfd>());
+placed! {
+    pread = pread64(to: *mut c_void, size: usize) => read;
+    pread64 = pread64(to: *mut c_void, size: usize) => read;
+    preadv = preadv64(parts: *const libc::iovec, count: c_int) => readv;
+    preadv64 = preadv64(parts: *const libc::iovec, count: c_int) => readv;
 }
+
+macro_rules! placed_with_flags {
+    ($($name:ident),+) => {$(
+        /// The C library's: -1 is the file's own place, and of the flags the driver takes one, which changes nothing.
+        ///
+        /// # Safety
+        /// As for `preadv2`.
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name(
+            fd: c_int,
+            parts: *const libc::iovec,
+            count: c_int,
+            at: i64,
+            flags: c_int,
+        ) -> isize {
+            match at >= -1 && flags & !libc::RWF_HIPRI == 0 && followed_kbase(fd).is_some() {
+                // SAFETY: as the caller promises.
+                true => unsafe { readv(fd, parts, count) },
+                // SAFETY: passed on as it came.
+                false => unsafe { next::preadv64v2(fd, parts, count, at, flags) },
+            }
+        }
+    )+};
+}
+placed_with_flags!(preadv2, preadv64v2);

@@ -259,11 +259,15 @@ pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
     // The recorder in user space is loaded into what uses the guest's C library.
     let programs = folder.payload().join("shared");
     shared_command(folder, &programs)?;
-    for name in ["grow", "atoms"] {
+    for (name, kind) in [
+        ("grow", "-pthread"),
+        ("atoms", "-pthread"),
+        ("taken", "-shared"),
+    ] {
         let source = format!("driver-patch/kbase/{name}.c");
         let to = programs.join(format!("kbase-{name}"));
-        let library = ["--sysroot=/guest/userland", "-pthread"];
-        c_program(folder, &library, &source, (&to, "clients of kbase"))?;
+        let options = ["--sysroot=/guest/userland", "-fPIC", kind];
+        c_program(folder, &options, &source, (&to, "clients of kbase"))?;
     }
     build_host_command(folder)?;
     host_server(folder)?;
@@ -294,6 +298,7 @@ pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
         .arg("bash")
         .arg(folder.repository.join("driver-patch/build"))
         .args(["kbase", "--cc", "aarch64-linux-gnu-gcc-12"])
+        .args(["--platform", "none"])
         .args(["--kernel", "/guest/linux-5.10/headers/build", "--source"])
         .arg(source)
         .arg("--out")

@@ -69,6 +69,7 @@ const RECORDER: Package = Package {
         ("driver-patch/kprobes", "kprobes"),
         ("driver-patch/panfrost", "panfrost"),
         ("driver-patch/kbase", "kbase"),
+        ("driver-patch/kbase/platform", "kbase/platform"),
     ],
     installed: &[],
     fields: "Depends: dkms\nSuggests: coccinelle, linux-source\nDescription: recorder of gpureplay, built by DKMS\n \

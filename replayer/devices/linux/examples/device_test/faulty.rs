@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A command of which calls to a device fail, by ptrace: each call in turn, in a process of its own or in one that goes on.
 //!
-//! A call is a request of DRM or of its fences, or a shared mapping of a file. It is made with no file, so the driver never sees it, and the
+//! A call is a request of DRM, of its fences or of kbase, or a shared mapping of a file. It is made with no file, so the driver never sees it, and the
 //! command gets an error of the caller's choice.
 
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ use crate::sweep::{Event, Sweep};
 
 /// No file.
 const NO_FILE: u64 = -1_i64 as u64;
-/// Types of requests, in bits 15:8: DRM's and those of fences.
-const TYPES: [u8; 2] = [b'd', b'>'];
+/// Types of requests, in bits 15:8: DRM's, those of fences, and kbase's.
+const TYPES: [u8; 3] = [b'd', b'>', 0x80];
 /// Bit of a mapping that is shared.
 const SHARED: u64 = 1;
 /// Exit code of a program of Rust that panicked.
