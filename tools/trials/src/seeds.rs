@@ -86,7 +86,7 @@ pub fn write(directory: &Path) -> io::Result<()> {
         put("replay", &format!("{seed}"), &[seed; 64])?;
     }
     // The good shader, job, tables and registers of the targets, unchanged and with the first byte's other choices.
-    for how in 0..4u8 {
+    for how in 0..12u8 {
         for target in ["execute", "job_chain", "page_table", "registers"] {
             put(target, &format!("{how}"), &[how, 0, 0, 0, 0, 0, 0])?;
         }

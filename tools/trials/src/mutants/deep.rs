@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Job chains that are wrong: the file is sound, what it submits is not.
 
-use gpureplay_format::Opcode;
+use gpureplay_format::{Opcode, Section};
 use mali_facts::Profile;
 use mali_facts::registers::GpuId;
 
@@ -32,6 +32,20 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     mutants
 }
 
+/// The recording for a product that no profile has. Of settings it may write zeros only.
+pub(super) fn unknown_gpu(parts: &Parts) -> Vec<u8> {
+    let mut parts = parts.clone();
+    parts.platform.gpu_id |= 0x0774_0000;
+    // The first entry names the product.
+    let product = parts.platform.gpu_id.to_le_bytes();
+    parts.section(Section::Identity)[10..12].copy_from_slice(&product[2..]);
+    let write = Opcode::Write.code();
+    for entry in parts.actions().iter_mut().filter(|it| it.op == write) {
+        entry.c = 0.into();
+    }
+    parts.file()
+}
+
 /// Headers of jobs, which all architectures have in common.
 fn headers(places: &Places<'_>) -> Vec<Mutant> {
     let &Places {
@@ -49,6 +63,7 @@ fn headers(places: &Places<'_>) -> Vec<Mutant> {
         places.patched(&[(chain + offset::CONTROL, &word.to_le_bytes())])
     };
     rows![
+        "GPU that nobody knows", "deep-gpu" => unknown_gpu(parts);
         "job chain that loops", "chain-loop" => with(offset::NEXT, chain);
         "next job in data", "chain-header" => with(offset::NEXT, data);
         "next job in code", "chain-header" => with(offset::NEXT, code);

@@ -73,6 +73,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     };
     let [data, code] = [RegionKind::Data, RegionKind::Code].map(|kind| va_of(parts, kind));
     rows![
+        "GPU that nobody knows", "deep-gpu" => super::deep::unknown_gpu(parts);
         "setting on a GPU whose firmware makes them", "register-write" => changed(&|p| p.actions()[0] = action(Write, 0, 0xf04, 1, 0));
         "setting during a run", "register-write-order" => ending(&[action(Write, 0, 0xf04, 1, 0)]);
         "chain on a GPU that takes streams", "action-form" => ending(&[action(Submit, 0, 0, 1000, data)]);

@@ -110,6 +110,10 @@ pub(super) fn mutants(places: &Places<'_>) -> Vec<Mutant> {
         "program that an input overwrites", "descriptor-tensor" => with("Shader", input & !31);
         "storage of Valhall outside memory", "descriptor-region" => with("Thread storage", nowhere);
         "list of resources outside memory", "descriptor-region" => with("Resources", nowhere | 1);
+        "list of resources that an input overwrites", "descriptor-tensor" => with("Resources", input & !63 | 1);
+        "storage of Valhall that an input overwrites", "descriptor-tensor" => with("Thread storage", input & !63);
+        "table of descriptors that an input overwrites", "descriptor-tensor" => listed(table(input & !31, 32), &[], &[]);
+        "planes that an input overwrites", "descriptor-tensor" => in_table(&texture.with("Surfaces", input & !63).to_bytes());
         "list of resources in code", "descriptor-region" => with("Resources", code | 1);
         "table of descriptors outside memory", "descriptor-region" => listed(table(nowhere, 32), &[], &[]);
         "descriptor of a type that tables lack", "descriptor-form" => in_table(&[15; 32]);

@@ -87,6 +87,11 @@ fn every_mutant_is_refused_by_its_rule() {
     let missing: Vec<_> = gpureplay_core::Rule::ALL
         .iter()
         .map(|rule| rule.name())
+        .chain(
+            mali_jobs::walk::DeepRule::ALL
+                .iter()
+                .map(|rule| rule.name()),
+        )
         .chain(states)
         .filter(|name| !tally.rules.contains_key(name))
         .collect();

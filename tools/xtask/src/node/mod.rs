@@ -3,6 +3,7 @@
 
 mod equal;
 mod piglit;
+mod tuners;
 mod twins;
 
 use std::{
@@ -105,6 +106,10 @@ impl Node {
             "a sample of piglit's OpenCL tests passes",
             piglit::sample(&here, gpu),
         );
+        let gpu = one.unwrap_or("g57");
+        for (name, end) in tuners::all(&here, gpu) {
+            counts.add(&format!("CLBlast's tuner {name}, {gpu}"), end);
+        }
         here.compile("saxpy")?;
         let recorded = one.map_or(vec!["g52", "g57", STREAMS], |gpu| vec![gpu]);
         for gpu in recorded {
@@ -130,6 +135,23 @@ pub(crate) fn build() -> Result<()> {
     ];
     build.args(packages.iter().flat_map(|package| ["-p", package]));
     output(&mut build).map(drop)
+}
+
+/// What a script unpacks of Debian's packages into its argument, once: target/NAME, whole if it has a file.
+fn unpacked(name: &str, file: &str, script: &str) -> Result<PathBuf> {
+    let above = root().join("target");
+    let own = above.join(name);
+    if own.join(file).exists() {
+        return Ok(own);
+    }
+    let work = tempfile::tempdir_in(&above).map_err(Error::io("create", &above))?;
+    let to = work.path().join("unpacked");
+    fs::create_dir(&to).map_err(Error::io("create", &to))?;
+    let mut unpack = Command::new("bash");
+    unpack.current_dir(work.path());
+    output(unpack.args(["-c", script, "bash"]).arg(&to))?;
+    fs::rename(&to, &own).map_err(Error::io("create", &own))?;
+    Ok(own)
 }
 
 /// Whether a program is tried on a GPU: images on one with each kind of texture descriptor, what prints on one, kernels on all.

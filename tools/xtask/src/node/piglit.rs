@@ -23,6 +23,9 @@ dpkg-deb --fsys-tarfile piglit_*.deb | tar -x -C "$1" --strip-components=5 --wil
 	'*/piglit/tests/cl/*' '*/piglit/tests/cl.xml.gz' '*/piglit/generated_tests/cl/*'
 "#;
 
+/// A file that is there when all are.
+const WHOLE: &str = "tests/cl.xml.gz";
+
 /// A test that Mesa passes by drawing.
 const DRAWN: &str = "api@clenqueuefillimage";
 
@@ -36,7 +39,7 @@ struct Ended {
 
 /// Runs the sample that is the guest's, too.
 pub(super) fn sample(here: &Here, gpu: &str) -> Result<End> {
-    let tests = match unpacked() {
+    let tests = match tests() {
         Ok(tests) => tests,
         Err(error) => return Ok(End::Skipped(format!("no piglit: {error}"))),
     };
@@ -78,22 +81,12 @@ pub(super) fn sample(here: &Here, gpu: &str) -> Result<End> {
 }
 
 /// Where the tests lie; they are unpacked once.
-fn unpacked() -> Result<PathBuf> {
+fn tests() -> Result<PathBuf> {
     let installed = Path::new("/usr/lib")
         .join(format!("{}-linux-gnu", env::consts::ARCH))
         .join("piglit");
-    let own = root().join("target/piglit");
-    let whole = |folder: &Path| folder.join("tests/cl.xml.gz").exists();
-    if let Some(there) = [installed, own.clone()].into_iter().find(|it| whole(it)) {
-        return Ok(there);
+    match installed.join(WHOLE).exists() {
+        true => Ok(installed),
+        false => super::unpacked("piglit", WHOLE, UNPACK),
     }
-    let above = root().join("target");
-    let work = tempfile::tempdir_in(&above).map_err(Error::io("create", &above))?;
-    let tests = work.path().join("tests");
-    fs::create_dir(&tests).map_err(Error::io("create", &tests))?;
-    let mut unpack = Command::new("bash");
-    unpack.current_dir(work.path());
-    output(unpack.args(["-c", UNPACK, "bash"]).arg(&tests))?;
-    fs::rename(&tests, &own).map_err(Error::io("create", &own))?;
-    Ok(own)
 }
