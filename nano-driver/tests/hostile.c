@@ -853,6 +853,7 @@ int main(int argc, char **argv)
 	int only_copies = argc > 1 && !strcmp(argv[1], "copies");
 	int only_orphans = argc > 1 && !strcmp(argv[1], "orphans");
 	int only_neighbours = argc > 1 && !strcmp(argv[1], "neighbours");
+	int only_registers = argc > 1 && !strcmp(argv[1], "registers");
 	int seconds = argc > 1 ? atoi(argv[1]) : 0;
 	unsigned long seed = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
 	struct client client;
@@ -871,6 +872,8 @@ int main(int argc, char **argv)
 		parameter("idle_ms", 2000);
 	} else if (only_neighbours) {
 		neighbours();
+	} else if (only_registers) {
+		registers();
 	} else {
 		arguments();
 		registers();

@@ -174,9 +174,14 @@ fn device_tests(folder: &Folder) -> Result<()> {
     let example = ["-p", "gpureplay-library", "--example", "state_faults"];
     let built = cross(folder, &example, "faults of states")?;
     install(&built.join("examples/state_faults"), &to)?;
+    hostile(folder)
+}
+
+/// The client that means harm.
+pub(crate) fn hostile(folder: &Folder) -> Result<()> {
     let source = "nano-driver/tests/hostile.c";
-    let program = (&*to.join("hostile"), "hostile client");
-    c_program(folder, &["-static"], source, program)
+    let to = folder.payload().join("nano/hostile");
+    c_program(folder, &["-static"], source, (&to, "hostile client"))
 }
 
 /// Compiles a program of one file for the guest.

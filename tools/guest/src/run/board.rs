@@ -98,6 +98,13 @@ const SUPPLY: &[&[&str]] = &[
     &["-tx", GPU, "mali-supply", "7002"],
 ];
 
+/// A GPU that the device tree disables: it comes first, as `fdtput` inserts nodes.
+const DISABLED: &[&[&str]] = &[
+    &["-c", "/gpu-disabled"],
+    &["-ts", "/gpu-disabled", "compatible", "arm,mali-bifrost"],
+    &["-ts", "/gpu-disabled", "status", "disabled"],
+];
+
 /// What is around the GPU. None of it: QEMU's machine as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Board {
@@ -107,6 +114,8 @@ pub(crate) struct Board {
     pub(crate) power_domain: bool,
     /// The GPU takes command streams: it has a supply and firmware, and panthor drives it.
     pub(crate) streams: bool,
+    /// Before the GPU there is one that is disabled.
+    pub(crate) disabled_first: bool,
 }
 
 impl Board {
@@ -153,7 +162,7 @@ impl Board {
 
     /// Makes the device tree in `to`; none if the guest's own is right.
     pub(super) fn tree(self, folder: &Folder, cpu: &str, to: &Path) -> Result<Option<PathBuf>> {
-        if self.is_plain() {
+        if self.is_plain() && !self.disabled_first {
             return Ok(None);
         }
         let path = to.join("board.dtb");
@@ -164,6 +173,7 @@ impl Board {
             (self.power_domain, POWER_DOMAIN),
             (self.power_domain || self.streams, SUPPLY),
             (self.streams, STREAMS),
+            (self.disabled_first, DISABLED),
         ];
         let chosen = changes.iter().filter(|(wanted, _)| *wanted);
         for words in chosen.flat_map(|(_, changes)| *changes) {

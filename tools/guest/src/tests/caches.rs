@@ -25,6 +25,7 @@ const BOARD: Board = Board {
     non_coherent: true,
     power_domain: false,
     streams: false,
+    disabled_first: false,
 };
 
 /// A maintenance call of the nano driver, and what stands in its place in a driver without it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Drivers: those that must compile without a complaint, the nano driver and /dev/mem, Arm's own.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use super::{runner::Verdict, scene::temporary};
 use crate::{
@@ -15,6 +15,28 @@ use crate::{
         session::{self, Checked, End, Options},
     },
 };
+
+/// What a guest runs for [`lists`].
+const LISTS: &str = include_str!("lists.sh");
+/// What `__free(kfree)` was before May 2024, so in Linux 6.5 and 6.6: it frees pointers that are errors.
+const FORMER_CLASS: [(&str, &str); 2] = [
+    (
+        "#include <linux/fs.h>\n",
+        "#define __free_kfree __free_kfree_mended\n#include <linux/fs.h>\n",
+    ),
+    (
+        "#include \"nano.h\"\n",
+        "#include \"nano.h\"\n\n#undef __free_kfree\nDEFINE_FREE(kfree, void *, if (_T) kfree(_T))\n",
+    ),
+];
+/// Lists of accesses that are freed by it.
+const FREED_LIST: [(&str, &str); 2] = [
+    (
+        "\tvoid *accesses = NULL;\n",
+        "\tvoid *accesses __free(kfree) = NULL;\n",
+    ),
+    ("\tkfree(accesses);\n", ""),
+];
 
 /// What a guest with copies runs.
 const COPIES: &str = include_str!("copies.sh");
@@ -126,6 +148,30 @@ pub(super) fn copies(folder: &Folder) -> Result<Checked> {
     };
     let outcome = session::script(folder, &options, COPIES)?;
     Ok(outcome.clean())
+}
+
+/// With the kernel's former class the driver takes bad lists, and one that uses it crashes.
+pub(super) fn lists(folder: &Folder) -> Result<Checked> {
+    payload::hostile(folder)?;
+    let share = temporary()?;
+    let freed = [&FORMER_CLASS[..], &FREED_LIST].concat();
+    for (name, changes) in [("former.ko", &FORMER_CLASS[..]), ("freed.ko", &freed)] {
+        payload::nano_mutant(folder, "file.c", changes, &share.path().join(name))?;
+    }
+    let options = Options {
+        // A machine that does other things as well.
+        timeout: Duration::from_secs(900),
+        ..Options::sharing(Driver::None, share.path())
+    };
+    let outcome = session::script(folder, &options, LISTS)?;
+    let (said, logs) = (outcome.said(), outcome.logs.display());
+    Ok(if !said.contains("TAKES BAD LISTS\n") {
+        Err(format!("{said}, logs: {logs}"))
+    } else if outcome.faults.is_empty() {
+        Err(format!("no crash by a list that is freed so, logs: {logs}"))
+    } else {
+        Ok(())
+    })
 }
 
 /// Needs a source of kbase, which is not ours to have here.

@@ -29,7 +29,8 @@ use clap::Args;
 
 use self::{
     drivers::{
-        copies, devices, own_driver, panfrost, panfrost_elsewhere, panfrost_repaired, silence,
+        copies, devices, lists, own_driver, panfrost, panfrost_elsewhere, panfrost_repaired,
+        silence,
     },
     itself::{clinfo, exit_code, hang, panic},
     kernels::{kernels, own_kernels},
@@ -146,6 +147,8 @@ const TESTS: &[(&str, TestFunction)] = tests! {
         |folder| panthor::faults(folder, SOME_CALLS).map(Verdict::of);
     "pages that a coherent GPU would see as copies are refused" =>
         |folder| copies(folder).map(Verdict::of);
+    "bad lists of accesses, on a kernel that would free an error" =>
+        |folder| lists(folder).map(Verdict::of);
     "linked chains are one submission on the nano driver, /dev/mem and bare metal" =>
         |folder| linked::one_submission(folder).map(Verdict::of);
     "non-coherent caches: panfrost computes, saxpy is recorded and replays" => caches::panfrost;

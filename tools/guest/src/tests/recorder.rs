@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The recorder finds out when it has been deceived, and outlives its driver.
 
-use std::{fs, io::BufReader, path::Path};
+use std::{fs, io::BufReader, path::Path, time::Duration};
 
-use gpureplay_trace::{Event, Reader};
+use gpureplay_trace::{ErrorCode, Event, Reader};
 use mali_facts::registers::gpu::{GPU_CMD, GpuCommand};
 
 use super::scene::temporary;
@@ -12,6 +12,7 @@ use crate::{
     error::Result,
     folder::Folder,
     record::app::{self, App},
+    run::board::Board,
     run::driver::Driver,
     run::session::{self, Checked, Options},
 };
@@ -58,7 +59,20 @@ const AROUND: &str = include_str!("recorder.sh");
 /// The write that resets the GPU.
 const SOFT_RESET: (u32, u32) = (GPU_CMD, GpuCommand::SoftReset as u32);
 /// The trials, by what the script prints after the name of each that went well.
-const TRIALS: [&str; 5] = ["probes", "open", "fence", "note", "nonblocking"];
+const TRIALS: [&str; 7] = [
+    "probes",
+    "unmapped",
+    "retried",
+    "open",
+    "fence",
+    "note",
+    "nonblocking",
+];
+/// Recordings of memory that the kernel does not map, and the error of each.
+const UNMAPPED: [(&str, ErrorCode); 2] = [
+    ("unmapped-table", ErrorCode::Walk),
+    ("unmapped-page", ErrorCode::Page),
+];
 
 pub(super) fn holds(folder: &Folder) -> Result<Checked> {
     payload::probes(folder)?;
@@ -67,7 +81,15 @@ pub(super) fn holds(folder: &Folder) -> Result<Checked> {
     let work = share.path();
     app::write_files(folder, "saxpy", work)?;
     let command = App::find(folder, "saxpy")?.command("");
-    let options = Options::sharing(Driver::None, work);
+    let options = Options {
+        board: Board {
+            disabled_first: true,
+            ..Board::default()
+        },
+        // A machine that does other things as well.
+        timeout: Duration::from_secs(1200),
+        ..Options::sharing(Driver::None, work)
+    };
     let outcome = session::script(folder, &options, &AROUND.replace("APP", &command))?;
     Ok(outcome.clean().and_then(|()| {
         let said = outcome.said();
@@ -81,6 +103,9 @@ pub(super) fn holds(folder: &Folder) -> Result<Checked> {
         }
         for name in ["binary-1", "binary-2"] {
             is_reset(&work.join(name))?;
+        }
+        for (name, error) in UNMAPPED {
+            has_error(&work.join(name), error)?;
         }
         is_complete(&work.join("hoarded"))
     }))
@@ -117,8 +142,35 @@ fn is_complete(trace: &Path) -> Checked {
     }
 }
 
+/// The first error of a trace.
+fn has_error(trace: &Path, expected: ErrorCode) -> Checked {
+    let mut first = None;
+    all_events(trace, |event| {
+        if let Event::Error { code, .. } = event {
+            first.get_or_insert(*code);
+        }
+    })?;
+    match first {
+        Some(found) if found == expected => Ok(()),
+        other => Err(format!("{}: error {other:?}", trace.display())),
+    }
+}
+
 /// Hands out the events of a trace that ends as it should and holds no error.
 fn events(trace: &Path, mut each: impl FnMut(&Event)) -> Checked {
+    let mut error = None;
+    all_events(trace, |event| match event {
+        Event::Error { .. } if error.is_none() => error = Some(format!("{event:?}")),
+        event => each(event),
+    })?;
+    match error {
+        Some(error) => Err(format!("{}: {error}", trace.display())),
+        None => Ok(()),
+    }
+}
+
+/// Hands out all events of a trace.
+fn all_events(trace: &Path, mut each: impl FnMut(&Event)) -> Checked {
     let wrong = |text: String| format!("{}: {text}", trace.display());
     let file = fs::File::open(trace).map_err(|error| wrong(error.to_string()))?;
     let mut reader = Reader::new(BufReader::new(file));
@@ -126,9 +178,6 @@ fn events(trace: &Path, mut each: impl FnMut(&Event)) -> Checked {
         .next_record()
         .map_err(|error| wrong(error.to_string()))?
     {
-        if let Event::Error { .. } = record.event {
-            return Err(wrong(format!("{:?}", record.event)));
-        }
         each(&record.event);
     }
     Ok(())

@@ -40,6 +40,25 @@ probes() {
 	done
 }
 
+# Tables and pages that may be freed meanwhile: what the kernel does not map is not read, and the log says so.
+unmapped() {
+	local what
+	for what in table page; do
+		recording unmapped-$what
+		insmod /opt/gpureplay/board/gpureplay_binary.ko unmapped=$what
+		stop
+		rmmod gpureplay_binary
+	done
+}
+
+# After a page fault that is tried again, its mapping may be gone.
+retried() {
+	recording /dev/null
+	insmod /opt/gpureplay/board/gpureplay_binary.ko retried=1
+	stop
+	rmmod gpureplay_binary
+}
+
 # While opening the recorder waits for an idle GPU, other devices open.
 open() {
 	local begin end
@@ -114,7 +133,7 @@ nonblocking() {
 gpu=$(echo /sys/bus/platform/devices/*.gpu)
 insmod /opt/gpureplay/probes/gpureplay_recorder.ko
 insmod /opt/gpureplay/probes/gpureplay_kprobes.ko driver=gpureplay_binary
-trial probes
+for name in probes unmapped retried; do trial $name; done
 rmmod gpureplay_kprobes gpureplay_recorder
 modprobe -a gpu-sched drm_shmem_helper
 for module in $(< /opt/gpureplay/modules/order); do insmod /opt/gpureplay/modules/$module; done
