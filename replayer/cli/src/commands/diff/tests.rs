@@ -8,7 +8,8 @@ use gpureplay_format::{Action, Recording};
 
 use super::*;
 use gpureplay_library::device::ModelOptions as Threads;
-use gpureplay_on_model::{Model, OnModel, Watch, Watched};
+use gpureplay_on_model::{OnModel, Watch, Watched};
+use mali_facts::Product;
 use mali_facts::registers::GpuId;
 
 /// When a bit flips on the second device.
@@ -57,7 +58,7 @@ fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
     let view = recording.verified().recording();
     let id = view.gpu_id();
     let first = Device::open(&Choice::Model(None), id, Threads::default()).unwrap();
-    let model = Model::by_id(GpuId(id)).unwrap();
+    let model = Product::by_id(GpuId(id)).unwrap();
     let second = OnModel::new(model, mali_model::Options::default()).unwrap();
     let second = Watched::new(second, flip(view));
     let second = Device::custom(Box::new(second), "model");
