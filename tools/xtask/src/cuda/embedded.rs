@@ -3,8 +3,11 @@
 
 use std::{path::Path, process::Command};
 
-use super::{Bench, networks::STACK, replays::start, watched::watched};
+use super::{Bench, replays::start, watched::watched};
 use crate::error::Result;
+
+/// Names of libraries that a replay needs none of.
+pub(super) const STACK: [&str; 6] = ["torch", "cudnn", "cublas", "cudart", "cufft", "nvrtc"];
 
 /// Compiles the program in C, if the library lies beside the command.
 pub(super) fn compile(bench: &Bench) -> Result<()> {

@@ -10,7 +10,7 @@ use std::{
 use super::{
     Bench,
     crew::some_at_a_time,
-    embedded,
+    embedded::{self, STACK},
     replays::start,
     watched::{Ran, watched},
 };
@@ -63,8 +63,6 @@ const TURNS: u32 = 9;
 const STARTS: usize = 4;
 /// Turns after the recorded one that are compared where memory continues.
 const LATER: [u32; 4] = [2, 50, 100, 200];
-/// Names of libraries that a replay needs none of.
-pub(super) const STACK: [&str; 6] = ["torch", "cudnn", "cublas", "cudart", "cufft", "nvrtc"];
 
 fn number(said: &str, before: &str) -> f64 {
     let rest = said.split_once(before).map_or("", |(_, rest)| rest);
