@@ -35,11 +35,6 @@ impl Level {
             self
         }
     }
-
-    /// The level after a block of `length` bytes was appended.
-    pub const fn append(self, length: usize) -> Self {
-        Self(self.0 + length)
-    }
 }
 
 /// What was decoded before, and room for the next block.

@@ -2,6 +2,7 @@
 //! Blocks of LZ4 decode to what a decoder of this test's own says, and the check of a block agrees with decoding it.
 #![allow(clippy::unwrap_used)]
 
+use gpureplay_format::Payload;
 use gpureplay_format::lz4::{History, Level, MAX_BLOCK, WINDOW, check};
 
 /// What is left of a block.
@@ -116,6 +117,21 @@ fn blocks_decode_as_the_documentation_of_lz4_says() {
         }
     }
     assert!(sound > 2000 && slides > 5, "{sound} {slides}");
+}
+
+#[test]
+fn an_upload_is_kept_raw_or_as_a_block() {
+    let mut history = History::new();
+    assert_eq!(
+        Payload::Raw(&[3, 1, 4]).bytes(&mut history, 3),
+        Some(&[3, 1, 4][..])
+    );
+    let block = [0x30, 3, 1, 4];
+    assert_eq!(
+        Payload::Lz4(&block).bytes(&mut history, 3),
+        Some(&[3, 1, 4][..])
+    );
+    assert_eq!(Payload::Lz4(&block).bytes(&mut history, 4), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use gpureplay_format::encode::Draft;
-use gpureplay_format::layout::{ActionEntry, Platform};
+use gpureplay_format::layout::{ActionEntry, FLAG_COHERENT, Platform};
 use gpureplay_format::lz4::History;
 use gpureplay_format::{
     Access, Builder, ElementType, EncodeError, Encoding, Opcode, Recording, RegionKind,
@@ -90,6 +90,17 @@ fn actions(file: &[u8]) -> Vec<(Opcode, u8, u32, u64)> {
         (opcode, entry.a, entry.c.get(), entry.d.get())
     };
     view.action_entries().iter().map(of).collect()
+}
+
+#[test]
+fn a_recording_says_whether_caches_were_coherent() {
+    for (coherent, flags) in [(true, FLAG_COHERENT), (false, 0)] {
+        let mut builder = builder(1);
+        builder.coherent(coherent);
+        let file = builder.finish().unwrap();
+        let platform = Recording::parse(&file).unwrap().header().platform();
+        assert_eq!(platform.flags, flags);
+    }
 }
 
 #[test]

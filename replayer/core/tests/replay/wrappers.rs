@@ -36,6 +36,13 @@ impl gpureplay_core::Wrapper for Noted {
         self.seen.push("fill");
         self.fake.fill_memory(va, length, byte)
     }
+    fn activate(&mut self) -> Result<u8, DeviceError> {
+        self.seen.push("activate");
+        Ok(5)
+    }
+    fn release(&mut self) {
+        self.seen.push("release");
+    }
     fn lend(&mut self) -> Result<bool, DeviceError> {
         self.seen.push("lend");
         Ok(true)
@@ -98,6 +105,8 @@ fn ask(mut gpu: impl Gpu) {
     };
     let work = Submission { entry, words: &[] };
     assert_eq!(gpu.run_chain(&work), Some(Ok(())));
+    assert_eq!(gpu.activate(), Ok(5));
+    gpu.release();
     assert_eq!(gpu.lend(), Ok(true));
     assert_eq!(gpu.before_chain(&CHAIN), Err(DeviceError::Refused(7)));
     gpu.after_chain(&CHAIN, Ok(()));
@@ -105,8 +114,9 @@ fn ask(mut gpu: impl Gpu) {
     assert_eq!(gpu.used_up(), Some(USED_UP));
 }
 
-const ALL: [&str; 9] = [
-    "expect", "fill", "apply", "start", "run", "lend", "before", "after", "reset",
+const ALL: [&str; 11] = [
+    "expect", "fill", "apply", "start", "run", "activate", "release", "lend", "before", "after",
+    "reset",
 ];
 
 #[test]
@@ -124,7 +134,7 @@ fn every_wrapper_passes_calls_on() {
     ask(&mut traced);
     assert_eq!(traced.get_ref().seen, ALL);
     assert_eq!(traced.into_inner().seen, ALL);
-    assert_eq!(calls, 7);
+    assert_eq!(calls, 9);
 
     let mut faulty = Faulty::new(noted(), FaultKind::Memory, u64::MAX);
     ask(&mut faulty);

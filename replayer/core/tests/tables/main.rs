@@ -35,6 +35,17 @@ fn changed<const N: usize>(section: Section, at: usize, bytes: [u8; N]) -> Optio
     broken(&encode::assemble(recording.header().platform(), &sections))
 }
 
+/// The rule that a recording breaks of which a section has one more entry of so many bytes: zeros.
+fn longer(section: Section, size: usize) -> Option<Rule> {
+    let file = support::recording();
+    let recording = Recording::parse(&file).unwrap();
+    let mut sections = recording.sections();
+    let index = section.code() as usize - 1;
+    let own = [sections[index], &vec![0; size]].concat();
+    sections[index] = &own;
+    broken(&encode::assemble(recording.header().platform(), &sections))
+}
+
 /// The rule that a recording breaks whose segments these make.
 fn program(make: impl FnOnce(&mut Builder)) -> Option<Rule> {
     let mut builder = support::builder();

@@ -7,7 +7,7 @@ use gpureplay_format::{
 };
 
 use super::support::{DATA, DESCRIPTORS, OUTPUT};
-use super::{PAGE, SCRATCH, changed, program, run, segment};
+use super::{PAGE, SCRATCH, changed, longer, program, run, segment};
 
 #[test]
 fn tensors_are_bound_in_their_direction() {
@@ -77,6 +77,9 @@ fn tensors() {
         assert_eq!(piece(at, value), Some(Rule::TensorTables), "{at}: {value}");
     }
     assert_eq!(piece(8, 1), Some(Rule::TensorElements));
+    // Entries that belong to no tensor.
+    assert_eq!(longer(Section::Pieces, 20), Some(Rule::TensorTables));
+    assert_eq!(longer(Section::Axes, 12), Some(Rule::TensorTables));
     let axis = |at: usize, value: u8| changed(Section::Axes, at, [value]);
     assert_eq!(axis(0, 16), None);
     for (at, value, expected) in [
