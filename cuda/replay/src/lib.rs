@@ -50,7 +50,7 @@ pub use analysis::{Analysis, CELLS, COUNTERS, Fault, Finding, Wanted};
 pub use compare::{Comparison, Differing, Element, Verdict};
 pub use error::ReplayError;
 pub use gpu::{Gpu, GpuInfo};
-pub use limits::{Limits, Refusal, Sizes};
+pub use limits::{Limits, OpenMp, Refusal, Sizes};
 pub use module::Loaded;
 pub use poison::Poison;
 pub use reaction::Reaction;

@@ -46,6 +46,76 @@ pub struct Limits {
     pub required: Option<[u32; 3]>,
     /// Registers of a thread.
     pub registers: u32,
+    /// What a kernel of OpenMP was compiled for.
+    pub openmp: OpenMp,
+}
+
+/// How many threads of a block, and teams (blocks), LLVM compiled a kernel of OpenMP for: at least, at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenMp {
+    threads: [Option<u32>; 2],
+    teams: [Option<u32>; 2],
+}
+
+impl OpenMp {
+    /// Bytes of a kernel's environment that are read.
+    pub(crate) const BYTES: usize = 20;
+
+    /// The name of a kernel's environment, a variable of its image.
+    pub(crate) fn variable(kernel: &str) -> String {
+        format!("{kernel}_kernel_environment")
+    }
+
+    /// What a kernel's environment says. The recorded sizes are right whatever it says.
+    ///
+    /// After bytes of modes, at 4, 8, 12 and 16, it has the least and the most threads and teams; none is not positive
+    /// (LLVM, `ConfigurationEnvironmentTy` in openmp's Environment.h).
+    pub(crate) fn read(environment: &[u8; Self::BYTES], recorded: &Sizes) -> Self {
+        let (_, limits) = environment.split_at(4);
+        let (limits, _) = limits.as_chunks();
+        let limit = |number: usize| {
+            let limit = i32::from_le_bytes(limits[number]);
+            u32::try_from(limit).ok().filter(|limit| *limit > 0)
+        };
+        let around = |value: u64, number| {
+            [
+                limit(number).filter(|least| u64::from(*least) <= value),
+                limit(number + 1).filter(|most| u64::from(*most) >= value),
+            ]
+        };
+        Self {
+            threads: around(product(recorded.block), 0),
+            teams: around(product(recorded.grid), 2),
+        }
+    }
+
+    fn check(&self, sizes: &Sizes) -> Result<(), Refusal> {
+        for (what, value, limits) in [
+            ("threads of a block", product(sizes.block), self.threads),
+            ("teams", product(sizes.grid), self.teams),
+        ] {
+            for (bound, limit) in ["least", "most"].into_iter().zip(limits) {
+                let is_broken = |limit: &u32| match bound {
+                    "least" => value < u64::from(*limit),
+                    _ => value > u64::from(*limit),
+                };
+                if let Some(limit) = limit.filter(is_broken) {
+                    return Err(Refusal::OpenMp {
+                        what,
+                        value,
+                        bound,
+                        limit,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn product(sizes: [u32; 3]) -> u64 {
+    let sizes = sizes.into_iter().map(u64::from);
+    sizes.fold(1, u64::saturating_mul)
 }
 
 /// A limit that a launch would break.
@@ -94,6 +164,18 @@ pub enum Refusal {
         /// What there may be.
         limit: u32,
     },
+    /// More or fewer threads or teams than OpenMP compiled the kernel for.
+    #[error("{value} {what}; OpenMP compiled this kernel for at {bound} {limit}")]
+    OpenMp {
+        /// Threads or teams.
+        what: &'static str,
+        /// What was asked for.
+        value: u64,
+        /// Least or most.
+        bound: &'static str,
+        /// How many that is.
+        limit: u32,
+    },
     /// Too much shared memory.
     #[error("{bytes} bytes of dynamic shared memory; this kernel allows at most {limit}")]
     Shared {
@@ -123,10 +205,7 @@ impl Limits {
                 required,
             });
         }
-        let threads = sizes
-            .block
-            .iter()
-            .fold(1u64, |all, size| all.saturating_mul(u64::from(*size)));
+        let threads = product(sizes.block);
         if threads > u64::from(self.threads) {
             let (block, limit, registers) = (sizes.block, self.threads, self.registers);
             return Err(Refusal::Threads {
@@ -157,13 +236,13 @@ impl Limits {
                 limit: self.shared,
             });
         }
-        Ok(())
+        self.openmp.check(sizes)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Limits, Refusal, Sizes};
+    use super::{Limits, OpenMp, Refusal, Sizes};
 
     const LIMITS: Limits = Limits {
         threads: 512,
@@ -172,6 +251,10 @@ mod tests {
         shared: 49_152,
         required: None,
         registers: 100,
+        openmp: OpenMp {
+            threads: [None; 2],
+            teams: [None; 2],
+        },
     };
     const SIZES: Sizes = Sizes {
         grid: [10, 1, 1],
@@ -211,6 +294,74 @@ mod tests {
         assert!(matches!(
             required.check(&SIZES),
             Err(Refusal::Required { .. })
+        ));
+    }
+
+    #[test]
+    fn what_openmp_compiled_a_kernel_for_is_a_limit() {
+        let environment = |limits: [i32; 4]| {
+            let mut bytes = [1, 0, 2, 0].to_vec();
+            bytes.extend(limits.into_iter().flat_map(i32::to_le_bytes));
+            OpenMp::read(bytes.as_slice().try_into().unwrap(), &SIZES)
+        };
+        let said = |openmp, grid, block| {
+            let limits = Limits { openmp, ..LIMITS };
+            let sizes = Sizes {
+                grid: [grid, 1, 1],
+                block: [block, 1, 1],
+                shared: 0,
+            };
+            limits.check(&sizes).map_err(|refusal| refusal.to_string())
+        };
+        let openmp = environment([64, 512, 2, 20]);
+        assert_eq!(said(openmp, 20, 64), Ok(()));
+        for (grid, block, wanted) in [
+            (
+                10,
+                63,
+                "63 threads of a block; OpenMP compiled this kernel for at least 64",
+            ),
+            (
+                21,
+                64,
+                "21 teams; OpenMP compiled this kernel for at most 20",
+            ),
+            (1, 64, "1 teams; OpenMP compiled this kernel for at least 2"),
+        ] {
+            assert_eq!(said(openmp, grid, block), Err(wanted.into()));
+        }
+        // Of clang 19, for cuda/programs/openmp.c: at most 128 threads.
+        let words = [0x1_0003_0000_u64, 0xffff_ffff_0000_0080, 0xffff_ffff];
+        let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        let one = Sizes {
+            block: [128, 1, 1],
+            ..SIZES
+        };
+        let of_clang = OpenMp::read(bytes.first_chunk().unwrap(), &one);
+        assert_eq!(
+            of_clang,
+            OpenMp {
+                threads: [Some(1), Some(128)],
+                teams: [None; 2]
+            }
+        );
+        let few = environment([-1, 256, 0, -1]);
+        // 512 threads were recorded.
+        assert_eq!(few, OpenMp::default());
+        assert_eq!(said(few, 1 << 20, 512), Ok(()));
+        let threads = environment([1, 512, -1, -1]);
+        let more = Limits {
+            threads: 1024,
+            openmp: threads,
+            ..LIMITS
+        };
+        let sizes = Sizes {
+            block: [513, 1, 1],
+            ..SIZES
+        };
+        assert!(matches!(
+            more.check(&sizes),
+            Err(Refusal::OpenMp { limit: 512, .. })
         ));
     }
 

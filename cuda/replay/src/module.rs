@@ -8,7 +8,7 @@ use gpureplay_cuda_launch::image::{MemberKind, parts};
 use gpureplay_cuda_launch::recording::Launch;
 
 use crate::error::driver;
-use crate::{Gpu, Limits, ReplayError};
+use crate::{Gpu, Limits, OpenMp, ReplayError, Sizes};
 
 /// An image that the driver has loaded.
 pub struct Loaded {
@@ -55,6 +55,7 @@ impl Loaded {
                 shared: 0,
                 required: kernel.required_threads,
                 registers: 0,
+                openmp: OpenMp::default(),
             },
         };
         let prepared = loaded.prepare(gpu, launch, kernel.parameters.len());
@@ -81,7 +82,10 @@ impl Loaded {
             self.variables.push(address);
         }
         set_attributes(gpu, self.function, &launch.function_attributes);
-        self.limits = self.read_limits(gpu)?;
+        self.limits = Limits {
+            openmp: self.openmp(gpu, launch)?,
+            ..self.read_limits(gpu)?
+        };
         Ok(())
     }
 
@@ -119,7 +123,25 @@ impl Loaded {
             shared: all.saturating_sub(fixed),
             required: self.limits.required,
             registers: self.attribute(gpu, attribute::function::NUM_REGS)?,
+            openmp: self.limits.openmp,
         })
+    }
+
+    /// What a kernel of OpenMP was compiled for; nothing of other kernels.
+    fn openmp(&self, gpu: &Gpu, launch: &Launch) -> Result<OpenMp, ReplayError> {
+        let name = OpenMp::variable(&launch.kernel);
+        let (address, size) = variable(gpu, self.module, &name)?;
+        if size < OpenMp::BYTES as u64 {
+            return Ok(OpenMp::default());
+        }
+        let mut environment = [0; OpenMp::BYTES];
+        gpu.download(address, &mut environment)?;
+        let recorded = Sizes {
+            grid: launch.grid,
+            block: launch.block,
+            shared: launch.shared,
+        };
+        Ok(OpenMp::read(&environment, &recorded))
     }
 
     /// Lets the kernel have so much dynamic shared memory, if it has less.
@@ -287,6 +309,19 @@ pub(crate) fn variable_address(
     name: &str,
     recorded: u64,
 ) -> Result<u64, ReplayError> {
+    let (address, found) = variable(gpu, module, name)?;
+    if found != recorded {
+        return Err(ReplayError::Variable {
+            name: name.to_owned(),
+            found,
+            recorded,
+        });
+    }
+    Ok(address)
+}
+
+/// Where a module has a variable, and its size; 0 if it has none of this name.
+fn variable(gpu: &Gpu, module: Handle, name: &str) -> Result<(u64, u64), ReplayError> {
     let text = c_string(name)?;
     let (mut address, mut size) = (0, 0);
     // SAFETY: pointers to locals, a module that is loaded, a C string.
@@ -297,14 +332,7 @@ pub(crate) fn variable_address(
     if status != Status::NOT_FOUND {
         driver("cuModuleGetGlobal_v2", status)?;
     }
-    if size as u64 != recorded {
-        return Err(ReplayError::Variable {
-            name: name.to_owned(),
-            found: size as u64,
-            recorded,
-        });
-    }
-    Ok(address)
+    Ok((address, size as u64))
 }
 
 /// Gives a function the attributes that it was recorded with. One that this GPU lacks shows in the limits, or at the launch.
