@@ -362,6 +362,24 @@ fn a_region_of_launches_begins_and_ends_by_number() {
 }
 
 #[test]
+fn a_run_that_does_not_repeat_is_refused_for_other_inputs() {
+    let stage = Stage::new();
+    let said = stage.record("--run=launches=0..2", "others");
+    let told = "run 0: a replay gives other outputs than recorded";
+    assert!(said.err.contains(told), "{said:?}");
+    let info = stage.run("info rec").out;
+    let held = "does not hold for other inputs: a replay gives other outputs than recorded";
+    assert!(info.contains(held), "{info}");
+    assert_eq!(stage.run("run rec").code, Some(1));
+    fs::write(stage.path("x"), [0; 16]).unwrap();
+    let refused = stage.run("run rec --input x");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("--unchecked"), "{refused:?}");
+    let forced = stage.run("run rec --input x --unchecked");
+    assert_eq!(forced.code, Some(0), "{forced:?}");
+}
+
+#[test]
 fn a_region_that_never_begins_is_told() {
     let stage = Stage::new();
     for (words, reason) in [
