@@ -327,6 +327,61 @@ fn the_version_is_the_smallest_that_knows_the_file() {
 }
 
 #[test]
+fn after_a_seek_uploads_take_their_bytes_from_elsewhere() {
+    let (one, other) = (noise(100, 1), noise(100, 2));
+    let mut builder = builder(2);
+    builder.upload(BASE, &one);
+    builder.seek(0);
+    builder.upload(BASE + PAGE, &other);
+    let found = memory(&builder.finish().unwrap());
+    let second: Vec<u8> = found.range(BASE + PAGE..).map(|(_, byte)| *byte).collect();
+    assert_eq!(second, one);
+}
+
+#[test]
+fn only_raw_uploads_grow() {
+    let packs = [&[7, 9].repeat(60)[..], &noise(40, 3)].concat();
+    let (raw, ends) = (Encoding::Raw.code(), BASE + 160);
+    for (first, encoding) in [(packs, Encoding::Lz4.code()), (noise(160, 4), raw)] {
+        let mut builder = builder(1);
+        builder.upload(BASE, &first);
+        builder.upload(ends, &noise(9, 5));
+        let found = actions(&builder.finish().unwrap());
+        let joined = encoding == raw;
+        let length = if joined { 169 } else { 160 };
+        assert_eq!(found[0], (Opcode::Upload, encoding, length, BASE));
+        assert_eq!(found.len(), if joined { 1 } else { 2 });
+    }
+}
+
+#[test]
+fn a_draft_gives_a_launch_other_words() {
+    let mut builder = builder(1);
+    builder.segment("run", SegmentKind::Run);
+    builder.launch(3, &[1, 2], 50);
+    let file = builder.finish().unwrap();
+    let view = Recording::parse(&file).unwrap();
+    let mut draft = Draft::new(&view);
+    for segment in view.segments() {
+        draft.segment(segment);
+        for step in view.steps(segment) {
+            let words = [9, 0, 0, 0, 8, 0, 0, 0, 7, 0, 0, 0];
+            draft.launch(*step.unwrap().entry, &words, 8);
+        }
+    }
+    let made = draft.encode().unwrap();
+    let view = Recording::parse(&made).unwrap();
+    let mut cursor = view.cursor(&view.segments()[1]);
+    let words = view.segment_entries(&view.segments()[1]).iter();
+    let words = words.map(|entry| cursor.step(entry).unwrap());
+    let words: Vec<_> = words
+        .filter(|(opcode, _)| *opcode == Opcode::Launch)
+        .collect();
+    let wanted: [u8; 12] = [9, 0, 0, 0, 8, 0, 0, 0, 7, 0, 0, 0];
+    assert_eq!(words, [(Opcode::Launch, &wanted[..])]);
+}
+
+#[test]
 fn a_draft_keeps_tables_and_adds_behind_the_data() {
     let mut builder = builder(1);
     builder.upload(BASE, &[1, 2, 3]);
