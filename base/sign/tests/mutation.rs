@@ -80,6 +80,8 @@ fn names_of_a_pack_ascend_after_the_recording() {
         bytes[HEADER + ENTRY + 24] = 2;
     });
     assert_eq!(none, PackError::Name(1));
+    let more = refused(packed(&["a", "recording.gpr"]), |bytes| bytes[32] += 1);
+    assert_eq!(more, PackError::Name(0));
 }
 
 #[test]

@@ -106,6 +106,8 @@ fn another_key_and_an_older_counter_are_refused() {
         minimum: 3,
     };
     assert_eq!(verify(&old, RECORDING), Err(rollback));
+    let least = sign(&key(), 3, RECORDING, &files()).unwrap();
+    assert_eq!(verify(&least, RECORDING), Ok(3));
     // Keys of small order would accept a signature of anything.
     for weak in [[0; 32], {
         let mut identity = [0; 32];
@@ -117,7 +119,8 @@ fn another_key_and_an_older_counter_are_refused() {
         let mut forged = bytes.clone();
         forged[32..64].copy_from_slice(&weak);
         let signature = Signature::parse(&forged).unwrap();
-        assert!(signature.verify(RECORDING, &key, 0).is_err());
+        let refused = signature.verify(RECORDING, &key, 0).unwrap_err();
+        assert_eq!(refused, SignatureError::WeakKey);
     }
 }
 
@@ -133,6 +136,7 @@ fn the_key_is_that_of_rfc_8032() {
     let key = SecretKey::from_seed(seed).unwrap();
     assert_eq!(key.public().bytes(), &public);
     assert_eq!(key.seed(), seed);
+    assert_eq!(format!("{key:?}"), "SecretKey", "a secret is not printed");
     assert_eq!(
         SecretKey::from_seed([0; 32]).unwrap_err(),
         WriteError::WeakKey

@@ -8,8 +8,8 @@ use gpureplay_format::encode::Draft;
 use gpureplay_format::layout::{ActionEntry, FLAG_COHERENT, Platform};
 use gpureplay_format::lz4::History;
 use gpureplay_format::{
-    Access, Builder, ElementType, EncodeError, Encoding, Opcode, Recording, RegionKind,
-    SegmentKind, Tensor, TensorKind,
+    Access, Builder, ElementType, EncodeError, Encoding, MAX_AXES, MAX_RANK, Opcode, Recording,
+    RegionKind, SegmentKind, Tensor, TensorKind,
 };
 
 const PAGE: u64 = 4096;
@@ -324,6 +324,27 @@ fn the_version_is_the_smallest_that_knows_the_file() {
     assert_eq!(minor(&|builder| builder.platform(platform(2, 0))), 2);
     assert_eq!(minor(&|builder| builder.platform(platform(0, 9))), 3);
     assert_eq!(minor(&|builder| builder.launch(0, &[1], 5)), 3);
+}
+
+#[test]
+fn a_tensor_has_few_dimensions_and_some_places() {
+    let changes: [fn(&mut Tensor); 4] = [
+        |_| (),
+        |tensor| tensor.shape = vec![1; MAX_RANK + 1],
+        |tensor| tensor.pieces.clear(),
+        |tensor| tensor.pieces[0].axes = vec![tensor.pieces[0].axes[0]; MAX_AXES + 1],
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut tensor = Tensor::dense("t", TensorKind::Input, ElementType::U8, &[4], BASE);
+        change(&mut tensor);
+        let mut builder = builder(1);
+        builder.tensor(tensor);
+        let expected = match number {
+            0 => Ok(()),
+            _ => Err(EncodeError::Shape("t".into())),
+        };
+        assert_eq!(builder.finish().map(drop), expected, "{number}");
+    }
 }
 
 #[test]
