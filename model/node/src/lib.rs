@@ -12,6 +12,7 @@
 
 mod descriptor;
 mod errno;
+mod faults;
 mod file;
 #[cfg(not(test))]
 mod interpose;

@@ -15,6 +15,7 @@ use mali_memory::Mapped;
 use mali_model::{Gpu, Level, Log, Options, Profile};
 
 use crate::errno::{Errno, Result};
+use crate::faults::tell;
 use crate::object::{Memory, Object};
 use crate::tables::{Rights, Tables};
 
@@ -59,7 +60,7 @@ impl Log for Faults {
     }
 
     fn write(&self, level: Level, message: fmt::Arguments<'_>) {
-        eprintln!("gpureplay node: {level}: {message}");
+        tell(format_args!("{level}: {message}"));
     }
 }
 

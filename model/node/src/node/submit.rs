@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use mali_facts::registers::JobStatus;
 
 use crate::errno::{Errno, Result};
+use crate::faults::tell;
 use crate::machine::{Machine, Submission};
 use crate::user;
 use mali_facts::panfrost::request as uapi;
@@ -48,10 +49,10 @@ impl Call<'_> {
         let fence = if status == JobStatus::DONE {
             Ok(())
         } else {
-            eprintln!(
-                "gpureplay node: the chain at {:#x} ended with {status}",
+            tell(format_args!(
+                "the chain at {:#x} ended with {status}",
                 argument.head
-            );
+            ));
             Err(Errno::INVALID)
         };
         if let Some(out) = out {

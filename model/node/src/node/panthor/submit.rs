@@ -7,6 +7,7 @@ use mali_facts::panthor as uapi;
 use mali_model::Sequencer;
 
 use crate::errno::{Errno, Result};
+use crate::faults::tell;
 use crate::stream_machine::StreamMachine;
 use crate::sync::Fence;
 use crate::user;
@@ -154,10 +155,10 @@ impl Call<'_> {
         let Err(fault) = ended else {
             return Ok(Ok(()));
         };
-        eprintln!(
-            "gpureplay node: the stream at {:#x} ended with {fault}",
+        tell(format_args!(
+            "the stream at {:#x} ended with {fault}",
             submit.address
-        );
+        ));
         self.in_file(|file| {
             file.spaces.groups.get(group)?.fatal_queues |= 1 << submit.queue;
             Ok(())
