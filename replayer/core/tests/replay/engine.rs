@@ -64,7 +64,7 @@ fn every_trouble_is_a_typed_error_and_the_next_run_is_right() {
             Trouble::MmuFault,
             ErrorKind::MmuFault {
                 status: 0x2c3,
-                address: 0x1234_5000,
+                address: 0x12_1234_5000,
             },
         ),
         (

@@ -299,6 +299,9 @@ fn chains_are_made_ready_before_each_start() {
         });
         assert_eq!(found, (!sound).then_some(Rule::JobHeader), "{at:#x}");
     }
+    let slot = |queue| run(|it| (rearm(it), it.submit(queue, DESCRIPTORS + 64, TIME)).1);
+    assert_eq!((slot(0), slot(2)), (None, None));
+    assert_eq!(slot(3), Some(Rule::JobConfiguration));
     let timed = |time| run(|it| (rearm(it), it.submit(1, DESCRIPTORS + 64, time)).1);
     assert_eq!((timed(1), timed(0)), (None, Some(Rule::BoundedWait)));
 }

@@ -129,6 +129,7 @@ impl Fake {
                 Trouble::MmuFault => {
                     self.registers.insert(0x241c, 0x2c3);
                     self.registers.insert(0x2420, 0x1234_5000);
+                    self.registers.insert(0x2424, 0x12);
                     self.set(0x2000, 1);
                     return;
                 }
