@@ -3,16 +3,29 @@
 
 use gpureplay_tensors::{Element, ElementType};
 
+use gpureplay_trace::note::content_hash;
+
 use super::events::{Given, Launched};
+
+/// Most bytes of a kernel's and of an argument's name in a tensor's, which may have 255 and gets a number where it is there twice.
+const LONGEST: usize = 110;
+/// Digits of a hash, and what stands before it.
+const HASH: usize = 17;
+
+/// Letters, digits, `_` and `-` of a name; the end of a long one is a hash of all.
+fn plain(text: &str) -> String {
+    let kept = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let all = text.chars().map(|c| if kept(c) { c } else { '_' });
+    let mut plain: String = all.collect();
+    if plain.len() > LONGEST {
+        plain.truncate(LONGEST - HASH);
+        plain += &format!("-{:016x}", content_hash(text.as_bytes()));
+    }
+    plain
+}
 
 /// `kernel.argument`, of letters, digits, `_`, `-` and one dot.
 pub(super) fn name(launch: &Launched, given: &Given) -> String {
-    let plain = |text: &str| -> String {
-        let kept = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        text.chars()
-            .map(|c| if kept(c) { c } else { '_' })
-            .collect()
-    };
     let argument = match given.name.as_str() {
         "" => format!("arg{}", given.index),
         name => plain(name),
@@ -123,6 +136,15 @@ fn looks_like_floats(bytes: &[u8], computed: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_become_short_and_stay_apart() {
+        assert_eq!(plain("add<int, 4>"), "add_int__4_");
+        let names = ["k".repeat(110), "k".repeat(111), "k".repeat(112)].map(|name| plain(&name));
+        assert_eq!(names[0], "k".repeat(110));
+        assert_ne!(names[1], names[2]);
+        assert!(names.iter().all(|name| name.len() == LONGEST));
+    }
 
     #[test]
     fn types_come_from_arguments_or_values() {
