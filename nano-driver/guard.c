@@ -53,7 +53,10 @@ static const struct nano_rule nano_slot_rules[] = {
 #define LIMITS		GENMASK(27, 24)		/* reads and writes on the bus */
 #define WIDE_LIMITS	GENMASK(17, 12)		/* the same in three bits each */
 
-/* Bits that panfrost and kbase set; the verifier of recordings has the same (allow.rs in mali/drive). */
+/*
+ * Bits that panfrost and kbase set; the verifier of recordings has the same
+ * (allow.rs in mali/drive).
+ */
 static const struct {
 	u32 offset;
 	u32 products;

@@ -21,6 +21,8 @@
 
 #include <asm/tlbflush.h>
 
+#include "gpureplay_binary.h"
+
 static char *unmapped = "";
 module_param(unmapped, charp, 0444);
 MODULE_PARM_DESC(unmapped, "What of the GPU's memory the kernel does not map: page or table");
@@ -179,15 +181,12 @@ static vm_fault_t retry(struct vm_fault *fault)
 	return VM_FAULT_RETRY;
 }
 
-/* Of the recorder, which is loaded before. */
-extern const struct vm_operations_struct gpureplay_vm_operations;
-extern void gpureplay_wrap_mappings(const struct vm_operations_struct *own);
-
 static int fault(void)
 {
 	static const struct vm_operations_struct own = { .fault = retry };
 	const struct vm_operations_struct *recorder = symbol_get(gpureplay_vm_operations);
-	typeof(&gpureplay_wrap_mappings) wrap = symbol_get(gpureplay_wrap_mappings);
+	void (*wrap)(const struct vm_operations_struct *operations) =
+		symbol_get(gpureplay_wrap_mappings);
 	struct vm_fault fault = { .vma = LIST_POISON1 };
 	int ret = -ENOENT;
 
