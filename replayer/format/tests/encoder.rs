@@ -383,11 +383,11 @@ fn a_draft_gives_a_launch_other_words() {
     let file = builder.finish().unwrap();
     let view = Recording::parse(&file).unwrap();
     let mut draft = Draft::new(&view);
+    let wanted = [9, 0, 0, 0, 8, 0, 0, 0, 7, 0, 0, 0];
     for segment in view.segments() {
         draft.segment(segment);
         for step in view.steps(segment) {
-            let words = [9, 0, 0, 0, 8, 0, 0, 0, 7, 0, 0, 0];
-            draft.launch(*step.unwrap().entry, &words, 8);
+            draft.launch(*step.unwrap().entry, &wanted, 8);
         }
     }
     let made = draft.encode().unwrap();
@@ -398,7 +398,6 @@ fn a_draft_gives_a_launch_other_words() {
     let words: Vec<_> = words
         .filter(|(opcode, _)| *opcode == Opcode::Launch)
         .collect();
-    let wanted: [u8; 12] = [9, 0, 0, 0, 8, 0, 0, 0, 7, 0, 0, 0];
     assert_eq!(words, [(Opcode::Launch, &wanted[..])]);
 }
 
