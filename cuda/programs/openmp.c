@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// OpenMP offload: a loop over arrays, and a sum. Fails if it does not run on a GPU.
+// OpenMP offload: a loop over arrays, a sum, and a loop in as many teams and threads as it says. Fails if it does not run on a GPU.
 #include <omp.h>
 #include <stdio.h>
 
@@ -20,6 +20,9 @@ int main(void) {
     double sum = 0;
 #pragma omp target teams distribute parallel for map(to : a) map(tofrom : sum) reduction(+ : sum)
     for (int i = 0; i < N; i++) sum += a[i];
-    printf("openmp on %s: %.0f\n", on_host ? "the host" : "a GPU", sum);
-    return on_host || sum != 1e10;
+    int threads = 0;
+#pragma omp target teams distribute parallel for num_teams(20) thread_limit(64) map(tofrom : threads) reduction(+ : threads)
+    for (int i = 0; i < 20 * 64; i++) threads += i % 7 == 0;
+    printf("openmp on %s: %.0f, %d\n", on_host ? "the host" : "a GPU", sum, threads);
+    return on_host || sum != 1e10 || threads != 183;
 }

@@ -205,6 +205,8 @@ impl Limits {
                 required,
             });
         }
+        // Before the GPU's word: machine code has OpenMP's limit as a bound without a name.
+        self.openmp.check(sizes)?;
         let threads = product(sizes.block);
         if threads > u64::from(self.threads) {
             let (block, limit, registers) = (sizes.block, self.threads, self.registers);
@@ -236,7 +238,7 @@ impl Limits {
                 limit: self.shared,
             });
         }
-        self.openmp.check(sizes)
+        Ok(())
     }
 }
 
@@ -313,6 +315,9 @@ mod tests {
             };
             limits.check(&sizes).map_err(|refusal| refusal.to_string())
         };
+        let beyond_both = said(environment([0, 512, 0, 0]), 10, 513);
+        let wanted = "513 threads of a block; OpenMP compiled this kernel for at most 512";
+        assert_eq!(beyond_both, Err(wanted.into()));
         let openmp = environment([64, 512, 2, 20]);
         assert_eq!(said(openmp, 20, 64), Ok(()));
         for (grid, block, wanted) in [

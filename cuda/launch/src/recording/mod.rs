@@ -114,12 +114,15 @@ impl Recording {
                 std::fs::read(folder).map_err(|error| RecordingError::file(folder, error))?;
             return Self::unpacked(&bytes);
         }
-        let launches = folder.join(LAUNCHES);
-        if launches.symlink_metadata().is_err() {
+        // One without launches lacks their folder where a copy leaves out what is empty, as Git's does.
+        let is_there = |part: &&str| folder.join(part).symlink_metadata().is_ok();
+        if ![LAUNCHES, RUNS].iter().any(is_there) {
             return Err(RecordingError::NotARecording(folder.to_owned()));
         }
-        beneath::is_file(folder, &manifest_name(0))
-            .map_err(|error| RecordingError::file(&launches, error))?;
+        for (part, first) in [(LAUNCHES, manifest_name(0)), (RUNS, run_name(0))] {
+            beneath::is_file(folder, &first)
+                .map_err(|error| RecordingError::file(&folder.join(part), error))?;
+        }
         Ok(Self {
             folder: folder.to_owned(),
             store: Store::new(folder),
@@ -157,9 +160,6 @@ impl Recording {
         if self.store.is_held() {
             return Ok(vec![0]);
         }
-        if self.folder.join(RUNS).symlink_metadata().is_err() {
-            return Ok(Vec::new());
-        }
         self.numbered(RUNS, run_name)
     }
 
@@ -169,6 +169,9 @@ impl Recording {
         name_of: fn(u32) -> PathBuf,
     ) -> Result<Vec<u32>, RecordingError> {
         let mut numbers = Vec::new();
+        if self.folder.join(part).symlink_metadata().is_err() {
+            return Ok(numbers);
+        }
         let listed = beneath::names(&self.folder, Path::new(part), |name| {
             let number = name.to_str().and_then(|name| name.strip_suffix(".toml"));
             let number = number.and_then(|number| number.parse::<u32>().ok());

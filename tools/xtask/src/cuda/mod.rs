@@ -4,6 +4,7 @@
 mod crew;
 mod embedded;
 mod graphs;
+mod hostile;
 mod inputs;
 mod inside;
 mod machines;
@@ -108,6 +109,8 @@ enum Part {
     Openmp,
     /// What cannot be recorded is named, and the program runs on.
     Refused,
+    /// Recordings that somebody changed: each replay ends, with words.
+    Hostile,
     /// Graphs: conditional nodes are refused by name, times by events leave nothing out.
     Graphs,
     /// The same with HeCBench's.
@@ -213,6 +216,7 @@ impl DeviceTest {
                 Part::Programs => replays::ours(&bench),
                 Part::Openmp => replays::openmp(&bench),
                 Part::Refused => refused::refused(&bench),
+                Part::Hostile => hostile::hostile(&bench),
                 Part::Graphs => graphs::graphs(&bench),
                 Part::Hecbench => match &hecbench {
                     Some(folder) => replays::foreign(&bench, folder, began + limit),

@@ -268,7 +268,10 @@ pub(super) fn ours(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// The table of OpenMP programs.
+/// What the table says of a program that does not run.
+const ABSENT: &str = "does not run here";
+
+/// The table of OpenMP programs. One that was given must run.
 pub(super) fn openmp(bench: &Bench) -> Result<(String, usize)> {
     let programs = programs::openmp(bench);
     if programs.is_empty() {
@@ -280,10 +283,40 @@ pub(super) fn openmp(bench: &Bench) -> Result<(String, usize)> {
     let mut wrong = 0;
     for (name, path) in &programs {
         let (row, bad) = one(bench, name, name, "--pick all", &[path.as_str()])?;
+        wrong += bad + usize::from(!bench.openmp.is_empty() && row.contains(ABSENT));
         text += &row;
-        wrong += bad;
     }
-    Ok((text, wrong))
+    let (limits, bad) = limits_of_openmp(bench, &programs)?;
+    Ok((text + &limits, wrong + bad))
+}
+
+/// Threads and teams beyond those that LLVM compiled a kernel for are refused by name.
+fn limits_of_openmp(bench: &Bench, programs: &[(String, String)]) -> Result<(String, usize)> {
+    let mut text = String::from("\n| Kernel | Sizes | Said |\n| --- | --- | --- |\n");
+    let mut bad = 0;
+    for (name, _) in programs {
+        let mut kernels = named(bench, name)?;
+        // GCC's do not say what they were compiled for.
+        kernels.retain(|(_, kernel)| kernel.starts_with("__omp_offloading_"));
+        let mut refused = [0; 2];
+        for (launch, kernel) in &kernels {
+            let beyond = [
+                ("--block 1024", "threads of a block; OpenMP compiled"),
+                ("--grid 21", "teams; OpenMP compiled"),
+            ];
+            for (refused, (sizes, mark)) in refused.iter_mut().zip(beyond) {
+                let (_, said) = start(&mut bench.gpureplay(&format!("run {launch} {sizes}")))?;
+                if let Some(line) = said.lines().find(|line| line.contains(mark)) {
+                    *refused += 1;
+                    text += &format!("| {name}, {kernel} | {sizes} | {line} |\n");
+                }
+            }
+        }
+        // Each kernel has a limit of threads, and the one with `num_teams` one of teams.
+        let wanted = [kernels.len(), usize::from(!kernels.is_empty())];
+        bad += usize::from(refused != wanted);
+    }
+    Ok((text, bad))
 }
 
 /// The row of one program, and how many of its launches were not right.
@@ -298,7 +331,7 @@ fn one(
     let (ran, said) = start(&mut with_app(bench, &words, line))?;
     if !ran {
         eprintln!("{name}: {said}");
-        let row = format!("| {name} | does not run here | | | | | | | | | | | |\n");
+        let row = format!("| {name} | {ABSENT} | | | | | | | | | | | |\n");
         return Ok((row, 0));
     }
     let refused = said.lines().filter(|line| line.contains("is not recorded"));

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recordings that somebody changed: a replay on this GPU ends soon, by itself and with words, and the GPU serves the next one.
+
+use std::{
+    fs,
+    os::unix::process::ExitStatusExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{
+    AT_A_TIME, Bench,
+    crew::some_at_a_time,
+    programs::{build_one_of_ours, nvcc},
+    replays::start,
+};
+use crate::error::{Error, Result};
+
+/// Changed recordings of each kind.
+const EACH: u64 = 60;
+/// Seconds after which a replay is said to hang; a recorded one takes less than two.
+const PATIENCE: &str = "60";
+/// What stands in a manifest instead of a number.
+const NUMBERS: [&str; 9] = [
+    "0",
+    "1",
+    "3",
+    "4095",
+    "65536",
+    "2147483648",
+    "4294967296",
+    "9223372036854775807",
+    "-1",
+];
+/// The exit code of a program in Rust that panics.
+const PANIC: i32 = 101;
+
+/// How a file is changed.
+#[derive(Clone, Copy)]
+enum Change {
+    /// One number of a manifest.
+    Number,
+    /// An address or another quoted word of a manifest gets another digit.
+    Word,
+    /// A line of a manifest is gone, or there twice.
+    Line,
+    /// A byte of any file.
+    Byte,
+    /// The end of any file is missing.
+    End,
+}
+
+const CHANGES: [(Change, &str); 5] = [
+    (Change::Number, "a number of a manifest"),
+    (Change::Word, "a digit of a word in a manifest"),
+    (Change::Line, "a line of a manifest is gone, or there twice"),
+    (Change::Byte, "a byte of any file"),
+    (Change::End, "the end of any file is missing"),
+];
+
+/// Sebastiano Vigna's splitmix64: the same changes each time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((word ^ (word >> 31)) % limit.max(1) as u64) as usize
+    }
+}
+
+/// What became of a replay.
+enum End {
+    /// With its first line that says why.
+    Refused(String),
+    Right,
+    /// What went wrong, and the last words.
+    Bad(String),
+}
+
+/// The table, and how many replays ended badly.
+pub(super) fn hostile(bench: &Bench) -> Result<(String, usize)> {
+    build_one_of_ours(bench, "tunable.cu", "tunable")?;
+    nvcc(bench, "region.cu", "region", &[])?;
+    fs::create_dir_all(bench.work.path().join("seed1")).map_err(io("create", bench.work.path()))?;
+    // A kernel alone, and a whole run.
+    let recordings = [
+        (
+            "record -o kernel --max-per-kernel 1 --kernel ^plane$ -- ./tunable",
+            "kernel",
+            "#0",
+        ),
+        ("record --run -o whole -- ./region 1 seed1", "whole", ""),
+    ];
+    let mut text = String::from(
+        "| Recording | What is changed | Changed recordings | Refused, or failed with a reason | As recorded | Ended badly | For example |\n| --- | --- | --: | --: | --: | --: | --- |\n",
+    );
+    let mut bad = 0;
+    for (words, name, which) in recordings {
+        let (ran, said) = start(&mut bench.gpureplay(words))?;
+        if !ran {
+            eprintln!("{words}: {said}");
+            bad += 1;
+            continue;
+        }
+        let files = files_of(&bench.work.path().join(name))?;
+        // A copy where nothing is changed shows that the others fail for what is.
+        if !matches!(one(bench, (name, which), &files, None)?, End::Right) {
+            eprintln!("{name}: a copy does not replay");
+            bad += 1;
+        }
+        for (kind, (change, what)) in (0_u64..).zip(CHANGES) {
+            let numbers = Vec::from_iter(kind * EACH..(kind + 1) * EACH);
+            let ends = some_at_a_time(AT_A_TIME, &numbers, |&number| {
+                one(bench, (name, which), &files, Some((change, number)))
+            });
+            let (mut reasons, mut right, mut wrong) = (Vec::new(), 0, 0);
+            for (number, end) in numbers.iter().zip(ends) {
+                match end? {
+                    End::Refused(why) => reasons.push(why),
+                    End::Right => right += 1,
+                    End::Bad(said) => {
+                        eprintln!("{name}, {what}, {number}: {said}");
+                        wrong += 1;
+                    }
+                }
+            }
+            let refused = reasons.len();
+            let example = reasons.first().map_or("", String::as_str).replace('|', "/");
+            let row = format!(
+                "| {name} | {what} | {EACH} | {refused} | {right} | {wrong} | {example} |\n"
+            );
+            eprint!("{row}");
+            text += &row;
+            bad += wrong;
+        }
+        // After all of them.
+        let (right, said) = start(&mut bench.gpureplay(&format!("run {name}{which}")))?;
+        if !right {
+            eprintln!("{name}, unchanged: {said}");
+        }
+        bad += usize::from(!right);
+    }
+    text += "\nThe recordings as they were still replay right after all of these.\n";
+    Ok((text, bad))
+}
+
+/// One changed copy of a recording, replayed.
+fn one(
+    bench: &Bench,
+    (name, which): (&str, &str),
+    files: &[PathBuf],
+    change: Option<(Change, u64)>,
+) -> Result<End> {
+    let number = change.map_or(0, |(_, number)| number);
+    let mut random = Random(number);
+    let from = bench.work.path().join(name);
+    let to = format!("{name}-{number}");
+    let copy = bench.work.path().join(&to);
+    let of_any = matches!(change, Some((Change::Byte | Change::End, _)));
+    let choice: Vec<&PathBuf> = files
+        .iter()
+        .filter(|file| of_any || file.extension().is_some_and(|it| it == "toml"))
+        .collect();
+    let changed = choice.get(random.below(choice.len()));
+    for file in files {
+        let target = copy.join(file.strip_prefix(&from).unwrap_or(file));
+        let above = target.parent().unwrap_or(&copy);
+        fs::create_dir_all(above).map_err(io("create", above))?;
+        if let Some((change, _)) = change
+            && changed == Some(&file)
+        {
+            let bytes = fs::read(file).map_err(io("read", file))?;
+            fs::write(&target, with(bytes, change, &mut random)).map_err(io("write", &target))?;
+        } else {
+            fs::hard_link(file, &target).map_err(io("link", &target))?;
+        }
+    }
+    let mut limited = Command::new("timeout");
+    limited
+        .current_dir(bench.work.path())
+        .args(["-s", "KILL", PATIENCE])
+        .arg(&bench.command);
+    let run = limited.args(["run", &format!("{to}{which}")]).output();
+    let run = run.map_err(|source| Error::Start {
+        program: "timeout".into(),
+        source,
+    })?;
+    let mut said = String::from_utf8_lossy(&run.stdout).into_owned();
+    said += &String::from_utf8_lossy(&run.stderr);
+    let _ = fs::remove_dir_all(&copy);
+    let why = match (run.status.code(), run.status.signal()) {
+        (Some(0), _) => return Ok(End::Right),
+        (Some(PANIC), _) => "it panicked",
+        // A shell's way to name a signal: 137 is that of the time that is up.
+        (Some(128..) | None, _) => "a signal ended it, or its time",
+        _ if said.contains("panicked at") => "it panicked",
+        _ if said.trim().is_empty() => "it said nothing",
+        _ => {
+            let line = said.lines().find(|line| line.starts_with("gpureplay: "));
+            return Ok(End::Refused(line.unwrap_or(said.trim()).to_owned()));
+        }
+    };
+    let changed = changed.map(|file| file.display().to_string());
+    Ok(End::Bad(format!(
+        "{why}; {}: {}",
+        changed.unwrap_or_default(),
+        said.trim()
+    )))
+}
+
+/// Bytes of a file, changed.
+fn with(mut bytes: Vec<u8>, change: Change, random: &mut Random) -> Vec<u8> {
+    match change {
+        Change::Byte => {
+            let at = random.below(bytes.len());
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 1 << random.below(8);
+            }
+        }
+        Change::End => bytes.truncate(random.below(bytes.len())),
+        Change::Number | Change::Word | Change::Line => {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            return in_text(&text, change, random).into_bytes();
+        }
+    }
+    bytes
+}
+
+fn in_text(text: &str, change: Change, random: &mut Random) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    // Lines where there is something to change.
+    let fits = |line: &String| match change {
+        Change::Number => place(line, false).is_some(),
+        Change::Word => place(line, true).is_some(),
+        _ => true,
+    };
+    let places: Vec<usize> = (0..lines.len()).filter(|&at| fits(&lines[at])).collect();
+    let Some(&at) = places.get(random.below(places.len())) else {
+        return text.to_owned();
+    };
+    match change {
+        Change::Line if random.below(2) == 0 => drop(lines.remove(at)),
+        Change::Line => lines.insert(at, lines[at].clone()),
+        _ => {
+            let is_word = matches!(change, Change::Word);
+            if let Some((begin, end)) = place(&lines[at], is_word) {
+                let new = if is_word {
+                    random.below(10).to_string()
+                } else {
+                    NUMBERS[random.below(NUMBERS.len())].to_owned()
+                };
+                let end = if is_word { begin + 1 } else { end };
+                lines[at].replace_range(begin..end, &new);
+            }
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Where the first number of a value stands, in quotes or not.
+fn place(line: &str, in_quotes: bool) -> Option<(usize, usize)> {
+    let value = line.find(['=', '['])? + 1;
+    let begin = line[value..].find(|it: char| it.is_ascii_digit())? + value;
+    let is_quoted = line[..begin].matches('"').count() % 2 == 1;
+    let length = line[begin..].find(|it: char| !it.is_ascii_digit());
+    let end = length.map_or(line.len(), |length| begin + length);
+    (is_quoted == in_quotes).then_some((begin, end))
+}
+
+/// All files below a folder.
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(io("read", folder))? {
+        let path = entry.map_err(io("read", folder))?.path();
+        if path.is_dir() {
+            files.extend(files_of(&path)?);
+        } else {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Error + 'a {
+    move |source| Error::Io {
+        what,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_change_changes_and_is_the_same_again() {
+        let text = "size = 4096\nbase = \"0x7f00\"\ngrid = [1, 2, 3]\n";
+        for (kind, (change, what)) in (0..).zip(CHANGES) {
+            let changed = |seed| with(text.into(), change, &mut Random(seed));
+            let seeds = kind * EACH..(kind + 1) * EACH;
+            assert!(
+                seeds.clone().any(|seed| changed(seed) != text.as_bytes()),
+                "{what}"
+            );
+            assert!(
+                seeds.clone().all(|seed| changed(seed) == changed(seed)),
+                "{what}"
+            );
+        }
+    }
+
+    #[test]
+    fn numbers_and_quoted_words_are_told_apart() {
+        assert_eq!(place("size = 4096", false), Some((7, 11)));
+        assert_eq!(place("size = 4096", true), None);
+        assert_eq!(place("base = \"0x7f00\"", true), Some((8, 9)));
+        assert_eq!(place("[[region]]", false), None);
+    }
+}
