@@ -200,7 +200,8 @@ fn one(
         _ if said.trim().is_empty() => "it said nothing",
         _ => {
             let line = said.lines().find(|line| line.starts_with("gpureplay: "));
-            return Ok(End::Refused(line.unwrap_or(said.trim()).to_owned()));
+            let why = line.map_or_else(|| said.trim().replace('\n', ";"), str::to_owned);
+            return Ok(End::Refused(why));
         }
     };
     let changed = changed.map(|file| file.display().to_string());
