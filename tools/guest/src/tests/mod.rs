@@ -199,6 +199,7 @@ const LONG: &[(&str, TestFunction)] = tests! {
         |folder| caches::nano(folder).map(Verdict::of);
     "the nano driver with a power domain, little memory, locked down, asleep" =>
         |folder| around::nano(folder).map(Verdict::of);
+    "what no app should do with OpenCL is recorded or refused on the stock driver" => cases::misused;
     "long: digits is recorded on the stock driver by an ordinary user" =>
         |folder| user::stock(folder, "g52", "digits");
     "long: lenet is recorded on the stock driver by an ordinary user" =>
