@@ -33,5 +33,5 @@ cat plain
 [ "$(cut -d' ' -f4 plain | head -n 2 | tr '\n' ' ')" = "0 1022 " ]
 if gpureplay record --raw sealed.trace -- sh -c 'driver_cases sealed > recorded' 2> said; then exit 1; fi
 grep 'gave the GPU no job' said
-diff plain recorded
+[ "$(< plain)" = "$(< recorded)" ]
 echo PANTHOR AGREES
