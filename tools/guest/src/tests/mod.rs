@@ -132,6 +132,8 @@ const TESTS: &[(&str, TestFunction)] = tests! {
         |folder| pairs::replaced(folder, pairs::SAMPLE, false).map(Verdict::of);
     "the nano driver compiles for three kernels without a complaint" =>
         |folder| Ok(silence(&complaints::nano(folder)?));
+    "the nano driver is not built without what it needs of the kernel" =>
+        |folder| Ok(silence(&complaints::unneeded(folder)?));
     "recorder and probes compile for three kernels without a complaint" =>
         |folder| Ok(silence(&complaints::recorder(folder)?));
     "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again" =>
