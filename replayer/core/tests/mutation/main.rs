@@ -254,6 +254,30 @@ fn a_chain_that_differs_in_its_configuration_alone_gets_it() {
 }
 
 #[test]
+fn a_chain_that_differs_in_its_high_word_alone_gets_it() {
+    const HIGH: u64 = DESCRIPTORS + (1 << 32);
+    let mut builder = support::builder();
+    builder.region(HIGH, 1, Access::READ_WRITE, RegionKind::Descriptors);
+    support::set_up(&mut builder);
+    builder.upload(HIGH, &support::descriptor(0, DATA, OUTPUT));
+    builder.segment("run", SegmentKind::Run);
+    builder.bind_input(TensorId(0));
+    for headers in [&[DESCRIPTORS, DESCRIPTORS + 64][..], &[HIGH]] {
+        headers.iter().for_each(|&header| builder.rearm(header));
+        builder.submit(1, headers[0], 1_000_000);
+    }
+    builder.bind_output(TensorId(1));
+    let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
+    let view = Recording::parse(&file).unwrap();
+    let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
+    session.run(&mut Bound::new(RAMP)).unwrap();
+    let writes = session.gpu().writes.iter();
+    let heads = writes.filter(|(register, _)| *register == 0x18c4);
+    let values: Vec<u32> = heads.map(|(_, value)| *value).collect();
+    assert_eq!(values, [0, 1]);
+}
+
+#[test]
 fn a_chain_is_configured_as_recorded_but_for_its_flag() {
     const START_CLEAN: u16 = 1 << 8;
     const CHAIN_FLAG: u16 = 1 << 11;
