@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What an app may do with panfrost's files that no runtime does: jobs made by hand, each of which writes one word.
+// What an app may do with panfrost's files that no runtime does: jobs made by hand, each of which writes one word. `sealed` is panthor's.
 //
 // driver_cases NAME
 // Prints what the app sees in the end. Exit code 2 if the driver refuses a call.
 #define _GNU_SOURCE
 #include <drm/drm.h>
 #include <drm/panfrost_drm.h>
+#include <drm/panthor_drm.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/sync_file.h>
 #include <signal.h>
@@ -162,6 +164,39 @@ static uint32_t in_signals(void)
 	return 1;
 }
 
+/* Whether memory lets itself be mapped by the app: 0, or why not. */
+static int mapped(int file, uint32_t handle)
+{
+	struct drm_panthor_bo_mmap_offset place = { .handle = handle };
+	if (ioctl(file, DRM_IOCTL_PANTHOR_BO_MMAP_OFFSET, &place))
+		return errno;
+	void *words = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, place.offset);
+	return words == MAP_FAILED ? 1000 + errno : munmap(words, PAGE);
+}
+
+/* Memory that the app says it will not map, beside other memory; each gets an address of the GPU. */
+static void sealed(void)
+{
+	int file = open_node();
+	struct drm_panthor_vm_create space = { 0 };
+	ask(file, DRM_IOCTL_PANTHOR_VM_CREATE, &space, "VM_CREATE");
+	for (uint32_t flags = 0; flags <= DRM_PANTHOR_BO_NO_MMAP; flags += DRM_PANTHOR_BO_NO_MMAP) {
+		struct drm_panthor_bo_create made = { .size = PAGE, .flags = flags };
+		ask(file, DRM_IOCTL_PANTHOR_BO_CREATE, &made, "BO_CREATE");
+		struct drm_panthor_vm_bind_op place = {
+			.flags = DRM_PANTHOR_VM_BIND_OP_TYPE_MAP | DRM_PANTHOR_VM_BIND_OP_MAP_NOEXEC,
+			.bo_handle = made.handle, .va = 0x1000000 * (1 + flags), .size = made.size,
+		};
+		struct drm_panthor_vm_bind bind = { .vm_id = space.id, .ops = DRM_PANTHOR_OBJ_ARRAY(1, &place) };
+		ask(file, DRM_IOCTL_PANTHOR_VM_BIND, &bind, "VM_BIND");
+		printf("%u %u %llu %d\n", flags, made.handle, made.size, mapped(file, made.handle));
+		struct drm_gem_close gone = { .handle = made.handle };
+		ask(file, DRM_IOCTL_GEM_CLOSE, &gone, "GEM_CLOSE");
+	}
+	struct drm_panthor_bo_create odd = { .size = PAGE, .flags = DRM_PANTHOR_BO_NO_MMAP | 1u << 31 };
+	printf("%d\n", ioctl(file, DRM_IOCTL_PANTHOR_BO_CREATE, &odd) ? errno : 0);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
@@ -182,6 +217,10 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(name, "signals")) {
 		printf("%u\n", in_signals());
+		return 0;
+	}
+	if (!strcmp(name, "sealed")) {
+		sealed();
 		return 0;
 	}
 	int file = open_node();
@@ -236,7 +275,7 @@ int main(int argc, char **argv)
 		ask(file, DRM_IOCTL_PANFROST_MADVISE, &advice, "MADVISE");
 		printf("%u %u\n", target.words[16], advice.retained ? idle.words[0] : 8);
 	} else {
-		fprintf(stderr, "driver_cases: files, fork, signals, import, freed, unlisted, fault or purged\n");
+		fprintf(stderr, "driver_cases: files, fork, signals, import, freed, unlisted, fault, purged or sealed\n");
 		return 2;
 	}
 	return 0;

@@ -10,6 +10,7 @@ mod app;
 mod embedded;
 mod faults;
 mod graphs;
+mod hostile;
 mod large;
 mod outputs;
 mod parts;

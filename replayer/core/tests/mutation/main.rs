@@ -161,6 +161,122 @@ fn a_job_has_all_of_its_time() {
     assert!((1_000_000..2_000_000).contains(&passed), "{passed}");
 }
 
+/// A GPU whose clock goes on in waits alone, and whose chain ends at a time.
+struct Waiting {
+    fake: Fake,
+    ends: u64,
+    waits: Vec<u32>,
+    reads: u32,
+}
+
+impl Waiting {
+    fn clock(&self) -> u64 {
+        self.waits.iter().map(|&wait| u64::from(wait)).sum()
+    }
+}
+
+impl Wrapper for Waiting {
+    type Inner = Fake;
+
+    fn inner(&mut self) -> &mut Fake {
+        &mut self.fake
+    }
+
+    fn read32(&mut self, register: u32) -> u32 {
+        let read = self.fake.read32(register);
+        if register != 0x1000 {
+            return read;
+        }
+        self.reads += 1;
+        assert!(self.reads < 1000, "asked again and again without a wait");
+        if self.clock() < self.ends { 0 } else { read }
+    }
+
+    fn wait_irq(&mut self, _: Lines, timeout_us: u32) -> Lines {
+        self.waits.push(timeout_us);
+        Lines::NONE
+    }
+
+    fn now_us(&mut self) -> u64 {
+        self.clock()
+    }
+}
+
+#[test]
+fn a_chain_that_ends_in_its_last_wait_is_right() {
+    let file = recording();
+    let view = Recording::parse(&file).unwrap();
+    // The last wait begins when all of the time is over, and not later.
+    for (ends, well) in [(20_000, true), (1_020_000, true), (1_040_000, false)] {
+        let mut workspace = Workspace::new();
+        let mut gpu = Waiting {
+            fake: Fake::new(),
+            ends: 0,
+            waits: Vec::new(),
+            reads: 0,
+        };
+        let mut session = opened(&mut gpu, &view, &mut workspace).unwrap();
+        session.gpu().waits.clear();
+        session.gpu().ends = ends;
+        let ended = session.run(&mut Bound::new(RAMP));
+        assert_eq!(ended.is_ok(), well, "{ends}");
+        let waits = session
+            .gpu()
+            .waits
+            .iter()
+            .take_while(|&&wait| wait == 20_000);
+        assert_eq!(waits.count() as u64, ends.min(1_020_000) / 20_000);
+    }
+}
+
+#[test]
+fn a_chain_that_differs_in_its_configuration_alone_gets_it() {
+    const CONFIGURATIONS: [u16; 3] = [1 << 8, 0, 0];
+    let mut builder = support::builder();
+    support::set_up(&mut builder);
+    builder.segment("run", SegmentKind::Run);
+    builder.bind_input(TensorId(0));
+    for configuration in CONFIGURATIONS {
+        builder.rearm(DESCRIPTORS);
+        builder.rearm(DESCRIPTORS + 64);
+        builder.submit_with(1, configuration, DESCRIPTORS, 1_000_000);
+    }
+    builder.bind_output(TensorId(1));
+    let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
+    let view = Recording::parse(&file).unwrap();
+    let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
+    session.run(&mut Bound::new(RAMP)).unwrap();
+    let writes = session.gpu().writes.iter();
+    let configured = writes.filter(|(register, _)| *register == 0x18d8);
+    let values: Vec<u32> = configured.map(|(_, value)| value & 0xffff).collect();
+    // The third is the second's.
+    assert_eq!(values, [1 << 8, 0]);
+}
+
+#[test]
+fn a_chain_that_differs_in_its_high_word_alone_gets_it() {
+    const HIGH: u64 = DESCRIPTORS + (1 << 32);
+    let mut builder = support::builder();
+    builder.region(HIGH, 1, Access::READ_WRITE, RegionKind::Descriptors);
+    support::set_up(&mut builder);
+    builder.upload(HIGH, &support::descriptor(0, DATA, OUTPUT));
+    builder.segment("run", SegmentKind::Run);
+    builder.bind_input(TensorId(0));
+    for headers in [&[DESCRIPTORS, DESCRIPTORS + 64][..], &[HIGH]] {
+        headers.iter().for_each(|&header| builder.rearm(header));
+        builder.submit(1, headers[0], 1_000_000);
+    }
+    builder.bind_output(TensorId(1));
+    let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
+    let view = Recording::parse(&file).unwrap();
+    let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
+    session.run(&mut Bound::new(RAMP)).unwrap();
+    let writes = session.gpu().writes.iter();
+    let heads = writes.filter(|(register, _)| *register == 0x18c4);
+    let values: Vec<u32> = heads.map(|(_, value)| *value).collect();
+    assert_eq!(values, [0, 1]);
+}
+
 #[test]
 fn a_chain_is_configured_as_recorded_but_for_its_flag() {
     const START_CLEAN: u16 = 1 << 8;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest with another of Debian's kernels, or with one that checks itself.
+//! The guest with another of Debian's kernels, or with one that is built for it.
 
-use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use super::{
     payload::in_root,
@@ -39,15 +44,41 @@ pub(crate) fn other(folder: &Folder, which: &str) -> Result<Folder> {
     })
 }
 
-/// The guest with a kernel that finds misuse of memory, of locks and of atomic context. Built once beside the guest, for all work trees; programs for
-/// it lie apart from those for Debian's kernel.
+/// The guest with a kernel that finds misuse of memory, of locks and of atomic context.
 pub(crate) fn sanitized(folder: &Folder) -> Result<Folder> {
-    let guest = folder.guest.join("sanitized");
+    own(folder, "sanitized", None)
+}
+
+/// The guest with a kernel of the user's source tree, named by its version.
+pub(crate) fn of_source(folder: &Folder, tree: &Path) -> Result<Folder> {
+    let makefile = tree.join("Makefile");
+    let text = fs::read_to_string(&makefile).map_err(Error::io("read", &makefile))?;
+    let version = version(&text).ok_or_else(|| {
+        Error::Usage(format!("--linux {}: no source of a kernel", tree.display()))
+    })?;
+    own(folder, &format!("linux-{version}"), Some(tree))
+}
+
+/// The version that a kernel's makefile begins with.
+fn version(makefile: &str) -> Option<String> {
+    let value = |name: &str| {
+        let mut lines = makefile.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix('='));
+        value.map(str::trim)
+    };
+    let numbers = [value("VERSION")?, value("PATCHLEVEL")?, value("SUBLEVEL")?];
+    Some(numbers.join(".") + value("EXTRAVERSION")?)
+}
+
+/// A guest beside the guest with a kernel that Debian does not have, built once for all work trees; programs for it lie apart from those for
+/// Debian's kernel.
+fn own(folder: &Folder, name: &str, tree: Option<&Path>) -> Result<Folder> {
+    let guest = folder.guest.join(name);
     let _lock = Folder::lock(&guest)?;
-    let script = folder.recipe().join("sanitized/build");
+    let recipe = folder.recipe().join("own-kernel");
     let mut hash = Fingerprint::default();
-    for input in ["build", "config"] {
-        hash.file(&folder.recipe().join("sanitized").join(input))?;
+    for input in ["build", "config", "checks"] {
+        hash.file(&recipe.join(input))?;
     }
     for input in ["kernels", "gpu.dtso", "guest-files/initramfs-init"] {
         hash.file(&folder.guest.join(input))?;
@@ -57,14 +88,16 @@ pub(crate) fn sanitized(folder: &Folder) -> Result<Folder> {
         let _ = fs::remove_file(&stamp);
         let mut build = Command::new("bash");
         build
-            .arg(&script)
+            .arg(recipe.join("build"))
+            .arg(name)
+            .args(tree)
             .env(GUEST_VARIABLE, &folder.guest)
             .current_dir(&folder.repository);
         let log = guest.join("build.log");
-        logged(&mut build, "kernel with KASAN and lockdep", &log)?;
+        logged(&mut build, &format!("kernel {name}"), &log)?;
         fs::write(&stamp, wanted).map_err(Error::io("write", &stamp))?;
     }
-    let local = folder.local.join("sanitized");
+    let local = folder.local.join(name);
     create_dir(&local)?;
     for name in ["cargo", "cargo-shared"] {
         create_dir(&folder.local.join(name))?;
@@ -78,4 +111,16 @@ pub(crate) fn sanitized(folder: &Folder) -> Result<Folder> {
         local,
         ..folder.clone()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn a_makefile_tells_its_version() {
+        let text = "# SPDX\nVERSION = 6\nPATCHLEVEL = 6\nSUBLEVEL = 30\nEXTRAVERSION = -rc1\n";
+        assert_eq!(version(text).as_deref(), Some("6.6.30-rc1"));
+        assert_eq!(version("all:\n"), None);
+    }
 }

@@ -50,8 +50,11 @@ pub(crate) struct Devices {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) repeat: u32,
     /// On a kernel with KASAN and lockdep, which is built first if it is not there: a quarter of an hour of two processors.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "linux")]
     pub(crate) sanitized: bool,
+    /// On a kernel of this source tree, such as one of 6.6, which is built first if it is not there.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) linux: Option<PathBuf>,
     /// Further word of the kernel's command line; may be repeated.
     #[arg(long = "kernel-option", value_name = "WORD")]
     pub(crate) kernel_options: Vec<String>,
@@ -71,9 +74,10 @@ impl Devices {
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;
-        let folder = match self.sanitized {
-            true => kernel::sanitized(&folder)?,
-            false => folder,
+        let folder = match &self.linux {
+            Some(tree) => kernel::of_source(&folder, tree)?,
+            None if self.sanitized => kernel::sanitized(&folder)?,
+            None => folder,
         };
         if !self.no_build {
             payload::prepare(&folder, Driver::None)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sample of the hard cases of OpenCL, or all of them, on the real driver.
+//! A sample of the hard cases of OpenCL, or all of them, and what no app should do, on the real driver.
 
 use gpureplay_task::cases::{self, SAMPLE, SCRIPT};
 
@@ -17,21 +17,27 @@ use crate::{
 
 /// Records the sample in one guest, and replays what was recorded with a third input.
 pub(super) fn some(folder: &Folder) -> Result<Verdict> {
-    run(folder, &SAMPLE)
+    run(folder, &SAMPLE, Driver::Patched)
 }
 
 /// The same with all of them.
 pub(super) fn all(folder: &Folder) -> Result<Verdict> {
-    run(folder, &cases::names().collect::<Vec<_>>())
+    run(folder, &cases::names().collect::<Vec<_>>(), Driver::Patched)
 }
 
-fn run(folder: &Folder, names: &[&str]) -> Result<Verdict> {
+/// What no app should do, recorded in the app on the kernel's own driver, which sees no job that fails.
+pub(super) fn misused(folder: &Folder) -> Result<Verdict> {
+    payload::user_recorder(folder)?;
+    run(folder, &cases::misused().collect::<Vec<_>>(), Driver::Stock)
+}
+
+fn run(folder: &Folder, names: &[&str], driver: Driver) -> Result<Verdict> {
     let share = temporary()?;
     let work = share.path();
     cases::write_inputs(work)?;
     let options = Options {
-        timeout: std::time::Duration::from_secs(1800),
-        ..Options::sharing(Driver::Patched, work)
+        timeout: std::time::Duration::from_secs(3600),
+        ..Options::sharing(driver, work)
     };
     let outcome = session::script(
         folder,

@@ -16,6 +16,9 @@ use crate::{
 /// Kernels that there are headers for.
 const KERNELS: [&str; 3] = ["old", "stock", "new"];
 
+/// Options of the kernel that the nano driver needs, and that other headers can do without.
+const NEEDED: [&str; 2] = ["CONFIG_PM", "CONFIG_IOMMU_IO_PGTABLE_LPAE"];
+
 /// Complaints about the nano driver, with the compiler's extra warnings.
 pub(crate) fn nano(folder: &Folder) -> Result<Vec<String>> {
     let _lock = Folder::lock(&folder.local)?;
@@ -35,6 +38,28 @@ pub(crate) fn nano(folder: &Folder) -> Result<Vec<String>> {
     }
     complaints.extend(style(folder, &["nano-driver", "tools/guest/modules"])?);
     Ok(complaints)
+}
+
+/// Options of the kernel without which the nano driver is built, or refused for another reason.
+pub(crate) fn unneeded(folder: &Folder) -> Result<Vec<String>> {
+    let _lock = Folder::lock(&folder.local)?;
+    let release = folder.stock_kernel()?;
+    let work = nano_sources(folder, "nano-without")?;
+    let (header, kbuild) = (work.join("without.h"), work.join("Kbuild"));
+    let own = fs::read_to_string(&kbuild).map_err(Error::io("read", &kbuild))?;
+    let text = format!("{own}ccflags-y += -include {}\n", header.display());
+    fs::write(&kbuild, text).map_err(Error::io("write", &kbuild))?;
+    let mut unneeded = Vec::new();
+    for option in NEEDED {
+        let text = format!("#undef {option}\n");
+        fs::write(&header, text).map_err(Error::io("write", &header))?;
+        let said = listen(&mut nano_make(folder, &release, &work), option)?;
+        let reason = format!("needs {option}");
+        if !said.iter().any(|line| line.contains(&reason)) {
+            unneeded.push(format!("{option}: {}", said.join(", ")));
+        }
+    }
+    Ok(unneeded)
 }
 
 /// Complaints about the recorder and about the probes for a binary-only kbase.

@@ -58,6 +58,7 @@ pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
         seed: 1,
         repeat: 1,
         sanitized: false,
+        linux: None,
         kernel_options: Vec::new(),
         write: false,
         no_build: false,

@@ -132,6 +132,8 @@ const TESTS: &[(&str, TestFunction)] = tests! {
         |folder| pairs::replaced(folder, pairs::SAMPLE, false).map(Verdict::of);
     "the nano driver compiles for three kernels without a complaint" =>
         |folder| Ok(silence(&complaints::nano(folder)?));
+    "the nano driver is not built without what it needs of the kernel" =>
+        |folder| Ok(silence(&complaints::unneeded(folder)?));
     "recorder and probes compile for three kernels without a complaint" =>
         |folder| Ok(silence(&complaints::recorder(folder)?));
     "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again" =>
@@ -199,6 +201,7 @@ const LONG: &[(&str, TestFunction)] = tests! {
         |folder| caches::nano(folder).map(Verdict::of);
     "the nano driver with a power domain, little memory, locked down, asleep" =>
         |folder| around::nano(folder).map(Verdict::of);
+    "what no app should do with OpenCL is recorded or refused on the stock driver" => cases::misused;
     "long: digits is recorded on the stock driver by an ordinary user" =>
         |folder| user::stock(folder, "g52", "digits");
     "long: lenet is recorded on the stock driver by an ordinary user" =>

@@ -28,7 +28,8 @@ const LATE: &str = "update request timedout";
 /// How the model says that the driver looked whether the firmware still answers.
 const PING: &str = "global requests 0x100";
 
-/// Probes, stays awake for some time, in which the driver looks whether firmware answers; sleeps and wakes; runs apps at once.
+/// Probes, stays awake for some time, in which the driver looks whether firmware answers; sleeps and wakes; runs apps at once; is recorded with
+/// memory that no app maps.
 pub(super) fn awake(
     folder: &Folder,
     kernel: &str,
@@ -38,6 +39,7 @@ pub(super) fn awake(
         "stock" => folder.clone(),
         which => kernel::other(folder, which)?,
     };
+    payload::user_recorder(folder)?;
     let share = temporary()?;
     for name in ["x2.npy", "y2.npy"] {
         let from = folder
