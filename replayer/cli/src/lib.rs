@@ -21,7 +21,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use commands::{
     analyse, bench, compile, diff, disasm, doctor, dump, extract, generate, import, info, jobs,
@@ -53,6 +53,13 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("GPUREPLAY_COMMIT"
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    says: Says,
+}
+
+/// How much is printed.
+#[derive(Args)]
+struct Says {
     /// Print errors only, and what is asked for by name: results on standard output, JSON
     #[arg(short, long, global = true)]
     quiet: bool,
@@ -105,6 +112,20 @@ where
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command()))
 }
 
+/// What a right command line of `run` says. The other commands, whose options and help take longer than to verify a small recording, are not
+/// set up for it; what is wrong, or asks for help, is for [`parsed`].
+fn replay(words: &[OsString]) -> Option<Arguments> {
+    let own = words
+        .get(1..)
+        .filter(|own| own.first().is_some_and(|word| word == "run"))?;
+    let command = Says::augment_args(run::Run::augment_args(clap::Command::new("run")));
+    let mut matches = command.try_get_matches_from(own).ok()?;
+    Some(Arguments {
+        command: Command::Run(run::Run::from_arg_matches_mut(&mut matches).ok()?),
+        says: Says::from_arg_matches_mut(&mut matches).ok()?,
+    })
+}
+
 /// Whether words, the first the program's name, are a command line; nothing is done.
 ///
 /// # Errors
@@ -145,7 +166,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             Err(_) => ExitCode::from(6),
         };
     }
-    let arguments = match parsed(&words) {
+    let arguments = match replay(&words).map_or_else(|| parsed(&words), Ok) {
         Ok(arguments) => arguments,
         Err(error) => {
             let error = in_plain_words(&words, error);
@@ -158,7 +179,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    if arguments.quiet {
+    if arguments.says.quiet {
         terminal::be_quiet();
     }
     let outcome = match arguments.command {
@@ -248,3 +269,43 @@ fn failed_in_json(failure: &Failure) {
 
 /// What each subcommand returns.
 type Result<T = Outcome> = std::result::Result<T, Failure>;
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::{Command, parsed, replay};
+
+    #[test]
+    fn a_command_line_of_run_is_right_alone_as_among_all() {
+        for (line, right) in [
+            ("gpureplay run x", true),
+            (
+                "gpureplay run x -q --input a=b.npy --output c.bin --device panfrost --retry 2",
+                true,
+            ),
+            (
+                "gpureplay run --quiet x --inject job-fault@300 --json",
+                true,
+            ),
+            ("gpureplay run x --repeat 3 --inputs y", true),
+            ("gpureplay run", false),
+            ("gpureplay run x y", false),
+            ("gpureplay run x --retry -1", false),
+            ("gpureplay run x --help", false),
+            ("gpureplay run x --version", false),
+            ("gpureplay run x --nothing", false),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let (alone, among) = (replay(&words), parsed(&words));
+            assert_eq!((alone.is_some(), among.is_ok()), (right, right), "{line}");
+            let quiet = line.contains(" -q") || line.contains("--quiet");
+            for found in alone.iter().chain(&among) {
+                assert!(matches!(found.command, Command::Run(_)), "{line}");
+                assert_eq!(found.says.quiet, quiet, "{line}");
+            }
+        }
+        let other = ["gpureplay", "info", "x"].map(OsString::from);
+        assert!(replay(&other).is_none() && parsed(&other).is_ok());
+    }
+}

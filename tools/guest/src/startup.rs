@@ -41,6 +41,9 @@ pub(crate) struct BenchStartup {
     /// Warm runs of the full stack and runs of the replay; the fastest counts.
     #[arg(long, value_name = "N", default_value_t = 3)]
     runs: u32,
+    /// The guest's clock counts instructions, one a nanosecond, and its processors take turns: times that a busy host does not change.
+    #[arg(long)]
+    counted: bool,
     /// Keep the numbers in measurements/startup.json.
     #[arg(long)]
     write: bool,
@@ -92,8 +95,9 @@ impl BenchStartup {
             payload::prepare(&folder, Driver::None)?;
             payload::nano_driver(&folder)?;
         }
-        let idle_stock = counts(&boot(&folder, Driver::Stock, None, "true")?)?;
-        let idle_nano = counts(&boot(&folder, Driver::None, None, TAKE_BY_NANO)?)?;
+        let place = (&folder, self.counted);
+        let idle_stock = counts(&boot(place, Driver::Stock, None, "true")?)?;
+        let idle_nano = counts(&boot(place, Driver::None, None, TAKE_BY_NANO)?)?;
         let mut rows = Vec::new();
         for name in &names {
             rows.push(self.row(&folder, name, idle_stock, idle_nano)?);
@@ -114,6 +118,7 @@ impl BenchStartup {
         idle_nano: Counted,
     ) -> Result<Row> {
         let app = App::find(folder, name)?;
+        let place = (folder, self.counted);
         let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
         app::write_files(folder, name, share.path())?;
         let recording = format!("{name}-g52");
@@ -126,15 +131,15 @@ impl BenchStartup {
         let replay = format!("gpureplay run {recording} --device nano");
         // Counts of registers and interrupts: one inference each, and nothing else.
         let share = Some(share.path().to_path_buf());
-        let recorded = counts(&boot(folder, Driver::Stock, share.clone(), &stack)?)?;
+        let recorded = counts(&boot(place, Driver::Stock, share.clone(), &stack)?)?;
         let on_nano = |command: &str| -> Result<Counted> {
             let script = format!("{TAKE_BY_NANO}{command}");
-            counts(&boot(folder, Driver::None, share.clone(), &script)?)
+            counts(&boot(place, Driver::None, share.clone(), &script)?)
         };
         let replayed = on_nano(&replay)?;
         let replay_by_panfrost = format!("gpureplay run {recording} --device panfrost");
         let panfrost = counts(&boot(
-            folder,
+            place,
             Driver::Stock,
             share.clone(),
             &replay_by_panfrost,
@@ -159,13 +164,13 @@ impl BenchStartup {
              for run in $(seq {}); do measure {stack} | tail -n 1; done\n",
             runs + 1
         );
-        let outcome = boot(folder, Driver::None, share.clone(), &script)?;
+        let outcome = boot(place, Driver::None, share.clone(), &script)?;
         let mut measured = parse(&outcome.said(), runs + runs + 1)?;
         in_jobs(&outcome.logs, &mut measured, runs as usize)?;
         let script = format!(
             "{PREPARE}for run in $(seq {runs}); do measure {replay_by_panfrost} | tail -n 1; done\n"
         );
-        let outcome = boot(folder, Driver::Stock, share, &script)?;
+        let outcome = boot(place, Driver::Stock, share, &script)?;
         let mut through = parse(&outcome.said(), runs)?;
         let all: f64 = chains(&outcome.logs)?.iter().map(|(_, time)| time).sum();
         for program in &mut through {
@@ -210,11 +215,17 @@ fn recording_of(folder: &Folder, name: &str, recording: &str) -> Result<PathBuf>
     })
 }
 
-fn boot(folder: &Folder, driver: Driver, share: Option<PathBuf>, script: &str) -> Result<Outcome> {
+fn boot(
+    (folder, counted): (&Folder, bool),
+    driver: Driver,
+    share: Option<PathBuf>,
+    script: &str,
+) -> Result<Outcome> {
     let options = Options {
         driver,
+        counted,
         share,
-        timeout: Duration::from_secs(1800),
+        timeout: Duration::from_secs(3600),
         ..Options::default()
     };
     let outcome = session::script(folder, &options, script)?;

@@ -114,7 +114,8 @@ pub struct Session {
     /// By tensor: bytes in GPU memory.
     sizes: Vec<u64>,
     timing: Timing,
-    /// Layers are joined when all of them run. Not any more once some were run by themselves: each change of form loads the recording anew.
+    /// Layers are joined when all of them run, unless the caller does not want it. Not any more once some were run by themselves: each change
+    /// of form loads the recording anew.
     joins: bool,
     /// What is loaded, or will be, is [`Recording::joined`].
     is_joined: bool,
@@ -198,6 +199,12 @@ impl Session {
     /// register accesses for each chain.
     pub fn count_gpu(&mut self, yes: bool) {
         self.counts_gpu = yes;
+    }
+
+    /// Whether layers are joined when all of them run, as they are if nothing is said. It saves submissions in each run, and costs more than
+    /// them before the first: who runs only once does without.
+    pub fn join_layers(&mut self, yes: bool) {
+        self.joins = yes;
     }
 
     /// How many attempts may follow a failed one, in each run.

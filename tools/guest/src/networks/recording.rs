@@ -34,7 +34,8 @@ use crate::{
 /// What is kept of a program, in its folder of target/guest/networks.
 const KEPT: &str = "recording-times.toml";
 
-/// Measures what recording costs: each program live, live with the OpenCL layer, recorded, and recorded with every page checked, in turns.
+/// Measures what recording costs: each program live, live with the OpenCL layer, recorded by the kernel recorder, the same with every page
+/// checked, and recorded by the library in the app, in turns.
 ///
 /// The checked runs fail if a page changed that the recorder would not have looked at. Times are the guest's, of the whole program,
 /// with its shaders in the cache; the median of the rounds counts. Processor times are QEMU's on the host: what the guest's processors
@@ -51,6 +52,9 @@ pub(crate) struct RecordingTimes {
     /// Rounds.
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: u32,
+    /// The guest's clock counts instructions, one a nanosecond, and its processors take turns: times that a busy host does not change.
+    #[arg(long)]
+    counted: bool,
     /// Keep the table in measurements/recording-times.json.
     #[arg(long)]
     write: bool,
@@ -66,7 +70,7 @@ pub(crate) struct RecordingTimes {
 }
 
 /// The ways to run a program, as the script calls them.
-const WAYS: [&str; 4] = ["live", "layered", "recorded", "checked"];
+const WAYS: [&str; 5] = ["live", "layered", "recorded", "checked", "in-app"];
 
 /// Medians in seconds, and the recorder's notes of the last recorded and the last checked run.
 #[derive(Deserialize, Serialize)]
@@ -74,9 +78,9 @@ struct Row {
     name: String,
     rounds: u32,
     /// In the guest, in the order of [`WAYS`].
-    seconds: [f64; 4],
+    seconds: [f64; WAYS.len()],
     /// Of the host's processors, in QEMU.
-    processor: [f64; 4],
+    processor: [f64; WAYS.len()],
     notes: [Vec<u64>; 2],
 }
 
@@ -124,6 +128,7 @@ impl RecordingTimes {
         let options = Options {
             driver: Driver::Patched,
             memory: app.memory,
+            counted: self.counted,
             timeout: Duration::from_secs(self.timeout),
             share: Some(share.path().to_path_buf()),
             ..Options::default()
@@ -161,7 +166,7 @@ took() {{
 }}
 # Programs on the share are fetched from the host, page by page, each time they start.
 mkdir /tmp/bin
-cp /opt/gpureplay/bin/gpureplay /opt/gpureplay/lib/libgpureplay_opencl.so /tmp/bin
+cp /opt/gpureplay/bin/gpureplay /opt/gpureplay/lib/libgpureplay_{{opencl,recorder}}.so /tmp/bin
 {command} > /dev/null
 layered() {{ took layered env OPENCL_LAYERS=/tmp/bin/libgpureplay_opencl.so GPUREPLAY_NOTES=/dev/null {command}; }}
 for round in $(seq {rounds}); do
@@ -169,6 +174,7 @@ for round in $(seq {rounds}); do
 	if ((round % 2)); then took live {command}; layered; else layered; took live {command}; fi
 	way 1; rm -f recorded.trace; took recorded /tmp/bin/gpureplay record --raw recorded.trace -- {command}
 	way 2; rm -f checked.trace; took checked /tmp/bin/gpureplay record --raw checked.trace -- {command}
+	rm -f in-app.trace; took in-app /tmp/bin/gpureplay record --recorder user --raw in-app.trace -- {command}
 done
 "#
     )
@@ -270,22 +276,33 @@ fn counters(path: &Path) -> Result<Vec<u64>> {
 const COUNTERS: usize = 10;
 
 fn table(rows: &[Row]) -> Table {
-    let ratio = |row: &Row| row.seconds[2] / row.seconds[0].max(1e-3);
-    let ratios = Sorted::new(rows.iter().map(ratio).collect());
-    let (middle, worst) = (ratios.median(), ratios.most());
+    let ratio = |row: &Row, way: usize| {
+        let seconds = row.seconds.get(way).copied().unwrap_or_default();
+        seconds / row.seconds[0].max(1e-3)
+    };
+    let said = |way: usize| {
+        let ratios = Sorted::new(rows.iter().map(|row| ratio(row, way)).collect());
+        let (middle, worst) = (ratios.median(), ratios.most());
+        format!(
+            "median ratio {:.2}, worst {:.2}",
+            middle.unwrap_or_default(),
+            worst.unwrap_or_default()
+        )
+    };
     let about = format!(
-        "Recorded beside live: median ratio {:.2}, worst {:.2}.",
-        middle.unwrap_or_default(),
-        worst.unwrap_or_default()
+        "Beside live: by the kernel recorder {}; by the library in the app {}.",
+        said(2),
+        said(4)
     );
     let mut table = Table::new(
         about,
-        "Program | Live, s | With the layer, s | Recorded, s | Checked, s | Ratio | Processor time: live, s | With the layer, s | \
-         Recorded, s | Checked, s | Dumps | Pages hashed | Left out | Audited | Logged | In dumps, ms | Waiting for the reader, ms",
+        "Program | Live, s | With the layer, s | Recorded, s | Checked, s | Ratio | In the app, s | Its ratio | \
+         Processor time: live, s | With the layer, s | Recorded, s | Checked, s | In the app, s | \
+         Dumps | Pages hashed | Left out | Audited | Logged | In dumps, ms | Waiting for the reader, ms",
     );
     for row in rows {
-        let [live, layered, recorded, checked] = row.seconds;
-        let [processor, layer, record, check] = row.processor;
+        let [live, layered, recorded, checked, in_app] = row.seconds;
+        let [processor, layer, record, check, library] = row.processor;
         let at = |index: usize| row.notes[0].get(index).copied().unwrap_or_default();
         table.row(json!([
             row.name,
@@ -293,11 +310,14 @@ fn table(rows: &[Row]) -> Table {
             layered,
             recorded,
             checked,
-            ratio(row),
+            ratio(row, 2),
+            in_app,
+            ratio(row, 4),
             processor,
             layer,
             record,
             check,
+            library,
             at(0),
             at(1),
             at(2),

@@ -66,6 +66,9 @@ pub(crate) struct BootOptions {
     /// Where to leave kernel.log, model.log, stdout and stderr; target/guest/runs if not given.
     #[arg(long, value_name = "DIR")]
     pub(crate) logs: Option<PathBuf>,
+    /// The guest's clock counts instructions, one a nanosecond, and its processors take turns: times that a busy host does not change.
+    #[arg(long)]
+    pub(crate) counted: bool,
     /// Start without the host's cache of compiled shaders: everything is compiled anew.
     #[arg(long)]
     pub(crate) cold: bool,
@@ -101,7 +104,7 @@ impl BootOptions {
             driver: self.driver,
             cpu: self.cpu.clone(),
             memory: self.memory,
-            counted: false,
+            counted: self.counted,
             timeout: Duration::from_secs(timeout),
             share,
             extra: None,

@@ -159,6 +159,8 @@ impl Run {
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let constant = self.constant_outputs(&recording);
         let (mut session, inputs) = self.session(&recording, self.model, watch.as_ref())?;
+        // There is one run.
+        session.join_layers(false);
         let classes = self.classes.read()?;
         let layers = recording.layers();
         let selection = session.select(self.layers.range(layers)?)?;
