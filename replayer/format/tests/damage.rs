@@ -46,7 +46,6 @@ fn recording() -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// The section that a byte of the file belongs to.
 fn section_at(file: &[u8], at: usize) -> Section {
     let (table, _) =
         <[SectionEntry; SECTIONS]>::ref_from_prefix(&file[size_of::<Header>()..]).unwrap();

@@ -8,7 +8,6 @@ use gpureplay_tensors::{ElementType, Tensor, encode_npy};
 use crate::case::{Case, Random, damage};
 use crate::driver::{Driver, vector_add, vector_add_code};
 
-/// The files of an original.
 const FILES: [&str; 4] = ["gr_io_history", "gr_pgt", "gr_mem_contents", "gr_sync_as"];
 
 /// The recording from silicon with which changes begin; `None` where it is not there.

@@ -13,7 +13,6 @@ use crate::{
     folder::Folder,
 };
 
-/// Kernels that there are headers for.
 const KERNELS: [&str; 3] = ["old", "stock", "new"];
 
 /// Complaints about the nano driver, with the compiler's extra warnings.
