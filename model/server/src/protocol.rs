@@ -54,6 +54,7 @@ pub(crate) mod irq {
     pub(crate) const ACTION_TRIGGER: u32 = 1 << 5;
 }
 
+/// A message header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) id: u16,
@@ -81,6 +82,7 @@ impl Header {
         self.flags & FLAG_NO_REPLY == 0
     }
 
+    /// The reply to this message with a body.
     pub(crate) fn reply(&self, body: &[u8]) -> Vec<u8> {
         self.answer(FLAG_REPLY, 0, body)
     }
@@ -166,16 +168,19 @@ pub(crate) enum Command<'a> {
         start: u32,
         count: u32,
     },
+    /// Read registers.
     RegionRead {
         offset: u64,
         region: u32,
         count: u32,
     },
+    /// Write registers.
     RegionWrite {
         offset: u64,
         region: u32,
         data: &'a [u8],
     },
+    /// Reset the device.
     Reset,
 }
 
@@ -197,6 +202,7 @@ impl Body<'_> {
 }
 
 impl<'a> Command<'a> {
+    /// Decodes the body of a command.
     pub(crate) fn decode(command: u16, body: &'a [u8]) -> Result<Command<'a>, Malformed> {
         let needed = match command {
             1 => 4,
@@ -282,6 +288,7 @@ impl<'a> Command<'a> {
     }
 }
 
+/// Puts numbers into the body of a reply.
 #[derive(Default)]
 pub(crate) struct Reply(pub(crate) Vec<u8>);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A damaged file is refused, and the section that is damaged is named.
 
-#![allow(clippy::unwrap_used)]
-
 use gpureplay_format::layout::{Header, SECTIONS, SectionEntry};
 use gpureplay_format::{
     Access, Action, Builder, ElementType, Fault, Opcode, Payload, Recording, RegionKind, Section,
