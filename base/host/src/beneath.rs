@@ -31,7 +31,6 @@ const FOLDER: OFlag = OFlag::O_PATH
 enum Absent {
     /// It is an error.
     Fails,
-    /// It is made.
     IsMade,
 }
 

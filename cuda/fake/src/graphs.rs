@@ -100,11 +100,9 @@ pub(crate) struct Graphs {
     tails: BTreeMap<Handle, Vec<Handle>>,
     /// Events that captured streams recorded: the graph, and what they stand for.
     events: BTreeMap<Handle, (Handle, Vec<Handle>)>,
-    /// Streams and their flags.
     pub(crate) streams: BTreeMap<Handle, u32>,
 }
 
-/// All graphs.
 pub(crate) fn graphs() -> MutexGuard<'static, Graphs> {
     static GRAPHS: LazyLock<Mutex<Graphs>> = LazyLock::new(Mutex::default);
     GRAPHS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -147,14 +145,12 @@ impl Graphs {
         Ok(handle)
     }
 
-    /// A new stream.
     pub(crate) fn stream(&mut self, flags: u32) -> Handle {
         let stream = self.handle();
         self.streams.insert(stream, flags);
         stream
     }
 
-    /// A capture begins.
     pub(crate) fn begin(&mut self, stream: Handle) {
         let graph = self.create();
         self.captures.insert(stream, graph);
@@ -169,7 +165,6 @@ impl Graphs {
         Ok(graph)
     }
 
-    /// A node at the end of what a stream has captured.
     pub(crate) fn capture(&mut self, stream: Handle, node: Node) -> Result<(), Status> {
         let graph = *self.captures.get(&stream).ok_or(Status::INVALID_HANDLE)?;
         let tail = self.tails.remove(&stream).unwrap_or_default();

@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 
 use gpureplay_cuda_launch::abi::Status;
 
-/// Sizes of a launch.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     pub(crate) grid: [u32; 3],
@@ -56,7 +55,6 @@ static BEFORE: Mutex<BTreeMap<u64, [u64; 2]>> = Mutex::new(BTreeMap::new());
 /// Nanoseconds between two events with nothing between them.
 const EVENT: u64 = 250;
 
-/// An event is recorded.
 pub(crate) fn recorded(event: u64) {
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
     let now = [&TOOK, &RAN].map(|number| number.load(Ordering::SeqCst));
@@ -81,7 +79,6 @@ static FIRST: Mutex<Vec<f32>> = Mutex::new(Vec::new());
 /// Kernels that wait for the host.
 static WAITING: AtomicU64 = AtomicU64::new(0);
 
-/// Whether a kernel waits for the host.
 pub(crate) fn waiting() -> bool {
     WAITING.load(Ordering::SeqCst) > 0
 }

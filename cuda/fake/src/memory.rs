@@ -22,7 +22,6 @@ pub(crate) struct Memory {
     handles: u64,
 }
 
-/// All memory.
 pub(crate) fn memory() -> MutexGuard<'static, Memory> {
     static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(Mutex::default);
     MEMORY.lock().unwrap_or_else(PoisonError::into_inner)

@@ -36,11 +36,9 @@ pub(crate) struct Function {
 pub(crate) struct Modules {
     modules: Vec<Option<Module>>,
     functions: Vec<Function>,
-    /// Texts that are linked.
     links: Vec<Option<Vec<u8>>>,
 }
 
-/// All modules.
 pub(crate) fn modules() -> MutexGuard<'static, Modules> {
     static MODULES: LazyLock<Mutex<Modules>> = LazyLock::new(Mutex::default);
     MODULES.lock().unwrap_or_else(PoisonError::into_inner)

@@ -27,7 +27,6 @@ static STATE: Mutex<State> = Mutex::new(State {
     ran: Vec::new(),
 });
 
-/// A kernel ran.
 pub(crate) fn ran(name: &CStr, sizes: Sizes) {
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     if state.is_enabled {

@@ -7,7 +7,6 @@ use gpureplay_cuda_launch::abi::{Handle, LaunchAttribute, Status};
 
 use crate::real;
 
-/// Sizes of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
     /// Blocks in x, y, z.

@@ -85,7 +85,6 @@ pub(crate) fn unlinked(link: Handle) {
     linked.remove(&link);
 }
 
-/// The size of a linked image.
 fn linked_size(address: *const c_void) -> Option<usize> {
     let linked = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
     let found = linked.values().find(|(at, _)| *at == address as usize);

@@ -185,7 +185,6 @@ pub(crate) fn taken(
     (status, snapshot)
 }
 
-/// Writes a launch to the recording.
 pub(crate) fn written(
     settings: &Record,
     launch: &Launch,

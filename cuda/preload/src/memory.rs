@@ -64,7 +64,6 @@ impl Memory {
         self.pieces.values().copied()
     }
 
-    /// The piece that an address lies in.
     pub(crate) fn at(&self, address: u64) -> Option<Piece> {
         let (_, piece) = self.pieces.range(..=address).next_back()?;
         (address < piece.end()).then_some(*piece)

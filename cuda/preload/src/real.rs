@@ -41,7 +41,6 @@ pub(crate) fn current_device() -> Result<i32, Status> {
     Ok(device)
 }
 
-/// The context that is current on this thread.
 pub(crate) fn current_context() -> Result<u64, Status> {
     let mut context = 0;
     // SAFETY: the pointer is to a local.

@@ -35,7 +35,6 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Memory of the device as it was.
     pub(crate) fn of_device(address: u64, before: Vec<u8>) -> Self {
         Self {
             address,
@@ -46,7 +45,6 @@ impl Held {
     }
 }
 
-/// A variable with its contents.
 pub(crate) struct HeldVariable {
     pub(crate) name: String,
     pub(crate) held: Held,
@@ -351,7 +349,6 @@ impl Snapshot {
         Ok(self)
     }
 
-    /// Writes the launch and says its number.
     pub(crate) fn write(
         self,
         settings: &Record,
@@ -439,7 +436,6 @@ impl Snapshot {
     }
 }
 
-/// The rank of this process.
 pub(crate) fn rank() -> Option<u32> {
     settings().rank
 }

@@ -15,7 +15,6 @@ use crate::say::say;
 pub(crate) enum Mode {
     /// Nothing.
     Off,
-    /// Launches are recorded.
     Record(Record),
     /// Launches are timed.
     Durations(Durations),
@@ -33,7 +32,6 @@ pub(crate) struct Replace {
     pub(crate) table: Option<PathBuf>,
 }
 
-/// Where recordings go and what is recorded.
 pub(crate) struct Record {
     pub(crate) folder: PathBuf,
     pub(crate) pick: Pick,
@@ -130,7 +128,6 @@ impl FromStr for Pick {
     }
 }
 
-/// All settings.
 pub(crate) struct Settings {
     pub(crate) mode: Mode,
     kernel: Option<Regex>,
@@ -144,7 +141,6 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Whether a kernel of this name is wanted.
     pub(crate) fn wants(&self, name: &str) -> bool {
         let is_named = match &self.mode {
             Mode::Replace(Replace {
@@ -162,7 +158,6 @@ impl Settings {
     }
 }
 
-/// The settings of this process.
 pub(crate) fn settings() -> &'static Settings {
     static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
         read().unwrap_or_else(|reason| {

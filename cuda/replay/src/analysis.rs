@@ -123,7 +123,6 @@ fn finding(words: &[u64; 4]) -> Option<Finding> {
     })
 }
 
-/// Addresses as bytes of words.
 fn bytes_of(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

@@ -103,7 +103,6 @@ impl CudaRun {
         Self::of(recording, number, trust).map(Some)
     }
 
-    /// A run of a recording.
     fn of(recording: Recording, number: u32, trust: &Trust) -> Result<Self> {
         let run = match &trust.key {
             None => recording.run(number).map_err(other)?,

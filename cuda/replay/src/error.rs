@@ -122,7 +122,6 @@ impl ReplayError {
     }
 }
 
-/// What the driver says to a call.
 pub(crate) fn driver(call: &'static str, status: Status) -> Result<(), ReplayError> {
     status
         .check()

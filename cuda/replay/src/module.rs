@@ -219,7 +219,6 @@ pub(crate) fn text(
     }
 }
 
-/// The newest PTX text of the image that has the kernel.
 pub(crate) fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
     let mut texts: Vec<_> = parts(image)?
         .into_iter()
@@ -302,7 +301,6 @@ pub(crate) fn kernel(
     Ok(function)
 }
 
-/// Where a module has a variable of this name and size.
 pub(crate) fn variable_address(
     gpu: &Gpu,
     module: Handle,

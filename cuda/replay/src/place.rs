@@ -40,7 +40,6 @@ pub(crate) struct Span {
     kind: RegionKind,
 }
 
-/// The memory of a launch.
 pub(crate) fn of_launch(launch: &Launch) -> Vec<Span> {
     let spans = launch.regions.iter().map(|region| Span {
         range: (region.address, region.address + region.size),
@@ -49,7 +48,6 @@ pub(crate) fn of_launch(launch: &Launch) -> Vec<Span> {
     spans.collect()
 }
 
-/// The memory of a run.
 pub(crate) fn of_run(run: &Run) -> Vec<Span> {
     let spans = run.memory.iter().map(|memory| Span {
         range: (memory.address, memory.address + memory.size),

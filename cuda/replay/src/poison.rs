@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 
 /// Launches that a search may use.
 const LAUNCHES: u32 = 24;
-/// Bytes of a word.
 const WORD: usize = 4;
 
 /// A set of words of one piece of memory.
@@ -191,7 +190,6 @@ where
         })
     }
 
-    /// Words that the kernel changes if all that may be changed is.
     fn changed(&mut self, may: &[Words]) -> Result<Vec<Words>, E> {
         let from = scrambled(self.pieces, may, Scramble::Bit);
         let got = self.run(&from)?;

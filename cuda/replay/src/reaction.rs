@@ -9,7 +9,6 @@ use std::ops::Range;
 
 /// Launches that a search may use.
 const LAUNCHES: u32 = 24;
-/// Bytes of a word.
 const WORD: usize = 4;
 /// Bytes that are changed from where a parameter points, at most.
 pub(crate) const WINDOW: usize = 4096;

@@ -62,7 +62,6 @@ pub struct Left<'a> {
 enum Kind {
     Device,
     Host,
-    /// Number of the variable.
     Variable(usize),
 }
 

@@ -10,7 +10,6 @@ use core::ptr;
 pub(crate) struct Handle(pub(crate) usize);
 
 impl Handle {
-    /// The null pointer.
     pub(crate) const NULL: Self = Self(0);
 }
 
@@ -61,15 +60,12 @@ pub(crate) const PROFILING_START: u32 = 0x1282;
 pub(crate) const PROFILING_END: u32 = 0x1283;
 pub(crate) const PROFILING_COMPLETE: u32 = 0x1284;
 
-/// `CL_EVENT_REFERENCE_COUNT`
 pub(crate) const EVENT_REFERENCE_COUNT: u32 = 0x11d2;
 /// `CL_EVENT_COMMAND_EXECUTION_STATUS`; the answer `CL_COMPLETE` is 0, errors are negative.
 pub(crate) const EVENT_STATUS: u32 = 0x11d3;
 
-/// `CL_MEM_REFERENCE_COUNT`
 pub(crate) const MEM_REFERENCE_COUNT: u32 = 0x1105;
 
-/// `CL_IMAGE_ELEMENT_SIZE`
 pub(crate) const IMAGE_ELEMENT_SIZE: u32 = 0x1111;
 
 /// `CL_SAMPLER_NORMALIZED_COORDS`, `CL_SAMPLER_ADDRESSING_MODE`, `CL_SAMPLER_FILTER_MODE`: each answer has four bytes.
@@ -80,7 +76,6 @@ pub(crate) const LAYER_API_VERSION: u32 = 0x4240;
 pub(crate) const LAYER_NAME: u32 = 0x4241;
 pub(crate) const LAYER_API_VERSION_100: u32 = 100;
 
-/// `cl_buffer_region`
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct BufferRegion {
@@ -125,7 +120,6 @@ pub(crate) mod signature {
         Info(Handle, u32, usize, *mut c_void, *mut usize) -> Status;
         ArgumentInfo(Handle, u32, u32, usize, *mut c_void, *mut usize) -> Status;
         BuildInfo(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> Status;
-        /// Functions of one object.
         Object(Handle) -> Status;
         CreateQueue(Handle, Handle, u64, *mut Status) -> Handle;
         CreateQueueWithProperties(Handle, Handle, *const u64, *mut Status) -> Handle;

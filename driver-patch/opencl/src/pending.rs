@@ -14,7 +14,6 @@ use crate::{reach, sink, state};
 /// What becomes of a hash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Use {
-    /// It is the content of the transfer with this number.
     Content(u32),
     /// It is what an object held when it was mapped, which has the number too if it is a read.
     Before(Handle, Option<u32>),

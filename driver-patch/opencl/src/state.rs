@@ -29,7 +29,6 @@ pub(crate) struct Described {
     pub(crate) type_name: String,
 }
 
-/// A kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kernel {
     /// Values by index.
@@ -52,7 +51,6 @@ pub(crate) struct State {
     next_object: u32,
     pub(crate) next_launch: u32,
     pub(crate) kernels: HashMap<Handle, Kernel>,
-    /// What each sampler is.
     pub(crate) samplers: HashMap<Handle, Vec<u8>>,
     /// By object and by the pointer that the app got.
     pub(crate) mapped: HashMap<(Handle, usize), Mapped>,
@@ -84,7 +82,6 @@ impl State {
         id
     }
 
-    /// The number of a queue.
     pub(crate) fn queue(&mut self, handle: Handle) -> u32 {
         match self.queues.get(&handle) {
             Some(id) => *id,
@@ -96,12 +93,10 @@ impl State {
         self.queues.contains_key(&handle)
     }
 
-    /// Forgets what turned out to be no queue.
     pub(crate) fn forget_queue(&mut self, handle: Handle) {
         self.queues.remove(&handle);
     }
 
-    /// A number for content that is not known yet.
     pub(crate) fn add_content(&mut self) -> u32 {
         let id = self.next_content;
         self.next_content = self.next_content.wrapping_add(1);

@@ -22,7 +22,6 @@ pub(crate) struct File {
     fds: Vec<RawFd>,
     /// By GPU virtual address.
     objects: BTreeMap<u64, Object>,
-    /// The addresses by handle.
     addresses: HashMap<u32, u64>,
     /// Objects were made or freed since the trace listed them.
     pub(crate) changed: bool,
@@ -63,7 +62,6 @@ impl File {
         self.objects.range(..va).rev().map(|(_, object)| object)
     }
 
-    /// The object at an address.
     pub(crate) fn at(&self, va: u64) -> Option<&Object> {
         let (_, object) = self.objects.range(..=va).next_back()?;
         (va - object.va < object.size).then_some(object)
@@ -145,7 +143,6 @@ impl Files {
         self.open.iter_mut().find(|file| file.fds.contains(&fd))
     }
 
-    /// All files.
     pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut File> {
         self.open.iter_mut()
     }

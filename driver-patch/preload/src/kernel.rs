@@ -20,7 +20,6 @@ use mali_facts::kbase::{Property, request as kbase};
 use mali_facts::panfrost::request::{self as uapi, Request};
 use mali_facts::panthor::{self, GpuInfo};
 
-/// The running kernel.
 pub(crate) struct Kernel;
 
 /// Makes a request of the recorder's own, again when it was interrupted. `Err` is `errno`.

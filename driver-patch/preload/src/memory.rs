@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpureplay_trace::PAGE_SIZE;
 
-/// Words of a page.
 pub(crate) const WORDS: usize = PAGE_SIZE / 8;
 
 /// A view of an object's memory; dropping it ends the view.
@@ -14,7 +13,6 @@ pub(crate) trait View: Send {
     fn words(&self) -> &[AtomicU64];
 }
 
-/// A copy of a page.
 pub(crate) type Page = [u8; PAGE_SIZE];
 
 /// The page as it is now. Another thread may write meanwhile: the copy is what counts.
@@ -58,7 +56,6 @@ pub(crate) fn hash(words: &[AtomicU64]) -> u64 {
         .map(|four| four.each_ref().map(load)))
 }
 
-/// The number of a page that was copied.
 pub(crate) fn hash_of(page: &Page) -> u64 {
     let words = page.as_chunks::<8>().0.as_chunks::<4>().0;
     mix(words.iter().map(|four| four.map(u64::from_ne_bytes)))

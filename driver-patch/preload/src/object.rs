@@ -8,7 +8,6 @@ use gpureplay_trace::PAGE_SIZE;
 use crate::memory::{self, Page, View, WORDS};
 use mali_facts::panfrost::request as uapi;
 
-/// A buffer object.
 pub(crate) struct Object {
     pub(crate) handle: u32,
     /// `PANFROST_BO_*`

@@ -81,9 +81,7 @@ pub(crate) fn settings_of_kbase(gpu_id: u32) -> Vec<(u32, u32)> {
 
 /// A job as the driver gives it to a slot.
 pub(crate) struct Start {
-    /// Job slot.
     pub(crate) slot: u8,
-    /// Address space.
     pub(crate) space: u32,
     /// Which of the app's files it is of, from 0.
     pub(crate) file: u32,
@@ -126,7 +124,6 @@ impl Start {
         ]
     }
 
-    /// The doorbell.
     pub(crate) fn doorbell(&self) -> (u32, u32) {
         let register = job_slot::offset(u32::from(self.slot), job_slot::COMMAND_NEXT);
         (register, mali_facts::registers::JobCommand::Start as u32)

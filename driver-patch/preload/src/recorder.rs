@@ -36,7 +36,6 @@ pub(crate) struct Recorder<D> {
     coherent: bool,
     /// SHADER_PRESENT.
     cores: u64,
-    /// Jobs by slot.
     jobs: [u32; 3],
     /// When the trace began, in nanoseconds.
     began: u64,
@@ -163,7 +162,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Whether notes are wanted.
     pub(crate) fn wants_notes(&self) -> bool {
         !self.ended
     }
@@ -182,7 +180,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// An object was made.
     pub(crate) fn created(&mut self, fd: RawFd, made: &uapi::CreateBo) {
         let object = Object::new(made.handle, made.flags, made.va, made.size.into());
         self.add(fd, object);

@@ -15,7 +15,6 @@ use crate::object::Object;
 const ROOM: usize = 4096;
 const PAGE: u64 = gpureplay_trace::PAGE_SIZE as u64;
 
-/// A region of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     /// GPU virtual address, or the cookie that is mapped to get one.
@@ -28,7 +27,6 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// The object that it is, by this handle.
     pub(crate) fn object(&self, handle: u32) -> Object {
         let mut of = 0;
         if self.flags & flags::GPU_EXECUTE == 0 {
@@ -51,7 +49,6 @@ impl Region {
     }
 }
 
-/// Of a file of kbase.
 pub(crate) struct Kbase {
     /// Regions that get their addresses when they are mapped.
     cookies: Vec<Region>,
@@ -76,7 +73,6 @@ impl Kbase {
         }
     }
 
-    /// The driver has made a region.
     pub(crate) fn made(&mut self, region: Region) {
         let is_cookie = mali_facts::kbase::request::COOKIES.contains(&region.at);
         // A cookie stands for another region when the first one has its address.

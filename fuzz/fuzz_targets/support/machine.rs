@@ -18,9 +18,7 @@ use mali_facts::registers::{JobStatus, job_slot};
 pub(crate) use machine::{CODE, CONFIG, DATA, Format, GPUS, JOBS, Machine, Rights};
 pub(crate) use picture::FRAGMENT_JOB;
 
-/// Bytes in a page.
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Pages of memory.
 const PAGES: usize = 256;
 /// What a page holds that no page table names.
 const CANARY: u64 = 0x5ca1_ab1e_0dd5_eed5;
@@ -49,7 +47,6 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// The GPU is one of the five, by a number.
     pub(crate) fn new(gpu: u8, format: Format) -> Watched {
         let gpu = GPUS[usize::from(gpu) % GPUS.len()];
         let options = Options {

@@ -65,7 +65,6 @@ pub struct State {
 const NOT_LOADED: u64 = u64::MAX;
 /// The product in GPU_ID.
 const PRODUCT: u32 = 0xffff_0000;
-/// Bytes of a job header.
 const JOB_HEADER: u64 = 32;
 /// Job slots of every GPU with a job manager.
 const SLOTS: u8 = 3;

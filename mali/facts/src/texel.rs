@@ -191,7 +191,6 @@ impl TexelFormat {
     }
 }
 
-/// Packing and encoding of a format number.
 const fn layout(number: u32) -> Option<(Packing, Encoding)> {
     use Encoding::{Float, Position, Sint, Snorm, Uint, Unorm};
     use Packing::{ExponentFirst, Fields, SharedExponent};

@@ -345,7 +345,6 @@ fn submit(builder: &mut Builder, chain: &Chain) {
     builder.submit_with(chain.slot, config, chain.head, CHAIN_TIMEOUT_US);
 }
 
-/// The tensors of a recording.
 struct Tensors<'a> {
     by_name: BTreeMap<&'a str, (TensorId, &'a TensorEntry)>,
     inputs: Vec<TensorId>,
@@ -462,7 +461,6 @@ impl<'a> Tensors<'a> {
         self.by_name.get(name).map_or(TensorId(u32::MAX), |t| t.0)
     }
 
-    /// Uploads the values that the recording is to contain.
     fn upload_values(&self, builder: &mut Builder, options: &Options) {
         for (name, value) in &options.values {
             let Some((_, entry)) = self.by_name.get(name.as_str()) else {

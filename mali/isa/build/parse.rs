@@ -14,7 +14,6 @@ pub(crate) struct Type {
 
 pub(crate) struct Kind {
     pub(crate) name: String,
-    /// Name of the type, or "flag".
     pub(crate) type_name: String,
     /// For a flag: how its option is spelled.
     pub(crate) flag: String,

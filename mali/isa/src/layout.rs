@@ -54,11 +54,9 @@ pub(crate) struct Packed {
     pub(crate) header: u64,
     /// 78 bits each.
     pub(crate) tuples: [u128; 8],
-    /// Number of tuples.
     pub(crate) count: u8,
     /// 60 bits each.
     pub(crate) constants: [u64; 7],
-    /// Number of constants.
     pub(crate) constant_count: u8,
     /// Modifier nibbles of constant 0, if it stands alone and its format has them.
     pub(crate) nibbles: Option<(u8, u8)>,

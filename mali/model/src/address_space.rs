@@ -61,7 +61,6 @@ impl AddressSpaceRegisters {
         }
     }
 
-    /// Shows a fault in the registers.
     pub(crate) fn report(&mut self, fault: &MmuFault) {
         self.set_word(register::FAULTSTATUS, fault_status(fault).0);
         self.set_word(register::FAULTADDRESS_LO, fault.va as u32);

@@ -69,7 +69,6 @@ pub(crate) struct Environment<B: Bus> {
     pub(crate) notify: Option<Arc<dyn Fn(bool) + Send + Sync>>,
     /// How work groups are dealt to cores: [`mali_shader::Cores::seed`].
     pub(crate) seed: u64,
-    /// Shader cores that are on.
     pub(crate) cores_ready: u64,
     /// Whether the level-2 cache is on.
     pub(crate) l2_ready: bool,

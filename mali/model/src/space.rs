@@ -25,7 +25,6 @@ pub enum FaultPolicy {
 #[derive(Debug)]
 struct State {
     translation: Translation,
-    /// Fault that waits for software.
     waiting: Option<MmuFault>,
     /// Set when the fault is to be shown in the registers; cleared when it was.
     unreported: bool,
@@ -173,7 +172,6 @@ impl<B: Bus> JobMemory<'_, B> {
         Ok(())
     }
 
-    /// Writes `from` from `va` on.
     pub(crate) fn write(&self, va: u64, from: &[u8]) -> Result<(), MmuFault> {
         let mut done = 0;
         while done < from.len() {
@@ -184,7 +182,6 @@ impl<B: Bus> JobMemory<'_, B> {
         Ok(())
     }
 
-    /// Reads `N` bytes at `va`.
     pub(crate) fn bytes<const N: usize>(&self, va: u64) -> Result<[u8; N], MmuFault> {
         let mut bytes = [0; N];
         self.read(va, &mut bytes)?;

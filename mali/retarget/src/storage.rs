@@ -38,7 +38,6 @@ struct Named {
     bytes: u64,
 }
 
-/// All storage that a descriptor names.
 fn named(at: u64, storage: &LocalStorage, gpu: &Profile) -> impl Iterator<Item = Named> {
     let cores = u64::from(gpu.core_id_range());
     let threads = storage

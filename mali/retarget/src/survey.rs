@@ -16,7 +16,6 @@ use crate::rules::{Refusal, TargetRule};
 pub(crate) struct Job {
     /// Number of the submission, from 0.
     pub(crate) submission: u32,
-    /// Address of its header.
     pub(crate) address: u64,
     pub(crate) slot: u8,
     pub(crate) kind: JobType,
@@ -40,7 +39,6 @@ pub(crate) struct Compute {
     pub(crate) threads: u64,
     /// Address of the local storage descriptor, and what it says.
     pub(crate) storage: Option<(u64, LocalStorage)>,
-    /// Pixel formats of textures and images.
     pub(crate) formats: Vec<PixelFormat>,
 }
 

@@ -170,7 +170,6 @@ fn registers<'t>(
     Ok(word)
 }
 
-/// A source with its modifiers.
 fn source<'t>(
     text: &'t str,
     byte: usize,

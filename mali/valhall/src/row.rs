@@ -26,7 +26,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// The opcode of a word.
     pub(crate) const fn opcode_of(word: u64) -> u16 {
         (word >> 48 & 0x1ff) as u16
     }

@@ -79,12 +79,10 @@ impl Kind {
         places.get(byte).copied().filter(|_| signed)
     }
 
-    /// The bit of a complement.
     pub(crate) fn complement(self) -> Option<u8> {
         matches!(self, Kind::N8 | Kind::N16 | Kind::N32 | Kind::N64).then_some(35)
     }
 
-    /// The select, of a source in that byte.
     pub(crate) fn select(self, byte: usize) -> Option<Select> {
         let narrow = *[28, 26, 24].get(byte)?;
         let wide = if byte == 0 { 36 } else { 26 };
@@ -118,7 +116,6 @@ impl Kind {
         0xff << (8 * byte) | signs | complement | select
     }
 
-    /// The source in that byte of a word.
     pub(crate) fn read(self, byte: usize, word: u64) -> Option<Operand> {
         if self == Kind::GAP {
             return None;

@@ -40,7 +40,6 @@ impl Op {
         &ROWS[self as usize]
     }
 
-    /// The instruction of a word.
     pub(crate) fn of(word: u64) -> Option<Op> {
         let opcode = usize::from(Row::opcode_of(word));
         let places = FIRST[opcode]..FIRST[opcode + 1];

@@ -24,7 +24,6 @@ pub type Unordered = BTreeMap<usize, Vec<usize>>;
 struct Word {
     /// The low half of the clause's address, which is never 0.
     clauses: [u32; 3],
-    /// Bytes of the word.
     bytes: [u8; 3],
 }
 
@@ -67,7 +66,6 @@ impl Reach {
         }
     }
 
-    /// Adds an access.
     pub(crate) fn access(&mut self, access: &Access<'_>) {
         let kind = match access.kind {
             AccessKind::Store => STORE,
@@ -101,7 +99,6 @@ impl Reach {
         }
     }
 
-    /// The races of an earlier job with this one.
     pub(crate) fn races(&self, earlier: &Reach) -> BTreeMap<Pair, Found> {
         const PAIRS: [(usize, usize, RaceKind); 7] = [
             (STORE, STORE, RaceKind::WriteWrite),

@@ -9,7 +9,6 @@ use crate::pattern::Pattern;
 /// Bytes of a line: those of the level-2 cache of all job-manager GPUs.
 pub(crate) const LINE: u64 = 64;
 
-/// Lines of a page.
 const LINES: usize = (PAGE / LINE) as usize;
 
 /// Pages of which heat is kept: 4 GiB of memory, a quarter of that for the counts.
@@ -24,7 +23,6 @@ impl Default for Page {
     }
 }
 
-/// A heat map.
 pub(crate) struct Heat {
     pub(crate) pages: Pages<Page>,
 }

@@ -13,7 +13,6 @@ use crate::pattern::Pattern;
 /// Accesses of warps by one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
-    /// Accesses of warps.
     pub(crate) accesses: u64,
     /// Bytes that lanes asked for.
     pub(crate) asked: u64,
@@ -42,7 +41,6 @@ impl Use {
 #[derive(Default)]
 pub(crate) struct Lines(Vec<(Option<Site>, Use)>);
 
-/// Lines of a range of bytes.
 fn lines_of(at: u64, bytes: u64) -> u64 {
     (at % LINE + bytes).div_ceil(LINE)
 }

@@ -14,7 +14,6 @@ use crate::pattern::Pattern;
 pub(crate) struct Stray {
     /// By lanes.
     pub(crate) lanes: u64,
-    /// Bytes outside.
     pub(crate) bytes: u64,
     /// The lowest and the highest address outside.
     pub(crate) lowest: u64,

@@ -35,7 +35,6 @@ pub(crate) struct Findings {
     pub(crate) unseen: u64,
 }
 
-/// Looks into one job.
 pub(crate) struct JobAnalyser {
     /// What is looked for; nothing but writes in a job that was not asked for.
     pub(crate) what: What,

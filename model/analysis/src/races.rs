@@ -167,7 +167,6 @@ pub(crate) struct Races {
     size: u32,
     /// A barrier was passed in this dispatch: work groups come one after the other.
     barriers: bool,
-    /// Addresses of clauses by number.
     clauses: Vec<u64>,
     found: BTreeMap<Pair, Found>,
     /// Why not everything was looked at.
@@ -448,7 +447,6 @@ impl Context {
         found
     }
 
-    /// Remembers a reader.
     #[inline]
     fn reads(self, cell: &mut Cell, who: Who) {
         let [first, second] = cell.readers;

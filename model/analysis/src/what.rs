@@ -65,12 +65,10 @@ impl What {
         named.map(|(_, name)| name).collect()
     }
 
-    /// Whether clauses are counted.
     pub(crate) fn clauses(self) -> bool {
         self.counts || self.divergence
     }
 
-    /// Whether accesses are looked at.
     pub(crate) fn accesses(self) -> bool {
         self.heat || self.lines || self.races || self.uninit || self.outside
     }

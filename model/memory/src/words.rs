@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 #[cfg(target_arch = "x86_64")]
 use crate::Vectors;
 
-/// Words of a vector.
 #[cfg(target_arch = "x86_64")]
 const VECTOR: usize = 4;
 

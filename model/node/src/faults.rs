@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Messages of a process; an app that goes on after each fault makes no more.
 const MOST: u64 = 200;
 
-/// Tells one.
 pub(crate) fn tell(fault: fmt::Arguments<'_>) {
     static TOLD: AtomicU64 = AtomicU64::new(0);
     if let Some(line) = line(TOLD.fetch_add(1, Ordering::Relaxed), fault) {

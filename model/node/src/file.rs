@@ -29,7 +29,6 @@ pub(crate) struct Held {
     pub(crate) exclusive: u32,
 }
 
-/// An open file.
 #[derive(Debug)]
 pub(crate) struct File {
     /// No two files have the same number, not even one after the other.
@@ -41,7 +40,6 @@ pub(crate) struct File {
     addresses: Ranges,
     /// Its objects at their addresses, unless they have changed.
     mappings: Option<Arc<Mappings>>,
-    /// What panthor's files have.
     pub(crate) spaces: Spaces,
 }
 
@@ -124,7 +122,6 @@ impl File {
         }
     }
 
-    /// Closes a handle.
     pub(crate) fn remove(&mut self, handle: u32) -> Result<Arc<Object>> {
         let held = self.objects.remove(&handle).ok_or(Errno::INVALID)?;
         self.addresses.give_back(held.va / PAGE_BYTES);

@@ -20,7 +20,6 @@ use crate::node::Node;
 
 /// The path of the node.
 const PATH: &CStr = c"/dev/dri/renderD128";
-/// Names the GPU.
 const VARIABLE: &str = "GPUREPLAY_NODE_GPU";
 const DEFAULT: &str = "g52";
 
@@ -105,7 +104,6 @@ fn node() -> Result<&'static Node> {
     made().ok_or(Errno(libc::ENODEV))
 }
 
-/// What a function of C gives for a result.
 fn answer(result: Result<c_int>) -> c_int {
     result.unwrap_or_else(|error| {
         // SAFETY: `errno` is this thread's.

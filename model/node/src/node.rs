@@ -101,7 +101,6 @@ pub struct Node {
 struct State {
     files: HashMap<Identity, File>,
     opened: u64,
-    /// Sync objects that have a descriptor.
     syncs: HashMap<Identity, Arc<SyncObject>>,
     /// Objects that have had a descriptor outside.
     objects: HashMap<Identity, Weak<Object>>,

@@ -15,7 +15,6 @@ use mali_facts::panfrost::request as uapi;
 
 /// Bus addresses of objects, as far as all GPUs reach. They are also the offsets for `mmap`.
 const ADDRESSES: (u64, u64) = (1 << 32, 1 << 40);
-/// Name of an object's memory file.
 const NAME: &str = "gpureplay-object";
 
 /// The GPU's memory: objects and page tables.
@@ -26,14 +25,12 @@ pub(crate) struct Memory {
     free: Mutex<Ranges>,
 }
 
-/// A buffer object.
 #[derive(Debug)]
 pub(crate) struct Object {
     memory: Arc<Memory>,
     file: OwnedFd,
     /// Its memory file.
     pub(crate) identity: Identity,
-    /// Bus address.
     pub(crate) address: u64,
     /// Bytes, a multiple of the page size.
     pub(crate) size: u64,
@@ -124,7 +121,6 @@ impl Memory {
 }
 
 impl Object {
-    /// The memory file.
     pub(crate) fn file(&self) -> &OwnedFd {
         &self.file
     }

@@ -21,7 +21,6 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// All of `start..end` is free.
     pub(crate) fn new(start: u64, end: u64) -> Self {
         let mut ranges = Self {
             by_size: BTreeSet::new(),

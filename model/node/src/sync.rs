@@ -35,7 +35,6 @@ impl SyncObject {
         state.fence.filter(|_| point <= state.point)
     }
 
-    /// The last point.
     pub(crate) fn point(&self) -> u64 {
         self.state().point
     }

@@ -11,7 +11,6 @@ use mali_memory::{Bus, Mapped};
 pub(crate) const BASE: u64 = 1 << 28;
 /// Room for them: a space of 4 GiB needs 2048 tables of pages and six above them.
 pub(crate) const BYTES: u64 = 16 << 20;
-/// Bytes of a block.
 pub(crate) const BLOCK_BYTES: u64 = 1 << shift(LAST - 1);
 
 const LAST: u32 = LEVELS - 1;

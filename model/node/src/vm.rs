@@ -91,7 +91,6 @@ impl Vm {
         }
     }
 
-    /// Maps a region, in place of what is there.
     pub(crate) fn map(&mut self, va: u64, region: Region) -> Result<()> {
         self.check(va, region.size)?;
         let end = region.offset.checked_add(region.size);
@@ -110,7 +109,6 @@ impl Vm {
         Ok(())
     }
 
-    /// Unmaps a range.
     pub(crate) fn unmap(&mut self, va: u64, size: u64) -> Result<()> {
         self.check(va, size)?;
         Arc::make_mut(&mut self.regions).clear(va, size);

@@ -143,7 +143,6 @@ pub(crate) enum ConnectionError {
     Broken(#[from] io::Error),
 }
 
-/// The connection to QEMU.
 pub(crate) struct Connection {
     stream: UnixStream,
 }
@@ -195,7 +194,6 @@ impl Connection {
         Ok(received.bytes)
     }
 
-    /// Sends a reply.
     pub(crate) fn send(&mut self, message: &[u8]) -> io::Result<()> {
         self.stream.write_all(message)
     }

@@ -99,7 +99,6 @@ impl Model {
         }
     }
 
-    /// Whether a write is a reset.
     pub(crate) fn resets(&self, register: u32, value: u32) -> bool {
         let commands = [GpuCommand::SoftReset, GpuCommand::HardReset];
         register == GPU_CMD

@@ -16,7 +16,6 @@ const MAGIC: u32 = FIRST;
 const LINE: u32 = FIRST + 0x4;
 /// Number of lines.
 const COUNT: u32 = FIRST + 0x8;
-/// What to do with them.
 const OPERATION: u32 = FIRST + 0xc;
 /// Operations so far.
 const DONE: u32 = FIRST + 0x10;
@@ -34,12 +33,10 @@ const PRESENT: u32 = 0x4341_4348;
 /// Lines of one operation at most: a gibibyte.
 const MAXIMUM: u32 = 1 << 24;
 
-/// Whether a register is one of these.
 pub(crate) fn has(register: u32) -> bool {
     register & !0xfff == FIRST
 }
 
-/// The registers.
 pub(crate) struct Registers {
     line: u32,
     count: u32,
@@ -107,7 +104,6 @@ impl Registers {
         }
     }
 
-    /// Writes a register, and does to `memory` what it says.
     pub(crate) fn write(&mut self, memory: &Cached, log: &dyn Log, register: u32, value: u32) {
         match register {
             LINE => self.line = value,

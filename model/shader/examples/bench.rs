@@ -45,7 +45,6 @@ fn value(i: usize) -> f32 {
     ((i as u32).wrapping_mul(2_654_435_761) >> 16) as f32 / 65536.0 - 0.5
 }
 
-/// A kernel and what it runs on.
 struct Kernel {
     name: &'static str,
     code: &'static [u8],
@@ -61,7 +60,6 @@ struct Kernel {
     workgroup_count: [u32; 3],
     /// Bytes of work-group storage, a power of two.
     local: u32,
-    /// Whether buffers are folded.
     folds: bool,
     /// The largest error of an output.
     error: fn(&[f32]) -> f64,

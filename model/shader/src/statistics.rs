@@ -19,7 +19,6 @@ pub struct Statistics {
     pub fma: u64,
     /// Operations of the ADD unit, NOP and messages excluded.
     pub add: u64,
-    /// Messages by kind.
     messages: [u64; KINDS],
     /// Bytes that loads read.
     pub bytes_read: u64,
@@ -43,7 +42,6 @@ impl Statistics {
         self.messages[usize::from(kind.number()) % KINDS]
     }
 
-    /// Counts `lanes` messages of a kind.
     pub(crate) fn count_message(&mut self, kind: Message, lanes: u64) {
         self.messages[usize::from(kind.number()) % KINDS] += lanes;
     }

@@ -20,7 +20,6 @@ pub struct Threads {
     shaders: Mutex<Cache>,
     /// Rows of batches that ended, for those that follow.
     rows: Mutex<Kept>,
-    /// Room for tracks.
     pub(crate) room: Room,
 }
 

@@ -4,7 +4,6 @@
 /// Words of an access of any size.
 pub(crate) type Words = [u32; 4];
 
-/// The words of 16 bytes.
 pub(crate) fn words_of(bytes: [u8; 16]) -> Words {
     let value = u128::from_le_bytes(bytes);
     [
@@ -15,7 +14,6 @@ pub(crate) fn words_of(bytes: [u8; 16]) -> Words {
     ]
 }
 
-/// The bytes of four words.
 pub(crate) fn bytes_of(words: Words) -> [u8; 16] {
     let mut bytes = [0; 16];
     for (to, word) in bytes.chunks_exact_mut(4).zip(words) {

@@ -99,7 +99,6 @@ Try it in a clone, without a GPU:
 `gpureplay help` lists all commands; `gpureplay run -h` explains one.
 ";
 
-/// The command with its help in shape.
 pub(crate) fn shaped(command: Command) -> Command {
     let table = groups(&command);
     let template = format!(
@@ -123,7 +122,6 @@ pub(crate) fn shaped(command: Command) -> Command {
     })
 }
 
-/// One line for each command.
 fn groups(command: &Command) -> String {
     let mut table = String::new();
     for (group, names) in GROUPS {

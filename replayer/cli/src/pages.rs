@@ -11,7 +11,6 @@ use clap::error::ErrorKind;
 /// What ends a command in a line of a shell.
 const ENDS: [&str; 6] = [";", "&&", "|", ">", "&", "2>"];
 
-/// All pages below a directory.
 fn pages(directory: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("directory").flatten() {
         let path = entry.path();

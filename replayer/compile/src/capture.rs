@@ -68,7 +68,6 @@ impl Job {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     list: Vec<mali_facts::Job>,
-    /// Their addresses, ascending.
     addresses: Vec<u64>,
 }
 
@@ -173,7 +172,6 @@ struct Reading {
     regions: HashSet<(u64, u64, u32)>,
     /// Pages of all of them.
     listed: u64,
-    /// Jobs of all submissions.
     jobs: usize,
     /// What runs is a stream without a dispatch.
     idle: bool,

@@ -22,7 +22,6 @@ pub(crate) struct Mapped<'a> {
 pub(crate) struct Holder {
     /// When the driver mapped it.
     pub(crate) moment: Moment,
-    /// The buffer.
     pub(crate) buffer: Buffer,
 }
 
@@ -61,7 +60,6 @@ impl<'a> Mapped<'a> {
         (va < *end).then_some(*holder)
     }
 
-    /// Whether the page at `va` is new memory at this moment.
     pub(crate) fn is_new(&self, moment: Moment, va: u64) -> bool {
         self.holder(va)
             .is_some_and(|holder| holder.moment == moment)

@@ -303,7 +303,6 @@ pub fn tensor_kind(role: Role) -> TensorKind {
     }
 }
 
-/// Memory of all tensors of a role.
 fn memory_of(tensors: &[Found], role: Role) -> Ranges {
     let mut out = Ranges::default();
     for tensor in tensors.iter().filter(|t| t.role == role) {

@@ -80,7 +80,6 @@ pub struct Subject<'r> {
     job: &'r Job,
     target: Target<'r>,
     scenes: Vec<(Scene, Outcome)>,
-    /// Bytes of tensors.
     tensors: Bytes,
     proof: Proof,
 }
@@ -148,7 +147,6 @@ impl<'r> Subject<'r> {
         sizes
     }
 
-    /// Whether a change changes nothing.
     fn is_nothing(&self, change: &Change) -> bool {
         let recorded = self.target.code().ok();
         let same = match &change.kernel {

@@ -24,7 +24,6 @@ use crate::tensors::add;
 
 /// Clauses that the replay may execute: about a second.
 const WORK: u64 = 1 << 23;
-/// Chains that are followed.
 const MOST_CHAINS: usize = 1 << 6;
 /// Bytes of descriptors of one kind that a job may have.
 const DESCRIPTORS: u64 = 4096;
@@ -226,7 +225,6 @@ impl Step {
 struct Followed {
     fixed: Fixed,
     steps: Vec<Step>,
-    /// Jobs that have ended.
     ended: usize,
     /// Pages that they read and wrote, each as often as a job did.
     reached: usize,
@@ -237,7 +235,6 @@ struct Followed {
 }
 
 impl Followed {
-    /// A job has ended.
     fn end(&mut self) {
         let step = self.steps.get(self.ended).copied();
         self.ended += 1;

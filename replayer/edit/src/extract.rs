@@ -54,7 +54,6 @@ struct Step {
 /// What several jobs do, one after the other.
 struct Steps {
     all: Vec<Step>,
-    /// Bytes that any of them writes.
     written: Bytes,
     /// Pages that any of them reads or executes.
     pages: BTreeSet<u64>,
@@ -392,7 +391,6 @@ fn is_written(view: &View<'_>, entry: &TensorEntry, written: &Bytes) -> bool {
     })
 }
 
-/// The same tensor as an output.
 fn output(view: &View<'_>, entry: &TensorEntry) -> Described {
     Described {
         name: view.name(entry.name.get()).to_owned(),

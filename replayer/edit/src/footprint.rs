@@ -10,7 +10,6 @@ use mali_model::probe::{
 };
 use mali_model::{Access, Dispatch, JobReport, Observer};
 
-/// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
 /// Pages whose bytes are kept: 1 GiB.
 pub(crate) const MAX_PAGES: usize = 1 << 18;
@@ -37,7 +36,6 @@ impl Bits {
         }
     }
 
-    /// Adds bits to a word.
     fn add(&mut self, word: usize, bits: u64) {
         let Self::Some(words) = self else { return };
         let before = words[word];
@@ -254,7 +252,6 @@ impl Observer for Watcher {
 pub(crate) struct Looker {
     all: Arc<Mutex<Footprint>>,
     storages: Storages,
-    /// Pages that are kept.
     pages: usize,
 }
 

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{EditError, Result};
 
-/// Version of the file.
 const VERSION: u32 = 1;
 
 /// What code is known by, in hexadecimal; none if it cannot be read.

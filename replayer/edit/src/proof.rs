@@ -104,7 +104,6 @@ pub(crate) fn flow(compute: &Compute) -> std::result::Result<Flow, &String> {
     })
 }
 
-/// The name of the clause at an offset.
 pub(crate) fn clause(offset: u32) -> String {
     format!("clause_{}", offset / 16)
 }

@@ -131,7 +131,6 @@ fn is_kept(region: &Region) -> bool {
     region.kind != RegionKind::Scratch.code()
 }
 
-/// Reads the memory of a device.
 fn snapshot(device: &mut OnModel, regions: &[Region]) -> Memory {
     let mut memory = Memory::default();
     let mut page = [0; PAGE as usize];
@@ -385,7 +384,6 @@ struct Play<'s> {
 /// What is known of a scene that runs.
 #[derive(Default)]
 struct Reached {
-    /// Pages that were reached.
     pages: Mutex<BTreeSet<u64>>,
     /// The job runs; what was written before is the scene itself.
     started: AtomicBool,
@@ -491,7 +489,6 @@ pub(crate) fn model(
     })
 }
 
-/// The job of a number.
 pub(crate) fn job(jobs: &Jobs, index: usize) -> Result<&Job> {
     jobs.jobs.get(index).ok_or_else(|| EditError::NoJob {
         job: index,

@@ -34,7 +34,6 @@ pub struct Taken {
     held: Held,
 }
 
-/// The descriptors of a job.
 #[derive(Clone, Debug)]
 enum Descriptors {
     Bifrost(Box<Bifrost>),
@@ -44,11 +43,8 @@ enum Descriptors {
 /// Where the parts of a job go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
-    /// Its code.
     pub(crate) code: u64,
-    /// Its descriptors and uniforms.
     pub(crate) descriptors: u64,
-    /// Its storage of threads.
     pub(crate) threads: u64,
     /// Its storage of work groups.
     pub(crate) groups: u64,
@@ -270,7 +266,6 @@ impl Taken {
         }
     }
 
-    /// Whether it is the recorded job.
     pub(crate) fn is(&self, memory: &Memory, job: &Job, old: Target<'_>) -> bool {
         let (descriptors, held) = Descriptors::of(memory, job, old);
         old.code().ok() == Some(&self.code)

@@ -9,7 +9,6 @@ use crate::footprint::Bytes;
 /// Places of one tensor's runs of elements at most.
 const MOST_PLACES: usize = 1 << 24;
 
-/// The bytes of all tensors of a recording.
 pub(crate) fn tensors(view: &View<'_>) -> Bytes {
     let mut all = Bytes::default();
     for tensor in view.tensors() {

@@ -157,7 +157,6 @@ fn shader_of(words: &Words) -> Vec<mali_valhall::Instruction> {
     shader.map_or_else(|_| Vec::new(), |shader| shader.instructions().collect())
 }
 
-/// The code of a file.
 pub(crate) fn decoded(code: &[u8]) -> std::result::Result<Words, String> {
     let memory = |va: u64, to: &mut [u8]| {
         let at = usize::try_from(va).unwrap_or(usize::MAX);

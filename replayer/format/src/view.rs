@@ -72,7 +72,6 @@ fn entries<'a, T: FromBytes + KnownLayout + Immutable + Unaligned>(
 /// The bytes of the sections, in the order of their kinds.
 type Sections<'a> = [&'a [u8]; SECTIONS];
 
-/// Bytes of an entry of each section.
 const ENTRY_SIZES: [u8; SECTIONS] = [
     size_of::<IdentityCheck>() as u8,
     size_of::<Region>() as u8,
@@ -85,7 +84,6 @@ const ENTRY_SIZES: [u8; SECTIONS] = [
     1,
 ];
 
-/// Checks the header and the section table.
 fn table(bytes: &[u8]) -> Result<(&Header, &[SectionEntry; SECTIONS]), Fault> {
     let (header, rest) = Header::ref_from_prefix(bytes).map_err(|_| Fault::NotARecording)?;
     if header.magic != MAGIC {

@@ -47,7 +47,6 @@ enum Item {
     Numbers(usize, usize),
     /// The name of the kernel, or its hash where it has no name, has a match.
     Matching(Regex),
-    /// The kernel has this name.
     Kernel(String),
     /// The hash of the shader begins with these digits.
     Hash(String),

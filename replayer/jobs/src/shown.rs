@@ -140,7 +140,6 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The instruction of a clause that is a message, as text.
 fn message(placed: &Placed) -> Option<String> {
     let clause = &placed.clause;
     let is_message = |tuple: &&mali_isa::Tuple| {

@@ -246,7 +246,6 @@ impl Bindings {
         Ok(())
     }
 
-    /// Bytes of the values of external weights.
     pub(crate) fn external_bytes(&self) -> usize {
         let tensors = self.tensors.iter().zip(&self.values);
         let external = tensors.filter(|(info, _)| info.external);

@@ -20,6 +20,9 @@ use crate::error::Error;
 pub use crate::model_options::ModelOptions;
 use crate::on_model::Model;
 pub use crate::on_model::Observer;
+/// What an [`Observer`] is told, and what its analysers are.
+#[cfg(feature = "model")]
+pub use mali_model::{Dispatch, JobReport, probe};
 
 pub use crate::names::MAX_THREADS;
 

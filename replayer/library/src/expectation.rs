@@ -80,7 +80,6 @@ impl Comparison {
     }
 }
 
-/// One expected output.
 #[derive(Debug)]
 struct Expected {
     path: PathBuf,

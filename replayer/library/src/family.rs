@@ -146,11 +146,9 @@ impl<'a, G: Gpu> Engine<'a, G> {
         gpu() -> &mut G;
         /// Does everything up to the first run.
         prepare(tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
-        /// Runs a segment.
         run_segment(index: u32, tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
         /// Does of a segment what the processor does.
         skip_segment(index: u32, tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
-        /// Reads a tensor.
         read_tensor(tensor: u32, bytes: &mut [u8]) -> Result<(), ReplayError>;
         /// Ends what there is on the device.
         close() -> Result<(), ReplayError>;

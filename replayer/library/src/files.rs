@@ -35,7 +35,6 @@ pub struct Files {
     pub bytes: Vec<u8>,
     /// The manifest, when there is one.
     pub manifest: Option<Manifest>,
-    /// Where `directory` is a private copy.
     pub(crate) copy: Option<PrivateCopy>,
     /// Where the files were only looked at: there is nothing in `directory`.
     pub(crate) held: Option<Held>,

@@ -26,7 +26,6 @@ pub fn is_tolerance(number: f64) -> bool {
 /// Longest manifest that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Variants of a recording.
 const MOST_VARIANTS: usize = 64;
 
 /// Bytes of the longest name of a kernel, of a class and of a GPU: a report has them once for each job or for each answer. As much as the name of

@@ -133,7 +133,6 @@ impl Selection {
 /// A run segment of an inference, and whether its jobs are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Index of the segment.
     pub(crate) segment: u32,
     /// Only what the CPU does in it is done.
     pub(crate) skip: bool,

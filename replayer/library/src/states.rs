@@ -24,7 +24,6 @@ struct Slot {
     stale: bool,
 }
 
-/// All states of a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct States {
     /// By tensor; nothing for other kinds.
@@ -63,7 +62,6 @@ impl States {
             .collect()
     }
 
-    /// Whether a tensor is a state.
     pub(crate) fn is_one(&self, tensor: usize) -> bool {
         self.slots.get(tensor).is_some_and(Option::is_some)
     }
@@ -97,7 +95,6 @@ impl States {
         }
     }
 
-    /// An inference begins.
     pub(crate) fn begin(&mut self) {
         if std::mem::replace(&mut self.begun, true) {
             self.lost();

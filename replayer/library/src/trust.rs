@@ -45,7 +45,6 @@ impl Trust {
     }
 }
 
-/// What is wrong with a signature.
 pub(crate) fn signature_error(error: &SignatureError) -> String {
     match *error {
         SignatureError::NotASignature => "not a signature (it does not start with GPURESIG)".into(),

@@ -10,10 +10,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpureplay_library::device::{Choice, Device};
+use gpureplay_library::device::probe::{Access, Analyser, Launch, Part, Wanted};
+use gpureplay_library::device::{Choice, Device, Dispatch, JobReport, Observer};
 use gpureplay_library::{ModelOptions, Recording, Session};
-use mali_model::probe::{Access, Analyser, Launch, Part, Wanted};
-use mali_model::{Dispatch, JobReport, Observer};
 
 /// How often a distance in bytes was seen.
 type Strides = BTreeMap<i64, u64>;

@@ -212,7 +212,6 @@ pub fn simplify(axes: &[Axis]) -> Vec<Axis> {
     out
 }
 
-/// The contiguous runs of one piece.
 fn runs(piece: &Piece, dtype: ElementType) -> Runs {
     let mut axes = simplify(&piece.axes);
     let inner = axes.last().copied();

@@ -17,7 +17,6 @@ pub mod note;
 mod passing;
 mod reader;
 mod record;
-mod text;
 mod writer;
 
 pub use check::{Check, Problem};
@@ -26,7 +25,6 @@ pub use reader::{Reader, TraceError};
 pub use record::{
     Begin, Context, Driver, ErrorCode, Event, Line, Phase, Record, RecordType, RegionFlags,
 };
-pub use text::{Style, write_record};
 pub use writer::Writer;
 
 /// Bytes of a GPU page and of the contents of a PAGE record.

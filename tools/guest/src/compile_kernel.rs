@@ -137,7 +137,6 @@ impl CompileKernel {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The command in the guest.
     fn command(&self) -> Vec<String> {
         let mut words: Vec<String> = [
             "gpureplay",

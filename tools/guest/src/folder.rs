@@ -13,10 +13,8 @@ use crate::error::{Error, Result};
 /// Environment variable that moves the guest folder out of the repository.
 pub(crate) const GUEST_VARIABLE: &str = "GPUREPLAY_GUEST";
 
-/// The folders of one invocation.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
-    /// Top of the repository.
     pub(crate) repository: PathBuf,
     /// The guest: roots, kernel, image. May be shared by work trees.
     pub(crate) guest: PathBuf,
@@ -138,7 +136,6 @@ pub(crate) fn place(from: &Path, to: &Path) -> Result<()> {
         .map_err(|error| Error::io("write", to)(error.error))
 }
 
-/// Copies a folder.
 pub(crate) fn copy_dir(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).map_err(Error::io("create", to))?;
     let entries = fs::read_dir(from).map_err(Error::io("read", from))?;

@@ -225,7 +225,6 @@ fn instruction(unit: Unit, name: &str) -> Instruction {
     Instruction::new(op.expect("every unit does nothing"))
 }
 
-/// Two additions.
 fn addition() -> Tuple {
     Tuple {
         registers: RegisterBlock(1 << 20 | 2 << 25 | 3 << 31 | 3 << 14),
@@ -268,7 +267,6 @@ fn clause(tuples: usize) -> Vec<u8> {
     clause_of(vec![addition(); tuples], FlowControl::Continue)
 }
 
-/// A recording with this code.
 fn with_code(code: &[u8]) -> Builder {
     let mut builder = with_data();
     let pages = code.len().div_ceil(4096) as u32;
@@ -393,7 +391,6 @@ fn resubmitted(jobs: u64, times: u32) -> Vec<u8> {
     finished(builder)
 }
 
-/// States of a byte each.
 fn states(count: u32) -> Vec<u8> {
     let mut builder = builder();
     let pages = count.div_ceil(4096);

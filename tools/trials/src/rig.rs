@@ -15,11 +15,9 @@ use mali_facts::Product;
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_model::Options;
 
-/// Pages of the machine.
 const PAGES: usize = 1 << 16;
 /// Pages that belong to somebody else, between those of the replay.
 const FOREIGN: usize = 64;
-/// What is in them.
 const MARK: u64 = 0x5a5a_a5a5_1234_8765;
 /// Clauses that a chain may execute.
 const CLAUSES: u64 = 1 << 25;

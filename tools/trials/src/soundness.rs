@@ -142,7 +142,6 @@ impl Verdict {
     }
 }
 
-/// A name for an error.
 const fn error_name(kind: &ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Device(_) => "error-device",

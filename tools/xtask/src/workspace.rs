@@ -28,10 +28,8 @@ pub(crate) enum Unsafe {
     Allowed,
 }
 
-/// One crate.
 #[derive(Debug)]
 pub(crate) struct Crate {
-    /// Its name.
     pub(crate) name: String,
     /// One line from its manifest.
     pub(crate) description: String,
@@ -50,7 +48,6 @@ pub(crate) struct Crate {
 /// One arrow.
 #[derive(Debug)]
 pub(crate) struct Dependency {
-    /// The crate that is depended on.
     pub(crate) name: String,
     /// It is a crate of this source tree.
     pub(crate) ours: bool,

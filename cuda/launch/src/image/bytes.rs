@@ -3,7 +3,6 @@
 
 use crate::image::ImageError;
 
-/// `count` bytes at `offset`.
 pub(crate) fn range(bytes: &[u8], offset: usize, count: usize) -> Result<&[u8], ImageError> {
     let end = offset
         .checked_add(count)

@@ -47,7 +47,6 @@ pub fn objects(image: &[u8], kernel: &str, capability: u32) -> Result<Objects, I
     Ok(Objects::default())
 }
 
-/// Of a cubin that has the kernel.
 fn of_code(cubin: &[u8], kernel: &str) -> Result<Option<Objects>, ImageError> {
     let endian = LittleEndian;
     let header = FileHeader64::<LittleEndian>::parse(cubin)?;

@@ -57,12 +57,10 @@ impl Space {
     }
 }
 
-/// An access, as its instruction says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access<'a> {
     pub(super) kind: Kind,
     pub(super) space: Space,
-    /// Bytes of one thread.
     pub(super) bytes: u32,
     /// A register, a variable or a number.
     pub(super) base: &'a str,
@@ -111,7 +109,6 @@ pub(super) fn predicate(instruction: &str) -> (Option<&str>, &str) {
     (Some(&rest[..end]), rest[end..].trim_start())
 }
 
-/// The name of an instruction with its modifiers.
 pub(super) fn name(instruction: &str) -> &str {
     let end = instruction.find(|c: char| c.is_whitespace() || matches!(c, '{' | '['));
     &instruction[..end.unwrap_or(instruction.len())]

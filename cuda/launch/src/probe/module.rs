@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::ProbeError;
 
-/// A function with a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Function<'a> {
     pub(super) name: &'a str,
@@ -24,7 +23,6 @@ pub(super) struct Module<'a> {
     pub(super) files: BTreeMap<u32, &'a str>,
 }
 
-/// Directives of one line.
 const LINES: [&str; 5] = [".version", ".target", ".address_size", ".file", ".loc"];
 
 pub(super) fn of(text: &str) -> Result<Module<'_>, ProbeError> {

@@ -11,7 +11,6 @@ type Declared<'a> = (&'a str, bool);
 pub(super) struct Registers<'a> {
     /// Bits of all that is declared under a name, with a number that grows; the last counts.
     all: HashMap<Declared<'a>, Vec<(usize, u32)>>,
-    /// What each scope that is open declared.
     scopes: Vec<Vec<Declared<'a>>>,
     count: usize,
 }

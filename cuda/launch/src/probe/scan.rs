@@ -12,9 +12,7 @@ pub(super) struct Statement<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What<'a> {
-    /// `{`
     Open,
-    /// `}`
     Close,
     /// `name:`
     Label,

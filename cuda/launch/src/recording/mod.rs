@@ -315,7 +315,6 @@ impl Recording {
         Run::parse(&self.text(&name)?).map_err(|error| self.of(&name, error))
     }
 
-    /// The error of a manifest, with its path.
     fn of(&self, name: &Path, error: RecordingError) -> RecordingError {
         match error {
             RecordingError::Manifest { reason, .. } => RecordingError::Manifest {

@@ -33,7 +33,6 @@ pub struct Chunk {
     size: usize,
 }
 
-/// The hash of a chunk of zeros.
 static ZEROS: LazyLock<Hash> = LazyLock::new(|| Hash::of(&[0; CHUNK]));
 
 impl Chunk {

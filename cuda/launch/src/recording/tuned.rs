@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::recording::check::{MAX_IMAGE, is_name};
 use crate::recording::{Hash, ImageReference, RecordingError};
 
-/// The version of the format.
 const FORMAT: u32 = 1;
 /// The largest `tuned.toml`, in bytes.
 const MOST: u64 = 16 << 20;
@@ -155,7 +154,6 @@ fn image_name(hash: Hash) -> PathBuf {
     Path::new("images").join(hash.to_string())
 }
 
-/// The folder of a file.
 fn folder_of(path: &Path) -> &Path {
     path.parent()
         .filter(|parent| *parent != Path::new(""))

@@ -219,7 +219,6 @@ fn a_reduced_cubin_has_wanted_kernels_only() {
     assert_eq!(reduced(SM_90, &absent, 90).unwrap(), None);
 }
 
-/// Sections by name.
 fn sections(cubin: &[u8]) -> std::collections::BTreeMap<String, Vec<u8>> {
     use object::{Object, ObjectSection};
     let file = object::File::parse(cubin).unwrap();

@@ -226,7 +226,6 @@ fn what_cannot_be_is_refused_before_it_is_used() {
     assert!(Recording::open(&folder.path().join("launches")).is_err());
 }
 
-/// A recording of a launch, and the launch.
 fn recorded(memory: &[u8]) -> (tempfile::TempDir, Launch) {
     let folder = tempfile::tempdir().unwrap();
     let writer = Writer::create(folder.path()).unwrap();

@@ -40,7 +40,6 @@ impl Hook {
     }
 }
 
-/// A C string of a name with a zero byte at its end.
 const fn c_string(name: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(name.as_bytes()) {
         Ok(name) => name,
@@ -115,7 +114,6 @@ mod resolve;
 mod sets;
 mod writes;
 
-/// All families.
 static FAMILIES: [&[Hook]; 13] = [
     resolve::HOOKS,
     launches::HOOKS,
@@ -132,7 +130,6 @@ static FAMILIES: [&[Hook]; 13] = [
     writes::HOOKS,
 ];
 
-/// All hooks.
 fn all() -> impl Iterator<Item = &'static Hook> {
     FAMILIES.into_iter().flatten()
 }

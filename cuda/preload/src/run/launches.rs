@@ -62,7 +62,6 @@ impl Log {
         self.work(&function.name, operation)
     }
 
-    /// The number of an image.
     pub(super) fn image(&mut self, image: &Arc<Image>) -> Result<u32> {
         let mut all = self.images.iter();
         let known = all.position(|known| Arc::ptr_eq(known, image));
@@ -73,7 +72,6 @@ impl Log {
         u32::try_from(number).map_err(|_| "too many images".into())
     }
 
-    /// The number of a kernel.
     fn kernel(&mut self, launch: &Launch) -> Result<(u32, Arc<Function>)> {
         let function = functions::get(launch.function).map_err(because("a kernel"))?;
         if let Some((number, known)) = self.kernel_numbers.get(&launch.function)

@@ -58,12 +58,10 @@ pub(super) struct Log {
     pub(super) streams: Vec<Stream>,
     pub(super) images: Vec<Arc<Image>>,
     pub(super) kernels: Vec<Kernel>,
-    /// Variables, each with the number of its image.
     pub(super) variables: Vec<(u32, HeldVariable)>,
     pub(super) inputs: Vec<Vec<u8>>,
     pub(super) outputs: Vec<Outcome>,
     pub(super) operations: Vec<Operation>,
-    /// Ranges that ended.
     pub(super) ranges: Vec<Range>,
     /// Which region of the process it is.
     pub(super) number: u64,
@@ -223,7 +221,6 @@ impl Log {
         self.memory.insert_rest(piece);
     }
 
-    /// Whether an address is the device's.
     pub(super) fn is_device(&self, address: u64) -> bool {
         let piece = self.memory.at(address);
         piece.is_some_and(|piece| piece.kind != Kind::Host)

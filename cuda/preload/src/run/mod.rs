@@ -32,7 +32,6 @@ use watch::Watch;
 
 /// Whether a region is being recorded.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
-/// Whether a region has begun.
 static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Launches of the process while whole regions are recorded.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -78,7 +77,6 @@ fn lock() -> MutexGuard<'static, Option<Log>> {
     LOG.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is to be recorded as a whole.
 fn wanted() -> Option<(&'static Record, Region)> {
     match &settings().mode {
         Mode::Record(record) => record.run.map(|region| (record, region)),
@@ -272,7 +270,6 @@ fn launched(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
     status
 }
 
-/// What is copied.
 #[derive(Clone, Copy)]
 pub(crate) struct Copied {
     to: u64,
@@ -327,7 +324,6 @@ fn output(copied: Copied, stream: Handle, waits: bool, call: impl FnOnce() -> St
     status
 }
 
-/// The device copies.
 pub(crate) fn on_device(
     to: u64,
     from: u64,
@@ -405,7 +401,6 @@ fn any(copied: Copied, stream: Handle, waits: bool, call: impl FnOnce() -> Statu
     })
 }
 
-/// Memory is set.
 pub(crate) fn set(set: MemsetNode, stream: Handle, call: impl FnOnce() -> Status) -> Status {
     let words = [
         3,
@@ -416,12 +411,10 @@ pub(crate) fn set(set: MemsetNode, stream: Handle, call: impl FnOnce() -> Status
     work(&words, call, |log| log.set(&set, stream))
 }
 
-/// An event is recorded.
 pub(crate) fn record(event: Handle, stream: Handle, call: impl FnOnce() -> Status) -> Status {
     kept(call, |log| log.record(event, stream))
 }
 
-/// A stream waits for an event.
 pub(crate) fn wait(stream: Handle, event: Handle, call: impl FnOnce() -> Status) -> Status {
     kept(call, |log| log.wait(stream, event))
 }
@@ -429,9 +422,7 @@ pub(crate) fn wait(stream: Handle, event: Handle, call: impl FnOnce() -> Status)
 /// What the host waits for, or finds done.
 #[derive(Clone, Copy)]
 pub(crate) enum HostWait {
-    /// A stream.
     Stream(Handle),
-    /// An event.
     Event(Handle),
     /// Everything.
     All,
@@ -527,7 +518,6 @@ fn host_rows(address: u64, size: usize, rows: Option<(Rows, [u64; 2])>) -> Vec<u
         .collect()
 }
 
-/// Bytes of the host.
 fn host_bytes(address: u64, size: usize) -> Vec<u8> {
     // SAFETY: the program passed the memory to a copy of as many bytes, which the driver accepted.
     unsafe { std::slice::from_raw_parts(address as *const c_void as *const u8, size) }.to_vec()

@@ -14,7 +14,6 @@ struct Open {
     domain: usize,
     /// The region's number and that of the next operation, if it lies in a region.
     first: Option<(u64, usize)>,
-    /// It is the region.
     is_region: bool,
 }
 

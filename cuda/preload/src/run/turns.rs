@@ -13,7 +13,6 @@ use crate::settings::{Record, Region};
 /// Work that was recorded.
 struct Known {
     structure: Hash,
-    /// The number of the run.
     number: u32,
     operations: Vec<Operation>,
     /// The second turn, with later ones.

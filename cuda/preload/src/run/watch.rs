@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 
-/// A kind of turn.
 #[derive(Default)]
 struct Kind {
     times: u64,
@@ -74,7 +73,6 @@ impl Watch {
         self.seen |= now;
     }
 
-    /// The host has waited.
     pub(super) fn host(&mut self) {
         self.seen |= self.pending;
     }

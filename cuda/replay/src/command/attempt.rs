@@ -68,7 +68,6 @@ pub(crate) fn private_folder(what: &str) -> Result<TempDir, Failure> {
         .map_err(file(&std::env::temp_dir()))
 }
 
-/// The path of this program.
 pub(crate) fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(file(Path::new("/proc/self/exe")))
 }

@@ -81,7 +81,6 @@ pub(crate) fn after_recording(folder: &Path, weights: Option<&Path>) {
     }
 }
 
-/// The option for a file of weights.
 fn of_weights(weights: Option<&Path>) -> Vec<&OsStr> {
     let words = weights.map(|path| [OsStr::new("--weights"), path.as_os_str()]);
     words.into_iter().flatten().collect()

@@ -91,7 +91,6 @@ impl Jobs {
 }
 
 impl Jobs {
-    /// A row for each layer.
     fn layers(&self, recording: &Recording, number: u32, run: Run) -> Outcome {
         let layers = layers(&run);
         if layers.is_empty() {

@@ -57,7 +57,6 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// One line for a launch.
 pub(crate) fn line(number: u32, launch: &Launch) -> String {
     format!(
         "{number:>5}  {:<18} {:<12} {:>5} regions {:>10}  {} changed  {}",

@@ -142,12 +142,10 @@ impl Trust {
         }
     }
 
-    /// Whether a signature is demanded.
     pub(crate) fn is_demanded(&self) -> bool {
         self.require_signature.is_some()
     }
 
-    /// A launch that is trusted.
     pub(crate) fn launch(&self, recording: &Recording, number: u32) -> Result<Launch, Failure> {
         match self.manifest(recording, Part::Launch, number)? {
             Some(manifest) => Ok(Launch::parse(&manifest)?),
@@ -155,7 +153,6 @@ impl Trust {
         }
     }
 
-    /// A whole run that is trusted.
     pub(crate) fn run(&self, recording: &Recording, number: u32) -> Result<Run, Failure> {
         match self.manifest(recording, Part::Run, number)? {
             Some(manifest) => Ok(Run::parse(&manifest)?),

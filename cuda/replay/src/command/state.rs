@@ -11,7 +11,6 @@ use safetensors::tensor::TensorView;
 use crate::command::failure::{Failure, file};
 use crate::weights::Archive;
 
-/// A range of memory.
 type Range = (u64, Vec<u8>);
 
 /// The tensor that says of which run the memory is.
@@ -31,7 +30,6 @@ fn of(run: &Run) -> String {
     Hash::of(text.as_bytes()).to_string()
 }
 
-/// Reads memory that was kept of a run.
 pub(crate) fn read(path: &Path, run: &Run) -> Result<Vec<Range>, Failure> {
     let wrong = |reason: &str| Failure::Usage(format!("{}: {reason}", path.display()));
     let mut state = Vec::new();
@@ -52,7 +50,6 @@ pub(crate) fn read(path: &Path, run: &Run) -> Result<Vec<Range>, Failure> {
     Ok(state)
 }
 
-/// Writes memory that is to be kept of a run.
 pub(crate) fn write(path: &Path, run: &Run, state: &[Range]) -> Result<(), Failure> {
     let of = of(run);
     let named = state

@@ -24,7 +24,6 @@ pub(crate) struct Strict {
 }
 
 impl Strict {
-    /// The file of CUPTI.
     pub(crate) fn cupti(&self) -> PathBuf {
         self.cupti.clone().unwrap_or_else(find_cupti)
     }

@@ -23,7 +23,6 @@ pub(super) struct CudaSession {
     of: CudaRun,
     gpu: Gpu,
     session: Option<RunSession>,
-    /// By tensor.
     values: Vec<Option<Tensor>>,
     weights: Option<PathBuf>,
     /// By output: whether a run has copied it out.
@@ -59,7 +58,6 @@ impl CudaSession {
         Ok(given.map_err(other)?.map(weights::Given::bytes))
     }
 
-    /// The run in memory.
     fn loaded(&mut self) -> Result<&mut RunSession> {
         if self.session.is_none() {
             let began = Instant::now();

@@ -45,10 +45,8 @@ pub struct Crossing {
     pub noisy: usize,
 }
 
-/// Pages of memory by number of the piece and of the page.
 type Pages = BTreeSet<(usize, usize)>;
 
-/// Whether a word is an address of the run's memory.
 fn is_address(run: &Run, word: u64) -> bool {
     let after = run.memory.partition_point(|memory| memory.address <= word);
     let memory = after.checked_sub(1).and_then(|at| run.memory.get(at));

@@ -113,7 +113,6 @@ impl Images {
         self.modules.clear();
     }
 
-    /// Where variables moved.
     pub(super) fn moves(&self) -> &Moves {
         &self.moves
     }

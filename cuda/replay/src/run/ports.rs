@@ -40,7 +40,6 @@ pub(super) struct Ports {
     gpu: Gpu,
     recorded: Recorded,
     memory: *mut u8,
-    /// Where each input begins.
     inputs: Vec<usize>,
     /// Where each output begins, and its bytes.
     outputs: Vec<usize>,

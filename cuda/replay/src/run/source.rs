@@ -55,7 +55,6 @@ impl Source {
         self.held.clear();
     }
 
-    /// What says the bytes of a tensor.
     fn weights_of(&self, tensor: &WeightTensor) -> Result<&dyn WeightBytes, ReplayError> {
         let weights = self.weights.as_deref();
         weights.ok_or_else(|| wrong(tensor, "no file of weights is given"))

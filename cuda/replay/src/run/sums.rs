@@ -64,7 +64,6 @@ const LAYOUT: [[usize; 2]; 4] = [[0, 8], [8, 8], [16, 8], [24, 8]];
 /// Blocks at most, and threads of each.
 const BLOCKS: u64 = 2048;
 const THREADS: u32 = 256;
-/// Bytes of a word.
 const WORD: u64 = 8;
 
 /// What the kernel adds for some bytes, which begin with a word of a number; zeros follow the last ones.

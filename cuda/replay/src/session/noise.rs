@@ -20,7 +20,6 @@ impl Mask {
         self.0.iter().map(Vec::len).sum()
     }
 
-    /// The words of a piece.
     pub(super) fn piece(&self, index: usize) -> &[u32] {
         self.0.get(index).map_or(&[], Vec::as_slice)
     }

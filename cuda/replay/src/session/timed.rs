@@ -82,7 +82,6 @@ impl Session {
         Ok(Times::new(times))
     }
 
-    /// Launches and waits.
     pub(super) fn launch_once(&self, loaded: &Loaded, sizes: &Sizes) -> Result<(), ReplayError> {
         self.scratch()?;
         let events = Events::new(&self.gpu)?;

@@ -19,7 +19,6 @@ const BLOCKS: u32 = 1024;
 /// Blocks that copy. With more, caches hold more that is yet to be written back than a program's kernels leave: a copy with warm caches
 /// was 2 to 4 % slower than under Nsight Compute with 1024, and is 0.6 % off with these (`device-test times` on an H100).
 const BLOCKS_TO_COPY: u32 = 264;
-/// Threads of a block.
 const THREADS: u32 = 256;
 
 /// The kernels, loaded.
@@ -48,7 +47,6 @@ impl Tools {
     }
 }
 
-/// Launches one of them.
 fn launch(
     gpu: &Gpu,
     kernel: Handle,

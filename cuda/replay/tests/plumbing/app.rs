@@ -242,7 +242,6 @@ impl Program {
         self.launch(name, 32, 0, &[(&raw const p).cast()]);
     }
 
-    /// A kernel's node, after those of a list.
     fn kernel_node(&self, graph: u64, after: &[u64], parameters: &KernelNode) -> u64 {
         let mut node = 0;
         call!(self.driver, cuGraphAddKernelNode_v2(
@@ -686,7 +685,6 @@ fn program() {
     std::process::exit(0);
 }
 
-/// The data of a node.
 fn program_data(program: &Program, node: u64) -> u64 {
     let words = program.read(node, 6);
     u64::from(words[2].to_bits()) | u64::from(words[3].to_bits()) << 32

@@ -15,7 +15,6 @@ fn replaced(stage: &Stage, words: &str, task: &str) -> Said {
         .into()
 }
 
-/// What the stand-in launched.
 fn launched(said: &Said) -> Vec<&str> {
     said.err
         .lines()

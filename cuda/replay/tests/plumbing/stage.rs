@@ -13,7 +13,6 @@ pub(crate) struct Stage {
     folder: TempDir,
 }
 
-/// What a command said.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
@@ -129,7 +128,6 @@ impl Stage {
         command
     }
 
-    /// The program alone.
     pub(crate) fn alone(&self, task: &str) -> Said {
         let mut command = self.on_the_fake(&std::env::current_exe().expect("a path"));
         command
@@ -140,7 +138,6 @@ impl Stage {
     }
 }
 
-/// A recording of all launches of a task.
 pub(crate) fn recorded(task: &str) -> Stage {
     let stage = Stage::new();
     let said = stage.record("--pick all", task);

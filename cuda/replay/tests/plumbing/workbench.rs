@@ -29,7 +29,6 @@ fn judged(stage: &Stage, habit: &str, words: &str) -> (Said, Value) {
     (said, report)
 }
 
-/// The verdict of one check.
 fn check<'a>(report: &'a Value, what: &str) -> &'a str {
     let checks = report["checks"].as_array().unwrap();
     let found = checks.iter().find(|check| check["what"] == what);

@@ -23,7 +23,6 @@ use gpureplay_trace::note::{Content, Direction, Note};
 
 use runtime::*;
 
-/// Counts what is allocated.
 struct Counting;
 
 static HELD: AtomicIsize = AtomicIsize::new(0);

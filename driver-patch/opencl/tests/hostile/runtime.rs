@@ -60,7 +60,6 @@ pub(crate) static EVENTS: AtomicIsize = AtomicIsize::new(0);
 pub(crate) static EVENT_STATUS: AtomicI32 = AtomicI32::new(0);
 /// Called when an event is released.
 pub(crate) static ON_RELEASE: Mutex<Option<fn()>> = Mutex::new(None);
-/// Kernels that are not released.
 static KERNELS: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
 static NEXT_KERNEL: AtomicUsize = AtomicUsize::new(KERNEL);
 
@@ -285,7 +284,6 @@ extern "C" fn set_svm(kernel: usize, index: u32, _: *const c_void) -> i32 {
     }
 }
 
-/// The dispatch table.
 pub(crate) fn table() -> [usize; ENTRIES] {
     let mut table = [0; ENTRIES];
     for (place, address) in [

@@ -17,7 +17,6 @@ impl<D: Driver> Recorder<D> {
         self.files.by_fd(fd)?.kbase.as_mut()
     }
 
-    /// The driver has made a region.
     pub(crate) fn made_region(&mut self, fd: RawFd, region: Region) {
         if let Some(kbase) = self.kbase(fd) {
             kbase.made(region);
@@ -124,7 +123,6 @@ impl<D: Driver> Recorder<D> {
         self.starts(fd, (atom.job_slot(), atom.chain), time_ns);
     }
 
-    /// The atom has ended, with a code of the driver's.
     pub(crate) fn ended_atom(&mut self, fd: RawFd, atom: &Atom, code: u32) {
         self.count_pages(fd);
         self.regions(fd);
@@ -171,7 +169,6 @@ impl<D: Driver> Recorder<D> {
         self.kbase(fd)?.events.pop_front()
     }
 
-    /// Whether there is one.
     pub(crate) fn has_event(&mut self, fd: RawFd) -> bool {
         self.kbase(fd).is_some_and(|kbase| !kbase.events.is_empty())
     }

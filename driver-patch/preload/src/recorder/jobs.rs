@@ -151,7 +151,6 @@ impl<D: Driver> Recorder<D> {
         self.ends(fd, (slot(job), job.head), well);
     }
 
-    /// The chain of a slot has ended.
     pub(super) fn ends(&mut self, fd: RawFd, (slot, head): (u8, u64), well: bool) {
         let ended = self.driver.now();
         self.look(fd, Phase::After);

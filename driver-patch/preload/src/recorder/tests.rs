@@ -114,7 +114,6 @@ impl Driver for Fake {
 const PAGE: usize = PAGE_SIZE;
 const FD: RawFd = 3;
 
-/// An app with its recorder.
 struct App {
     state: Rc<State>,
     recorder: Recorder<Fake>,

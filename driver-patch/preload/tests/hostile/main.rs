@@ -40,7 +40,6 @@ fn library(name: &str) -> PathBuf {
     places.find(|place| place.exists()).unwrap()
 }
 
-/// The GPU of a part.
 fn gpu(part: &str) -> &'static str {
     match part.starts_with("streams") {
         true => "g610",
@@ -120,7 +119,6 @@ fn same(part: &str, expected: &[&str]) {
     }
 }
 
-/// The same on a driver of these libraries.
 fn same_on(part: &str, driver: &[PathBuf], expected: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let plain = run(part, driver, folder.path()).unwrap();

@@ -16,7 +16,6 @@ use zerocopy::IntoBytes;
 use crate::app::{Seen, ioctl};
 
 const PAGE: usize = 4096;
-/// Requests of one seed.
 const REQUESTS: u32 = 400;
 
 pub(crate) struct App<'s> {
@@ -28,7 +27,6 @@ pub(crate) struct App<'s> {
     syncs: Vec<u32>,
     /// GPU addresses, and places where the file maps an object.
     addresses: Vec<u64>,
-    /// Mapped memory.
     mapped: Vec<(*mut u8, usize)>,
     /// What pointers of arguments point to; it ends where memory ends.
     lists: *mut u8,
@@ -150,7 +148,6 @@ impl<'s> App<'s> {
         self.list(handles.as_bytes())
     }
 
-    /// A list of handles.
     fn handles(&mut self) -> u64 {
         let handles = [(); 3].map(|()| self.handle());
         self.list(handles.as_bytes())

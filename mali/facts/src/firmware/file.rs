@@ -3,9 +3,7 @@
 
 use super::interface::{SECTION, SECTION_SIZE};
 
-/// Bytes of the header.
 const HEADER: u32 = 20;
-/// Bytes of the one entry.
 const ENTRY: u32 = 24;
 /// Bytes of the file.
 pub const FILE_SIZE: usize = (HEADER + ENTRY) as usize;

@@ -56,7 +56,6 @@ impl MemoryRegion {
     }
 }
 
-/// A page in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) physical: u64,

@@ -26,7 +26,6 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// Bytes that are left.
     pub(crate) fn left(&self) -> usize {
         self.bytes.len() - self.at
     }

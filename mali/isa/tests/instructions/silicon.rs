@@ -73,7 +73,6 @@ impl Recording {
         u64::from_le_bytes(word[(at & 8) as usize..][..8].try_into().unwrap())
     }
 
-    /// The shader of a compute job.
     fn shader(&self, job: u64) -> (u64, Shader) {
         let state = self.address(job + 0x78);
         let code = self.address(state & !63) & !15;

@@ -66,7 +66,6 @@ pub fn link(bytes: &[u8], verified: &Verified<'_>, most_jobs: u32) -> Result<Lin
     Ok(linked)
 }
 
-/// Whether the GPU has addresses for the copies.
 fn fits(copies: &Copies, profile: &Profile) -> bool {
     let bits = profile.virtual_bits().min(48);
     let end = copies
@@ -195,7 +194,6 @@ impl Writer<'_, '_> {
         pages(va, va.saturating_add(length)).all(|page| self.survey.copied.contains(&page))
     }
 
-    /// Joins the headers of each group.
     fn headers(&mut self, groups: &[Vec<usize>]) {
         for group in groups.iter().filter(|group| group.len() > 1) {
             let mut all: Vec<(u64, JobHeader)> = Vec::new();

@@ -32,7 +32,6 @@ impl Object {
     }
 }
 
-/// What a job reaches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
     /// What can lie elsewhere. The first one is the job itself.

@@ -15,7 +15,6 @@ use crate::link::survey::Survey;
 struct Picture {
     /// Its type and what else the header says, without place in a chain.
     kind: u64,
-    /// Lengths of its objects.
     lengths: Vec<u64>,
     /// Their bytes without pointers.
     bytes: Vec<u8>,
@@ -118,7 +117,6 @@ pub(crate) fn same_jobs(
     Ok(())
 }
 
-/// A number for a picture.
 fn digest(picture: &Option<Picture>) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

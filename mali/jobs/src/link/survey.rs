@@ -28,9 +28,7 @@ pub(crate) struct Chain {
     pub(crate) head: u64,
     /// Headers that were made ready for it, in order.
     pub(crate) rearmed: Vec<u64>,
-    /// Its jobs with what they reach.
     pub(crate) jobs: Vec<(Job, Reach)>,
-    /// Whether all that it reaches is known.
     pub(crate) known: bool,
     /// Bytes of its objects in pages that are copied for it, when it is submitted.
     pub(crate) contents: Vec<(u64, Vec<u8>)>,
@@ -279,7 +277,6 @@ fn without_tensors(recording: &Recording<'_>, wanted: &mut BTreeSet<u64>) {
 struct Dependent<'a> {
     /// Objects in it or with a pointer in it.
     objects: Vec<&'a Object>,
-    /// Chains with a header in it.
     chains: Vec<usize>,
 }
 

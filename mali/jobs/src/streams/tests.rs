@@ -238,7 +238,6 @@ fn a_stream_is_recorded_without_jumps_and_heaps() {
     assert_eq!(flatten(0x1000, 40, 10, read), Err(WalkError::TooLong(10)));
 }
 
-/// Bytes of a launch.
 fn bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

@@ -106,7 +106,6 @@ impl Words {
     }
 }
 
-/// One line for each word.
 impl std::fmt::Display for Words {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match mali_valhall::Shader::decode(&self.bytes) {

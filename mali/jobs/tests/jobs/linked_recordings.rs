@@ -53,7 +53,6 @@ fn linked(recording: &Recording, most_jobs: u32) -> Recording {
     Recording::from_bytes(linked.bytes).unwrap()
 }
 
-/// Jobs of each chain.
 fn chains(recording: &Recording) -> Vec<Vec<Job>> {
     let mut out = Vec::new();
     submissions(recording.verified().chains().unwrap(), |submission| {
@@ -150,7 +149,6 @@ fn named(name: &str) -> Recording {
     Recording::open(folder(name)).unwrap()
 }
 
-/// Pages that hold headers of jobs.
 fn header_pages(recording: &Recording) -> usize {
     let jobs = chains(recording).into_iter().flatten();
     let pages: BTreeSet<u64> = jobs.map(|job| job.address / u64::from(PAGE_SIZE)).collect();

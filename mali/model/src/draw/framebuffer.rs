@@ -54,7 +54,6 @@ pub(crate) enum FrameShader {
 pub(crate) struct Framebuffer {
     /// Pixels to work on; `None`: there are none.
     pub(crate) bounds: Option<Rectangle>,
-    /// All of it.
     pub(crate) frame: Rectangle,
     pub(crate) frame_shader: FrameShader,
     /// Address of the frame shader's draw descriptor.
@@ -64,7 +63,6 @@ pub(crate) struct Framebuffer {
     pub(crate) target: Target,
 }
 
-/// A render target.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     /// Bytes that the blend unit makes of a pixel.
@@ -181,7 +179,6 @@ fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source
 }
 
 impl Framebuffer {
-    /// Reads the framebuffer of a fragment job.
     pub(crate) fn read<B: Bus>(
         job: &Job<'_, B>,
         payload: &FragmentPayload,

@@ -12,7 +12,6 @@ const TRIANGLES: u32 = 8;
 const TRIANGLE_STRIP: u32 = 10;
 const TRIANGLE_FAN: u32 = 12;
 
-/// Whether the model draws this mode.
 pub(crate) fn is_known(mode: u32) -> bool {
     matches!(mode, TRIANGLES | TRIANGLE_STRIP | TRIANGLE_FAN)
 }

@@ -15,7 +15,6 @@ use crate::environment::JobFault;
 
 /// The comparison that every depth passes.
 pub(super) const ALWAYS: u64 = 7;
-/// Depth comes from the shader.
 pub(super) const DEPTH_FROM_SHADER: u64 = 3;
 /// What threads may ask for: their pixel (bit 11) and its coverage (bit 7).
 const PRELOADS: u64 = 1 << 11 | 1 << 7;

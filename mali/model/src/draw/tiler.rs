@@ -20,7 +20,6 @@ const MOST_DRAWS: u64 = 1024;
 pub(crate) struct Record {
     /// Address of the draw descriptor of their fragments; on Valhall, of the job.
     pub(crate) draw: u64,
-    /// Draw mode.
     pub(crate) mode: u32,
     pub(crate) vertices: u32,
     /// Values that are not interpolated come from the first vertex of a triangle, not from the last.
@@ -131,7 +130,6 @@ fn full(at: u64) -> JobFault {
     JobFault::new(JobStatus::OUT_OF_MEMORY, at, "the tiler's heap is full")
 }
 
-/// Adds a draw to a tiler context.
 pub(crate) fn add<B: Bus>(job: &Job<'_, B>, context: u64, record: &Record) -> Result<(), JobFault> {
     let list = List::read(job, context)?;
     if list.count >= MOST_DRAWS {

@@ -18,10 +18,8 @@ use super::tiler::{self, Record};
 use crate::compute::started;
 use crate::environment::JobFault;
 
-/// Bytes of a position.
 const POSITION: u32 = 16;
 
-/// Runs a malloc vertex job.
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     let at = |offset: u64| job.address.wrapping_add(offset);
     let primitive = VertexPrimitive::from_bytes(&job.memory.bytes(at(drawing::PRIMITIVE))?);
@@ -110,7 +108,6 @@ fn shade<B: Bus>(
     job.run(&dispatch, &stage)
 }
 
-/// A dispatch with what an environment says.
 fn environment<B: Bus>(job: &Job<'_, B>, at: u64, stage: u32) -> Result<Dispatch, JobFault> {
     let environment = ShaderEnvironment::from_bytes(&job.memory.bytes(at)?);
     job.demand(&[(environment.attribute_offset() == 0, "a first vertex")])?;

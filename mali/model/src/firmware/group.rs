@@ -16,7 +16,6 @@ use super::{StreamDevice, saved};
 use crate::environment::ChainControl;
 use crate::log::log;
 
-/// A stream's slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stream {
     /// The driver wants it to run.
@@ -32,11 +31,9 @@ pub(super) struct Stream {
     pub(super) progress: u64,
 }
 
-/// A group's slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     pub(super) active: bool,
-    /// Number of its address space.
     pub(super) space: u32,
     /// The driver knows that it is idle.
     pub(super) idle: bool,

@@ -7,7 +7,6 @@ use mali_valhall::streams::{Sequencer, Sync};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Queue {
     pub(super) sequencer: Sequencer,
-    /// The sync object that it waits for.
     pub(super) waiting: Option<Sync>,
     /// Code of a fault since the last barrier of errors; dispatches do nothing meanwhile.
     pub(super) error: u32,

@@ -17,9 +17,7 @@ use crate::power::{self, Function, Power};
 
 /// Bytes of the registers that keep what is written to them.
 const CONTROL: u32 = 0x1000;
-/// The counter of cycles.
 const CYCLES: u32 = 0x90;
-/// The counter of time.
 const TIME: u32 = 0x98;
 
 /// The address space that a register belongs to, and the register there.

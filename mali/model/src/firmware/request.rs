@@ -12,7 +12,6 @@ use mali_shader::MmuFault;
 use super::StreamDevice;
 use crate::log::log;
 
-/// The bits of a mask, by number.
 fn bits(mask: u32) -> impl Iterator<Item = u32> {
     (0..32).filter(move |bit| mask >> bit & 1 != 0)
 }
@@ -101,7 +100,6 @@ impl<B: Bus> StreamDevice<B> {
         self.ring(number, at)
     }
 
-    /// A doorbell of streams.
     pub(super) fn doorbell(&mut self, doorbell: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         for number in 0..self.gpu.groups {
@@ -153,7 +151,6 @@ impl<B: Bus> StreamDevice<B> {
         self.acknowledged(number, bit)
     }
 
-    /// An event of a stream: its bit, and that of the stream in its group.
     pub(super) fn stream_event(&mut self, number: u32, at: u32, bit: u32) -> Result<(), MmuFault> {
         let (input, output) = (stream_input(number, at), stream_output(number, at));
         self.set_event(input + REQUEST, output + REQUEST, bit)?;

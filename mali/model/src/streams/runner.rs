@@ -21,7 +21,6 @@ pub(crate) const LONGEST: u32 = 1 << 20;
 
 /// What others must know of an instruction.
 pub(crate) enum Happened {
-    /// Nothing.
     Nothing,
     /// A sync object that other queues and the driver see has changed.
     Changed,

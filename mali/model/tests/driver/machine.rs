@@ -15,7 +15,6 @@ use mali_memory::{Bus, Ram};
 use mali_model::{Gpu, Options, Profile};
 use mali_valhall::assemble;
 
-/// All that there are.
 pub(crate) const GPUS: [&str; 6] = ["g31", "g52", "g57", "g71", "g72", "g76"];
 
 /// Those whose shaders are clauses.
@@ -238,7 +237,6 @@ impl PageMemory {
         self.root
     }
 
-    /// Maps `count` pages of zeros at `va`.
     pub(crate) fn map(&mut self, va: u64, count: u64, rights: Rights) {
         for page in 0..count {
             let va = va + page * 4096;
@@ -314,7 +312,6 @@ impl PageMemory {
         self.write64(address + 24, next);
     }
 
-    /// A job that writes `value` to `target`.
     pub(crate) fn write_value_job(&self, address: u64, target: u64, value: u64, next: u64) {
         self.job(address, JobType::WriteValue, next);
         self.write64(address + 32, target);
@@ -342,7 +339,6 @@ impl PageMemory {
         }
     }
 
-    /// Where the state at an address has the pointer to its code.
     pub(crate) fn code_pointer(&self, state: u64) -> u64 {
         state + if self.valhall { 8 } else { 0 }
     }

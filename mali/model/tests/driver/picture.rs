@@ -59,7 +59,6 @@ pub(crate) const HEIGHT: u32 = 20;
 /// The rectangle that the fan covers: first column and line, and those behind the last.
 pub(crate) const DRAWN: [u32; 4] = [3, 2, 17, 13];
 
-/// The colour of a vertex.
 pub(crate) fn colour(vertex: u32) -> [u32; 4] {
     [0x1111_0000, 7, u32::MAX, 0x8000_0001].map(|word: u32| word.wrapping_add(vertex))
 }

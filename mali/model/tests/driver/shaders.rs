@@ -24,7 +24,6 @@ pub(crate) fn code_with(slot: u64, name: &str, sources: &[Source]) -> Vec<u8> {
     clause_of(slot, add)
 }
 
-/// A clause with this instruction of the ADD unit.
 pub(crate) fn clause_of(slot: u64, add: Instruction) -> Vec<u8> {
     let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
     let header = ClauseHeader {

@@ -9,7 +9,6 @@ use mali_model::{Options, Sequencer, StreamFault, Streams};
 
 use crate::machine::{DATA, Format, JOBS, Machine, NOWHERE};
 
-/// Where streams are.
 const STREAM: u64 = JOBS + 0x1000;
 
 struct Queue {

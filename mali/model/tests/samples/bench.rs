@@ -76,7 +76,6 @@ impl Bench {
         self.machine.write(state, &address.to_le_bytes());
     }
 
-    /// Replaces a word of the push uniforms.
     pub(crate) fn set_uniform(&self, word: u64, value: u32) {
         self.machine
             .write(self.push_uniforms + word * 4, &value.to_le_bytes());
@@ -132,7 +131,6 @@ impl Bench {
         self.at(self.arguments[index], count)
     }
 
-    /// Values at an address.
     pub(crate) fn at<T: Word>(&self, address: u64, count: usize) -> Vec<T> {
         self.machine
             .read(address, count * size_of::<T>())

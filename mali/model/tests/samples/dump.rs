@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory dumps of sample kernels: the GPU's memory as it was when Mesa submitted a job chain.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// GPU memory at the time of a submission.
@@ -10,21 +10,6 @@ pub(crate) struct Dump {
     pub(crate) chain: u64,
     /// Buffer objects: address and content.
     pub(crate) buffers: Vec<(u64, Vec<u8>)>,
-}
-
-/// The folder with the samples, if this machine has it.
-pub(crate) fn folder() -> Option<PathBuf> {
-    let shared = std::env::var_os("GPUREPLAY_SHARED")
-        .map(PathBuf::from)
-        .or_else(|| {
-            let start = Path::new(env!("CARGO_MANIFEST_DIR"));
-            start
-                .ancestors()
-                .map(|at| at.join("shared"))
-                .find(|at| at.is_dir())
-        })?;
-    let samples = shared.join("reference/shader-samples");
-    samples.is_dir().then_some(samples)
 }
 
 impl Dump {

@@ -10,6 +10,8 @@ mod images;
 mod machine;
 mod math;
 mod nn;
+#[path = "../../../isa/tests/instructions/support/mod.rs"]
+mod support;
 
 use bench::Bench;
 use dump::Dump;
@@ -24,8 +26,7 @@ const ROUNDS: u64 = 4;
 /// place of the shader in the dump of `memory_of`, a GPU of the same generation. There are no samples of OpenGL ES for G71
 /// and G76 (five kernels), and none with indirect dispatch for G31 and G72.
 fn kernels(product: u16, memory_of: u16, expected: usize) {
-    let Some(samples) = dump::folder() else {
-        println!("skipped: no shader samples on this machine");
+    let Some(samples) = support::shared("reference/shader-samples") else {
         return;
     };
     let mut errors = Vec::new();

@@ -48,7 +48,6 @@ impl Instruction {
         fields.find(|field| field.name_in(self.word).is_none())
     }
 
-    /// The value of a field.
     pub(super) const fn get(self, field: &'static Field) -> u64 {
         field.read(self.word)
     }

@@ -8,6 +8,7 @@ mod lock_step;
 mod samples;
 mod sequencer;
 mod streams;
+#[path = "../../../isa/tests/instructions/support/mod.rs"]
 mod support;
 mod table;
 mod traces;

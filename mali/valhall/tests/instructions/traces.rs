@@ -187,7 +187,6 @@ impl Visitor for Compared<'_> {
     }
 }
 
-/// The traces of a GPU.
 fn traces(id: &str) -> Vec<(String, String)> {
     let Some(folder) = shared("reference/valhall/samples/traces") else {
         return Vec::new();

@@ -28,15 +28,12 @@ impl Data {
 /// An argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arg {
-    /// A buffer.
     Buffer(Data),
     /// The buffer of an earlier argument.
     Same(usize),
     /// Storage of a work group.
     Local(u32),
-    /// An int.
     Int(i32),
-    /// A float.
     Float(f32),
 }
 

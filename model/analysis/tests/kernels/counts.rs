@@ -19,7 +19,6 @@ pub(crate) struct Normalised {
     pub(crate) stored: u64,
     /// Barriers, once for each thread.
     pub(crate) barriers: u64,
-    /// Atomic operations.
     pub(crate) atomics: u64,
     /// Additions, multiplications, both in one, minima and maxima of floats, once for each element.
     pub(crate) floats: u64,

@@ -164,7 +164,6 @@ impl Session {
         self.write32(job_slot::offset(1, job_slot::COMMAND_NEXT), 1);
     }
 
-    /// Waits until a bit of a register is set.
     pub(crate) fn wait_until(&mut self, register: u32, bit: u32) {
         let start = Instant::now();
         while self.read32(register) & bit == 0 {

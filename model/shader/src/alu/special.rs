@@ -235,7 +235,6 @@ fn sine(n: u32) -> f64 {
     y * sum
 }
 
-/// Sine of `n / 128` turns.
 #[inline(always)]
 fn sine_of_turns(n: u32) -> f32 {
     let n = n & 127;

@@ -60,7 +60,6 @@ impl Results {
 /// One host thread's view of a dispatch.
 pub(crate) struct Core<'s> {
     pub(crate) dispatch: &'s Dispatch,
-    /// The push uniforms.
     pub(crate) uniforms: Arc<[u32]>,
     /// What is drawn, if something is.
     pub(crate) stage: Option<&'s Stage<'s>>,

@@ -9,10 +9,8 @@ use crate::{Access, AddressSpace, MmuFault};
 const FEW: usize = 16;
 const MANY: usize = 256;
 
-/// Offset of an address in its page.
 pub(crate) const OFFSET: u64 = PAGE_SIZE as u64 - 1;
 
-/// A page by its number.
 type Entry<'s> = (u64, Option<Page<'s>>);
 
 fn empty<'s>(count: usize) -> Vec<Entry<'s>> {
@@ -45,7 +43,6 @@ impl<'s> Tlb<'s> {
         std::mem::take(&mut self.misses)
     }
 
-    /// The page of `va`.
     #[inline(always)]
     pub(crate) fn page(&mut self, va: u64) -> Result<&Page<'s>, MmuFault> {
         let number = va / PAGE_SIZE as u64;

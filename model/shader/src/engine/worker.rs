@@ -92,7 +92,6 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Executes the clauses of these work groups.
     fn execute(
         &mut self,
         first: u64,

@@ -39,9 +39,7 @@ impl From<MmuFault> for Trap {
     }
 }
 
-/// Memory with code.
 pub(crate) trait Code {
-    /// Reads bytes.
     fn read(&mut self, address: u64, to: &mut [u8]) -> Result<(), MmuFault>;
 
     /// Says which bytes a block was made from, or a fault.
@@ -53,7 +51,6 @@ pub(crate) trait Translate {
     /// What the address of a block is a multiple of, and the fault of one that is not.
     fn alignment(&self) -> (u64, &'static str);
 
-    /// Reads and translates the block at an address.
     fn block(
         &self,
         program: &mut Program,

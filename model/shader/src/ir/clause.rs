@@ -25,7 +25,6 @@ pub(crate) enum Condition {
 /// Where a branch goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
-    /// To a clause.
     Clause(u32),
     /// To the clause whose low address word is in a row; 0 ends the thread.
     Row(u16),
@@ -43,9 +42,7 @@ pub(crate) struct Branch {
 /// What follows a clause if no branch is taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
-    /// The thread ends.
     End,
-    /// Another clause.
     Clause(u32),
 }
 
@@ -54,13 +51,11 @@ pub(crate) enum Next {
 pub(crate) enum State {
     /// Its address alone: it is decoded when a thread comes to it.
     Pending,
-    /// All.
     Ready,
     /// It raises a fault, after its micro-operations.
     Faulty(Arc<ShaderFault>),
 }
 
-/// One clause.
 #[derive(Clone, Debug)]
 pub(crate) struct Clause {
     pub(crate) address: u64,
@@ -102,7 +97,6 @@ impl Clause {
         }
     }
 
-    /// A clause that raises a fault.
     pub(crate) fn faulty(fault: ShaderFault) -> Clause {
         Clause {
             state: State::Faulty(Arc::new(fault.clone())),
@@ -140,7 +134,6 @@ impl Clause {
             .is_some_and(|branch| matches!(branch.target, Target::Row(_)))
     }
 
-    /// The fault that trouble in this clause becomes.
     #[cold]
     pub(crate) fn fault(&self, trouble: Trouble) -> Box<ShaderFault> {
         let address = if trouble.address == 0 {

@@ -34,7 +34,6 @@ pub(crate) enum Kind {
     MultiplyAdd,
     /// Half-precision `a * b + c` of the low halves, rounded to even, without modifiers; the result is in both halves.
     MultiplyAddLow,
-    /// `a` as it is.
     Copy,
     /// `a + b`, modulo 2^32.
     Add,
@@ -64,7 +63,6 @@ pub(crate) enum Kind {
     Texture,
 }
 
-/// A function on rows.
 pub(crate) type OnRows = fn(&MicroOp, &mut Rows);
 
 /// A function that touches memory, descriptors or clocks.

@@ -21,7 +21,6 @@ struct Known {
     code: Code,
     /// What was made of it for push uniforms; nothing yet for those that were seen once.
     own: HashMap<Arc<[u32]>, Option<Arc<Program>>>,
-    /// Of all this.
     bytes: usize,
     /// When it was last asked for, as a count of questions.
     used: u64,
@@ -136,9 +135,7 @@ impl Cache {
 /// What is known of a shader for some push uniforms.
 #[derive(Clone, Debug)]
 pub(crate) enum Own {
-    /// They were seen.
     Seen,
-    /// The shader made for them.
     Made(Arc<Program>),
 }
 

@@ -13,7 +13,6 @@ pub(super) const OFFSET: u32 = 4095;
 /// What the addresses of a whole batch have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pattern {
-    /// They are all the same.
     pub(crate) same: bool,
     /// They have the same high word, are aligned, and no access crosses the end of its page.
     pub(crate) whole: bool,

@@ -28,7 +28,6 @@ const OPERATIONS: [Atomic; 9] = [
     Atomic::Exchange,
 ];
 
-/// The number of an operation.
 pub(crate) fn number(op: Atomic) -> u32 {
     OPERATIONS
         .iter()

@@ -52,7 +52,6 @@ fn fragments<'s>(
     }
 }
 
-/// The pixel of a lane.
 fn pixel(core: &Core<'_>, fragments: &Fragments<'_>, lane: usize) -> [u32; 2] {
     let columns = u64::from(core.dispatch.workgroup_count[0]).max(1);
     let number = core.first + lane as u64;
@@ -149,7 +148,6 @@ fn load_first(
     }
 }
 
-/// An attribute with its buffer.
 struct Attribute {
     format: TexelFormat,
     format_word: u32,

@@ -71,7 +71,6 @@ impl Pages {
     }
 }
 
-/// Loads words into rows.
 type Loader = fn(&Load, &[Page<'_>], &mut [Box<Row>]);
 
 /// A load of words for lanes.
@@ -96,7 +95,6 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// So many bytes for each lane of these rows that is active.
     pub(crate) fn active(
         rows: &Rows,
         addresses: &'a [u64; LANES],
@@ -201,7 +199,6 @@ impl Load {
         self.places.iter().map(|&place| Place(place))
     }
 
-    /// Loads, from these pages.
     #[inline(always)]
     pub(crate) fn run(&self, pages: &[Page<'_>], rows: &mut Rows, results: &mut Results) {
         if let Some(rows) = rows.replaced(self.to, self.words) {
@@ -223,7 +220,6 @@ impl Load {
 /// How places of lanes differ.
 #[derive(Clone, Copy)]
 enum Form {
-    /// Not at all.
     Same,
     /// Those of a group of lanes are the same.
     Flat,
@@ -293,7 +289,6 @@ fn load_run(load: &Load, pages: &[Page<'_>], results: &mut [Box<Row>]) {
     }
 }
 
-/// A chunk of each row.
 fn chunks<const N: usize>(rows: [&mut Box<Row>; N], chunk: usize) -> [&mut [u32; CHUNK]; N] {
     rows.map(|row| &mut row.0.as_chunks_mut().0[chunk])
 }
@@ -383,7 +378,6 @@ impl Store {
         Some(store(functions!(1 2 3 4 6 8 12 16), &places))
     }
 
-    /// Stores, to these pages.
     #[inline(always)]
     pub(crate) fn run(&self, pages: &[Page<'_>], rows: &Rows) {
         (self.run)(self, pages, rows);

@@ -127,7 +127,6 @@ impl Request {
     }
 }
 
-/// What became of a descriptor.
 type Parsed<T> = Result<T, image::descriptor::DescriptorError>;
 
 /// A texture or sampler, read the first time that a dispatch names it.

@@ -7,7 +7,6 @@ use crate::ir::{Clause, Condition, Next, Target, special};
 /// Rows whose values change: registers, ids, temporaries.
 pub(super) const ROWS: usize = special::CONSTANT as usize;
 
-/// Sets of rows as bits.
 pub(super) type RowSet = u128;
 
 /// Clauses that may follow.
@@ -36,7 +35,6 @@ pub(super) fn bit(row: u16) -> RowSet {
     1u128.checked_shl(row.into()).unwrap_or(0)
 }
 
-/// The rows of a set.
 pub(super) fn members(mut rows: RowSet) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let row = rows.trailing_zeros() as usize;

@@ -58,7 +58,6 @@ fn is_plain(program: &Program, clause: &Clause) -> bool {
     matches!(clause.state, State::Ready) && ops.into_iter().all(plain)
 }
 
-/// The micro-operations of all parts.
 pub(super) fn code(parts: &[u32], code: &[Vec<MicroOp>]) -> Vec<MicroOp> {
     let of = |(part, &number): (usize, &u32)| {
         let ops = code[number as usize].iter();
@@ -70,7 +69,6 @@ pub(super) fn code(parts: &[u32], code: &[Vec<MicroOp>]) -> Vec<MicroOp> {
     parts.iter().enumerate().flat_map(of).collect()
 }
 
-/// Adds the clause that stands for these parts.
 pub(super) fn add(program: &mut Program, parts: Vec<u32>, ops: &[MicroOp]) {
     let start = program.ops.len();
     program.ops.extend(ops);

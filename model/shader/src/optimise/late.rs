@@ -59,7 +59,6 @@ fn replace_reads(ops: &mut [MicroOp], from: u16, to: u16, live: RowSet) -> Optio
     Some(stays)
 }
 
-/// What waits.
 #[derive(Default)]
 struct Waiting {
     /// Words that were loaded ahead; they come first.

@@ -103,7 +103,6 @@ impl Evaluator<'_> {
         Evaluator { rows, uniforms }
     }
 
-    /// The value of a row if it is known.
     fn known(&self, values: &[Value; ROWS], row: u16, program: &Program) -> Value {
         match values.get(usize::from(row)) {
             Some(value) => *value,

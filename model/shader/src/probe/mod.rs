@@ -189,7 +189,6 @@ pub struct Lanes<'a> {
     pub barriers: u32,
     /// Number of the first lane's work group times its threads.
     first: u64,
-    /// Number of each lane's thread behind that.
     threads: &'a [u32; LANES],
     /// Threads of a work group.
     size: u32,
@@ -352,7 +351,6 @@ pub(crate) struct Probing {
     size: u32,
     /// Clauses by number.
     sites: Vec<Site>,
-    /// Numbers of the lanes' threads, by batch.
     threads: Vec<[u32; LANES]>,
     batch: usize,
     first: u64,

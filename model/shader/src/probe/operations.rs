@@ -60,7 +60,6 @@ impl Probing {
     }
 }
 
-/// A clause begins.
 pub(super) fn begin(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if let Some(probing) = &mut core.probing
         && let Some(mut part) = probing.part.take()
@@ -101,7 +100,6 @@ pub(super) fn store(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done 
     Ok(())
 }
 
-/// An atomic operation.
 pub(super) fn atomic<const BYTES: u32>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let gone = sinks(op, rows);
     if let Some(probing) = &mut core.probing {

@@ -12,7 +12,6 @@ pub(crate) use whole::{repeat, spread};
 /// Rows 0 to 63 are the registers of the architecture; what follows is temporary or constant.
 pub(crate) const REGISTERS: usize = 64;
 
-/// The rows of a batch.
 #[derive(Debug)]
 pub(crate) struct Rows {
     // Boxes, because rows change places.
@@ -144,7 +143,6 @@ impl Rows {
         self.rows.push(row);
     }
 
-    /// Adds a row with these values.
     pub(crate) fn push_row(&mut self, values: &[u32; LANES]) {
         self.push(0);
         if let Some(row) = self.rows.last_mut() {
@@ -225,7 +223,6 @@ impl Rows {
         whole::nonzero(&self.rows[usize::from(row)]) & self.mask
     }
 
-    /// Copies a row.
     #[inline(always)]
     pub(crate) fn copy(&mut self, from: u16, to: u16) {
         self.spare.0 = self.rows[usize::from(from)].0;

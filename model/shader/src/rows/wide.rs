@@ -8,10 +8,8 @@ use std::arch::x86_64::*;
 
 use super::row::{CHUNK, GROUP, LANES, Row};
 
-/// Vectors of a row.
 const VECTORS: usize = LANES / CHUNK;
 
-/// The vectors of a row.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn vectors(row: &Row) -> [__m512i; VECTORS] {

@@ -12,7 +12,6 @@ impl Random {
         (self.0 >> 16) as u32
     }
 
-    /// A number below `n`.
     pub(crate) fn below(&mut self, n: u32) -> u32 {
         self.word() % n
     }

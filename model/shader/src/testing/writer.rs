@@ -14,7 +14,6 @@ use crate::vectors;
 
 /// Words of the region that stores go to; each store has four words of each lane.
 const STORES: usize = 24;
-/// Pages of that region.
 pub(crate) const PAGES: usize = STORES * LANES * 16 / 4096;
 /// Words of push uniforms.
 pub(crate) const UNIFORMS: u16 = 4;

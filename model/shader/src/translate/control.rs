@@ -23,7 +23,6 @@ enum Kind {
     Unsigned,
 }
 
-/// The operands of a branch.
 #[derive(Clone, Copy)]
 pub(super) struct Operands {
     kind: Kind,

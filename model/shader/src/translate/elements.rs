@@ -54,7 +54,6 @@ macro_rules! shifts {
     };
 }
 
-/// True as a word of elements.
 pub(crate) fn true_word(truth: Truth, element: Element) -> u32 {
     match element {
         Element::S32 | Element::U32 => truth.word(true),
@@ -142,7 +141,6 @@ pub(crate) trait Elements: Emit {
         }
     }
 
-    /// The absolute value of elements.
     fn absolute(&mut self, element: Element, d: u16, a: u16) {
         if element == Element::S32 {
             map!(self, d, [a], |a| integer::iabs(a, Element::S32));
@@ -164,7 +162,6 @@ pub(crate) trait Elements: Emit {
         }
     }
 
-    /// The dot product of four bytes.
     fn dot_product(&mut self, signed: [bool; 2], d: u16, [a, b]: [u16; 2]) {
         match signed {
             [true, true] => map!(self, d, [a, b], |a, b| integer::idp(a, b, true, true)),

@@ -75,7 +75,6 @@ pub(crate) trait Emit {
         self.rows(run, d, sources, m);
     }
 
-    /// Copies a row.
     fn copy(&mut self, from: u16, to: u16) {
         self.rows(copy, to, [from], 0);
         self.known_as(Kind::Copy);
@@ -117,7 +116,6 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
-    /// The halves of a row in an order.
     fn ordered(&mut self, row: u16, order: Halves) -> Result<u16, Trap> {
         if order == Halves::H01 {
             return Ok(row);
@@ -148,7 +146,6 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
-    /// The bytes of a row in an order.
     fn bytes_ordered(&mut self, row: u16, order: [u32; 4]) -> Result<u16, Trap> {
         if order == [0, 1, 2, 3] {
             return Ok(row);
@@ -173,7 +170,6 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
-    /// `row & keep ^ flip`.
     fn modified(&mut self, row: u16, keep: u32, flip: u32) -> Result<u16, Trap> {
         if keep == u32::MAX && flip == 0 {
             return Ok(row);

@@ -122,7 +122,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The four sources as they are.
     pub(super) fn four_sources(&mut self) -> Result<[u16; 4], Trap> {
         Ok([
             self.source(0)?,

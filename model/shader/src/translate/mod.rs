@@ -141,7 +141,6 @@ impl Translate for Bifrost {
     }
 }
 
-/// Translates a clause at `address` that takes `length` bytes.
 fn translate(
     program: &mut Program,
     product: Option<Product>,
@@ -286,7 +285,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The register that a result goes to.
     fn register(&self, to: Option<mali_isa::Destination>, unit: Unit) -> Result<Option<u8>, Trap> {
         match to {
             None => Ok(None),

@@ -91,7 +91,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The same for halves.
     pub(super) fn logb_halves(&mut self, integer: bool) -> Result<(), Trap> {
         let (d, a) = (self.dest, self.halves(0)?);
         if integer {

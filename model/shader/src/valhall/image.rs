@@ -52,14 +52,12 @@ impl Translator<'_> {
         }
     }
 
-    /// Address and conversion of a texel.
     pub(super) fn texel_address(&mut self) -> Result<(), Trap> {
         let first = self.staging(3)?;
         let m = self.format()?;
         self.texel(tables::texel_address, first, m)
     }
 
-    /// A texel of an image.
     pub(super) fn load_texel(&mut self) -> Result<(), Trap> {
         let group = self.ins.staging().next();
         let first = group.ok_or_else(|| self.trap("loads nothing"))?.first;

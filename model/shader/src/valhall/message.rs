@@ -13,7 +13,6 @@ use crate::translate::Trap;
 use crate::translate::common::Common;
 use crate::translate::emit::Emit;
 
-/// What statistics count a message as.
 pub(super) fn counted(op: Op) -> Option<mali_isa::Message> {
     match op.row().registers {
         _ if op == Op::Barrier => Some(mali_isa::Message::Barrier),

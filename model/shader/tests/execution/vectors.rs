@@ -11,7 +11,6 @@ use mali_shader::absence;
 /// Registers that shaders work on.
 const REGISTERS: u8 = 48;
 
-/// Bytes of them.
 const THREAD_BYTES: u32 = 256;
 
 /// A full batch, and one that is not.

@@ -108,7 +108,6 @@ impl Analyse {
         }
     }
 
-    /// What is denied must be looked for.
     fn denied_is_looked_for(&self) -> Result<()> {
         let looked_for = self.what.names();
         let missing = self
@@ -148,7 +147,6 @@ impl Analyse {
     }
 }
 
-/// One line of JSON.
 fn json(report: &Report) -> Result<String> {
     let text = serde_json::to_string(report).map_err(|error| Failure::Output(error.to_string()))?;
     Ok(text + "\n")

@@ -177,7 +177,6 @@ fn plural(count: u64) -> String {
     }
 }
 
-/// Reads a trace file.
 pub(crate) fn read_trace(path: &Path) -> Result<Capture> {
     stage("reading the trace");
     let wrong = |error: String| Failure::Recording(format!("{}: {error}", shown(path)));

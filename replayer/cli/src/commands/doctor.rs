@@ -133,7 +133,6 @@ impl Doctor {
     }
 }
 
-/// A line for each finding, and one for what helps.
 fn lines(findings: &[Finding]) -> String {
     let mut text = String::new();
     for finding in findings {

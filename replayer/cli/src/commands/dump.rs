@@ -9,7 +9,7 @@ use clap::Args;
 use gpureplay_format::layout::{FAMILY_STREAMS, MAGIC, Segment};
 use gpureplay_format::{Access, Action, ActionFault, Payload, RegionKind, SegmentKind};
 use gpureplay_jobs::{Jobs, JobsError, Selector};
-use gpureplay_trace::{Check, Reader, Style, write_record};
+use gpureplay_trace::{Check, Reader};
 use mali_facts::registers::GpuId;
 use mali_facts::walk::{Found, Problem, Visitor};
 use mali_facts::{JobType, Text};
@@ -17,6 +17,7 @@ use mali_facts::{JobType, Text};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::table;
 use crate::common::listing::{Listing, Unverified};
+use crate::common::record_text::write_record;
 use crate::common::terminal;
 use crate::{Result, text};
 use gpureplay_library::{Files, Recording, Trust, shown};
@@ -138,7 +139,6 @@ impl Dump {
         let file = std::fs::File::open(&self.file).map_err(|error| wrong(error.to_string()))?;
         let mut reader = Reader::new(std::io::BufReader::new(file));
         let mut check = Check::new();
-        let style = Style { hexdump: self.all };
         let (mut start_ns, mut first_problem) = (None, None);
         let mut line = String::new();
         while let Some(record) = reader
@@ -150,7 +150,7 @@ impl Dump {
             }
             let start_ns = *start_ns.get_or_insert(record.time_ns);
             line.clear();
-            write_record(&mut line, &record, start_ns, style)
+            write_record(&mut line, &record, start_ns, self.all)
                 .map_err(|error| wrong(error.to_string()))?;
             out.write_all(line.as_bytes())?;
         }
@@ -168,7 +168,6 @@ struct Chosen<'a> {
     text: Text<'a>,
     /// How many descriptors may still be shown.
     left: usize,
-    /// Number of the next job.
     next: usize,
     /// Ascending.
     selected: &'a [usize],
@@ -208,7 +207,6 @@ fn any_selected(selected: &[usize], range: &Range<usize>) -> bool {
     selected.get(at).is_some_and(|job| *job < range.end)
 }
 
-/// The descriptors of chosen jobs as text, by the number of their chain.
 fn descriptors(
     recording: &Recording,
     jobs: &Jobs,
@@ -258,7 +256,6 @@ fn starts_with_magic(path: &Path) -> Result<bool> {
     Ok(start == MAGIC || gpureplay_sign::Pack::is_pack(&start))
 }
 
-/// Whether a file is a raw trace.
 pub(crate) fn is_trace(path: &Path) -> Result<bool> {
     if starts_with_magic(path)? {
         return Ok(false);

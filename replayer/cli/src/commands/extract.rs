@@ -232,7 +232,6 @@ impl Extract {
     }
 }
 
-/// The jobs of a range of layers.
 fn jobs_of_layers(recording: &Recording, jobs: &Jobs, range: &str) -> Result<Vec<usize>> {
     let layers = recording.layers();
     let range = selection::range(layers, range)?;

@@ -80,7 +80,6 @@ pub(crate) struct Retarget {
     model: ModelOptions,
 }
 
-/// What was made for one GPU.
 struct Made {
     gpu: Gpu,
     /// The directory, or the file of a variant.
@@ -278,7 +277,6 @@ impl Retarget {
     }
 }
 
-/// Name of the file of a variant.
 fn variant_name(gpu: &Gpu) -> String {
     format!("{}.variant", gpu.name.to_ascii_lowercase())
 }

@@ -11,7 +11,6 @@ use crate::Result;
 /// Findings of a job that are printed of each kind.
 const MOST: usize = 8;
 
-/// Prints a report.
 pub(crate) fn print(out: &mut impl Write, report: &Report) -> Result<()> {
     writeln!(
         out,

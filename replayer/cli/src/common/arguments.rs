@@ -11,7 +11,6 @@ pub(crate) fn whole_number<T: FromStr>(text: &str) -> Result<T, String> {
         .map_err(|_| "expected a whole number from 0 on that is not too large".into())
 }
 
-/// A relative tolerance.
 pub(crate) fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(number) if is_tolerance(number) => Ok(number),

@@ -8,13 +8,11 @@ use gpureplay_library::shown;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// The OpenCL layer.
 pub(crate) const LAYER: Companion = Companion {
     file: "libgpureplay_opencl.so",
     package: "gpureplay-opencl",
     option: Some("--layer"),
 };
-/// The recorder in the app.
 pub(crate) const RECORDER: Companion = Companion {
     file: "libgpureplay_recorder.so",
     package: "gpureplay-recorder",
@@ -33,9 +31,7 @@ const PLACES: [&str; 3] = ["", "../lib", "../lib/gpureplay"];
 /// A library that comes with the command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Companion {
-    /// File name.
     pub(crate) file: &'static str,
-    /// The crate that makes it.
     package: &'static str,
     /// The option that names another.
     option: Option<&'static str>,

@@ -66,7 +66,6 @@ struct ErrorReport {
 }
 
 impl Failure {
-    /// Exit code of the process.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,

@@ -8,7 +8,6 @@ use mali_facts::{Product, Profile};
 pub(crate) struct Gpu {
     /// The name that was given, in small letters.
     pub(crate) name: String,
-    /// The GPU.
     pub(crate) profile: &'static Profile,
 }
 

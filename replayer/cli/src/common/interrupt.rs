@@ -96,7 +96,6 @@ impl Interrupt {
         let _ = std::thread::Builder::new().spawn(cancels);
     }
 
-    /// Whether it came.
     pub(crate) fn came(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -12,7 +12,6 @@ use crate::common::failure::Failure;
 use crate::common::terminal;
 use crate::{Result, text};
 
-/// A job with its number.
 pub(crate) type Numbered<'a> = (usize, &'a JobReport);
 
 /// One job, as a line of the file.
@@ -56,7 +55,6 @@ struct Work {
     bytes_written: u64,
 }
 
-/// One JSON object in a line for each job.
 pub(crate) fn lines(jobs: &[Numbered<'_>]) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     for job in jobs {

@@ -52,7 +52,6 @@ impl Unverified {
 
 /// A recording, and how much of it is shown.
 pub(crate) struct Listing<'a> {
-    /// The recording.
     pub(crate) recording: Recording<'a>,
     /// Why it is not sound, if it is not.
     pub(crate) unsound: Option<String>,
@@ -89,7 +88,6 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// The name of a tensor by its index.
     pub(crate) fn tensor(&self, index: u32) -> Cow<'a, str> {
         let tensor: Option<&TensorEntry> = self.recording.tensors().get(index as usize);
         tensor.map_or("(no such tensor)".into(), |tensor| {

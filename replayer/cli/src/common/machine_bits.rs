@@ -32,7 +32,6 @@ const ROWS: [&str; 19] = [
 ];
 /// What it is computed of, below the recording.
 const INPUT: &str = "inputs/x.npy";
-/// Words of it.
 const WORDS: usize = 64;
 
 /// A line for each row: whether the device gives what the model gives, or the words that differ.

@@ -40,6 +40,7 @@ pub(crate) mod page_options;
 pub(crate) mod page_reads;
 pub(crate) mod progress;
 pub(crate) mod reach;
+pub(crate) mod record_text;
 pub(crate) mod recorder_choice;
 pub(crate) mod recording_choices;
 pub(crate) mod repeat;

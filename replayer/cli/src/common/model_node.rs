@@ -94,12 +94,10 @@ impl NodeOptions {
 }
 
 impl ModelNode {
-    /// The GPU, as it was named.
     pub(crate) fn gpu(&self) -> &str {
         &self.gpu
     }
 
-    /// The app as it is to be started.
     pub(crate) fn command(&self, app: &[String]) -> Result<Command> {
         let (program, arguments) = app
             .split_first()

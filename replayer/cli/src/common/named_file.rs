@@ -9,7 +9,6 @@ use std::str::FromStr;
 pub(crate) struct NamedFile {
     /// Name that the tensor gets.
     pub(crate) name: String,
-    /// The file.
     pub(crate) path: PathBuf,
 }
 

@@ -38,7 +38,6 @@ impl<T: Default> Jobs<T> {
         lock(&self.ended).push(job);
     }
 
-    /// What each submission's jobs left.
     fn by_submission(&self, capture: &Capture) -> Result<Vec<Vec<T>>, String> {
         let mut ended = lock(&self.ended);
         let mut jobs = ended.drain(..);
@@ -53,7 +52,6 @@ impl<T: Default> Jobs<T> {
     }
 }
 
-/// Pages that jobs read.
 #[derive(Default)]
 struct Pages(Jobs<BTreeSet<u64>>);
 
@@ -82,7 +80,6 @@ struct Memory {
     unseen: bool,
 }
 
-/// Bytes that jobs read and write.
 #[derive(Default)]
 struct EachByte(Arc<Jobs<Memory>>);
 

@@ -11,7 +11,6 @@ use mali_jobs::reach::{Buffers, Touches, reached};
 /// Inputs that are followed one by one; more are followed together.
 const FOLLOWED: usize = 16;
 
-/// The driver's buffers.
 fn buffers(capture: &Capture) -> Buffers {
     // Sorted by address.
     let buffers = capture.buffers.iter();
@@ -25,7 +24,6 @@ fn places(tensor: &Found, buffers: &Buffers) -> BTreeSet<usize> {
         .collect()
 }
 
-/// What is reached from these tensors.
 fn reached_from(from: &[&Found], jobs: &[Touches], buffers: &Buffers) -> BTreeSet<usize> {
     let from = from.iter().flat_map(|tensor| places(tensor, buffers));
     reached(from.collect(), jobs)

@@ -136,7 +136,6 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    /// Whether any tensor is named.
     pub(crate) fn has_tensors(&self) -> bool {
         !self.reads.is_empty()
             || self.written().next().is_some()
@@ -168,14 +167,12 @@ impl Choices {
         }
     }
 
-    /// Reads all files.
     pub(crate) fn read_files(&self) -> Result<Vec<TensorFile>> {
         let mut files = self.read_inputs()?;
         files.extend(self.read_outputs()?);
         Ok(files)
     }
 
-    /// Reads the files that the app reads.
     pub(crate) fn read_inputs(&self) -> Result<Vec<TensorFile>> {
         let mut weights = self.weight.clone();
         if let Some(directory) = &self.weights {
@@ -219,7 +216,6 @@ impl Choices {
         }
     }
 
-    /// Reads the files that the app wrote.
     pub(crate) fn read_outputs(&self) -> Result<Vec<TensorFile>> {
         self.written()
             .map(|file| read(Role::Output, file))

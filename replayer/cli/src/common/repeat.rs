@@ -75,7 +75,6 @@ impl StateOptions {
         destinations.claim(path)
     }
 
-    /// Writes the states.
     pub(crate) fn write(&self, destinations: &Destinations, session: &mut Session) -> Result<()> {
         match &self.state_out {
             Some(path) => destinations.write_tensors(path, &session.states()?),

@@ -14,7 +14,6 @@ use crate::common::failure::Failure;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TensorFile {
     name: Option<String>,
-    /// The file.
     pub(crate) path: PathBuf,
     /// What the caller says the tensor is, as in `x.bin:f32[8,8]`.
     form: Option<Form>,

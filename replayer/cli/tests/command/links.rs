@@ -18,7 +18,6 @@ use crate::start::{Folder, GPUREPLAY, said};
 /// all of these.
 struct Tree(Folder);
 
-/// All files of the recording.
 const FILES: [&str; 6] = [
     "recording.gpr",
     "recording.sig",

@@ -11,7 +11,6 @@ use crate::start::said;
 /// Runs of one session; `GPUREPLAY_RUNS` sets another number.
 const RUNS: usize = 100;
 
-/// The manifest of a recording.
 fn manifest(folder: &Path) -> toml::Table {
     let text = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
     text.parse().unwrap()

@@ -20,7 +20,6 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 
-    /// A number below `limit`, or 0.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }
@@ -62,12 +61,10 @@ impl Case {
         }
     }
 
-    /// A case of one file.
     pub(crate) fn of(name: &str, bytes: Vec<u8>) -> Self {
         Self::new(vec![(name.into(), bytes)])
     }
 
-    /// Bytes of all files.
     pub(crate) fn bytes(&self) -> u64 {
         self.files.iter().map(|(_, bytes)| bytes.len() as u64).sum()
     }

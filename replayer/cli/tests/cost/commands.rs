@@ -5,26 +5,20 @@ use gpureplay_core::Limits;
 
 use crate::count::Cost;
 
-/// What a command is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Given {
     /// A directory `rec` with a recording, and sometimes more.
     Recording,
     /// A recording with states, and a file of values for them.
     State,
-    /// A pack.
     Pack,
     /// A raw trace and the files that its app read and wrote.
     Trace,
     /// The four files of a recording of the original GPUReplay.
     Original,
-    /// A PNG picture.
     Png,
-    /// A JPEG picture.
     Jpeg,
-    /// A .npy file.
     Npy,
-    /// A .safetensors file.
     Safetensors,
     /// A manifest beside a recording.
     Manifest,

@@ -117,7 +117,6 @@ pub(crate) fn counted(bytes: usize, most: u64, work: impl FnOnce()) -> Cost {
     }
 }
 
-/// Whether this build counts steps.
 pub(crate) fn counts_steps() -> bool {
     steps() > 0
 }

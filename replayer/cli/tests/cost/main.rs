@@ -93,7 +93,7 @@ fn main() -> ExitCode {
 fn no_file_costs_more_than_its_budget() -> Vec<String> {
     let (seed, stride) = (variable("SEED"), variable("STRIDE"));
     let mut attacker = Attacker::new(Place::new(), seed.unwrap_or(0), stride.unwrap_or(1));
-    let broken = attacker.attack(variable("SECONDS").unwrap_or(10));
+    let broken = attacker.attack(variable("SECONDS").unwrap_or(3));
     let (text, report) = attacker.finish();
     eprintln!("{text}");
     if let Some(path) = variable::<String>("REPORT") {

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings of the original GPUReplay, made at random to be expensive, and raw traces of an app that adds.
 
-use std::path::{Path, PathBuf};
-
 use gpureplay_tensors::{ElementType, Tensor, encode_npy};
 
 use crate::case::{Case, Random, damage};
 use crate::driver::{Driver, vector_add, vector_add_code};
 
-/// The files of an original.
 const FILES: [&str; 4] = ["gr_io_history", "gr_pgt", "gr_mem_contents", "gr_sync_as"];
 
 /// The recording from silicon with which changes begin; `None` where it is not there.
 pub(crate) fn silicon() -> Option<Case> {
-    let found = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let shared = found.or_else(|| {
-        let mut above = here.ancestors().map(|folder| folder.join("shared"));
-        above.find(|folder| folder.join("gpureplay-recordings").is_dir())
-    })?;
-    let folder = shared.join("gpureplay-recordings/mnist");
+    let folder = gpureplay_kit::shared("gpureplay-recordings/mnist")?;
     let read = |name: &str| {
         Some((
             format!("orig/{name}"),

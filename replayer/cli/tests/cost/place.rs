@@ -92,12 +92,10 @@ impl Place {
         fs::write(shared.join("picture/manifest.toml"), manifest).unwrap();
     }
 
-    /// Where the files of a case are.
     fn case(&self) -> PathBuf {
         self.folder.path().join("case")
     }
 
-    /// The arguments of a command.
     fn words(&self, command: &Command) -> Vec<OsString> {
         let (case, shared) = (self.case(), self.folder.path().join("shared"));
         let place = |word: &str, mark: char, folder: &Path| {

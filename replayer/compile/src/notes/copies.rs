@@ -25,13 +25,11 @@ const PAGE: u64 = PAGE_SIZE as u64;
 /// Work that a part of a copy or a read counts as which is kept: more than looking at it.
 const PART_WORK: u64 = 64;
 
-/// A run of the app.
 type Run<'a> = (&'a Capture, &'a Events);
 
 /// Where the bytes of a write by a copy come from: another write, whole or a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Origin {
-    /// Step of the write.
     pub(super) step: usize,
     /// Bytes of it that are left out at its start.
     pub(super) offset: u64,
@@ -67,7 +65,6 @@ pub(super) struct Followed {
 /// What a copy turns out to be.
 #[derive(Clone, Debug)]
 enum Is {
-    /// A job of the GPU.
     Job,
     /// The host's data: the writes that they come from, in order; none if that is not known of all.
     Write(Vec<Origin>),
@@ -80,7 +77,6 @@ enum Is {
 enum Hash {
     /// A transfer has them too, whole.
     Of(usize),
-    /// The trace's memory has them.
     Memory,
 }
 
@@ -231,7 +227,6 @@ fn put(events: &mut Events, changed: Vec<(usize, Event)>, followed: &[usize]) {
     }
 }
 
-/// The step that a copy is in a run.
 fn become_of((capture, events): Run<'_>, step: usize, is: &Is, work: &Work) -> Option<Event> {
     let Some(Event::Moved(moved)) = events.list.get(step) else {
         return None;
@@ -334,7 +329,6 @@ fn mapped(events: &Events, object: u32) -> Option<Buffer> {
         .filter(|buffer| root.image || buffer.size == pages)
 }
 
-/// Bytes of an object at a moment.
 fn bytes(capture: &Capture, events: &Events, span: Span, moment: Moment) -> Option<Vec<u8>> {
     let buffer = mapped(events, span.object)?;
     let size = span.size()?;

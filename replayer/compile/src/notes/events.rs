@@ -57,7 +57,6 @@ impl Host {
             && (self.size == 0 || self.at.offset < span.end && span.start < end)
     }
 
-    /// Whether all of its bytes are in a span.
     pub(super) fn is_within(&self, span: &Span) -> bool {
         let end = self.at.offset.saturating_add(self.size);
         self.at.object == span.object
@@ -74,7 +73,6 @@ pub(super) struct Given {
     pub(super) object: u32,
     /// Bytes of that object which the argument is: all, or those of a sub-buffer.
     pub(super) bytes: Range<u64>,
-    /// Index of the argument.
     pub(super) index: usize,
     /// Its name, empty if it is not known.
     pub(super) name: String,
@@ -95,7 +93,6 @@ impl Given {
     }
 }
 
-/// A launch.
 #[derive(Clone, Debug)]
 pub(super) struct Launched {
     pub(super) id: u32,

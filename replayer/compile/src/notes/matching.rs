@@ -18,7 +18,6 @@ pub(super) struct Wanted {
 /// What was found for a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Matched {
-    /// Its chains.
     Chains(Range<usize>),
     /// None of its size.
     Nothing,
@@ -72,7 +71,6 @@ impl Items {
         Self { sums }
     }
 
-    /// Number of chains.
     fn chains(&self) -> usize {
         self.sums.len() - 1
     }

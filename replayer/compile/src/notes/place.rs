@@ -86,7 +86,6 @@ impl Moved {
 pub(super) struct Located {
     /// GPU virtual address of the first byte.
     pub(super) va: u64,
-    /// The bytes.
     pub(super) bytes: Vec<u8>,
 }
 

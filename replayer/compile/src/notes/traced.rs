@@ -33,7 +33,6 @@ const LEAST: u64 = 32;
 /// What differs at one moment, widened to what was written around it.
 struct Difference {
     at: Range<u64>,
-    /// End of its buffer.
     end: u64,
 }
 

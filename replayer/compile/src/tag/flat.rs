@@ -15,7 +15,6 @@ const WINDOW: usize = 32;
 const DISTINCT: usize = 4;
 /// Windows that are tried: one may lie across two pages.
 const WINDOWS: usize = 4;
-/// Copies that are kept.
 const MAX_COPIES: usize = 64;
 
 /// Every place in these pages where the whole tensor begins, by address.

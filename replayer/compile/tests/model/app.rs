@@ -27,7 +27,6 @@ pub(crate) fn tags(seed: u64) -> Tensor {
     tag_tensor(ElementType::F32, &[32, 32], seed).unwrap()
 }
 
-/// A tensor by the value of each element.
 pub(crate) fn tensor(value: impl FnMut(usize) -> f64) -> Tensor {
     Tensor::from_fn(ElementType::F32, &[32, 32], value).unwrap()
 }
@@ -71,7 +70,6 @@ impl Default for App {
 }
 
 impl App {
-    /// One run on the model, recorded.
     pub(crate) fn record(&self, a: &Tensor, b: &Tensor) -> Run {
         self.record_with(a, b, |_| {})
     }
@@ -113,7 +111,6 @@ impl App {
     }
 }
 
-/// A recorded run.
 pub(crate) struct Run {
     /// What the driver logged.
     pub(crate) trace: Vec<u8>,
@@ -179,7 +176,6 @@ pub(crate) fn file(role: Role, name: &str, tensor: &Tensor) -> TensorFile {
     }
 }
 
-/// The tensors of one replay.
 pub(crate) fn values(compiled: &Compiled, inputs: &[(&str, &Tensor)]) -> Values {
     let mut values = Values::of(&compiled.recording);
     for (name, tensor) in inputs {

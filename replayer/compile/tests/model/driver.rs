@@ -64,7 +64,6 @@ pub(crate) struct Driver {
     trace: Writer<Vec<u8>>,
     /// Pages that the log holds.
     logged: BTreeMap<u64, [u8; PAGE_SIZE]>,
-    /// Mapped pages.
     mapped: BTreeMap<u64, RegionFlags>,
     /// Those of them that the page table gets when the GPU touches them.
     growing: BTreeSet<u64>,

@@ -128,7 +128,6 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
     }
 }
 
-/// The opcode of a family's work.
 const fn work<F: Family>() -> Opcode {
     if F::LAUNCHES {
         Opcode::Launch

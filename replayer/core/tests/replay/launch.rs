@@ -19,7 +19,6 @@ use crate::support::{Bound, COUNT, DATA, Fake, INPUT, OUTPUT};
 /// What the identity register holds.
 const PRODUCT: u32 = 0x1234_0001;
 const IDENTITY: u32 = 0x8000;
-/// A setting of one bit.
 const SETTING: u16 = 0x8004;
 /// Source, target and number of elements; the write of the last one starts the work.
 const WORDS: [u32; 3] = [0x8010, 0x8014, 0x8018];

@@ -23,9 +23,7 @@ const HOUR_US: u64 = 3_600_000_000;
 struct Cancellation {
     /// A run is in progress.
     running: bool,
-    /// One of its chains is.
     chain: bool,
-    /// It was cancelled.
     cancelled: bool,
 }
 

@@ -6,7 +6,6 @@ use core::mem::offset_of;
 use crate::c::{Error, Tensor};
 use crate::callbacks::Callbacks;
 
-/// Size of a pointer.
 const W: usize = size_of::<usize>();
 const BUS: usize = (9 * W).next_multiple_of(8);
 

@@ -36,7 +36,6 @@ const PCI_VENDOR: u32 = 0x1234;
 const OUTPUT_BYTES: usize = 64 << 10;
 /// Whether states go on from run to run; an image that runs once has no room for them and no code.
 const GOES_ON: bool = RUNS > 1 || FAULTS > 0;
-/// Room for the states.
 const STATE_BYTES: usize = if GOES_ON { 256 << 10 } else { 0 };
 
 unsafe extern "C" {

@@ -14,7 +14,6 @@ use crate::{COUNTER, PUBLIC_KEY};
 pub struct Trusted {
     /// Its bytes.
     pub recording: &'static [u8],
-    /// Its counter.
     counter: u64,
     /// What was stored before.
     stored: Counter,

@@ -7,14 +7,12 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     started: Option<Instant>,
-    /// Chains that ended.
     pub(crate) ended: u64,
     /// From the start of each chain to the acknowledgement of its interrupt.
     pub(crate) working: Duration,
 }
 
 impl Chains {
-    /// A chain starts now.
     pub(crate) fn start(&mut self) {
         self.started = Some(Instant::now());
     }

@@ -84,7 +84,6 @@ impl Mapped {
         self.map.len()
     }
 
-    /// Address in this process.
     pub(crate) fn address(&self) -> usize {
         self.map.as_ptr() as usize
     }

@@ -60,7 +60,6 @@ pub struct Nano {
     silenced: Lines,
     /// Since when this process has had the GPU, if it lends it to others.
     turn: Option<Instant>,
-    /// Times that it was lent.
     lent: u32,
     chains: Chains,
     start: Instant,
@@ -136,7 +135,6 @@ fn open_file(path: &Path) -> Result<File, OpenError> {
         })
 }
 
-/// The lines that an event names.
 fn raised_lines(event: &[u8]) -> u8 {
     let status = event.get(offset_of!(abi::Event, status)..).unwrap_or(&[]);
     let words = status.chunks_exact(4).take(MASKS.len());

@@ -5,7 +5,6 @@ use crate::structures::structures;
 
 /// All that this crate needs of a driver.
 pub(crate) const HAS_BASE: u32 = 1;
-/// Wait for the turn.
 pub(crate) const WAIT: u32 = 1;
 /// The GPU snoops CPU caches.
 pub(crate) const COHERENT: u32 = 1;

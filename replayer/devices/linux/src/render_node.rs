@@ -36,10 +36,8 @@ nix::ioctl_readwrite!(
 /// The first render node.
 const FIRST: &str = "dev/dri/renderD128";
 
-/// A driver that is wanted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Driver {
-    /// Its name.
     pub(crate) name: &'static str,
     /// The oldest minor version, in major 1, that has what a replay needs.
     pub(crate) oldest_minor: i32,

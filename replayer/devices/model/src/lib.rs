@@ -146,14 +146,12 @@ impl<B: Bus> OnModel<B> {
         self.memory.pages()
     }
 
-    /// Tells the observer of bytes that the host wrote.
     fn wrote(&self, va: u64, bytes: u64) {
         if let Some(observer) = &self.observer {
             observer.wrote(va, bytes);
         }
     }
 
-    /// Page tables of what is mapped.
     fn tables(&mut self, format: Format) -> Result<PageTables, DeviceError> {
         let mut tables = Tables {
             memory: &mut self.memory,

@@ -30,7 +30,6 @@ pub(crate) fn map(memory: &mut Memory) -> Result<(), DeviceError> {
 }
 
 impl<B: Bus> Firmware<B> {
-    /// A GPU with power on.
     pub(crate) fn new(gpu: &'static StreamGpu, bus: Arc<B>, options: Options) -> Self {
         Self {
             streams: Streams::new(gpu, bus, options),

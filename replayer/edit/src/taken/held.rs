@@ -6,7 +6,6 @@ use crate::scene::Memory;
 /// Uniforms and uniform buffers of a job, with their bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
-    /// Push uniforms.
     pub(super) uniforms: Vec<u8>,
     /// What is in each uniform buffer, in the order of their descriptors.
     pub(super) buffers: Vec<Vec<u8>>,

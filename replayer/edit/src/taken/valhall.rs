@@ -37,7 +37,6 @@ fn read<const BYTES: usize>(memory: &Memory, at: u64) -> [u8; BYTES] {
     bytes
 }
 
-/// Whether a descriptor of a table is a uniform buffer.
 fn is_uniform(table: usize, descriptor: &Buffer) -> bool {
     table as u64 == UNIFORM_BUFFERS
         && descriptor.descriptor_type() as u32 == descriptor_type::BUFFER

@@ -83,7 +83,6 @@ fn shown(browser: &str, page: &str, view: &str) -> (String, Vec<String>) {
     (dom, console.map(str::to_owned).collect())
 }
 
-/// The texts of elements that have this attribute.
 fn texts<'a>(dom: &'a str, attribute: &str) -> Vec<&'a str> {
     let elements = dom.split(attribute).skip(1);
     let text = |rest: &'a str| {

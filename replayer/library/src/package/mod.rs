@@ -34,7 +34,6 @@ type Contents<'a> = BTreeMap<String, Cow<'a, [u8]>>;
 enum Purpose {
     /// They are used: from a private copy.
     Use,
-    /// The recording is only looked at.
     Look,
 }
 

@@ -87,7 +87,6 @@ pub(crate) struct Held {
 pub(crate) struct PrivateCopy {
     /// Where the files are.
     pub(crate) _directory: TempDir,
-    /// What it is a copy of.
     pub(crate) original: PathBuf,
 }
 

@@ -74,7 +74,6 @@ self_cell!(
 enum State {
     /// Not yet, or not any more.
     Idle(Box<Timed>),
-    /// It is.
     Loaded(Loaded),
     /// Engine and device are the secure world's.
     Secure(Box<Secure>),
@@ -468,7 +467,6 @@ impl Session {
         self.joins && self.retries == 0 && !wanted()
     }
 
-    /// The recording in the form that is on the device.
     fn loaded_form(&self) -> Recording {
         match self.is_joined {
             true => self.recording.joined().unwrap_or(&self.recording).clone(),

@@ -40,7 +40,6 @@ const NPY_MAGIC: &[u8] = b"\x93NUMPY";
 /// The name that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
 
-/// Whether a path stands for standard input.
 pub(crate) fn is_standard_input(path: &Path) -> bool {
     path == Path::new(STANDARD_INPUT)
 }
@@ -170,7 +169,6 @@ impl Contents {
         })
     }
 
-    /// The value for a tensor.
     pub(crate) fn value(
         &mut self,
         file: &Path,

@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 /// A decoded picture: there is none.
 pub(super) struct Picture(Infallible);
 
-/// A part of it.
 #[derive(Clone)]
 pub(super) struct Part(Infallible);
 

@@ -82,7 +82,6 @@ impl Picture {
         (self.width as u64, self.height as u64)
     }
 
-    /// All of the picture.
     pub(super) fn whole(&self) -> Part {
         Part {
             columns: 0..self.width,
@@ -90,7 +89,6 @@ impl Picture {
         }
     }
 
-    /// The largest part in the middle with the proportions of `width` to `height`.
     pub(super) fn middle(&self, width: u32, height: u32) -> Part {
         let (w, h) = (self.width as u64, self.height as u64);
         let (width, height) = (u64::from(width.max(1)), u64::from(height.max(1)));

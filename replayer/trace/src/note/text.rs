@@ -275,7 +275,6 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Number of a queue, or a dash.
 struct Queue(Option<u32>);
 
 impl fmt::Display for Queue {

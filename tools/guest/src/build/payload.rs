@@ -30,10 +30,8 @@ const REPLAYER: [&str; 8] = [
     "gpureplay-tensors",
     "gpureplay-recorder",
 ];
-/// Environment variable that replaces the model server's program.
 const SERVER_VARIABLE: &str = "GPUREPLAY_MODEL_SERVER";
 
-/// Builds everything.
 pub(crate) fn build(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     apps(folder)?;
@@ -55,7 +53,6 @@ pub(crate) fn prepare(folder: &Folder, driver: Driver) -> Result<()> {
     host_server(folder)
 }
 
-/// The model server's program.
 pub(crate) fn model_server(folder: &Folder) -> Result<PathBuf> {
     let path = match env::var_os(SERVER_VARIABLE) {
         Some(path) => PathBuf::from(path),
@@ -100,7 +97,6 @@ pub(crate) fn clblast(folder: &Folder) -> Result<()> {
     apps(folder)
 }
 
-/// Where cargo keeps crates.
 pub(crate) fn cargo_home() -> PathBuf {
     env::var_os("CARGO_HOME").map_or_else(
         || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cargo"),
@@ -120,7 +116,6 @@ fn opencl_layer(folder: &Folder) -> Result<()> {
     shared(folder, "gpureplay-recorder", "libgpureplay_recorder.so")
 }
 
-/// Cross-compiles a shared library.
 fn shared(folder: &Folder, package: &str, library: &str) -> Result<()> {
     let built = cross_shared(folder, package)?;
     install(&built.join(library), &folder.payload().join("lib"))
@@ -538,7 +533,6 @@ pub(crate) fn host_command(folder: &Folder) -> PathBuf {
     target_dir(folder).join("debug/gpureplay")
 }
 
-/// Compiles the model server for the host.
 fn host_server(folder: &Folder) -> Result<()> {
     if env::var_os(SERVER_VARIABLE).is_some() {
         return Ok(());

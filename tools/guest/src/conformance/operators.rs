@@ -112,7 +112,6 @@ struct Judged {
 enum Verdict {
     /// Equal to NumPy's result within the type's precision.
     Right,
-    /// Not.
     Wrong,
     /// The library says that it does not have this.
     Refused,

@@ -24,7 +24,6 @@ use crate::{
 
 /// What the guest runs.
 const SCRIPT: &str = include_str!("devices.sh");
-/// Recordings that are replayed.
 const RECORDINGS: [&str; 3] = ["digits-g52", "acl-gemm-g52", "acl-conv-g52"];
 
 /// Replays on the nano driver (alone, shared) and on /dev/mem in the guest, with panfrost unloaded.

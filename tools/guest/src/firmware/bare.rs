@@ -17,24 +17,19 @@ use crate::{
 /// Target of the image: no floating-point registers, no operating system.
 const IMAGE_TARGET: &str = "aarch64-unknown-none-softfloat";
 
-/// One release build.
 pub(crate) struct Build<'a> {
     /// `build`, or `rustc` for options that only that has.
     pub(crate) subcommand: &'a str,
     /// Folder of the package, relative to the repository.
     pub(crate) source: &'a str,
-    /// Target triple.
     pub(crate) target: &'a str,
     /// Cargo's target folder, inside of the repository.
     pub(crate) output: &'a Path,
-    /// Further arguments.
     pub(crate) arguments: &'a [&'a str],
-    /// Variables of the build.
     pub(crate) environment: &'a [(&'a str, OsString)],
 }
 
 impl Build<'_> {
-    /// Builds, and returns the folder with the result.
     pub(crate) fn run(&self, folder: &Folder) -> Result<PathBuf> {
         let home = payload::cargo_home();
         let mut visible = home.clone().into_os_string();

@@ -89,7 +89,6 @@ impl Firmware {
 /// What lies on the PCI bus.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gpu<'a> {
-    /// The model of a GPU.
     Model(&'a str),
     /// A function that presents itself like the model and does nothing that a GPU does: QEMU's teaching device.
     Dead,
@@ -100,7 +99,6 @@ pub(crate) enum Gpu<'a> {
 /// What the machine has besides processor and memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Machine<'a> {
-    /// Its GPU.
     pub(crate) gpu: Gpu<'a>,
     /// A file that lies in memory where the image looks for a recording.
     pub(crate) loaded: Option<&'a Path>,

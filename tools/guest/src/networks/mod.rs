@@ -87,7 +87,6 @@ pub(crate) struct Measured {
     pub(crate) load: f64,
     /// Reset, memory and set-up jobs.
     pub(crate) open: f64,
-    /// One run.
     pub(crate) run: f64,
     /// Largest difference from the reference, in the unit of the table.
     pub(crate) difference: f64,

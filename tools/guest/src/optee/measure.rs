@@ -117,7 +117,6 @@ fn ended(outcome: &Outcome) -> Result<()> {
     }
 }
 
-/// An input of the recording.
 fn first_input(recording: &Path) -> Result<PathBuf> {
     let folder = recording.join("inputs");
     let mut files: Vec<PathBuf> = fs::read_dir(&folder)

@@ -100,7 +100,6 @@ impl Key {
     }
 }
 
-/// The key of the tests.
 fn test_key() -> Result<SecretKey> {
     SecretKey::from_seed(TEST_SEED).map_err(|error| Error::Usage(format!("{error:?}")))
 }

@@ -184,7 +184,6 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     Ok(script)
 }
 
-/// Whether the command said what it should.
 pub(super) fn said_by_the_command(share: &Share) -> Result<std::result::Result<(), String>> {
     let during = share.text("during")?;
     let result = said(share, &BY_THE_COMMAND)?;

@@ -66,7 +66,6 @@ impl Share {
         read(&self.path(name))
     }
 
-    /// A file as text.
     pub(super) fn text(&self, name: &str) -> Result<String> {
         Ok(String::from_utf8_lossy(&self.read(name)?).into_owned())
     }
@@ -76,7 +75,6 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(Error::io("read", path))
 }
 
-/// A pack of a recording's bytes, signed.
 pub(super) fn pack(recording: &[u8], key: &SecretKey, counter: u64) -> Result<Vec<u8>> {
     let fail = |error| Error::Usage(format!("cannot sign: {error:?}"));
     let signature = sign(key, counter, recording, &BTreeMap::new()).map_err(fail)?;

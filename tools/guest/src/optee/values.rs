@@ -21,7 +21,6 @@ use crate::{
     folder::Folder,
 };
 
-/// Digits of a sample.
 const SAMPLE: usize = 20;
 /// Characters that are written in the secure world.
 const CHARACTERS: usize = 10;

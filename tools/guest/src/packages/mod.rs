@@ -28,7 +28,6 @@ use crate::{
 
 /// What the guest runs.
 const USE: &str = include_str!("../../packages/use.sh");
-/// The machine that the guest is.
 const MACHINE: &str = "aarch64";
 /// The packages that are installed.
 const DEBS: [&str; 5] = [
@@ -41,7 +40,6 @@ const DEBS: [&str; 5] = [
 
 /// A part of the test, in the order in which the guest does them.
 struct Part {
-    /// Its name in the script.
     name: &'static str,
     /// For people.
     what: &'static str,

@@ -142,7 +142,6 @@ impl App {
         self.app.starts_with("train_clblast")
     }
 
-    /// The command line for a set of files.
     pub(crate) fn command(&self, set: &str) -> String {
         self.app.replace("{s}", set)
     }
@@ -201,7 +200,6 @@ pub(crate) fn check(
     }
 }
 
-/// Path of a tensor's file in a set.
 pub(crate) fn file(dir: &Path, kind: &str, name: &str, set: &str) -> PathBuf {
     dir.join(kind).join(format!("{name}{set}.npy"))
 }

@@ -33,7 +33,6 @@ struct Traced {
 /// The two traces of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compared {
-    /// Jobs of both.
     pub(crate) jobs: usize,
     /// Pages that both logged, at any moment.
     pub(crate) changes: usize,

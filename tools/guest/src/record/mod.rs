@@ -154,15 +154,12 @@ pub(crate) fn network_dir(folder: &Folder, name: &str, gpu: &str) -> PathBuf {
     folder.local.join("networks").join(name)
 }
 
-/// One recording in the making.
 pub(crate) struct Recording<'a> {
     /// Where things are.
     pub(crate) folder: &'a Folder,
-    /// Name of the program.
     pub(crate) name: &'a str,
     /// The program.
     pub(crate) app: &'a App,
-    /// GPU profile.
     pub(crate) gpu: &'a str,
     /// Directory that the guest shares: inputs, expected, outputs and traces.
     pub(crate) work: &'a Path,

@@ -36,7 +36,6 @@ impl Recording<'_> {
 /// Tensors that calls show, if files show the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Noted {
-    /// All of them.
     pub(crate) tensors: usize,
     /// Of these: weights that the library computed, so that no file has them.
     pub(crate) computed: usize,

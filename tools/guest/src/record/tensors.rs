@@ -12,7 +12,6 @@ struct Info {
     tensors: Vec<Tensor>,
 }
 
-/// One tensor of a recording.
 #[derive(Deserialize)]
 pub(crate) struct Tensor {
     pub(crate) name: String,

@@ -188,7 +188,6 @@ impl Board {
         Ok(Some(path))
     }
 
-    /// Options of the model server.
     pub(super) fn model_options(self) -> Vec<&'static str> {
         let non_coherent = self.non_coherent.then_some("--non-coherent");
         let power_domain = self.power_domain.then_some("--power-domain");

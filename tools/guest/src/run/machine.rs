@@ -35,7 +35,6 @@ pub(crate) struct Machine<'a> {
     pub(crate) folder: &'a Folder,
     /// CPU type, one of [`CPUS`].
     pub(crate) cpu: &'a str,
-    /// Memory in MiB.
     pub(crate) memory: u32,
     /// The guest's clock counts instructions, one a nanosecond; its processors take turns.
     pub(crate) counted: bool,
@@ -186,7 +185,6 @@ impl Machine<'_> {
         }
     }
 
-    /// Path of one of the run's sockets.
     fn socket(&self, name: &str) -> std::path::PathBuf {
         socket(self.private, name)
     }

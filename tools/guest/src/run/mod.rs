@@ -78,7 +78,6 @@ pub(crate) struct BootOptions {
 }
 
 impl BootOptions {
-    /// The session's options.
     pub(crate) fn session(&self, timeout: u64, stream: bool) -> Result<Options> {
         let environment = self
             .environment
@@ -160,13 +159,11 @@ pub(crate) struct Run {
     /// Say how long boot and command took.
     #[arg(long, short)]
     verbose: bool,
-    /// The command and its arguments.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
 impl Run {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         let options = self.boot.session(self.timeout, true)?;

@@ -22,7 +22,6 @@ pub(crate) fn is_complaint(line: &str) -> bool {
 /// TF-A's last word when QEMU is not gone at once after the machine was switched off.
 pub(crate) const LATE_POWER_OFF: &str = "PANIC at PC";
 
-/// A log that grows.
 pub(crate) struct SecureLog {
     path: PathBuf,
     read: u64,

@@ -32,7 +32,6 @@ use crate::{
     },
 };
 
-/// Runs whose logs are kept.
 const KEPT_RUNS: usize = 80;
 /// How long the model server may take to open its socket.
 const MODEL_START: Duration = Duration::from_secs(10);
@@ -45,11 +44,8 @@ pub(crate) const SECURE_LOG: &str = "secure.log";
 pub(crate) struct Options {
     /// Name of the GPU's profile: g52, g31...
     pub(crate) gpu: String,
-    /// GPU driver.
     pub(crate) driver: Driver,
-    /// CPU type.
     pub(crate) cpu: String,
-    /// Memory in MiB.
     pub(crate) memory: u32,
     /// The guest's clock counts instructions: times do not depend on what else the host does.
     pub(crate) counted: bool,
@@ -61,7 +57,6 @@ pub(crate) struct Options {
     pub(crate) extra: Option<PathBuf>,
     /// Environment variables of the command.
     pub(crate) environment: Vec<(String, String)>,
-    /// Further options of the model server.
     pub(crate) model_options: Vec<String>,
     /// Further words of the kernel's command line.
     pub(crate) kernel_options: Vec<String>,
@@ -137,7 +132,6 @@ pub(crate) type Checked = std::result::Result<(), String>;
 /// What a run left.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// How it ended.
     pub(crate) end: End,
     /// The command's standard output.
     pub(crate) stdout: Vec<u8>,
@@ -477,7 +471,6 @@ impl Running {
     }
 }
 
-/// The files of a run's logs.
 struct LogFiles {
     console: fs::File,
     out: fs::File,

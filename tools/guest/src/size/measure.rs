@@ -7,10 +7,8 @@ use serde_json::{Map, Value, json};
 use super::object::{Bytes, Object};
 use crate::{error::Result, firmware::bare, folder::Folder};
 
-/// A row of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
-    /// Key in JSON.
     pub(crate) key: &'static str,
     /// What people read.
     pub(crate) name: &'static str,

@@ -15,7 +15,6 @@ use crate::{
 pub(crate) struct Bytes {
     /// Code.
     pub(crate) text: u64,
-    /// Constants.
     pub(crate) constants: u64,
 }
 
@@ -25,7 +24,6 @@ impl Bytes {
         self.text + self.constants
     }
 
-    /// What `self` has more than `part`.
     pub(super) const fn without(self, part: Bytes) -> Bytes {
         Bytes {
             text: self.text.saturating_sub(part.text),

@@ -3,18 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one function does with the stack.
 #[derive(Debug, Default)]
 struct Function<'a> {
     /// Bytes by which it lowers the stack pointer, over all of its paths.
     frame: u64,
-    /// Functions that it calls or jumps to.
     calls: BTreeSet<&'a str>,
     /// It calls or jumps to an address in a register.
     indirect: bool,
 }
 
-/// Functions by name.
 #[derive(Debug)]
 pub(crate) struct Calls<'a>(BTreeMap<&'a str, Function<'a>>);
 

@@ -20,7 +20,6 @@ use crate::{
 
 /// What the guest runs.
 const SCRIPT: &str = include_str!("around.sh");
-/// Recordings that are replayed.
 const RECORDINGS: [&str; 2] = ["digits-g52", "acl-conv-g52"];
 /// A driver that stops the GPU with what is managed, when the bus has detached the domain.
 const LATE_UNBINDING: [(&str, &str); 3] = [

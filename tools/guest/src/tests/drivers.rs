@@ -29,7 +29,6 @@ const FORMER_CLASS: [(&str, &str); 2] = [
         "#include \"nano.h\"\n\n#undef __free_kfree\nDEFINE_FREE(kfree, void *, if (_T) kfree(_T))\n",
     ),
 ];
-/// Lists of accesses that are freed by it.
 const FREED_LIST: [(&str, &str); 2] = [
     (
         "\tvoid *accesses = NULL;\n",

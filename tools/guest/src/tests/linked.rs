@@ -21,7 +21,6 @@ const SCRIPT: &str = include_str!("linked.sh");
 /// The recording, and jobs of a run.
 const RECORDING: &str = "digits-g52";
 const JOBS: u32 = 12;
-/// Its layers.
 const LAYERS: u32 = 7;
 /// Its forms: each job in a chain of its own, chains linked in layers, and layers joined.
 const FORMS: [(&str, &str); 3] = [

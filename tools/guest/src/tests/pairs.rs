@@ -25,7 +25,6 @@ use crate::{
 enum How {
     /// Its binary alone.
     Shader,
-    /// The whole job.
     Whole,
 }
 
@@ -73,7 +72,6 @@ fn write_inputs(work: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The app with a kernel and a set of inputs.
 fn app(kernel: &str, set: &str) -> String {
     let global = if kernel == "axpy4" { COUNT / 4 } else { COUNT };
     let whole = ["count", "bytes"]

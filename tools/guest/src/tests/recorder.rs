@@ -56,7 +56,6 @@ pub(super) fn notices(folder: &Folder) -> Result<Checked> {
 
 /// What befalls a recorder around its recordings; each line that the script prints is one trial.
 const AROUND: &str = include_str!("recorder.sh");
-/// The write that resets the GPU.
 const SOFT_RESET: (u32, u32) = (GPU_CMD, GpuCommand::SoftReset as u32);
 /// The trials, by what the script prints after the name of each that went well.
 const TRIALS: [&str; 7] = [
@@ -169,7 +168,6 @@ fn events(trace: &Path, mut each: impl FnMut(&Event)) -> Checked {
     }
 }
 
-/// Hands out all events of a trace.
 fn all_events(trace: &Path, mut each: impl FnMut(&Event)) -> Checked {
     let wrong = |text: String| format!("{}: {text}", trace.display());
     let file = fs::File::open(trace).map_err(|error| wrong(error.to_string()))?;

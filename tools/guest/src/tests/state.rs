@@ -113,13 +113,11 @@ pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
-/// A network that is trained, and what trains it.
 struct Training {
     /// Name in `tools/training/data.py`.
     network: &'static str,
     /// The app that trains it live, but for its files.
     app: &'static str,
-    /// The recording of one step.
     recording: &'static str,
     /// The app needs CLBlast.
     clblast: bool,

@@ -9,11 +9,8 @@ use zerocopy::FromBytes;
 use super::Mutant;
 use crate::parts::Parts;
 
-/// Bytes of the header.
 const HEADER: usize = size_of::<Header>();
-/// Bytes of an entry of the section table.
 const ENTRY: usize = size_of::<SectionEntry>();
-/// Bytes of header and table.
 const TABLE: usize = HEADER + SECTIONS * ENTRY;
 
 /// Makes the checksum of header and table right.

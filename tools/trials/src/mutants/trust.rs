@@ -15,7 +15,6 @@ fn key(seed: u8) -> Option<SecretKey> {
     SecretKey::from_seed([seed; 32]).ok()
 }
 
-/// The rule that refuses a signature.
 pub(super) fn refused_by(file: &[u8], signature: &[u8]) -> Option<&'static str> {
     let trusted = key(1)?.public();
     let verified = Signature::parse(signature)

@@ -19,7 +19,6 @@ fn named(field: &str) -> u64 {
     ENVIRONMENT + ShaderEnvironment::LAYOUT.offset_of(field).unwrap_or(0)
 }
 
-/// A table of descriptors.
 fn table(address: u64, size: u64) -> [u8; Resource::SIZE] {
     Resource { words: [0; 4] }
         .with("Address", address)

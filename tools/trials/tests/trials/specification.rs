@@ -9,7 +9,6 @@ use serde::Deserialize;
 /// The list of tests in the guest, which are not functions of their own.
 const GUEST: &str = "tools/guest/src/tests/mod.rs";
 
-/// limits.toml.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Limits {
@@ -43,7 +42,6 @@ struct Defect {
     tests: Vec<String>,
 }
 
-/// findings.toml.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Findings {

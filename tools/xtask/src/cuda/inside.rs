@@ -226,7 +226,6 @@ const CANDIDATES: [(&str, bool); 7] = [
     ("WRONG_END", false),
 ];
 
-/// Verdicts of a workbench.
 pub(super) fn workbench(bench: &Bench) -> Result<(String, usize)> {
     let all = record(bench)?;
     let mut text =

@@ -19,7 +19,6 @@ const SLOW_RUNS: usize = 4;
 /// What a launch that no filter matches may cost more, in microseconds.
 const MOST_MORE: f64 = 0.2;
 
-/// The number after a word.
 fn after(text: &str, word: &str) -> Option<f64> {
     let rest = text.split(word).nth(1)?;
     rest.split_whitespace()
@@ -33,7 +32,6 @@ fn median(values: Vec<f64>) -> f64 {
     Sorted::new(values).median().unwrap_or(f64::NAN)
 }
 
-/// The number of the launch of a kernel.
 fn launch(bench: &Bench, kernel: &str) -> Result<String> {
     let list = output(&mut bench.gpureplay("list nbody"))?;
     let line = list

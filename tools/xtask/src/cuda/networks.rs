@@ -262,7 +262,6 @@ fn network(of: &Recorded<'_>, what: &str, turns: u32, continues: bool) -> Result
     Ok((row, wrong))
 }
 
-/// Networks and programs.
 pub(super) fn networks(bench: &Bench) -> Result<(String, usize)> {
     let recorded = some_at_a_time(AT_A_TIME, &NETWORKS, |(kind, _, turns, _)| {
         Recorded::new(bench, "torch_nets.py", kind, *turns, *kind != "train")

@@ -170,7 +170,6 @@ pub(super) fn named(bench: &Bench, recording: &str) -> Result<Vec<(String, Strin
     Ok(names.into_iter().zip(kernels.map(str::to_owned)).collect())
 }
 
-/// The launch of a kernel.
 pub(super) fn of<'a>(all: &'a [(String, String)], kernel: &str) -> &'a str {
     let found = all.iter().find(|(_, name)| name.contains(kernel));
     found.map_or("none#0", |(launch, _)| launch)

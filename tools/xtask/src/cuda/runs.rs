@@ -35,7 +35,6 @@ struct Said {
     median_us: Option<f64>,
 }
 
-/// A row of the table.
 #[derive(Default)]
 struct Row {
     name: String,
@@ -98,7 +97,6 @@ fn same(one: &Path, other: &Path) -> Result<bool> {
     Ok(read(one)? == read(other)?)
 }
 
-/// The number that a program says after a word.
 fn number(said: &str, word: &str) -> f64 {
     let line = said.lines().find_map(|line| line.strip_prefix(word));
     line.and_then(|text| text.trim().parse().ok())
@@ -235,7 +233,6 @@ fn refused(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, REFUSED.len() - named))
 }
 
-/// All of it.
 pub(super) fn runs(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, usize)> {
     nvcc(bench, "region.cu", "region", &[])?;
     super::embedded::compile(bench)?;

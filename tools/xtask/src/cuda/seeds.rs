@@ -18,7 +18,6 @@ struct Row {
     words: String,
     /// The command ends well; where it must not, it says why.
     ends_well: bool,
-    /// What it must say.
     says: &'static [&'static str],
     /// A file that it must write, and lines that this has at least.
     writes: Option<(&'static str, usize)>,
@@ -57,7 +56,6 @@ impl Row {
     }
 }
 
-/// All rows: a launch of `stride`, one of `plane`, and the folder of programs.
 fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
     const RIGHT: &[&str] = &["right, bit for bit"];
     vec![

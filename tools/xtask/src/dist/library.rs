@@ -84,9 +84,7 @@ impl Needs {
     }
 }
 
-/// A library that was built.
 pub(super) struct Library {
-    /// The shared library.
     pub(super) shared: PathBuf,
     archive: PathBuf,
     pub(super) needs: Needs,

@@ -13,7 +13,6 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// A package of modules.
 struct Package {
     /// What DKMS calls it; the package has `-dkms` behind it.
     name: &'static str,
@@ -23,7 +22,6 @@ struct Package {
     sources: &'static [(&'static str, &'static str)],
     /// Files of this tree that are installed elsewhere, and their modes.
     installed: &'static [(&'static str, &'static str, u32)],
-    /// Fields of the package.
     fields: &'static str,
 }
 
@@ -77,7 +75,6 @@ const RECORDER: Package = Package {
              binary. gpureplay-build-driver makes a driver with hooks from its source.\n",
 };
 
-/// Writes all packages of modules.
 pub(super) fn write(source: &Source, packages: &Path) -> Result<[PathBuf; 2]> {
     Ok([
         NANO.write(source, packages)?,

@@ -172,7 +172,6 @@ impl<'a> Debian<'a> {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Installs one of the packages.
     fn install(&self, name: &str) -> Result<()> {
         let begin = format!("{name}_");
         for path in &self.made.debs {

@@ -59,7 +59,6 @@ fn cargo(package: &str, words: &[&str]) -> Result<String> {
     )
 }
 
-/// All tables by their names.
 fn tables(top: &Path) -> Result<BTreeMap<String, String>> {
     let (crates, reasons) = (crates()?, Reasons::read(top)?);
     let dependencies = pages::dependencies(&crates, &reasons);
@@ -91,7 +90,6 @@ fn tables(top: &Path) -> Result<BTreeMap<String, String>> {
 const BEGIN: &str = "<!-- table: ";
 const END: &str = " -->\n";
 
-/// A page with its tables.
 fn filled(page: &str, tables: &BTreeMap<String, String>) -> Result<String> {
     let mut parts = page.split(BEGIN);
     let mut out = parts.next().unwrap_or_default().to_owned();

@@ -70,7 +70,6 @@ fn ours(known: &Crate) -> impl Iterator<Item = &str> {
         .map(|dependency| dependency.name.as_str())
 }
 
-/// All crates of all workspaces.
 pub(super) fn table(crates: &[Crate]) -> String {
     let mut text =
         String::from("| Folder | Crate | What it is | Uses |\n| --- | --- | --- | --- |\n");
@@ -99,7 +98,6 @@ pub(super) fn table(crates: &[Crate]) -> String {
     text
 }
 
-/// Crates with unsafe code, and why.
 pub(super) fn unsafe_code(crates: &[Crate], reasons: &Reasons) -> String {
     let mut text = String::from("| Crate | Unsafe code | Why |\n| --- | --- | --- |\n");
     for known in crates {

@@ -218,7 +218,6 @@ impl Here {
         output(compiler.args(["-lOpenCL", "-lm", "-lpthread"])).map(drop)
     }
 
-    /// A program on the node.
     fn program(&self, program: &str, gpu: &str) -> Command {
         let mut command = Command::new(&self.command);
         command
@@ -249,14 +248,12 @@ impl Here {
         })
     }
 
-    /// The command, in the folder.
     fn gpureplay(&self) -> Command {
         let mut command = Command::new(&self.command);
         command.current_dir(&self.work);
         command
     }
 
-    /// A script that finds the command and the programs.
     fn script(&self, text: &str, arguments: &[&str], gpu: &str) -> Command {
         let own = self.command.parent().unwrap_or(&self.work);
         let others = env::var_os("PATH").unwrap_or_default();

@@ -53,7 +53,7 @@ const APART: [(&str, &[&str]); 3] = [
 
 /// Crates outside of `mali` that still name a register, a descriptor or an instruction of a Mali, or link it as their one family
 /// (firmware and size). The list only shrinks.
-const NAME_MALI: [&str; 17] = [
+const NAME_MALI: [&str; 15] = [
     "gpureplay",
     "gpureplay-bare",
     "gpureplay-compile",
@@ -64,8 +64,6 @@ const NAME_MALI: [&str; 17] = [
     "gpureplay-linux",
     "gpureplay-node",
     "gpureplay-on-model",
-    "gpureplay-own-analyser",
-    "gpureplay-trace",
     "gpureplay-recorder",
     "gpureplay-size",
     "mali-analysis",
@@ -190,7 +188,7 @@ mod tests {
 
     #[test]
     fn crates_that_forget_mali_leave_the_list() {
-        let crates = [in_folder("gpureplay-trace", "replayer/trace", false, &[])];
+        let crates = [in_folder("gpureplay-jobs", "replayer/jobs", false, &[])];
         let said = forbidden(&crates);
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].contains("names no Mali any more"), "{said:?}");

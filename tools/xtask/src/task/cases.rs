@@ -7,7 +7,6 @@ use std::{fs, path::Path, process::Command};
 
 use crate::{Error, Result, output};
 
-/// Numbers in each file.
 const COUNT: usize = 256;
 
 /// What `gpureplay record` must make of a case.
@@ -28,7 +27,6 @@ enum Expect {
     Races {
         inputs: &'static [Named],
         orders: [&'static [Named]; 2],
-        /// One of these reasons.
         reasons: &'static [&'static str],
     },
 }
@@ -36,7 +34,6 @@ enum Expect {
 /// What the CPU makes of a picture's number at an index.
 type Values = fn(&[f32], usize) -> f32;
 
-/// A tensor and its values.
 type Named = (&'static str, Values);
 
 fn same(x: &[f32], i: usize) -> f32 {

@@ -91,7 +91,6 @@ impl fmt::Display for Table {
     }
 }
 
-/// A cell's number, or its text.
 fn value(cell: &str) -> Value {
     match serde_json::from_str(cell) {
         Ok(number @ Value::Number(_)) => number,

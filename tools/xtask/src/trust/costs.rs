@@ -79,7 +79,6 @@ pub(super) fn read() -> Result<Costs> {
     read_from(&path())
 }
 
-/// Adds a run.
 pub(super) fn add(run: &Costs) -> Result<()> {
     let mut all = read()?;
     all.steps = run.steps;

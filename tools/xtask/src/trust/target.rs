@@ -28,7 +28,6 @@ pub(super) enum Kind {
     DamagedCopies,
 }
 
-/// A target.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) name: String,
@@ -102,7 +101,6 @@ pub(super) fn all() -> Result<Vec<Target>> {
 }
 
 impl Target {
-    /// Runs the target for some time.
     pub(super) fn run(&self, seconds: u64) -> Result<Total> {
         let started = Instant::now();
         let mut total = match self.kind {

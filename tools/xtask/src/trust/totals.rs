@@ -48,7 +48,6 @@ fn path() -> PathBuf {
     root().join("fuzz/totals.json")
 }
 
-/// All totals by target.
 pub(super) fn read() -> Result<BTreeMap<String, Total>> {
     let path = path();
     match std::fs::read(&path) {
@@ -59,7 +58,6 @@ pub(super) fn read() -> Result<BTreeMap<String, Total>> {
     }
 }
 
-/// Keeps totals.
 pub(super) fn write(totals: &BTreeMap<String, Total>) -> Result<()> {
     let path = path();
     let temporary = path.with_extension("tmp");

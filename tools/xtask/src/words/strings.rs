@@ -4,7 +4,6 @@
 /// What begins the tests at the end of a file.
 const TESTS: &str = "#[cfg(test)]\nmod ";
 
-/// The texts of a source, each with the number of its line.
 pub(super) fn said(source: &str) -> Vec<(usize, String)> {
     let source = &source[..source.find(TESTS).unwrap_or(source.len())];
     let mut found = literals(source);
@@ -14,7 +13,6 @@ pub(super) fn said(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Paragraphs of documentation.
 fn documentation(source: &str) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let mut open = false;

@@ -9,7 +9,6 @@ use std::{
 
 use tempfile::TempDir;
 
-/// A tree with a release's name and these files.
 fn tree(release: &str, files: &[&str]) -> TempDir {
     let tree = tempfile::tempdir().expect("temporary directory");
     let write = |name: &str, text: &str| {

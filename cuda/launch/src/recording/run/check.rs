@@ -10,7 +10,6 @@ use crate::recording::check::{ADDRESS_END, ADDRESS_START, MAX_IMAGE, is_name, li
 use crate::recording::format::FORMAT;
 use crate::recording::{MAX_BYTES, MAX_REGIONS, RecordingError};
 
-/// Streams of a run.
 const MAX_STREAMS: usize = 1 << 10;
 /// Images of a run, and likewise kernels, inputs and outputs.
 const MAX_TABLE: usize = 1 << 16;

@@ -26,7 +26,6 @@ pub(crate) struct Source {
     pub(crate) ptx: Option<Vec<u8>>,
     /// Where the PTX is from, in words.
     pub(crate) from: Option<String>,
-    /// Files to copy.
     pub(crate) files: Vec<PathBuf>,
 }
 

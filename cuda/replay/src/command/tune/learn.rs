@@ -27,7 +27,6 @@ const LISTS: usize = 7;
 
 /// The order in which candidates are tried.
 pub(super) enum Order<'a> {
-    /// As they are listed.
     Listed(std::slice::Iter<'a, Candidate>),
     Learnt(Estimator<'a>),
 }
@@ -40,7 +39,6 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// A candidate that was not tried.
     pub(super) fn next(&mut self, tries: &Tries) -> Option<&'a Candidate> {
         match self {
             Self::Listed(candidates) => candidates.find(|one| !tries.knows(one)),
@@ -62,11 +60,9 @@ type Place = [usize; LISTS];
 pub(super) struct Estimator<'a> {
     seed: u64,
     candidates: &'a [Candidate],
-    /// The number of each.
     numbers: BTreeMap<&'a Candidate, usize>,
     /// Where each candidate stands.
     places: Vec<Place>,
-    /// The candidate of each place.
     at: BTreeMap<Place, usize>,
     /// How many values each list has.
     lengths: Place,
@@ -209,7 +205,6 @@ mod tests {
         (block <= 12.0).then_some(time)
     }
 
-    /// The best of so many tries.
     fn best(
         all: &[Candidate],
         tries: usize,

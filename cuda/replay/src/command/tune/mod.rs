@@ -123,7 +123,6 @@ struct Handed {
 }
 
 impl Tune {
-    /// Whether only JSON is printed.
     fn is_json(&self) -> bool {
         self.json || self.part.is_some()
     }
@@ -139,7 +138,6 @@ impl Tune {
         self.part.as_ref()?.ways.as_deref()
     }
 
-    /// Whether a candidate is one that is asked for.
     fn is_asked_for(&self, candidate: &Candidate) -> bool {
         let way = || Way::of(candidate, self.grids.is_some());
         self.ways().is_none_or(|ways| ways.contains(&way()))

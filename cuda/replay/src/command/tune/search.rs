@@ -20,7 +20,6 @@ use crate::command::failure::{Failure, Outcome, json, write};
 use crate::command::report::{note, say};
 use crate::command::run;
 
-/// A search in this process.
 pub(super) struct Search<'a> {
     pub(super) options: &'a Tune,
     pub(super) session: Session,
@@ -93,7 +92,6 @@ impl Search<'_> {
         self.conclude(&recorded, candidates.len())
     }
 
-    /// The launch as it was recorded.
     fn recorded(&self) -> Candidate {
         let Sizes { grid, block, .. } = self.session.sizes();
         Candidate {

@@ -91,7 +91,6 @@ pub(super) enum Grids<'a> {
     Adapted,
     /// As recorded.
     Kept,
-    /// Each of these.
     Given(&'a [[u32; 3]]),
 }
 

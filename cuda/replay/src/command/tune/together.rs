@@ -87,7 +87,6 @@ impl Way {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) number: u32,
-    /// Where its tries are kept.
     pub(super) tries: PathBuf,
     /// The only ways that are tried beside the recorded one: those that another launch was right with, or the one that won for all.
     pub(super) ways: Option<Vec<Way>>,
@@ -195,7 +194,6 @@ pub(super) fn run(tune: &Tune, kernel: &str) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Threads of a launch.
 fn threads(launch: &Launch) -> u64 {
     let sizes = launch.grid.iter().chain(&launch.block);
     sizes.fold(1, |all, size| all.saturating_mul(u64::from(*size)))

@@ -16,7 +16,6 @@ const MAX_TEXT: u64 = 1 << 20;
 /// How an image must be launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Own {
-    /// Threads of a block.
     pub(super) threads: u32,
     /// Dynamic shared memory, in bytes.
     pub(super) shared: u32,
@@ -52,7 +51,6 @@ pub(super) fn images(kernel: &str, capability: u32) -> Vec<(PathBuf, Own)> {
     found
 }
 
-/// The image of a kernel in a folder of a cache.
 fn image(folder: &Path, kernel: &str, capability: u32) -> Option<(PathBuf, Own)> {
     let text = folder.join(format!("{kernel}.json"));
     if text.metadata().ok()?.len() > MAX_TEXT {

@@ -77,7 +77,6 @@ pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One line for a run.
 pub(crate) fn line(number: u32, run: &Run) -> String {
     format!(
         "run{number:<3} {:>5} launches, {} inputs, {} outputs, {}",

@@ -7,14 +7,11 @@ use gpureplay_cuda_launch::abi::Status;
 
 use super::{PTX, Program};
 
-/// Numbers of an input.
 const COUNT: usize = 256;
 /// Bytes of a large input.
 const LARGE: usize = 64 << 10;
-/// Turns.
 pub(crate) const TURNS: usize = 5;
 
-/// The input of a turn.
 pub(crate) fn input(turn: usize) -> Vec<u8> {
     let numbers = (0..COUNT).map(|index| (turn * 1000 + index + 1) as f32);
     numbers.flat_map(f32::to_le_bytes).collect()

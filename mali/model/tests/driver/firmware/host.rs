@@ -16,7 +16,6 @@ use mali_model::{Options, StreamDevice};
 use crate::machine::{Format, JOBS, Machine, PageMemory, Rights};
 use crate::streams::{dispatch, pair, word};
 
-/// Bytes of a ring.
 pub(super) const RING_SIZE: u64 = 0x1000;
 /// Sync objects in the app's memory: 16 bytes for each stream of each group.
 const SYNC: u64 = JOBS + 0x8000;
@@ -213,7 +212,6 @@ impl Host {
         );
     }
 
-    /// Puts words into a ring.
     pub(super) fn submit_ring(&mut self, number: u32, at: u32, words: &[u64]) {
         let positions = positions(number, at);
         let mut insert = self.firmware.read64(positions);

@@ -5,7 +5,6 @@ use super::{CALLS, Frame, REGISTERS, SCOREBOARDS, Sequencer};
 
 /// Words of a set of registers.
 const SET: usize = 4;
-/// Words of a frame.
 const FRAME: usize = 6;
 /// Words of a queue's state.
 pub const SAVED_WORDS: usize = REGISTERS + SET * (1 + SCOREBOARDS) + FRAME * (CALLS + 1) + 2;

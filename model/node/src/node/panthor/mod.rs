@@ -219,7 +219,6 @@ fn answer<T: IntoBytes + Immutable>(
     unsafe { user::write(argument.pointer, &bytes[..room.min(bytes.len())]) }
 }
 
-/// What has to be zero.
 fn zero(value: u32) -> Result<()> {
     match value {
         0 => Ok(()),

@@ -17,7 +17,6 @@ use super::{PRIORITIES, zero};
 use crate::node::syncs::Point;
 use crate::node::{Call, locked};
 
-/// Bytes of a ring.
 const RING: std::ops::RangeInclusive<u32> = 4 << 10..=64 << 10;
 
 impl Call<'_> {

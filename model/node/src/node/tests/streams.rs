@@ -241,7 +241,6 @@ fn the_node_is_panthors_and_tells_of_a_g610() {
     assert_eq!(app.ask(fd, CREATE_BO, create).err(), Some(Errno::INVALID));
 }
 
-/// A request for the name alone.
 fn uapi_version(name: &mut [u8]) -> mali_facts::panfrost::request::Version {
     mali_facts::panfrost::request::Version {
         name_length: name.len(),

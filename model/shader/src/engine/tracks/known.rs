@@ -49,7 +49,6 @@ pub(crate) enum Way {
     Followed,
     /// Execute the clauses and record what is done.
     Record,
-    /// Execute the clauses.
     Execute,
 }
 

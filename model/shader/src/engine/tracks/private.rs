@@ -9,7 +9,6 @@ use crate::operations::memory::address;
 use crate::operations::planned::Wanted;
 use crate::rows::{Rows, lanes};
 
-/// Bytes of a word.
 const WORD: usize = 4;
 
 /// Words that hold the same each time, by address.

@@ -30,7 +30,6 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Room for tracks.
     pub(crate) fn new() -> Room {
         Room {
             shared: Arc::new(Shared {

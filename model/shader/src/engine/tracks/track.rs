@@ -12,7 +12,6 @@ use crate::ir::micro::{MicroOp, Run};
 use crate::operations::planned::{Load, Store};
 use crate::rows::Rows;
 
-/// One step of a track.
 #[derive(Debug)]
 pub(super) enum Step {
     /// What follows is about the batch of this number.
@@ -94,7 +93,6 @@ impl Track {
     }
 }
 
-/// Executes micro-operations on rows alone.
 fn execute(mut operations: &[MicroOp], rows: &mut Rows) {
     while let [operation, rest @ ..] = operations {
         operations = rest;

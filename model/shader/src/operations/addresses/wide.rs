@@ -19,7 +19,6 @@ fn number(n: u32) -> __m512i {
     _mm512_set1_epi32(n as i32)
 }
 
-/// `a | (b ^ c)`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn or_xor(a: __m512i, b: __m512i, c: __m512i) -> __m512i {

@@ -48,12 +48,10 @@ impl Flat {
 /// A header of a clause that others follow.
 pub(crate) const HEADER: ClauseHeader = ClauseHeader::PLAIN;
 
-/// The instruction of a unit that does nothing.
 pub(crate) fn nop(unit: Unit) -> Instruction {
     Instruction::new(Op::find(unit, "NOP").unwrap())
 }
 
-/// An instruction by name, with the given sources.
 pub(crate) fn instruction(unit: Unit, name: &str, sources: &[Source]) -> Instruction {
     let mut instruction =
         Instruction::new(Op::find(unit, name).unwrap_or_else(|| panic!("no {name}")));
@@ -81,7 +79,6 @@ pub(crate) fn block(fau: u8, reads: [u8; 3], write: Option<(Unit, u8)>) -> Regis
     )
 }
 
-/// A clause of one tuple.
 pub(crate) fn clause(
     header: ClauseHeader,
     registers: RegisterBlock,

@@ -19,7 +19,6 @@ fn run(space: &Flat, code: &[u8], uniforms: &[u32], groups: u32) -> Result<(), S
     run_with(space, code, uniforms, groups, Dispatch::default())
 }
 
-/// The same with more of a dispatch.
 fn run_with(
     space: &Flat,
     code: &[u8],
@@ -42,7 +41,6 @@ fn run_with(
     mali_shader::run(&dispatch, space, &Threads::new(1), &Control::new(100_000)).map(drop)
 }
 
-/// The code of some texts.
 fn code(texts: &[&str]) -> Vec<u8> {
     let words = texts.iter().map(|text| assemble(text).unwrap());
     words.flat_map(u64::to_le_bytes).collect()

@@ -74,7 +74,6 @@ fn tensor(recording: &Recording<'_>, name: &str) -> u64 {
     recording.pieces(entry.unwrap()).unwrap()[0].va.get()
 }
 
-/// The instruction of a report.
 fn instruction(report: &Report) -> (&str, &str, &str) {
     match report.writer.as_ref().unwrap() {
         Written::Instruction {

@@ -210,7 +210,6 @@ impl Disasm {
 /// A shader that jobs run. Where the code at an address changes between jobs, each version is one.
 struct Found<'a> {
     address: u64,
-    /// Numbers of the jobs.
     jobs: Vec<usize>,
     code: std::result::Result<Shown<'a>, &'a str>,
 }

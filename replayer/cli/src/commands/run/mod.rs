@@ -308,7 +308,6 @@ impl Run {
     }
 }
 
-/// Gives every `[NAME=]FILE` its name.
 fn named(
     given: &[TensorFile],
     bindings: &Bindings,

@@ -3,7 +3,6 @@
 
 use super::*;
 
-/// A file with other bytes in one of its sections.
 fn with(file: &[u8], section: Section, bytes: &[u8]) -> Vec<u8> {
     let field = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
     let mut sections: [&[u8]; SECTIONS] = std::array::from_fn(|index| {

@@ -18,7 +18,6 @@ use nix::unistd::Pid;
 
 use crate::sweep::{Event, Sweep};
 
-/// No file.
 const NO_FILE: u64 = -1_i64 as u64;
 /// Types of requests, in bits 15:8: DRM's, those of fences, and kbase's.
 const TYPES: [u8; 3] = [b'd', b'>', 0x80];
@@ -97,7 +96,6 @@ impl Call {
 
 /// How a command ended, of which calls may have failed.
 struct Outcome {
-    /// The calls that failed.
     failed: Vec<String>,
     status: i32,
     /// What it wrote to its standard error.

@@ -33,7 +33,6 @@ const SHIFTS: u32 = (1 << 28) - 1;
 /// What is made wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Twist {
-    /// The job's type.
     Type,
     /// The chain leads to itself.
     Loop,
@@ -49,7 +48,6 @@ pub(crate) enum Twist {
     Long,
 }
 
-/// Twists by name.
 pub(crate) const TWISTS: &[(&str, Twist)] = &[
     ("type", Twist::Type),
     ("loop", Twist::Loop),

@@ -210,7 +210,6 @@ fn replay<F: Family>(
     Ok(submits)
 }
 
-/// The twist of this name.
 fn named<T: Copy>(twists: &[(&str, T)], name: &str) -> Result<T, String> {
     let found = twists.iter().find(|(known, _)| *known == name);
     found.map_or_else(|| Err(format!("no twist {name}")), |(_, twist)| Ok(*twist))

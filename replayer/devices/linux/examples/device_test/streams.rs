@@ -28,21 +28,16 @@ const PROGRAMS: [u64; 4] = [16, 18, 20, 22];
 pub(crate) enum Twist {
     /// An instruction that there is not.
     Unknown,
-    /// An instruction that draws.
     Draw,
     /// A branch to itself.
     Endless,
-    /// A jump to nothing.
     Jump,
-    /// A store to nothing.
     Store,
     /// A wait that nobody ends.
     Wait,
-    /// Programs that are not there.
     Program,
 }
 
-/// Twists by name.
 pub(crate) const TWISTS: &[(&str, Twist)] = &[
     ("stream-unknown", Twist::Unknown),
     ("stream-draw", Twist::Draw),

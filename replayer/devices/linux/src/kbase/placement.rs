@@ -52,7 +52,6 @@ impl Range {
 /// A region that is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Where it has to be.
     pub(crate) va: u64,
     pub(crate) pages: u64,
     /// As the driver takes them.
@@ -79,7 +78,6 @@ impl Step {
     }
 }
 
-/// Memory of a recording.
 pub(crate) fn ranges(recording: &Recording<'_>) -> Vec<Range> {
     let regions = recording.regions().iter();
     regions

@@ -13,7 +13,6 @@ pub(crate) const VALUE_OUTPUT: u64 = 2;
 pub(crate) const MEMORY_INPUT: u64 = 5;
 pub(crate) const MEMORY_INOUT: u64 = 7;
 
-/// Parameters of a call.
 pub(crate) const PARAMETERS: u32 = 4;
 
 structures! {

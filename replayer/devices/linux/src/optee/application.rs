@@ -8,7 +8,6 @@ pub(crate) const APPLICATION: [u8; 16] = [
 
 /// Takes a signed pack.
 pub(crate) const LOAD: u32 = 0;
-/// Runs it.
 pub(crate) const RUN: u32 = 2;
 /// Lets other clients have the GPU.
 pub(crate) const UNLOAD: u32 = 3;

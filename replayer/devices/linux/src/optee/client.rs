@@ -332,7 +332,6 @@ fn value() -> Parameter {
     }
 }
 
-/// An answer as a result.
 fn judged(what: &'static str, answer: (u32, u32), status: &Parameter) -> Result<(), Error> {
     // The application's values have 32 bits.
     let value = (status.a as u32, status.b as u32);

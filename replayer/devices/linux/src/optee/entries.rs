@@ -10,7 +10,6 @@ fn taken(bytes: usize) -> usize {
     bytes.next_multiple_of(8).saturating_add(HEADER)
 }
 
-/// A block of these tensors.
 pub(crate) fn block<'a>(tensors: impl Iterator<Item = (u32, &'a [u8])>) -> Vec<u8> {
     let mut block = Vec::new();
     for (index, bytes) in tensors {

@@ -55,7 +55,6 @@ impl Node {
         &self.0
     }
 
-    /// What the driver tells of the GPU.
     pub(crate) fn gpu_info(&self) -> Result<abi::GpuInfo, nix::Error> {
         let mut info = abi::GpuInfo::default();
         let mut query = abi::DevQuery {
@@ -155,7 +154,6 @@ impl Node {
         }
     }
 
-    /// Whether a stream of the group ended with a fault.
     pub(crate) fn has_fault(&self, group: u32) -> Result<bool, nix::Error> {
         let mut get = abi::GroupGetState {
             group,
@@ -167,11 +165,9 @@ impl Node {
     }
 }
 
-/// An address space.
 #[derive(Debug)]
 pub(crate) struct Space<'n> {
     node: &'n Node,
-    /// Its number.
     pub(crate) vm: u32,
     /// Where the driver's own addresses begin.
     pub(crate) end: u64,

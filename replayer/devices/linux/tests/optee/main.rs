@@ -9,7 +9,6 @@ use gpureplay_linux::optee::{Client, Error};
 
 /// Number of the application's lies, in the process that is lied to.
 const SEED: &str = "LIAR_SEED";
-/// Sessions that are tried.
 const SESSIONS: u64 = 200;
 
 /// What is left of an error: whether one came.

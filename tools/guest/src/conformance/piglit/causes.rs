@@ -20,7 +20,6 @@ pub(super) enum Whose {
 }
 
 impl Whose {
-    /// The word in the table.
     pub(super) fn word(self) -> &'static str {
         match self {
             Whose::Model => "model",
@@ -43,7 +42,6 @@ pub(super) struct Cause {
     gpus: Vec<String>,
 }
 
-/// All causes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Causes {
@@ -51,14 +49,12 @@ pub(super) struct Causes {
 }
 
 impl Causes {
-    /// Reads the file.
     pub(super) fn read(path: &Path) -> Result<Causes> {
         let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
         toml::from_str(&text)
             .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
     }
 
-    /// The cause of a test's failure on a GPU.
     pub(super) fn of(&self, test: &str, gpu: &str) -> Option<&Cause> {
         self.cause.iter().find(|cause| {
             (cause.gpus.is_empty() || cause.gpus.iter().any(|name| name == gpu))

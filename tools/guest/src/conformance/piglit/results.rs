@@ -9,7 +9,6 @@ use serde_json::json;
 use super::causes::{Causes, Whose};
 use gpureplay_task::measured::Table;
 
-/// The end of one test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum End {
@@ -38,7 +37,6 @@ impl End {
     }
 }
 
-/// One test's result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Test {
     name: String,
@@ -54,7 +52,6 @@ struct Begin {
     tests: usize,
 }
 
-/// All results of a run.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     expected: usize,
@@ -94,7 +91,6 @@ impl Results {
         !self.tests.is_empty() && self.tests.len() >= self.expected
     }
 
-    /// Number of tests that passed.
     pub(super) fn passed(&self) -> usize {
         self.count(End::Pass)
     }

@@ -45,7 +45,6 @@ impl Span {
     }
 }
 
-/// A change of the source.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Change {
     /// Its place in the list, from 1.
@@ -74,7 +73,6 @@ impl Change {
     }
 }
 
-/// All changes of these crates.
 pub(super) fn list(packages: &[&str]) -> Result<Vec<Change>> {
     let mut command = Command::new("cargo");
     command
@@ -100,7 +98,6 @@ pub(super) struct Known {
     file: String,
     /// As the list of changes says it, with the function.
     what: String,
-    /// The line that is changed.
     line: String,
     /// Why no test notices it.
     #[serde(rename = "reason")]

@@ -17,7 +17,6 @@ const ON: &str = "::gpureplay_format::mutation::on";
 
 /// Where a change lies in the text that [`instrument`] made.
 pub(super) struct Place {
-    /// Its number.
     pub(super) number: u32,
     /// The changed piece, without its switch.
     pub(super) range: Range<usize>,

@@ -34,7 +34,6 @@ const SWITCH: &str = "replayer/format/src";
 /// Most builds, each without what the compiler refused in the one before.
 const BUILDS: usize = 40;
 
-/// A test program.
 pub(super) struct Program {
     pub(super) package: String,
     pub(super) path: PathBuf,
@@ -298,7 +297,6 @@ impl Refusal {
     }
 }
 
-/// The spans of a message and of its notes.
 fn collect(message: &Value, spans: &mut Vec<(String, usize, usize)>) {
     for span in message["spans"].as_array().into_iter().flatten() {
         if let (Some(file), Some(start), Some(end)) = (

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Blocks of LZ4 decode to what a decoder of this test's own says, and the check of a block agrees with decoding it.
-#![allow(clippy::unwrap_used)]
 
 use gpureplay_format::Payload;
 use gpureplay_format::lz4::{History, Level, MAX_BLOCK, WINDOW, check};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A damaged file is refused, and the section that is damaged is named.
 
-#![allow(clippy::unwrap_used)]
-
 use gpureplay_format::layout::{Header, SECTIONS, SectionEntry};
 use gpureplay_format::{
     Access, Action, Builder, ElementType, Fault, Opcode, Payload, Recording, RegionKind, Section,
@@ -46,7 +44,6 @@ fn recording() -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// The section that a byte of the file belongs to.
 fn section_at(file: &[u8], at: usize) -> Section {
     let (table, _) =
         <[SectionEntry; SECTIONS]>::ref_from_prefix(&file[size_of::<Header>()..]).unwrap();

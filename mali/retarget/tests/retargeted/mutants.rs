@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! For every rule a recording that only this rule refuses, beside one that no rule refuses.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the encoder writes, compared with the bytes that a decoder of its own takes out of it, and with sizes worked out by hand.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 

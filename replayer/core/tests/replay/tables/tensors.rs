@@ -6,8 +6,8 @@ use gpureplay_format::{
     Axis, ElementType, Piece, Section, SegmentKind, Tensor, TensorId, TensorKind,
 };
 
-use super::support::{DATA, DESCRIPTORS, OUTPUT};
 use super::{PAGE, SCRATCH, changed, longer, program, run, segment};
+use crate::support::{DATA, DESCRIPTORS, OUTPUT};
 
 #[test]
 fn tensors_are_bound_in_their_direction() {

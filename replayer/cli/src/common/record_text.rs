@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One record as a line of text, with register names.
+//! One record of a raw trace as a line of text, with register names.
 
-use core::fmt::{self, Write};
+use std::fmt::{self, Write};
 
+use gpureplay_trace::{Event, PAGE_SIZE, Record, RegionFlags};
 use mali_facts::registers::{JobStatus, lookup};
-
-use crate::{Event, PAGE_SIZE, Record};
-
-/// What a line of text shows.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Style {
-    /// Show a page's bytes below its line.
-    pub hexdump: bool,
-}
 
 /// A register by its name, or by its offset if it has none.
 struct Register(u32);
@@ -26,7 +18,6 @@ impl fmt::Display for Register {
     }
 }
 
-/// An address space's number.
 struct Space(Option<u32>);
 
 impl fmt::Display for Space {
@@ -38,12 +29,12 @@ impl fmt::Display for Space {
     }
 }
 
-/// Writes one record as one line: number, seconds since `start_ns`, context, and what happened.
-pub fn write_record(
+/// Writes one record as one line: number, seconds since `start_ns`, context, and what happened; below it a page's bytes, if they are asked for.
+pub(crate) fn write_record(
     out: &mut impl Write,
     record: &Record<'_>,
     start_ns: u64,
-    style: Style,
+    hexdumps: bool,
 ) -> fmt::Result {
     let time = record.time_ns.wrapping_sub(start_ns);
     write!(
@@ -141,7 +132,7 @@ pub fn write_record(
             va,
             pages,
         } => {
-            let first = if flags.contains(crate::RegionFlags::FIRST) {
+            let first = if flags.contains(RegionFlags::FIRST) {
                 " (list starts)"
             } else {
                 ""
@@ -167,7 +158,7 @@ pub fn write_record(
                         "page  {} {va:#x} {phase} {used} bytes not zero",
                         Space(Some(space))
                     )?;
-                    if style.hexdump {
+                    if hexdumps {
                         hexdump(out, va, bytes)?;
                     }
                 }
@@ -206,7 +197,7 @@ fn hexdump(out: &mut impl Write, va: u64, bytes: &[u8; PAGE_SIZE]) -> fmt::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Driver, Phase, Reader, Writer};
+    use gpureplay_trace::{Driver, Phase, Reader, Writer};
 
     #[test]
     fn registers_are_named() {
@@ -221,7 +212,7 @@ mod tests {
         let mut reader = Reader::new(trace.as_slice());
         let mut text = String::new();
         while let Some(record) = reader.next_record().unwrap() {
-            write_record(&mut text, &record, 0, Style { hexdump: true }).unwrap();
+            write_record(&mut text, &record, 0, true).unwrap();
         }
         for part in [
             "write JS1_COMMAND_NEXT = 0x00000001",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Conditions that other tests let slip when one operator in them is changed, in files whose checksums are right: `cargo xtask mutation`.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 

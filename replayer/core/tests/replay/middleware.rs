@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Devices around devices, call by call: what each kind of fault does to each call, and what a comparison says.
-#![allow(clippy::unwrap_used)]
 
-#[path = "replay/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{DATA, Fake, PRODUCT};
 use gpureplay_core::gpu::UsedUp;
 use gpureplay_core::{DeviceError, ErrorKind, Gpu, Lines, Submission};
 use gpureplay_format::Access;
 use gpureplay_format::layout::ActionEntry;
 use mali_drive::middleware::{Diff, Divergence, FaultKind, Faulty};
-use support::{DATA, Fake, PRODUCT};
 use zerocopy::FromZeros;
 
 const GPU_RAWSTAT: u32 = 0x20;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signatures and packs: what is written is accepted, and nothing else is.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 

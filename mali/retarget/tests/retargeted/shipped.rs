@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The shipped recordings, and those of silicon, on other GPUs.
-#![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Each condition of the verifier by itself: a recording that is sound but for one field, and one at the edge that is sound.
-#![allow(clippy::unwrap_used)]
 
-#[path = "../replay/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
 mod tensors;
 
+use crate::support::{self, DATA, DESCRIPTORS, PRODUCT};
 use gpureplay_core::{Limits, Rule};
 use gpureplay_format::layout::Platform;
 use gpureplay_format::{Access, Builder, Opcode, Recording, Section, SegmentKind, encode};
 use mali_drive::verify;
-use support::{DATA, DESCRIPTORS, PRODUCT};
 
 const CODE: u64 = 0x220_0000;
 const SCRATCH: u64 = 0x230_0000;

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Conditions that other tests let slip when one operator in them is changed: `cargo xtask mutation` found them.
-#![allow(clippy::unwrap_used)]
 
 mod state;
-#[path = "../replay/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
 
+use crate::support::{
+    self, Bound, COUNT, DATA, DESCRIPTORS, Fake, OUTPUT, PRODUCT, Trouble, recording,
+};
 use gpureplay_core::{ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Workspace, Wrapper};
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, Recording, RegionKind, SegmentKind, Tensor,
     TensorId, TensorKind,
 };
 use mali_drive::{Session, clean_caches, verify};
-use support::{Bound, COUNT, DATA, DESCRIPTORS, Fake, OUTPUT, PRODUCT, Trouble, recording};
 
 const CODE: u64 = 0x220_0000;
 const RAMP: [f32; 16] = [

@@ -12,8 +12,8 @@ use gpureplay_format::{
 use mali_drive::page_table::{Format, PageTables, TableMemory};
 use mali_drive::{Session, verify};
 
-use super::support::{self, Bound, COUNT, DATA, DESCRIPTORS, Fake, OUTPUT, PRODUCT, recording};
 use super::{RAMP, Registers, opened};
+use crate::support::{self, Bound, COUNT, DATA, DESCRIPTORS, Fake, OUTPUT, PRODUCT, recording};
 
 #[test]
 fn a_poll_ends_behind_its_bound() {

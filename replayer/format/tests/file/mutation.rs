@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Conditions that other tests let slip when one operator in them is changed, in files whose checksums are right: `cargo xtask mutation`.
-#![allow(clippy::unwrap_used)]
 
 use gpureplay_format::checksum::{Checksum, checksum};
 use gpureplay_format::layout::{ActionEntry, Header, SECTIONS, Segment, TensorEntry};
@@ -24,7 +23,6 @@ fn seal(file: &mut [u8]) {
     file[32..40].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// A file of these sections.
 fn assembled(sections: &Sections) -> Vec<u8> {
     let mut file = vec![0; START];
     file[..12].copy_from_slice(b"GPUREPLY\x02\0\x03\0");
@@ -95,7 +93,6 @@ fn header_and_table_are_checked_field_by_field() {
     assert_eq!(longer, Some((Section::Data, Fault::Length)));
 }
 
-/// The fault of a file with such a section.
 fn of_section(section: Section, bytes: &[u8]) -> Option<Fault> {
     let mut sections = Sections::default();
     sections[section.code() as usize - 1] = bytes.to_vec();
