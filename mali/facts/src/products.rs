@@ -81,6 +81,15 @@ const V9: Profile = Profile {
     ..V7
 };
 
+const G57: Profile = Profile {
+    name: "g57",
+    source: Source::BootLog("MediaTek MT8390"),
+    gpu_id: GpuId(0x9093_0000),
+    l2_features: 0x0813_0206,
+    shader_present: 0x1_0005,
+    ..V9
+};
+
 /// A board, or the chip of several, and the GPU that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Board {
@@ -135,6 +144,21 @@ pub static BOARDS: &[Board] = &[
         "g57",
         "MT8390: boot log, GPU_ID 9093, SHADER_PRESENT 10005",
     ),
+    board(
+        "genio-510",
+        "g57-mt8370",
+        "MT8370: boot log, patches for its device tree",
+    ),
+    board(
+        "genio-1200",
+        "g57-mt8395",
+        "MT8395: boot log, patches for its device tree",
+    ),
+    board(
+        "mt8192",
+        "g57-mt8192",
+        "boot log of a Google Spherion, KernelCI, March 2025",
+    ),
     board("a523", "g57-r0p1", "boot log, patches for its device tree"),
     board("mt8183", "g72", "boot log, patches for Linux 5.7"),
     board(
@@ -187,13 +211,31 @@ pub static PROFILES: &[Profile] = &[
         ..V6
     },
     G71,
+    G57,
+    // The same product with other caches and as many cores as each chip has.
     Profile {
-        name: "g57",
-        source: Source::BootLog("MediaTek MT8390"),
-        gpu_id: GpuId(0x9093_0000),
-        l2_features: 0x0813_0206,
-        shader_present: 0x1_0005,
-        ..V9
+        name: "g57-mt8370",
+        source: Source::BootLog("MediaTek MT8370"),
+        shader_present: 5,
+        ..G57
+    },
+    Profile {
+        name: "g57-mt8192",
+        source: Source::BootLog("MediaTek MT8192"),
+        l2_features: 0x0713_0206,
+        mem_features: 0x101,
+        shader_present: 0x5_0045,
+        ..G57
+    },
+    // Linux reads this id; a page of the maker shows 9091 by Arm's driver.
+    Profile {
+        name: "g57-mt8395",
+        source: Source::BootLog("MediaTek MT8395"),
+        gpu_id: GpuId(0x9093_0010),
+        l2_features: 0x0712_0206,
+        mem_features: 0x301,
+        shader_present: 0x5_0045,
+        ..G57
     },
     // The id that Arm's driver has for a G57; Linux gives both the same settings.
     Profile {
@@ -275,8 +317,9 @@ mod tests {
                 Profile::by_name(profile.name).unwrap().gpu_id,
                 profile.gpu_id
             );
-            let found = Profile::by_product(profile.gpu_id.product()).unwrap();
-            assert_eq!(found.gpu_id, profile.gpu_id);
+            let product = profile.gpu_id.product();
+            let found = Profile::by_product(product).unwrap();
+            assert_eq!(found.gpu_id.product(), product);
             assert!(
                 profile
                     .gpu_id
@@ -295,6 +338,8 @@ mod tests {
         assert!(Profile::by_name("g77").is_none() && Profile::by_product(0x9000).is_none());
         let g57 = Profile::by_product(0x9093).unwrap();
         assert_eq!((g57.name, g57.gpu_id.name()), ("g57", Some("Mali-G57")));
+        let genio = Profile::by_name("genio-1200").unwrap();
+        assert_eq!(format!("{}", genio.gpu_id), "Mali-G57 r0p1");
         let one_core = Profile::by_product(0x9091).unwrap();
         assert_eq!(one_core.name, "g57-r0p1");
         assert_eq!(format!("{}", one_core.gpu_id), "Mali-G57 r0p1");
