@@ -2,129 +2,201 @@
 //! Two runs of one app may put the same buffer at different addresses.
 //!
 //! A runtime reuses the memory of freed buffers when it comes across some, and when it does depends on timing. So a word that
-//! differs between two runs may be the address of the same buffer. Within one job this renames pages one to one; a word counts
-//! as such an address only if the renaming that all the job's words suggest agrees with it.
+//! differs between two runs may be the address of the same buffer. Within one job this renames pages one to one, or whole buffers of one
+//! size; a word counts as such an address only if the renaming that all the job's words suggest agrees with it.
 
 use std::collections::BTreeMap;
 
 use gpureplay_trace::PAGE_SIZE;
 use mali_facts::valhall::address_mode;
 
-use crate::capture::Capture;
+use crate::capture::{Buffer, Capture};
+use crate::mapped::Mapped;
 use crate::pages::{Moment, PageBytes, differing};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Which page of the second run takes the place of a page of the first, for one job.
+/// Where memory of the first run is in the second, for one job.
 #[derive(Debug, Default)]
 pub(crate) struct Renaming {
-    to_second: BTreeMap<u64, u64>,
-    to_first: BTreeMap<u64, u64>,
+    to_second: Places,
+    to_first: Places,
+}
+
+/// Where the pages of one run are in the other.
+#[derive(Debug, Default)]
+struct Places {
+    pages: BTreeMap<u64, u64>,
+    /// Whole buffers by first address: the end, and where they begin in the other run.
+    buffers: BTreeMap<u64, (u64, u64)>,
+}
+
+impl Places {
+    fn of(&self, page: u64) -> Option<u64> {
+        let moved = || {
+            let (start, (end, other)) = self.buffers.range(..=page).next_back()?;
+            (page < *end).then(|| other + (page - start))
+        };
+        self.pages.get(&page).copied().or_else(moved)
+    }
+
+    fn len(&self) -> usize {
+        self.pages.len() + self.buffers.len()
+    }
 }
 
 /// Bits of a word that hold a packed address, without the address's low eight: Valhall's pointer to thread storage.
 const PACKED_BITS: u32 = 48;
 /// Where the mode of such a word lies; see `LocalStorage` of `mali-facts`.
 const PACKED_MODE: u32 = 60;
+/// Low bits of an entry of a uniform-buffer table, which hold the size.
+const ENTRY_SIZE: u32 = 12;
+/// Times that the pages of a job are looked through: what one of them names may tell where another one is.
+const ROUNDS: usize = 4;
 
-/// The addresses that eight bytes may mean: a 64-bit or 32-bit address, an entry of a uniform-buffer table, or a packed address.
-fn addresses(bytes: [u8; 8]) -> [u64; 4] {
-    let word = u64::from_le_bytes(bytes);
-    let packed = match word >> PACKED_BITS
-        == u64::from(address_mode::PACKED) << (PACKED_MODE - PACKED_BITS)
-    {
+/// What may lie at the four bytes at `at` if they belong to an address. Pushed uniforms are words of 32 bits: an address of 64 may begin at each.
+///
+/// In order: an address of 32 bits; one of 64 of which they are the low or the high half; an entry of a uniform-buffer table; a packed address.
+/// 0 where nothing of the kind can lie, and bits that are no part of the address.
+fn addresses(page: &PageBytes, at: usize) -> [(u64, u64); 5] {
+    let long = |at: Option<usize>| {
+        let bytes = at.and_then(|at| page.get(at..)?.first_chunk());
+        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    };
+    let short = page.get(at..).and_then(|rest| rest.first_chunk());
+    let short = short.map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    let wide = |address: u64| match address >> 32 {
+        0 => 0,
+        _ => address,
+    };
+    let word = long(Some(at - at % 8));
+    let is_packed =
+        word >> PACKED_BITS == u64::from(address_mode::PACKED) << (PACKED_MODE - PACKED_BITS);
+    let packed = match is_packed {
         true => (word & ((1 << PACKED_BITS) - 1)) << 8,
         false => 0,
     };
-    [word & 0xffff_ffff, word >> 32, word >> 12 << 4, packed]
+    [
+        (short.into(), 0),
+        (wide(long(Some(at))), 0),
+        (wide(long(at.checked_sub(4))), 0),
+        (word >> ENTRY_SIZE << 4, word & ((1 << ENTRY_SIZE) - 1)),
+        (packed, 0),
+    ]
 }
 
 impl Renaming {
-    /// The renaming that the words of these pages suggest; pages are at the same address in both runs.
-    pub(crate) fn find(first: &Capture, second: &Capture, job: usize) -> Renaming {
+    /// The renaming that the words suggest which the app wrote before a job. `mapped`: what each run has at the job.
+    pub(crate) fn find(
+        [first, second]: [&Capture; 2],
+        mapped: &[Mapped<'_>; 2],
+        job: usize,
+    ) -> Renaming {
         let mut out = Renaming::default();
-        let pairs = first.jobs[job]
-            .headers
-            .iter()
-            .zip(second.jobs[job].headers.iter());
-        for (a, b) in pairs {
-            out.add(a.address, b.address);
+        let (one, other) = (&first.jobs[job], &second.jobs[job]);
+        out.add(mapped, one.chain, other.chain);
+        for (a, b) in one.headers.iter().zip(other.headers.iter()) {
+            out.add(mapped, a.address, b.address);
         }
         let moment = Moment::before(job);
-        for va in first.memory.changed(moment) {
-            let other = out.second_page(*va);
-            let (a, b) = (
-                first.memory.page(moment, *va),
-                second.memory.page(moment, other),
-            );
-            for at in differing_words(a, b) {
-                let (wa, wb) = (addresses(eight(a, at)), addresses(eight(b, at)));
-                for (x, y) in wa.into_iter().zip(wb) {
-                    let known =
-                        |c: &Capture, va: u64| c.memory.at(moment, va - va % PAGE).is_some();
-                    if x != y && x % PAGE == y % PAGE && known(first, x) && known(second, y) {
-                        out.add(x, y);
+        let known = |c: &Capture, va: u64| c.memory.at(moment, va - va % PAGE).is_some();
+        for _ in 0..ROUNDS {
+            let before = out.to_second.len();
+            for va in first.memory.changed(moment) {
+                let other = out.second_page(*va);
+                // Two buffers that happen to have the same address say nothing of each other.
+                if other == *va && differ(mapped, *va) {
+                    continue;
+                }
+                let (a, b) = (
+                    first.memory.page(moment, *va),
+                    second.memory.page(moment, other),
+                );
+                for at in differing_words(a, b) {
+                    for ((x, _), (y, _)) in addresses(a, at).into_iter().zip(addresses(b, at)) {
+                        let both_known = || known(first, x) && known(second, y);
+                        if x != y && (both_known() || same_place(mapped, x, y).is_some()) {
+                            out.add(mapped, x, y);
+                        }
                     }
                 }
+            }
+            if out.to_second.len() == before {
+                break;
             }
         }
         out
     }
 
-    /// Notes that two addresses mean the same, unless that contradicts what is known.
-    fn add(&mut self, a: u64, b: u64) {
+    /// Notes that two addresses mean the same, unless that contradicts what is known. Of a buffer that is as large in both runs, all has moved.
+    fn add(&mut self, mapped: &[Mapped<'_>; 2], a: u64, b: u64) {
         let (page_a, page_b) = (a - a % PAGE, b - b % PAGE);
-        if a % PAGE == b % PAGE
-            && !self.to_second.contains_key(&page_a)
-            && !self.to_first.contains_key(&page_b)
+        if a % PAGE != b % PAGE
+            || self.to_second.of(page_a).is_some()
+            || self.to_first.of(page_b).is_some()
         {
-            self.to_second.insert(page_a, page_b);
-            self.to_first.insert(page_b, page_a);
+            return;
+        }
+        match same_place(mapped, a, b) {
+            Some((a, b)) if a.va != b.va => {
+                let end = |buffer: Buffer| buffer.va.saturating_add(buffer.size);
+                self.to_second.buffers.insert(a.va, (end(a), b.va));
+                self.to_first.buffers.insert(b.va, (end(b), a.va));
+            }
+            _ => {
+                self.to_second.pages.insert(page_a, page_b);
+                self.to_first.pages.insert(page_b, page_a);
+            }
         }
     }
 
     /// The second run's page for a page of the first.
     pub(crate) fn second_page(&self, va: u64) -> u64 {
-        self.to_second.get(&va).copied().unwrap_or(va)
+        self.to_second.of(va).unwrap_or(va)
     }
 
     /// The first run's page for a page of the second.
     pub(crate) fn first_page(&self, va: u64) -> u64 {
-        self.to_first.get(&va).copied().unwrap_or(va)
+        self.to_first.of(va).unwrap_or(va)
     }
 
-    /// Offsets of the words that differ between two pages, except those that are the same address in both runs.
+    /// Offsets of the words of four bytes that differ between two pages, except those of an address that is the same in both runs; how many those are.
     pub(crate) fn different_words(&self, a: &PageBytes, b: &PageBytes) -> (Vec<usize>, u64) {
         let (mut out, mut renamed) = (Vec::new(), 0);
+        let same = |x: u64, y: u64| {
+            let page = self.to_second.of(x - x % PAGE);
+            x % PAGE == y % PAGE && page.is_some_and(|page| page == y - y % PAGE)
+        };
         for at in differing_words(a, b) {
-            let (wa, wb) = (addresses(eight(a, at)), addresses(eight(b, at)));
-            let same = |x: u64, y: u64| {
-                let page = x - x % PAGE;
-                x % PAGE == y % PAGE
-                    && self
-                        .to_second
-                        .get(&page)
-                        .is_some_and(|p| *p == y - y % PAGE)
-            };
-            let low = wa[0] == wb[0] || same(wa[0], wb[0]);
-            let high = wa[1] == wb[1] || same(wa[1], wb[1]);
-            // The size in a uniform-buffer table's entry is in the low twelve bits.
-            let entry = same(wa[2], wb[2]) && eight(a, at)[0] == eight(b, at)[0];
-            if (low && high) || entry || same(wa[3], wb[3]) {
-                renamed += 1;
-            } else {
-                out.push(at);
+            let mut pairs = addresses(a, at).into_iter().zip(addresses(b, at));
+            match pairs.any(|((x, rest), (y, other))| rest == other && same(x, y)) {
+                true => renamed += 1,
+                false => out.push(at),
             }
         }
         (out, renamed)
     }
 }
 
-/// Offsets of the aligned groups of eight bytes that differ.
+/// The buffers of both runs, if they are as large and have the two addresses at the same place.
+fn same_place(mapped: &[Mapped<'_>; 2], a: u64, b: u64) -> Option<(Buffer, Buffer)> {
+    let [first, second] = mapped;
+    let (one, other) = (first.holder(a)?.buffer, second.holder(b)?.buffer);
+    (one.size == other.size && a - one.va == b - other.va).then_some((one, other))
+}
+
+/// Whether the runs have different buffers at an address.
+fn differ(mapped: &[Mapped<'_>; 2], va: u64) -> bool {
+    let [first, second] = mapped;
+    let both = first.holder(va).zip(second.holder(va));
+    both.is_some_and(|(one, other)| one.buffer != other.buffer)
+}
+
+/// Offsets of the aligned groups of four bytes that differ.
 fn differing_words(a: &PageBytes, b: &PageBytes) -> Vec<usize> {
     let mut out: Vec<usize> = Vec::new();
     for (start, end) in differing(a, b) {
-        for at in (start - start % 8..end).step_by(8) {
+        for at in (start - start % 4..end).step_by(4) {
             if out.last() != Some(&at) {
                 out.push(at);
             }
@@ -133,42 +205,137 @@ fn differing_words(a: &PageBytes, b: &PageBytes) -> Vec<usize> {
     out
 }
 
-fn eight(page: &PageBytes, at: usize) -> [u8; 8] {
-    let mut out = [0; 8];
-    out.copy_from_slice(&page[at..at + 8]);
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capture::{Headers, Job};
 
-    fn page(words: &[u64]) -> PageBytes {
+    fn page(words: &[u32]) -> PageBytes {
         let mut page = [0; PAGE_SIZE];
-        for (to, word) in page.chunks_exact_mut(8).zip(words) {
+        for (to, word) in page.chunks_exact_mut(4).zip(words) {
             to.copy_from_slice(&word.to_le_bytes());
         }
         page
     }
 
+    fn renamed(a: u64, b: u64) -> Renaming {
+        let (first, second) = (Capture::default(), Capture::default());
+        let mut renaming = Renaming::default();
+        renaming.add(&[Mapped::new(&first), Mapped::new(&second)], a, b);
+        renaming
+    }
+
     #[test]
     fn a_packed_address_is_renamed_like_a_plain_one() {
-        let mut renaming = Renaming::default();
-        renaming.add(0x1234_5000, 0x1238_9000);
-        let packed = 1 << PACKED_MODE;
+        let renaming = renamed(0x1234_5000, 0x1238_9000);
+        let packed = 1 << (PACKED_MODE - 32);
         let a = page(&[
             0x1234_5040,
-            packed | 0x12_3450,
+            0,
             0x12_3450,
-            packed | 0x12_3450,
+            packed,
+            0x12_3450,
+            0,
+            0x12_3450,
+            packed,
         ]);
         let b = page(&[
             0x1238_9040,
-            packed | 0x12_3890,
+            0,
             0x12_3890,
-            packed | 0x12_38a0,
+            packed,
+            0x12_3890,
+            0,
+            0x12_38a0,
+            packed,
         ]);
         // A word without the mode is a number, and another page is not the same memory.
         assert_eq!(renaming.different_words(&a, &b), (vec![16, 24], 2));
+    }
+
+    #[test]
+    fn a_wide_address_may_begin_at_every_word() {
+        let renaming = renamed(0x7fff_ff4f_2000, 0x7ffe_ffa9_0000);
+        let a = page(&[
+            5,
+            0xff4f_2008,
+            0x7fff,
+            0xff4f_2008,
+            0,
+            0,
+            0xff4f_2008,
+            0x7fff,
+        ]);
+        let b = page(&[
+            5,
+            0xffa9_0008,
+            0x7ffe,
+            0xffa9_0008,
+            0,
+            0,
+            0xffa9_000c,
+            0x7ffe,
+        ]);
+        // Half of an address is a number, and so is one in another place of the page.
+        assert_eq!(renaming.different_words(&a, &b), (vec![12, 24, 28], 2));
+    }
+
+    #[test]
+    fn the_size_of_an_entry_must_be_equal() {
+        let renaming = renamed(0x1234_5000, 0x1238_9000);
+        let entry = |address: u32, size: u32| [address << 8 | size, address >> 24];
+        let (a, b) = (0x1234_5040, 0x1238_9040);
+        let one = page(&[entry(a, 0x105), entry(a, 0x105)].concat());
+        let other = page(&[entry(b, 0x105), entry(b, 0x205)].concat());
+        assert_eq!(renaming.different_words(&one, &other).0, [8]);
+    }
+
+    /// A capture with one buffer, and a page before a job that holds an address.
+    fn capture(buffer: Buffer, address: u64) -> Capture {
+        let mut capture = Capture::default();
+        let before = Moment::before(0);
+        let at = Buffer {
+            va: 0x1000,
+            size: PAGE,
+        };
+        capture.mapped.insert(before, vec![at, buffer]);
+        let mut bytes = [0; PAGE_SIZE];
+        bytes[12..20].copy_from_slice(&address.to_le_bytes());
+        capture.memory.set(before, 0x1000, Some(&bytes));
+        capture.jobs.push(Job {
+            slot: 0,
+            config: 0,
+            chain: 0x1000,
+            headers: Headers::default(),
+            stream: None,
+            sequence: 0,
+            duration_ns: 0,
+        });
+        capture
+    }
+
+    fn found(first: &Capture, second: &Capture) -> Renaming {
+        let mut mapped = [Mapped::new(first), Mapped::new(second)];
+        mapped.iter_mut().for_each(|mapped| mapped.go_to(0));
+        Renaming::find([first, second], &mapped, 0)
+    }
+
+    #[test]
+    fn of_a_buffer_that_nobody_wrote_all_pages_move() {
+        let buffer = |va, size| Buffer { va, size };
+        let (a, b) = (0x7fff_f000_0000, 0x7fff_e000_0000);
+        let first = capture(buffer(a, 4 * PAGE), a + PAGE);
+        let second = capture(buffer(b, 4 * PAGE), b + PAGE);
+        let renaming = found(&first, &second);
+        assert_eq!(renaming.second_page(a + 3 * PAGE), b + 3 * PAGE);
+        assert_eq!(renaming.first_page(b), a);
+        assert_eq!(renaming.second_page(a + 4 * PAGE), a + 4 * PAGE);
+        // A buffer of another size, or another place in it, is other memory.
+        for second in [
+            capture(buffer(b, 5 * PAGE), b + PAGE),
+            capture(buffer(b, 4 * PAGE), b + 2 * PAGE),
+        ] {
+            assert_eq!(found(&first, &second).second_page(a + PAGE), a + PAGE);
+        }
     }
 }

@@ -70,9 +70,12 @@ pub fn compare(
     }
     let mut unexplained = Ranges::default();
     let (mut list, mut more) = (Vec::new(), false);
-    let renamings: Vec<Renaming> = (0..first.jobs.len())
-        .map(|job| Renaming::find(first, second, job))
-        .collect();
+    let mut mapped = [Mapped::new(first), Mapped::new(second)];
+    let find = |job| {
+        mapped.iter_mut().for_each(|mapped| mapped.go_to(job));
+        Renaming::find([first, second], &mapped, job)
+    };
+    let renamings: Vec<Renaming> = (0..first.jobs.len()).map(find).collect();
     let mut runs = Runs::new(first, second);
     for (job, renaming) in renamings.iter().enumerate() {
         let moment = Moment::before(job);
@@ -110,7 +113,7 @@ pub fn compare(
             let mut suspects = Ranges::default();
             words
                 .iter()
-                .for_each(|at| suspects.add(va + *at as u64, va + *at as u64 + 8));
+                .for_each(|at| suspects.add(va + *at as u64, va + *at as u64 + 4));
             let mut different = 0;
             for (start, end) in differing(a, b) {
                 for (start, end) in written.within(va + start as u64, va + end as u64) {

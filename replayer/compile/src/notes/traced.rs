@@ -56,17 +56,17 @@ pub fn propose_unnoted(
         ..Proposal::default()
     };
     let mut taken = Names::default();
-    let mut mapped = Mapped::new(first);
+    let mut mapped = [Mapped::new(first), Mapped::new(second)];
     let mut moved = Moved::of(first);
     for job in 0..first.jobs.len() {
-        let renaming = Renaming::find(first, second, job);
-        mapped.go_to(job);
+        mapped.iter_mut().for_each(|mapped| mapped.go_to(job));
+        let renaming = Renaming::find([first, second], &mapped, job);
         let runs = (first, second, &renaming);
         let is_last = job + 1 == first.jobs.len();
         let mut parts = vec![(Role::Input, Moment::before(job))];
         parts.extend(is_last.then_some((Role::Output, Moment::after(job))));
         for (role, moment) in parts {
-            for difference in differences(runs, &mapped, moment) {
+            for difference in differences(runs, &mapped[0], moment) {
                 let base = match role {
                     Role::Input => "input",
                     _ => "output",
@@ -240,7 +240,7 @@ fn differences(
         );
         for at in renaming.different_words(pages.0, pages.1).0 {
             let word = va + at as u64;
-            for (start, end) in here.within(word, word + 8) {
+            for (start, end) in here.within(word, word + 4) {
                 for (start, end) in ignored.outside(start, end) {
                     different.add(start - start % 4, end.next_multiple_of(4));
                 }
