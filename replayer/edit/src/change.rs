@@ -221,16 +221,15 @@ impl<'r> Subject<'r> {
         let Kernel::Shader(shader) = &change.kernel else {
             return Ok((words, Addition::default()));
         };
+        let beside = || match &shader.interface {
+            Some(interface) => interface.fits(&shader.bytes, self.job, profile),
+            None => Ok(()),
+        };
         let compute = match (start, self.target) {
             (_, Target::Bifrost(compute)) => compute,
-            (Some(_), Target::Valhall(_)) if shader.interface.is_some() => {
-                return shader::gate(
-                    "product",
-                    "the file beside it is about a shader of Bifrost".into(),
-                );
-            }
             (Some(start), Target::Valhall(valhall)) => {
                 let fitting = start.fits(&shader.bytes, valhall)?;
+                beside()?;
                 let (more, addition) = start.with(&fitting.bytes, end)?;
                 words.extend(more);
                 return Ok((words, addition));
@@ -242,9 +241,7 @@ impl<'r> Subject<'r> {
             }
         };
         let fitting = shader::fits(&shader.bytes, compute, profile)?;
-        if let Some(interface) = &shader.interface {
-            interface.fits(&shader.bytes, compute, profile)?;
-        }
+        beside()?;
         let size = usize::try_from(fitting.size()).unwrap_or(usize::MAX);
         let code = shader.bytes.get(..size).unwrap_or(&shader.bytes);
         let (more, addition) = addition::shader(code, compute, self.job.address, end)?;
@@ -454,7 +451,8 @@ impl<'r> Subject<'r> {
             _ => {}
         }
         if let Kernel::Shader(shader) = &change.kernel {
-            let hash = interface::hash(&shader.bytes).unwrap_or_default();
+            let hash =
+                interface::hash(&shader.bytes, self.jobs.profile.architecture).unwrap_or_default();
             done.push(format!("shader {hash} in its place, {equal}"));
         }
         let what = format!(

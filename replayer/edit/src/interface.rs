@@ -7,12 +7,22 @@ use mali_facts::{Architecture, Profile, RendererState};
 use mali_isa::Shader;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{EditError, Result};
+use crate::error::Result;
+use crate::shader::gate;
+use crate::words;
 
 const VERSION: u32 = 1;
 
-/// What code is known by, in hexadecimal; none if it cannot be read.
-pub(crate) fn hash(code: &[u8]) -> Option<String> {
+/// What code for a GPU is known by, in hexadecimal; none if it cannot be read.
+pub(crate) fn hash(code: &[u8], architecture: Architecture) -> Option<String> {
+    let hash = match architecture.has_clauses() {
+        true => clauses(code)?,
+        false => words::decoded(code).ok()?.hash,
+    };
+    Some(format!("{hash:016x}"))
+}
+
+fn clauses(code: &[u8]) -> Option<u64> {
     let identity = Shader::identify(|offset: u32| {
         let at = offset as usize;
         let word = code
@@ -21,10 +31,10 @@ pub(crate) fn hash(code: &[u8]) -> Option<String> {
         word.ok_or(mali_isa::DecodeError::Truncated { offset: at })
     });
     let (_, identity) = identity.ok()?;
-    Some(format!("{:016x}", identity.hash))
+    Some(identity.hash)
 }
 
-/// What a shader was given. Numbers are counts, storage is bytes.
+/// What a shader was given. Numbers are counts, storage is bytes. On Valhall no descriptor has the optional ones but a kernel's name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
@@ -40,23 +50,30 @@ pub struct Interface {
     /// Slots of 64 bits of push uniforms.
     pub uniforms: u64,
     /// What is in registers when a thread starts.
-    pub initial: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial: Option<Vec<String>>,
     /// Registers of each thread: 32 or 64.
-    pub registers: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registers: Option<u32>,
     /// Threads wait for their work group.
-    pub barrier: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub barrier: Option<bool>,
     /// Bytes of storage of each thread.
     pub thread_storage: u64,
     /// Bytes of storage that a work group shares.
     pub group_storage: u64,
     /// Textures.
-    pub textures: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub textures: Option<u64>,
     /// Samplers.
-    pub samplers: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samplers: Option<u64>,
     /// Attributes and images.
-    pub attributes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attributes: Option<u64>,
     /// Uniform buffers.
-    pub uniform_buffers: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uniform_buffers: Option<u64>,
 }
 
 /// What a renderer state puts into registers, by name, from r55 on.
@@ -84,24 +101,29 @@ pub(crate) fn registers(compute: &Compute, profile: &Profile) -> u32 {
 impl Interface {
     /// What a job gives its shader; none if it is no compute job, or its code cannot be read.
     pub fn of(job: &Job, profile: &Profile) -> Option<Self> {
-        let compute = job.compute.as_ref()?;
-        let state = &compute.job.state;
-        let initial = preloads(state).into_iter().filter(|(_, there)| *there);
+        let work = job.work()?;
+        let [thread_storage, group_storage] = work.storage_bytes;
+        let compute = job.compute.as_ref();
+        let state = compute.map(|compute| &compute.job.state);
+        let initial = |state| {
+            let there = preloads(state).into_iter().filter(|(_, there)| *there);
+            there.map(|(name, _)| name.to_owned()).collect()
+        };
         Some(Self {
             version: VERSION,
             gpu: profile.name.into(),
-            hash: format!("{:016x}", compute.identity()?.hash),
+            hash: format!("{:016x}", job.hash()?),
             kernel: job.name.as_deref().map(str::to_owned),
-            uniforms: state.uniform_count(),
-            initial: initial.map(|(name, _)| name.to_owned()).collect(),
-            registers: registers(compute, profile),
-            barrier: state.contains_barrier() != 0,
-            thread_storage: compute.thread_storage(),
-            group_storage: compute.group_storage(),
-            textures: state.texture_count(),
-            samplers: state.sampler_count(),
-            attributes: state.attribute_count(),
-            uniform_buffers: state.uniform_buffer_count(),
+            uniforms: work.uniform_bytes / 8,
+            initial: state.map(initial),
+            registers: compute.map(|compute| registers(compute, profile)),
+            barrier: state.map(|state| state.contains_barrier() != 0),
+            thread_storage,
+            group_storage,
+            textures: state.map(RendererState::texture_count),
+            samplers: state.map(RendererState::sampler_count),
+            attributes: state.map(RendererState::attribute_count),
+            uniform_buffers: state.map(RendererState::uniform_buffer_count),
         })
     }
 
@@ -109,8 +131,7 @@ impl Interface {
     ///
     /// # Errors
     /// The first gate that it does not pass.
-    pub fn fits(&self, code: &[u8], compute: &Compute, profile: &Profile) -> Result<()> {
-        let gate = |gate: &'static str, reason: String| Err(EditError::Gate { gate, reason });
+    pub fn fits(&self, code: &[u8], job: &Job, profile: &Profile) -> Result<()> {
         if self.version != VERSION {
             return gate(
                 "code",
@@ -118,12 +139,6 @@ impl Interface {
                     "the file beside it has version {}, and this program reads {VERSION}",
                     self.version
                 ),
-            );
-        }
-        if hash(code).as_ref() != Some(&self.hash) {
-            return gate(
-                "code",
-                format!("the file beside it belongs to shader {}", self.hash),
             );
         }
         if self.gpu != profile.name {
@@ -135,9 +150,50 @@ impl Interface {
                 ),
             );
         }
+        if hash(code, profile.architecture).as_ref() != Some(&self.hash) {
+            return gate(
+                "code",
+                format!("the file beside it belongs to shader {}", self.hash),
+            );
+        }
+        if let Some(compute) = &job.compute {
+            self.fits_state(compute, profile)?;
+        }
+        let Some(work) = job.work() else {
+            return gate("descriptors", "the job launches no work groups".into());
+        };
+        let [thread, group] = work.storage_bytes;
+        for (name, what, wanted, given) in [
+            (
+                "uniforms",
+                "slots of push uniforms",
+                self.uniforms,
+                work.uniform_bytes / 8,
+            ),
+            (
+                "thread storage",
+                "bytes of storage of each thread",
+                self.thread_storage,
+                thread,
+            ),
+            (
+                "group storage",
+                "bytes that a work group shares",
+                self.group_storage,
+                group,
+            ),
+        ] {
+            at_most(name, what, wanted, given)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a renderer state, which only Bifrost has, gives all of it.
+    fn fits_state(&self, compute: &Compute, profile: &Profile) -> Result<()> {
         let state = &compute.job.state;
+        let initial = self.initial.as_deref().unwrap_or_default();
         for (name, there) in preloads(state) {
-            if !there && self.initial.iter().any(|wanted| wanted == name) {
+            if !there && initial.iter().any(|wanted| wanted == name) {
                 return gate(
                     "initial registers",
                     format!(
@@ -146,70 +202,40 @@ impl Interface {
                 );
             }
         }
-        if self.registers > registers(compute, profile) {
+        if self.registers > Some(registers(compute, profile)) {
             return gate(
                 "register allocation",
                 "it was compiled for 64 registers, and the job gives each thread 32".into(),
             );
         }
-        if self.barrier && state.contains_barrier() == 0 {
+        if self.barrier == Some(true) && state.contains_barrier() == 0 {
             return gate(
                 "barrier",
                 "it was compiled with a barrier, and the job says that there is none".into(),
             );
         }
-        let limits = [
+        for (what, wanted, given) in [
+            ("textures", self.textures, state.texture_count()),
+            ("samplers", self.samplers, state.sampler_count()),
+            ("attributes", self.attributes, state.attribute_count()),
             (
-                "uniforms",
-                "slots of push uniforms",
-                self.uniforms,
-                state.uniform_count(),
-            ),
-            (
-                "thread storage",
-                "bytes of storage of each thread",
-                self.thread_storage,
-                compute.thread_storage(),
-            ),
-            (
-                "group storage",
-                "bytes that a work group shares",
-                self.group_storage,
-                compute.group_storage(),
-            ),
-            (
-                "resources",
-                "textures",
-                self.textures,
-                state.texture_count(),
-            ),
-            (
-                "resources",
-                "samplers",
-                self.samplers,
-                state.sampler_count(),
-            ),
-            (
-                "resources",
-                "attributes",
-                self.attributes,
-                state.attribute_count(),
-            ),
-            (
-                "resources",
                 "uniform buffers",
                 self.uniform_buffers,
                 state.uniform_buffer_count(),
             ),
-        ];
-        for (name, what, wanted, given) in limits {
-            if wanted > given {
-                return gate(
-                    name,
-                    format!("it was compiled for {wanted} {what}, and the job gives {given}"),
-                );
-            }
+        ] {
+            at_most("resources", what, wanted.unwrap_or_default(), given)?;
         }
         Ok(())
+    }
+}
+
+fn at_most(name: &'static str, what: &str, wanted: u64, given: u64) -> Result<()> {
+    match wanted > given {
+        true => gate(
+            name,
+            format!("it was compiled for {wanted} {what}, and the job gives {given}"),
+        ),
+        false => Ok(()),
     }
 }

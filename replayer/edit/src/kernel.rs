@@ -12,7 +12,7 @@ pub struct ShaderFile {
     /// The code.
     pub bytes: Vec<u8>,
     /// What the job that it was compiled for gave it, where that is known.
-    pub interface: Option<Interface>,
+    pub interface: Option<Box<Interface>>,
 }
 
 impl From<Vec<u8>> for ShaderFile {

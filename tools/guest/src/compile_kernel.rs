@@ -115,12 +115,7 @@ impl CompileKernel {
         }
         let code = save(&folder, &share.path().join(RECORDING), share.path())?;
         copy(&code, &self.output)?;
-        // `disasm --save` writes none for Valhall.
-        let written = code.with_extension("toml");
-        let has_interface = written.is_file();
-        if has_interface {
-            copy(&written, &interface)?;
-        }
+        copy(&code.with_extension("toml"), &interface)?;
         if let Some(directory) = &self.recording {
             create_dir(directory)?;
             for name in ["recording.gpr", "manifest.toml"] {
@@ -130,10 +125,7 @@ impl CompileKernel {
                 )?;
             }
         }
-        match has_interface {
-            true => println!("{}, {}", self.output.display(), interface.display()),
-            false => println!("{}", self.output.display()),
-        }
+        println!("{}, {}", self.output.display(), interface.display());
         Ok(ExitCode::SUCCESS)
     }
 

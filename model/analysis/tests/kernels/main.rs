@@ -11,6 +11,8 @@ mod dump;
 #[path = "../../../../mali/model/tests/samples/machine.rs"]
 mod machine;
 mod oclgrind;
+#[path = "../../../../mali/isa/tests/instructions/support/mod.rs"]
+mod support;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -70,8 +72,7 @@ fn name(case: &Case) -> String {
 
 #[test]
 fn racy_kernels_race_and_safe_ones_do_not_on_both_generations() {
-    let Some(samples) = dump::folder() else {
-        println!("skipped: no shader samples on this machine");
+    let Some(samples) = support::shared("reference/shader-samples") else {
         return;
     };
     assert!(CASES.iter().filter(|case| case.racy).count() >= 10);
@@ -93,8 +94,7 @@ fn racy_kernels_race_and_safe_ones_do_not_on_both_generations() {
 
 #[test]
 fn what_reads_textures_is_not_complete() {
-    let Some(samples) = dump::folder() else {
-        println!("skipped: no shader samples on this machine");
+    let Some(samples) = support::shared("reference/shader-samples") else {
         return;
     };
     let case = Case {
@@ -117,8 +117,7 @@ fn what_reads_textures_is_not_complete() {
 
 #[test]
 fn oclgrind_says_the_same() {
-    let Some(samples) = dump::folder() else {
-        println!("skipped: no shader samples on this machine");
+    let Some(samples) = support::shared("reference/shader-samples") else {
         return;
     };
     if !oclgrind::is_there() {
@@ -169,8 +168,7 @@ const COUNTED_OTHERWISE: [&str; 2] = ["early", "atom_f"];
 
 #[test]
 fn oclgrind_counts_the_same() {
-    let Some(samples) = dump::folder() else {
-        println!("skipped: no shader samples on this machine");
+    let Some(samples) = support::shared("reference/shader-samples") else {
         return;
     };
     if !oclgrind::is_there() {

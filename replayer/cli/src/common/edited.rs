@@ -108,7 +108,10 @@ pub(crate) fn read_shader(path: &Path) -> Result<ShaderFile> {
         }
         _ => None,
     };
-    Ok(ShaderFile { bytes, interface })
+    Ok(ShaderFile {
+        bytes,
+        interface: interface.map(Box::new),
+    })
 }
 
 /// A whole job of another recording, `RECORDING:JOB`, with the values of its first case. What is demanded of the signature of one recording is

@@ -126,8 +126,43 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     let place = |name: &str| recording.path().join(name).display().to_string();
     let (done, text) = code(&["disasm", folder, "--save", &place("code")]);
     assert_eq!(done, 0, "{text}");
-    let file = recording.path().join("code/d84f0a4703cc5cc7.bin");
-    let mut words = fs::read(&file).unwrap();
+    let saved = recording.path().join("code/d84f0a4703cc5cc7.bin");
+    let mut words = fs::read(&saved).unwrap();
+    // In its own place it changes nothing; the file beside it says the GPU, and what the job must give.
+    let (done, text) = code(&["disasm", saved.to_str().unwrap()]);
+    assert!(done == 0 && text.contains("g57: 1 shader"), "{text}");
+    let own = [
+        "patch",
+        folder,
+        "--jobs=0",
+        "--shader",
+        saved.to_str().unwrap(),
+    ];
+    let (done, text) = code(&own);
+    assert!(done == 0 && text.contains("d84f0a4703cc5cc7"), "{text}");
+    let beside = saved.with_extension("toml");
+    let interface = fs::read_to_string(&beside).unwrap();
+    for (from, to, said) in [
+        ("gpu = \"g57\"", "gpu = \"g52\"", "product: "),
+        ("hash = \"", "hash = \"0", "belongs to"),
+        ("group_storage = 0", "group_storage = 8", "group storage: "),
+        (
+            "thread_storage = 0",
+            "thread_storage = 64",
+            "thread storage: ",
+        ),
+        (
+            "uniforms = ",
+            "uniforms = 9",
+            "uniforms: it was compiled for",
+        ),
+    ] {
+        assert!(interface.contains(from), "{from}: {interface}");
+        fs::write(&beside, interface.replacen(from, to, 1)).unwrap();
+        let (done, text) = code(&own);
+        assert!(done == 4 && text.contains(said), "{said}: {text}");
+    }
+    let file = recording.path().join("swapped.bin");
     let swapped = mali_valhall::assemble("FMA.f32 r2, u6.neg, ^r2, ^r3").unwrap();
     words[8 * 14..8 * 15].copy_from_slice(&swapped.to_le_bytes());
     fs::write(&file, &words).unwrap();

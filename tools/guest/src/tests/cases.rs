@@ -17,25 +17,36 @@ use crate::{
 
 /// Records the sample in one guest, and replays what was recorded with a third input.
 pub(super) fn some(folder: &Folder) -> Result<Verdict> {
-    run(folder, &SAMPLE, Driver::Patched)
+    run(folder, "g52", &SAMPLE, Driver::Patched)
 }
 
 /// The same with all of them.
-pub(super) fn all(folder: &Folder) -> Result<Verdict> {
-    run(folder, &cases::names().collect::<Vec<_>>(), Driver::Patched)
+pub(super) fn all(folder: &Folder, gpu: &str) -> Result<Verdict> {
+    run(
+        folder,
+        gpu,
+        &cases::names().collect::<Vec<_>>(),
+        Driver::Patched,
+    )
 }
 
 /// What no app should do, recorded in the app on the kernel's own driver, which sees no job that fails.
 pub(super) fn misused(folder: &Folder) -> Result<Verdict> {
     payload::user_recorder(folder)?;
-    run(folder, &cases::misused().collect::<Vec<_>>(), Driver::Stock)
+    run(
+        folder,
+        "g52",
+        &cases::misused().collect::<Vec<_>>(),
+        Driver::Stock,
+    )
 }
 
-fn run(folder: &Folder, names: &[&str], driver: Driver) -> Result<Verdict> {
+fn run(folder: &Folder, gpu: &str, names: &[&str], driver: Driver) -> Result<Verdict> {
     let share = temporary()?;
     let work = share.path();
     cases::write_inputs(work)?;
     let options = Options {
+        gpu: gpu.into(),
         timeout: std::time::Duration::from_secs(3600),
         ..Options::sharing(driver, work)
     };

@@ -183,7 +183,7 @@ const ON_NODE: &[(&str, TestFunction)] = tests! {
     "a sample of piglit's OpenCL tests passes" =>
         |folder| piglit::run_subset(folder, "g52", 1).map(sample);
     "hard cases of OpenCL, all of them, are recorded with the right tensors or refused" =>
-        cases::all;
+        |folder| cases::all(folder, "g52");
 };
 
 /// Tests that take long: only those that `guest test NAME` names in full run.
@@ -210,6 +210,7 @@ const LONG: &[(&str, TestFunction)] = tests! {
         |folder| user::stock(folder, "g52", "squeezenet-1.1");
     "long: mobilenet-v1 is recorded on the stock driver by an ordinary user" =>
         |folder| user::stock(folder, "g52", "mobilenet-v1");
+    "long: hard cases of OpenCL on a G57, all of them" => |folder| cases::all(folder, "g57");
     "long: panthor pings its firmware" =>
         |folder| panthor::awake(folder, "stock", (40, 2)).map(Verdict::of);
     "long: panthor of Linux 7 pings its firmware, sleeps, wakes, and runs several apps" =>
