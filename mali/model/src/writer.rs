@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which instruction of a job chain gave a byte its value. The chain is run in copies of its pages, and then the job that wrote
-//! the byte again and again with fewer clauses, until one clause makes the difference. A clause has one message at most, so its
+//! Which instruction of a job chain or a command stream gave a byte its value. It is run in copies of its pages, and then the job that
+//! wrote the byte again and again with fewer clauses, until one clause makes the difference. A clause has one message at most, so its
 //! store is known with it.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,10 +10,12 @@ use mali_facts::job::{PAYLOAD, WRITTEN_BACK};
 use mali_facts::{JobHeader, JobType, LONGEST_CHAIN, WriteValue};
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_shader::{Access, AddressSpace, Control, Dispatch, FaultKind, ShaderFault, Threads};
+use mali_valhall::streams::{Compute, walk};
 
 use crate::compute;
 use crate::gpu::Gpu;
 use crate::space::{JobMemory, Space};
+use crate::streams::{LONGEST, Streams, asked};
 
 /// Pages that a job may touch: 4 GiB.
 const MOST_PAGES: usize = 1 << 20;
@@ -161,6 +163,64 @@ impl<B: Bus> Trial<'_, B> {
     }
 }
 
+/// Jobs that run one after another, and who wrote the byte last.
+struct Search<'a, B: Bus> {
+    bus: &'a B,
+    space: &'a Space,
+    threads: Threads,
+    va: u64,
+    left: Pages,
+    writer: Writer,
+}
+
+impl<'a, B: Bus> Search<'a, B> {
+    fn new(bus: &'a B, space: &'a Space, va: u64) -> Self {
+        Self {
+            bus,
+            space,
+            threads: Threads::new(1),
+            va,
+            left: Pages::new(),
+            writer: Writer::Nobody,
+        }
+    }
+
+    /// Looks at memory as the jobs so far have left it.
+    fn look<T>(&self, look: impl FnOnce(&JobMemory<'_, Copies<'_, B>>) -> Option<T>) -> Option<T> {
+        let copies = Copies::new(self.bus, &self.left)?;
+        look(&JobMemory {
+            bus: &copies,
+            space: self.space,
+            stall: None,
+            observer: None,
+        })
+    }
+
+    /// Runs the next job.
+    fn run(&mut self, job: u64, dispatch: &Dispatch) -> Option<()> {
+        let [before] = self.look(|memory| memory.bytes(self.va).ok())?;
+        let trial = Trial {
+            bus: self.bus,
+            space: self.space,
+            left: &self.left,
+            dispatch,
+            threads: &self.threads,
+            va: self.va,
+        };
+        let (after, ended, pages) = trial.run(None, u64::MAX)?;
+        if let Some(clause) = trial.clause(before, after, ended.ok()?) {
+            self.writer = Writer::Clause {
+                job,
+                shader: dispatch.shader,
+                clause,
+            };
+        }
+        let pages = pages.into_pages();
+        self.left = pages;
+        Some(())
+    }
+}
+
 impl<B: Bus> Gpu<B> {
     /// Finds out who would give the byte at `va` its value if the chain ran now, in an address space: the last job that writes
     /// it, and the clause of its shader. Nothing that the GPU or its memory shows is changed. `None` when the chain would not
@@ -169,63 +229,60 @@ impl<B: Bus> Gpu<B> {
     /// Jobs run on one thread, and the one that writes the byte some thirty times.
     pub fn writer(&self, space: u32, chain: u64, va: u64) -> Option<Writer> {
         let space = self.space(space)?;
-        let bus = &**self.bus();
-        let threads = Threads::new(1);
-        let mut left = Pages::new();
-        let mut writer = Writer::Nobody;
+        let mut search = Search::new(&**self.bus(), &space, va);
         let mut job = chain;
         for _ in 0..LONGEST_CHAIN {
-            let copies = Copies::new(bus, &left)?;
-            let memory = JobMemory {
-                bus: &copies,
-                space: &space,
-                stall: None,
-                observer: None,
-            };
-            let header = JobHeader::from_bytes(&memory.bytes(job).ok()?);
+            let header = search.look(|memory| memory.bytes(job).ok())?;
+            let header = JobHeader::from_bytes(&header);
             match JobType::from_bits(header.job_type())? {
                 JobType::Null | JobType::CacheFlush => {}
                 JobType::WriteValue => {
                     let at = job.wrapping_add(PAYLOAD);
-                    let payload = WriteValue::from_bytes(&memory.bytes(at).ok()?);
+                    let payload = search.look(|memory| memory.bytes(at).ok())?;
+                    let payload = WriteValue::from_bytes(&payload);
                     if va.wrapping_sub(payload.address()) < payload.bytes() {
-                        writer = Writer::JobManager { job };
+                        search.writer = Writer::JobManager { job };
                     }
                 }
                 JobType::Compute => {
-                    let dispatch = compute::dispatch(self.profile(), &memory, job).ok()?;
-                    let mut before = [0];
-                    memory.read(va, &mut before).ok()?;
-                    let trial = Trial {
-                        bus,
-                        space: &space,
-                        left: &left,
-                        dispatch: &dispatch,
-                        threads: &threads,
-                        va,
-                    };
-                    let (after, ended, pages) = trial.run(None, u64::MAX)?;
-                    if let Some(clause) = trial.clause(before[0], after, ended.ok()?) {
-                        let shader = dispatch.shader;
-                        writer = Writer::Clause {
-                            job,
-                            shader,
-                            clause,
-                        };
-                    }
-                    let pages = pages.into_pages();
-                    left = pages;
+                    let profile = self.profile();
+                    let read =
+                        search.look(|memory| compute::dispatch(profile, memory, job).ok())?;
+                    search.run(job, &read)?;
                 }
                 _ => return None,
             }
             if va.wrapping_sub(job) < WRITTEN_BACK {
-                writer = Writer::JobManager { job };
+                search.writer = Writer::JobManager { job };
             }
             job = header.next();
             if job == 0 {
-                return Some(writer);
+                return Some(search.writer);
             }
         }
         None
+    }
+}
+
+impl<B: Bus> Streams<B> {
+    /// As [`Gpu::writer`], of a stream as [`Streams::run`] takes it: a job is a dispatch, known by the address of its instruction. `None` also
+    /// when the stream does more than dispatches of constants.
+    pub fn writer(&self, root: u64, (address, bytes): (u64, u32), va: u64) -> Option<Writer> {
+        let space = self.space(root);
+        let mut search = Search::new(self.bus(), &space, va);
+        let mut dispatches = Vec::new();
+        let word = |at| search.look(|memory| memory.bytes(at).ok());
+        let read = |at| word(at).map(u64::from_le_bytes);
+        let found = |at, compute: &Compute| dispatches.push((at, *compute));
+        walk(address, bytes, LONGEST, read, found).ok()?;
+        for (at, compute) in dispatches {
+            let profile = &self.gpu().profile;
+            let (payload, shaders) = asked(&compute);
+            let read = search.look(|memory| {
+                compute::from_registers(profile, memory, at, &payload, &shaders).ok()
+            })?;
+            search.run(at, &read)?;
+        }
+        Some(search.writer)
     }
 }

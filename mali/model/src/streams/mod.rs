@@ -16,7 +16,7 @@ use mali_memory::Bus;
 use mali_shader::{MmuFault, Threads, WorkLimit};
 use mali_valhall::streams::Sequencer;
 
-pub(crate) use self::runner::{Happened, LONGEST, Runner};
+pub(crate) use self::runner::{Happened, LONGEST, Runner, asked};
 use self::runner::{fault, refused};
 use crate::clock::Clock;
 use crate::environment::{ChainControl, Environment};
@@ -94,6 +94,19 @@ impl<B: Bus> Streams<B> {
         self.work.is_used_up().then(|| self.work.limit())
     }
 
+    /// Where its memory is.
+    pub(crate) fn bus(&self) -> &B {
+        &self.bus
+    }
+
+    /// The address space of these page tables.
+    pub(crate) fn space(&self, root: u64) -> Space {
+        let space = Space::default();
+        let config = TranslationConfig::aarch64_4k().0;
+        space.update(Translation::new(root, config, &self.gpu.profile));
+        space
+    }
+
     /// Runs a stream of `bytes` bytes at `address` as a driver's ring calls it, through the AArch64 page tables at the bus address `root`.
     ///
     /// # Errors
@@ -105,14 +118,11 @@ impl<B: Bus> Streams<B> {
         address: u64,
         bytes: u32,
     ) -> Result<(), StreamFault> {
-        let space = Space::default();
-        let config = TranslationConfig::aarch64_4k().0;
-        space.update(Translation::new(root, config, &self.gpu.profile));
         let budget = self.options.clause_budget;
         let environment = Environment {
             profile: &self.gpu.profile,
             bus: self.bus.clone(),
-            space: Arc::new(space),
+            space: Arc::new(self.space(root)),
             threads: self.threads.clone(),
             control: Arc::new(ChainControl::new(budget, self.work.clone())),
             clock: self.clock,

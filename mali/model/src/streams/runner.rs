@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use mali_facts::StreamStatus;
 use mali_facts::registers::JobStatus;
-use mali_facts::valhall::of_registers;
+use mali_facts::valhall::{ComputePayload, ShaderEnvironment, of_registers};
 use mali_memory::Bus;
 use mali_shader::{Cores, Dispatch, JOB_COST, MmuFault};
 use mali_valhall::streams::{Compute, Effect, Fault, Instruction, Op, Sequencer, Sync, SyncKind};
@@ -121,24 +121,7 @@ impl<'a, B: Bus> Runner<'a, B> {
     fn compute(&self, at: u64, compute: &Compute) -> Result<(), JobFault> {
         let started = Instant::now();
         let environment = self.environment;
-        let [count, offset] = [compute.count, compute.offset];
-        let payload = [
-            compute.size,
-            compute.tasks,
-            count[0],
-            count[1],
-            count[2],
-            offset[0],
-            offset[1],
-            offset[2],
-        ];
-        let pointers = [
-            compute.resources,
-            compute.program,
-            compute.storage,
-            compute.uniforms,
-        ];
-        let (payload, shaders) = of_registers(payload, pointers, compute.attribute_offset);
+        let (payload, shaders) = asked(compute);
         let dispatch =
             compute::from_registers(environment.profile, &self.memory, at, &payload, &shaders);
         let cores = Cores {
@@ -207,6 +190,28 @@ impl<'a, B: Bus> Runner<'a, B> {
         }
         Ok(())
     }
+}
+
+/// Payload and environment of a dispatch, as a job has them in memory.
+pub(crate) fn asked(compute: &Compute) -> (ComputePayload, ShaderEnvironment) {
+    let [count, offset] = [compute.count, compute.offset];
+    let payload = [
+        compute.size,
+        compute.tasks,
+        count[0],
+        count[1],
+        count[2],
+        offset[0],
+        offset[1],
+        offset[2],
+    ];
+    let pointers = [
+        compute.resources,
+        compute.program,
+        compute.storage,
+        compute.uniforms,
+    ];
+    of_registers(payload, pointers, compute.attribute_offset)
 }
 
 impl StreamFault {

@@ -133,11 +133,11 @@ impl<B: Bus> OnModel<B> {
         }
     }
 
-    /// What writes the byte at `va` when a chain runs; nothing where the model cannot tell.
-    pub fn writer(&mut self, chain: &Chain, va: u64) -> Option<Writer> {
+    /// What writes the byte at `va` when a chain, or a launch of these words, runs; nothing where the model cannot tell.
+    pub fn writer(&mut self, chain: &Chain, words: &[u8], va: u64) -> Option<Writer> {
         match &mut self.body {
             Body::Chains(gpu) => gpu.writer(chain.space.into(), chain.head, va),
-            Body::Streams(_) => None,
+            Body::Streams(gpu) => gpu.writer(&self.memory, words, va),
         }
     }
 

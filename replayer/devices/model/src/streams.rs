@@ -9,7 +9,7 @@ use mali_drive::LAUNCHED_AT;
 use mali_facts::StreamGpu;
 use mali_facts::registers::gpu;
 use mali_memory::{Bus, PAGE_SIZE};
-use mali_model::{Options, Sequencer, Streams};
+use mali_model::{Options, Sequencer, Streams, Writer};
 
 use crate::memory::Memory;
 
@@ -81,8 +81,8 @@ impl<B: Bus> Firmware<B> {
         }
     }
 
-    /// Calls the instructions of a launch.
-    pub(crate) fn launch(&mut self, memory: &Memory, words: &[u8]) -> Result<(), ErrorKind> {
+    /// Puts the instructions of a launch where they are called; how many bytes these are, and the page tables.
+    fn place(&self, memory: &Memory, words: &[u8]) -> Result<(u32, u64), ErrorKind> {
         let root = self.root.ok_or(ErrorKind::Internal)?;
         let length = u32::try_from(words.len()).map_err(|_| ErrorKind::Internal)?;
         // A chain has no words: it is work of another family.
@@ -90,6 +90,18 @@ impl<B: Bus> Firmware<B> {
             return Err(ErrorKind::Device(DeviceError::Refused(0)));
         }
         memory.write(LAUNCHED_AT, words)?;
+        Ok((length, root))
+    }
+
+    /// What writes the byte at `va` when a launch runs.
+    pub(crate) fn writer(&self, memory: &Memory, words: &[u8], va: u64) -> Option<Writer> {
+        let (length, root) = self.place(memory, words).ok()?;
+        self.streams.writer(root, (LAUNCHED_AT, length), va)
+    }
+
+    /// Calls the instructions of a launch.
+    pub(crate) fn launch(&mut self, memory: &Memory, words: &[u8]) -> Result<(), ErrorKind> {
+        let (length, root) = self.place(memory, words)?;
         // Each launch says all that it needs: nothing is left of the one before.
         let ended = self
             .streams

@@ -103,17 +103,32 @@ fn a_flipped_output_is_traced_to_the_store_that_writes_it() {
 }
 
 #[test]
-fn what_a_stream_dispatched_is_named_by_its_instruction() {
+fn what_a_stream_dispatched_is_traced_to_its_store() {
     let report = differ("digits-g610", |recording| Flip {
         chain: 19,
         va: tensor(recording, "probabilities") + 8,
         when: When::After,
     });
+    let (_, label, store) = instruction(&report);
+    assert!(store.contains("STORE."), "{store}");
     let mut text = Vec::new();
     print(&mut text, &report).unwrap();
     let text = String::from_utf8(text).unwrap();
-    let named = "in the chain that ended with the dispatch at 0x";
-    assert!(text.contains(named), "{text}");
+    assert!(text.contains("written in the dispatch at 0x"), "{text}");
+    assert!(
+        text.contains(&format!("in the block from {label} on")),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_no_dispatch_of_a_stream_wrote_is_said_to_be_so() {
+    let report = differ("digits-g610", |recording| Flip {
+        chain: 19,
+        va: tensor(recording, "input"),
+        when: When::After,
+    });
+    assert_eq!(report.writer, Some(Written::Nobody));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gpureplay_core::{Chain, Gpu};
+use gpureplay_format::Action;
 use gpureplay_jobs::Shown;
 use gpureplay_library::{Bindings, Device, Recording, Session};
 use gpureplay_on_model::{OnModel, Watch, Watched};
@@ -22,7 +23,7 @@ use serde::Serialize;
 pub(super) enum Written {
     /// A store or an atomic operation.
     Instruction {
-        /// Address of the job.
+        /// Address of the job, or of the instruction that dispatched it.
         #[serde(skip)]
         job: u64,
         /// Address of the shader.
@@ -86,6 +87,8 @@ impl Written {
 /// Asks the model when the chain is about to start.
 struct Search {
     chain: u32,
+    /// Instructions of a launch.
+    words: Vec<u8>,
     va: u64,
     has_clauses: bool,
     found: Arc<Mutex<Option<Written>>>,
@@ -96,7 +99,7 @@ impl Watch for Search {
         if number < self.chain {
             return true;
         }
-        let writer = device.writer(chain, self.va);
+        let writer = device.writer(chain, &self.words, self.va);
         let found = writer.and_then(|writer| describe(device, self.has_clauses, writer));
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = found;
         false
@@ -158,6 +161,20 @@ fn describe(device: &mut OnModel, has_clauses: bool, writer: Writer) -> Option<W
     ))
 }
 
+/// The instructions of a launch, counted from 1; none of a chain.
+fn launched(recording: &Recording, number: u32) -> Vec<u8> {
+    let view = recording.verified().recording();
+    let segments = view.segments().iter();
+    let actions = segments.flat_map(|segment| view.segment_actions(segment).flatten());
+    let launches = actions.filter_map(|action| match action {
+        Action::Launch { words, .. } => Some(words),
+        _ => None,
+    });
+    let before = number.saturating_sub(1) as usize;
+    let mut launches = launches.skip(before);
+    launches.next().unwrap_or_default().to_vec()
+}
+
 /// What writes the byte at `va` in chain number `chain`, counted from 1, if a run may do so much work. `None` when the model cannot tell.
 pub(super) fn written(
     recording: &Recording,
@@ -180,6 +197,7 @@ pub(super) fn written(
     let found = Arc::new(Mutex::new(None));
     let search = Search {
         chain,
+        words: launched(recording, chain),
         va,
         has_clauses,
         found: found.clone(),
