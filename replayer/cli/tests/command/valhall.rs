@@ -139,7 +139,8 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
         saved.to_str().unwrap(),
     ];
     let (done, text) = code(&own);
-    assert!(done == 0 && text.contains("d84f0a4703cc5cc7"), "{text}");
+    let same = "writes the same bytes for 3 inputs";
+    assert!(done == 0 && text.contains(same), "{text}");
     let beside = saved.with_extension("toml");
     let interface = fs::read_to_string(&beside).unwrap();
     for (from, to, said) in [
