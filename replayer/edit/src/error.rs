@@ -114,3 +114,8 @@ pub enum EditError {
 
 /// What all functions of this crate return.
 pub type Result<T> = std::result::Result<T, EditError>;
+
+/// A gate that a change does not pass.
+pub(crate) fn gate<T>(gate: &'static str, reason: String) -> Result<T> {
+    Err(EditError::Gate { gate, reason })
+}

@@ -7,8 +7,8 @@ use mali_facts::{Architecture, Profile, RendererState};
 use mali_isa::Shader;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
-use crate::shader::gate;
+use crate::error::{Result, gate};
+use crate::shader::{preloads, registers};
 use crate::words;
 
 const VERSION: u32 = 1;
@@ -74,28 +74,6 @@ pub struct Interface {
     /// Uniform buffers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uniform_buffers: Option<u64>,
-}
-
-/// What a renderer state puts into registers, by name, from r55 on.
-pub(crate) fn preloads(state: &RendererState) -> [(&'static str, bool); 8] {
-    [
-        ("local x and y", state.preload_local_xy()),
-        ("local z", state.preload_local_z()),
-        ("work group x", state.preload_workgroup_x()),
-        ("work group y", state.preload_workgroup_y()),
-        ("work group z", state.preload_workgroup_z()),
-        ("global x", state.preload_global_x()),
-        ("global y", state.preload_global_y()),
-        ("global z", state.preload_global_z()),
-    ]
-    .map(|(name, there)| (name, there != 0))
-}
-
-/// Registers that a job gives each thread.
-pub(crate) fn registers(compute: &Compute, profile: &Profile) -> u32 {
-    let few =
-        profile.architecture == Architecture::V7 && compute.job.state.register_allocation() == 2;
-    if few { 32 } else { 64 }
 }
 
 impl Interface {

@@ -2,20 +2,37 @@
 //! Another shader for a job: whether it fits what the job gives it.
 
 use gpureplay_jobs::Compute;
-use mali_facts::Profile;
+use mali_facts::{Architecture, Profile, RendererState};
 use mali_isa::{Message, Product, Shader, Unit};
 
-use crate::error::{EditError, Result};
+use crate::error::{Result, gate};
 use crate::flow::Flow;
-use crate::interface::{preloads, registers};
 
 /// First of the registers that hold ids when a thread starts.
 const FIRST_ID: u32 = 55;
 /// Registers that a thread has where it has 32: the first and the last sixteen.
 pub(crate) const OF_32: u64 = 0xffff_0000_0000_ffff;
 
-pub(crate) fn gate<T>(gate: &'static str, reason: String) -> Result<T> {
-    Err(EditError::Gate { gate, reason })
+/// What a renderer state puts into registers, by name, from r55 on.
+pub(crate) fn preloads(state: &RendererState) -> [(&'static str, bool); 8] {
+    [
+        ("local x and y", state.preload_local_xy()),
+        ("local z", state.preload_local_z()),
+        ("work group x", state.preload_workgroup_x()),
+        ("work group y", state.preload_workgroup_y()),
+        ("work group z", state.preload_workgroup_z()),
+        ("global x", state.preload_global_x()),
+        ("global y", state.preload_global_y()),
+        ("global z", state.preload_global_z()),
+    ]
+    .map(|(name, there)| (name, there != 0))
+}
+
+/// Registers that a job gives each thread.
+pub(crate) fn registers(compute: &Compute, profile: &Profile) -> u32 {
+    let few =
+        profile.architecture == Architecture::V7 && compute.job.state.register_allocation() == 2;
+    if few { 32 } else { 64 }
 }
 
 /// Decodes code, and checks everything about it against what a job gives its threads.

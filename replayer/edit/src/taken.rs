@@ -13,7 +13,7 @@ use mali_facts::Profile;
 use self::bifrost::Bifrost;
 use self::held::Held;
 use self::valhall::Valhall;
-use crate::error::{EditError, Result};
+use crate::error::{Result, gate};
 use crate::footprint::PAGE;
 use crate::launch::Launch;
 use crate::pointers::{Pair, Pointers};
@@ -101,10 +101,6 @@ impl Descriptors {
             Self::Valhall(descriptors) => descriptors.bare(),
         }
     }
-}
-
-fn gate<T>(gate: &'static str, reason: String) -> Result<T> {
-    Err(EditError::Gate { gate, reason })
 }
 
 fn round_up(bytes: u64, to: u64) -> u64 {

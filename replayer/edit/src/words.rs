@@ -8,9 +8,9 @@ use mali_jobs::walk::Codes;
 use mali_valhall::Shader;
 
 use crate::addition::{self, Addition, Writes};
-use crate::error::{EditError, Result};
+use crate::error::{EditError, Result, gate};
 use crate::flow::Flow;
-use crate::shader::{OF_32, gate};
+use crate::shader::OF_32;
 
 /// First of the registers that a job may fill before a thread starts.
 const FIRST: u32 = 48;
