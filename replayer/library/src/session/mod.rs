@@ -200,8 +200,8 @@ impl Session {
         self.counts_gpu = yes;
     }
 
-    /// Whether layers are joined when all of them run, as they are if nothing is said. It saves submissions in each run, and costs more than
-    /// them before the first: who runs only once does without.
+    /// Whether layers are joined when all of them run, as they are if nothing is said. It saves submissions in each run, and may cost more
+    /// than them before the first.
     pub fn join_layers(&mut self, yes: bool) {
         self.joins = yes;
     }
