@@ -42,7 +42,7 @@ impl Table {
             let Some(last) = tables.last_mut() else { break };
             let cells = cells.map(|cells| cells.split(" | "));
             let is_line = |cells: &std::str::Split<'_, &str>| {
-                cells.clone().all(|cell| cell.trim_matches('-').is_empty())
+                cells.clone().all(|cell| cell.trim_matches(['-', ':']).is_empty())
             };
             match cells {
                 Some(cells) if last.columns.is_empty() => {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn tables_are_read_from_markdown() {
-        let text = "Measured.\n\n| a | b |\n| --- | --- |\n| x, y | 7 |\n| 1.5 | -3 % |\n\nMore.\n";
+        let text = "Measured.\n\n| a | b |\n| --- | --: |\n| x, y | 7 |\n| 1.5 | -3 % |\n\nMore.\n";
         let tables = Table::all_of(text);
         assert_eq!(tables.len(), 2, "{tables:?}");
         assert_eq!(tables[0].about, "Measured.");
