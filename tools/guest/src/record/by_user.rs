@@ -24,8 +24,7 @@ mkdir -p -m 777 live
 "#;
 /// Runs that are to be compared have everything at the same host addresses, by which libraries sort their buffers.
 const ALIKE: &str = "setarch --addr-no-randomize";
-/// Their threads take turns where they block, which only root may ask for: else single bytes that the runtime wrote may differ between runs, which
-/// was not traced.
+/// Their threads take turns where they block, which only root may ask for: else Mesa's race for memory, and buffers lie elsewhere in each run.
 const IN_TURN: &str = "TURNS='taskset -c 0 chrt -f 1'\n";
 
 impl Recording<'_> {
