@@ -42,7 +42,9 @@ impl Table {
             let Some(last) = tables.last_mut() else { break };
             let cells = cells.map(|cells| cells.split(" | "));
             let is_line = |cells: &std::str::Split<'_, &str>| {
-                cells.clone().all(|cell| cell.trim_matches(['-', ':']).is_empty())
+                cells
+                    .clone()
+                    .all(|cell| cell.trim_matches(['-', ':']).is_empty())
             };
             match cells {
                 Some(cells) if last.columns.is_empty() => {
