@@ -40,7 +40,7 @@ use self::{
 use crate::{
     build::payload,
     conformance::{operators, piglit},
-    error::Result,
+    error::{Error, Result},
     firmware::checks,
     folder::Folder,
     foreign, optee,
@@ -301,12 +301,6 @@ impl Test {
             }
             return Ok(ExitCode::SUCCESS);
         }
-        let folder = Folder::find()?;
-        folder.require_built()?;
-        if !self.no_build {
-            payload::prepare(&folder, Driver::Patched)?;
-            payload::build_host_command(&folder)?;
-        }
         let long = LONG
             .iter()
             .filter(|(name, _)| self.filter.as_deref() == Some(*name));
@@ -318,6 +312,23 @@ impl Test {
         let tests = tests.filter(|(name, _)| wanted(name)).chain(long);
         let (beside, alone): (Vec<_>, Vec<_>) =
             tests.partition(|(name, _)| self.jobs > 1 && beside_others(name));
+        if beside.is_empty() && alone.is_empty() {
+            let part = self.filter.unwrap_or_default();
+            let long: Vec<&str> = LONG.iter().map(|(name, _)| *name).collect();
+            let long = long.into_iter().filter(|name| name.contains(&part));
+            let named =
+                long.map(|name| format!("; one that takes long is named in full: {name:?}"));
+            let named = named.collect::<String>();
+            return Err(Error::Usage(format!(
+                "no test has {part:?} in its name (`guest test --list`){named}"
+            )));
+        }
+        let folder = Folder::find()?;
+        folder.require_built()?;
+        if !self.no_build {
+            payload::prepare(&folder, Driver::Patched)?;
+            payload::build_host_command(&folder)?;
+        }
         let mut sum = run_all(&folder, &beside, self.jobs);
         sum.add(&run_all(&folder, &alone, 1));
         println!(
