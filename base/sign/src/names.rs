@@ -20,6 +20,7 @@ pub fn is_safe(name: &str) -> bool {
         })
 }
 
+/// A safe name out of bytes.
 pub(crate) fn safe(bytes: &[u8]) -> Option<&str> {
     core::str::from_utf8(bytes)
         .ok()

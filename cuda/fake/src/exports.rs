@@ -209,6 +209,7 @@ unsafe fn memset(set: &MemsetNode) -> Answer {
     Ok(())
 }
 
+/// A copy in a stream, or in what is captured of it.
 unsafe fn copy_in(destination: u64, source: u64, size: usize, stream: Handle) -> Answer {
     let mut graphs = graphs();
     if graphs.captures.contains_key(&stream) {
@@ -220,6 +221,7 @@ unsafe fn copy_in(destination: u64, source: u64, size: usize, stream: Handle) ->
     unsafe { copy(destination, source, size) }
 }
 
+/// A memset in a stream, or in what is captured of it.
 unsafe fn set_in(set: MemsetNode, stream: Handle) -> Answer {
     let mut graphs = graphs();
     if graphs.captures.contains_key(&stream) {
@@ -259,6 +261,7 @@ fn flat(words: &[u64; 16]) -> Copy3d {
     deep
 }
 
+/// Rows in a stream, or in what is captured of it.
 unsafe fn rows_in(words: Copy3d, stream: Handle) -> Answer {
     let mut graphs = graphs();
     if graphs.captures.contains_key(&stream) {

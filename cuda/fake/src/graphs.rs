@@ -100,6 +100,7 @@ pub(crate) struct Graphs {
     tails: BTreeMap<Handle, Vec<Handle>>,
     /// Events that captured streams recorded: the graph, and what they stand for.
     events: BTreeMap<Handle, (Handle, Vec<Handle>)>,
+    /// Streams and their flags.
     pub(crate) streams: BTreeMap<Handle, u32>,
 }
 

@@ -79,6 +79,7 @@ static FIRST: Mutex<Vec<f32>> = Mutex::new(Vec::new());
 /// Kernels that wait for the host.
 static WAITING: AtomicU64 = AtomicU64::new(0);
 
+/// Whether a kernel waits for the host.
 pub(crate) fn waiting() -> bool {
     WAITING.load(Ordering::SeqCst) > 0
 }

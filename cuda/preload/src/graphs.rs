@@ -186,6 +186,7 @@ fn handle(node: &KernelNode) -> Handle {
     }
 }
 
+/// Whether graphs are launched node by node.
 fn goes_node_by_node() -> bool {
     match settings().mode {
         Mode::Record(_) => true,
@@ -234,6 +235,7 @@ fn wanted(driver: &Driver, kernels: &[Handle]) -> Vec<Arc<str>> {
     kernels.iter().filter_map(name).collect()
 }
 
+/// The program made an executable graph.
 pub(crate) fn instantiated(executable: Handle, graph: Handle) {
     if matches!(settings().mode, Mode::Off) {
         return;
@@ -461,6 +463,7 @@ pub(crate) unsafe fn memset(driver: &Driver, set: &MemsetNode, stream: Handle) -
     }
 }
 
+/// Attributes of a kernel's node that a launch keeps.
 fn attributes(driver: &Driver, node: Handle) -> Vec<LaunchAttribute> {
     let mut attributes = Vec::new();
     for number in attribute::launch::KEPT {
@@ -481,6 +484,7 @@ fn attributes(driver: &Driver, node: Handle) -> Vec<LaunchAttribute> {
     attributes
 }
 
+/// The launch that a kernel's node is.
 pub(crate) fn node_launch(
     driver: &Driver,
     entry: &'static str,

@@ -35,6 +35,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// Memory of the device as it was.
     pub(crate) fn of_device(address: u64, before: Vec<u8>) -> Self {
         Self {
             address,
@@ -349,6 +350,7 @@ impl Snapshot {
         Ok(self)
     }
 
+    /// Writes the launch and says its number.
     pub(crate) fn write(
         self,
         settings: &Record,

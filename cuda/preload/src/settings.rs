@@ -32,6 +32,7 @@ pub(crate) struct Replace {
     pub(crate) table: Option<PathBuf>,
 }
 
+/// Where recordings go and what is recorded.
 pub(crate) struct Record {
     pub(crate) folder: PathBuf,
     pub(crate) pick: Pick,

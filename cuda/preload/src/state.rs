@@ -17,6 +17,7 @@ pub(crate) static CAPTURES: AtomicU64 = AtomicU64::new(0);
 
 static MEMORY: Mutex<Memory> = Mutex::new(Memory::new());
 
+/// The program's memory.
 pub(crate) fn memory() -> MutexGuard<'static, Memory> {
     MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -79,6 +80,7 @@ pub(crate) struct Images {
     pub(crate) libraries: HashMap<Handle, Arc<Image>>,
 }
 
+/// The program's images.
 pub(crate) fn images() -> MutexGuard<'static, Images> {
     static IMAGES: LazyLock<Mutex<Images>> = LazyLock::new(Mutex::default);
     IMAGES.lock().unwrap_or_else(PoisonError::into_inner)

@@ -301,6 +301,7 @@ pub(crate) fn kernel(
     Ok(function)
 }
 
+/// Where a module has a variable of this name and size.
 pub(crate) fn variable_address(
     gpu: &Gpu,
     module: Handle,

@@ -184,6 +184,7 @@ impl Given {
         self.others
     }
 
+    /// What says the bytes of each tensor.
     pub(crate) fn bytes(self) -> Weights {
         Box::new(self)
     }

@@ -53,6 +53,7 @@ impl Pieces {
         pieces
     }
 
+    /// Address, size and number of the piece that holds an address.
     fn piece(&self, address: u64) -> Option<(u64, u64, usize)> {
         let after = self.ranges.partition_point(|range| range.0 <= address);
         let range = *self.ranges.get(after.checked_sub(1)?)?;

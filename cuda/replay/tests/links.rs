@@ -51,6 +51,7 @@ impl Tree {
             .code()
     }
 
+    /// All files of a folder by their names there, and folders.
     fn files(&self, folder: &str) -> Vec<String> {
         let mut names = Vec::new();
         let mut folders = vec![PathBuf::from(folder)];

@@ -76,6 +76,7 @@ pub(crate) const LAYER_API_VERSION: u32 = 0x4240;
 pub(crate) const LAYER_NAME: u32 = 0x4241;
 pub(crate) const LAYER_API_VERSION_100: u32 = 100;
 
+/// `cl_buffer_region`
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct BufferRegion {

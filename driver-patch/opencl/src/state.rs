@@ -93,10 +93,12 @@ impl State {
         self.queues.contains_key(&handle)
     }
 
+    /// Forgets what turned out to be no queue.
     pub(crate) fn forget_queue(&mut self, handle: Handle) {
         self.queues.remove(&handle);
     }
 
+    /// A number for content that is not known yet.
     pub(crate) fn add_content(&mut self) -> u32 {
         let id = self.next_content;
         self.next_content = self.next_content.wrapping_add(1);

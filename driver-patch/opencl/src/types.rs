@@ -107,6 +107,7 @@ impl Macros {
     }
 }
 
+/// Whether a type's name is one of OpenCL's own.
 pub(crate) fn is_built_in(type_name: &str) -> bool {
     const SCALARS: [&str; 13] = [
         "", "void", "bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",

@@ -34,14 +34,17 @@ pub(crate) trait Driver {
     fn properties(&self, fd: RawFd) -> Vec<Property>;
     /// Pages that a region of kbase has.
     fn committed(&self, fd: RawFd, va: u64) -> Option<u64>;
+    /// Maps an object to be read.
     fn map(&self, fd: RawFd, kind: Driven, object: &Object) -> Option<Mapped>;
     /// An object's GPU virtual address.
     fn address(&self, fd: RawFd, handle: u32) -> Option<u64>;
+    /// Bytes of a buffer that is shared by a file.
     fn shared_size(&self, buffer: RawFd) -> Option<u64>;
     /// Makes the processor's caches forget an object; `false` if the driver cannot.
     fn invalidate(&self, fd: RawFd, kind: Driven, object: &Object) -> bool;
     /// The app's other threads, if all of them sleep.
     fn asleep(&self) -> Option<Asleep>;
+    /// The kernel's release.
     fn release(&self) -> String;
     /// Monotonic clock, nanoseconds.
     fn now(&self) -> u64;

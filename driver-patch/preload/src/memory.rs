@@ -56,6 +56,7 @@ pub(crate) fn hash(words: &[AtomicU64]) -> u64 {
         .map(|four| four.each_ref().map(load)))
 }
 
+/// The number of a page that was copied.
 pub(crate) fn hash_of(page: &Page) -> u64 {
     let words = page.as_chunks::<8>().0.as_chunks::<4>().0;
     mix(words.iter().map(|four| four.map(u64::from_ne_bytes)))

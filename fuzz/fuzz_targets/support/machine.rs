@@ -47,6 +47,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
+    /// The GPU is one of the five, by a number.
     pub(crate) fn new(gpu: u8, format: Format) -> Watched {
         let gpu = GPUS[usize::from(gpu) % GPUS.len()];
         let options = Options {

@@ -461,6 +461,7 @@ impl<'a> Tensors<'a> {
         self.by_name.get(name).map_or(TensorId(u32::MAX), |t| t.0)
     }
 
+    /// Uploads the values that the recording is to contain.
     fn upload_values(&self, builder: &mut Builder, options: &Options) {
         for (name, value) in &options.values {
             let Some((_, entry)) = self.by_name.get(name.as_str()) else {

@@ -116,6 +116,7 @@ pub(crate) fn pair(
     Err(EncodeError::ConstantOrder { index })
 }
 
+/// What an FAU index selects in a clause with these constants.
 pub(crate) fn select(index: u8, constants: &[Constant]) -> Fau {
     let number = match index >> 4 {
         0 => {

@@ -54,6 +54,7 @@ pub(crate) struct Packed {
     pub(crate) header: u64,
     /// 78 bits each.
     pub(crate) tuples: [u128; 8],
+    /// Number of tuples.
     pub(crate) count: u8,
     /// 60 bits each.
     pub(crate) constants: [u64; 7],

@@ -71,6 +71,7 @@ impl Slot {
         self.set_word(low + 4, (value >> 32) as u32);
     }
 
+    /// JS_STATE bits of the slot as they are now.
     pub(crate) fn state_bits(&self) -> u32 {
         let active = if self.running.is_some() {
             job::active(self.index)

@@ -39,6 +39,7 @@ pub(crate) struct Compute {
     pub(crate) threads: u64,
     /// Address of the local storage descriptor, and what it says.
     pub(crate) storage: Option<(u64, LocalStorage)>,
+    /// Pixel formats of textures and images.
     pub(crate) formats: Vec<PixelFormat>,
 }
 

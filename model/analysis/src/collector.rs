@@ -36,6 +36,7 @@ pub struct Collector {
 
 #[derive(Default)]
 struct State {
+    /// Jobs that have ended.
     ended: usize,
     /// What is found in the job that runs.
     running: Option<Arc<Mutex<Findings>>>,

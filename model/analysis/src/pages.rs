@@ -59,6 +59,7 @@ impl<T: Default> Pages<T> {
         self.pages.get_mut(at as usize).map(|(_, page)| &mut **page)
     }
 
+    /// All pages, by ascending number.
     pub(crate) fn sorted(&self) -> Vec<(u64, &T)> {
         let mut all: Vec<_> = self.pages.iter().map(|(n, page)| (*n, &**page)).collect();
         all.sort_unstable_by_key(|(number, _)| *number);

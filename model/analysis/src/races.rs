@@ -167,6 +167,7 @@ pub(crate) struct Races {
     size: u32,
     /// A barrier was passed in this dispatch: work groups come one after the other.
     barriers: bool,
+    /// Addresses of clauses by number.
     clauses: Vec<u64>,
     found: BTreeMap<Pair, Found>,
     /// Why not everything was looked at.

@@ -66,6 +66,7 @@ impl Default for Written {
 }
 
 impl Written {
+    /// Bytes were written.
     pub(crate) fn mark(&mut self, at: u64, bytes: u64) {
         for (page, offset, length) in by_page(at, bytes) {
             if let Some(bits) = self.0.page(page) {

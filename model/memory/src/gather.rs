@@ -246,6 +246,7 @@ mod avx512 {
         }
     }
 
+    /// The offsets of words in a page.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn offsets_in_page(offsets: &[u32; GATHER_LANES]) -> __m512i {

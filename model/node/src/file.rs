@@ -40,6 +40,7 @@ pub(crate) struct File {
     addresses: Ranges,
     /// Its objects at their addresses, unless they have changed.
     mappings: Option<Arc<Mappings>>,
+    /// What panthor's files have.
     pub(crate) spaces: Spaces,
 }
 

@@ -104,6 +104,7 @@ fn node() -> Result<&'static Node> {
     made().ok_or(Errno(libc::ENODEV))
 }
 
+/// What a function of C gives for a result.
 fn answer(result: Result<c_int>) -> c_int {
     result.unwrap_or_else(|error| {
         // SAFETY: `errno` is this thread's.

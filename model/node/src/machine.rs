@@ -29,6 +29,7 @@ const JOB_CONFIG: u32 = 0x8_7300;
 /// Ticks a second of the timestamps that shaders and GET_PARAM read.
 pub(crate) const TIMESTAMP_FREQUENCY: u64 = 62_500_000;
 
+/// Objects at their addresses.
 pub(crate) type Mappings = Vec<(u64, Arc<Object>)>;
 
 /// A chain to be run.

@@ -15,6 +15,7 @@ use mali_facts::panfrost::request as uapi;
 
 /// Bus addresses of objects, as far as all GPUs reach. They are also the offsets for `mmap`.
 const ADDRESSES: (u64, u64) = (1 << 32, 1 << 40);
+/// Name of an object's memory file.
 const NAME: &str = "gpureplay-object";
 
 /// The GPU's memory: objects and page tables.

@@ -91,6 +91,7 @@ impl Vm {
         }
     }
 
+    /// Maps a region, in place of what is there.
     pub(crate) fn map(&mut self, va: u64, region: Region) -> Result<()> {
         self.check(va, region.size)?;
         let end = region.offset.checked_add(region.size);

@@ -16,6 +16,7 @@ const MAGIC: u32 = FIRST;
 const LINE: u32 = FIRST + 0x4;
 /// Number of lines.
 const COUNT: u32 = FIRST + 0x8;
+/// What to do with them.
 const OPERATION: u32 = FIRST + 0xc;
 /// Operations so far.
 const DONE: u32 = FIRST + 0x10;
@@ -104,6 +105,7 @@ impl Registers {
         }
     }
 
+    /// Writes a register, and does to `memory` what it says.
     pub(crate) fn write(&mut self, memory: &Cached, log: &dyn Log, register: u32, value: u32) {
         match register {
             LINE => self.line = value,

@@ -30,6 +30,7 @@ pub struct Packets {
 }
 
 impl Packets {
+    /// Where the bytes of a vertex are.
     pub(crate) fn at(&self, vertex: u32) -> u64 {
         let offset = u64::from(vertex) * u64::from(self.stride);
         self.base.wrapping_add(offset)

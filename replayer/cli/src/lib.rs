@@ -227,6 +227,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// What is wrong with words, with escapes where they are no plain text.
 fn in_plain_words(words: &[OsString], error: clap::Error) -> clap::Error {
     let plain: Vec<String> = words
         .iter()

@@ -68,6 +68,7 @@ impl Job {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     list: Vec<mali_facts::Job>,
+    /// Their addresses, ascending.
     addresses: Vec<u64>,
 }
 

@@ -60,6 +60,7 @@ impl<'a> Mapped<'a> {
         (va < *end).then_some(*holder)
     }
 
+    /// Whether the page at `va` is new memory at this moment.
     pub(crate) fn is_new(&self, moment: Moment, va: u64) -> bool {
         self.holder(va)
             .is_some_and(|holder| holder.moment == moment)

@@ -225,6 +225,7 @@ impl Step {
 struct Followed {
     fixed: Fixed,
     steps: Vec<Step>,
+    /// Jobs that have ended.
     ended: usize,
     /// Pages that they read and wrote, each as often as a job did.
     reached: usize,

@@ -384,6 +384,7 @@ struct Play<'s> {
 /// What is known of a scene that runs.
 #[derive(Default)]
 struct Reached {
+    /// Pages that were reached.
     pages: Mutex<BTreeSet<u64>>,
     /// The job runs; what was written before is the scene itself.
     started: AtomicBool,

@@ -140,6 +140,7 @@ impl<'a> Shown<'a> {
     }
 }
 
+/// The instruction of a clause that is a message, as text.
 fn message(placed: &Placed) -> Option<String> {
     let clause = &placed.clause;
     let is_message = |tuple: &&mali_isa::Tuple| {

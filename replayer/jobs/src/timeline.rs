@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::measure::Measured;
 use crate::report::Report;
 
+/// The tracks, by their number.
 const TRACKS: [(u32, &str); 4] = [(1, "layers"), (2, "chains"), (3, "jobs"), (4, "uploads")];
 const LAYERS: u32 = 1;
 const CHAINS: u32 = 2;
@@ -27,6 +28,7 @@ const MAX_PAGES: u64 = 1 << 20;
 /// The whole file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timeline {
+    /// Events, in any order.
     #[serde(rename = "traceEvents")]
     events: Vec<Event>,
     /// Unit in which viewers show times.

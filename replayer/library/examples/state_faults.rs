@@ -28,6 +28,7 @@ const RUNS: usize = 2;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
+/// What all trials have in common.
 struct Trials<'a> {
     recording: Recording,
     device: Choice,

@@ -26,12 +26,14 @@ const CLAUSE_BUDGET: u64 = 1 << 34;
 
 pub(crate) struct Model {
     gpu: Box<OnModel>,
+    /// Jobs that have ended.
     pub(crate) jobs: Arc<AtomicU64>,
     /// `Mali-G52 r0p0, model`.
     pub(crate) description: String,
 }
 
 impl Model {
+    /// The model of a GPU by its name, or of the one with this id.
     pub(crate) fn open(
         name: Option<&str>,
         gpu_id: u32,
@@ -105,6 +107,7 @@ impl Model {
     }
 }
 
+/// Counts jobs as they end.
 #[derive(Default)]
 struct JobCounter {
     jobs: Arc<AtomicU64>,

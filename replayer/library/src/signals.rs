@@ -23,6 +23,7 @@ const ENDING: [Signal; 4] = [
 #[derive(Debug)]
 pub struct HeldSignals {
     before: Option<SigSet>,
+    /// A signal that came meanwhile and was taken.
     taken: Option<Signal>,
 }
 

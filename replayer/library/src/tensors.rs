@@ -228,6 +228,7 @@ fn hint(info: &TensorInfo, dtype: ElementType, shape: &[u64]) -> String {
     format!("; in NumPy: x{calls}")
 }
 
+/// The error for a value of a type and a shape that are not those of a tensor.
 pub(crate) fn misfit(info: &TensorInfo, dtype: ElementType, shape: &[u64], from: &str) -> Error {
     Error::Shape {
         from: from.to_owned(),
@@ -238,6 +239,7 @@ pub(crate) fn misfit(info: &TensorInfo, dtype: ElementType, shape: &[u64], from:
     }
 }
 
+/// Chains or launches of a segment.
 pub(crate) fn chains_of(recording: &Recording<'_>, segment: &Segment) -> u32 {
     let count = |opcode| recording.count(segment, opcode);
     count(Opcode::Submit) + count(Opcode::Launch)

@@ -124,6 +124,7 @@ pub struct Events {
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
     timing: Timing,
+    /// When counting began.
     began: Instant,
     /// What happened since.
     events: Events,
@@ -207,6 +208,7 @@ impl Clock {
         counts.setup = std::mem::take(&mut counts.events);
     }
 
+    /// Whether transfers are kept from now on.
     pub(crate) fn keep_transfers(&self, yes: bool) {
         self.counts().keeps_transfers = yes;
     }

@@ -45,6 +45,7 @@ pub enum TensorError {
     },
 }
 
+/// Bytes of a tensor of this shape, or why there is no such number.
 pub(crate) fn byte_length(dtype: ElementType, shape: &[u64]) -> Result<usize, TensorError> {
     if shape.len() > MAX_RANK {
         return Err(TensorError::Rank { rank: shape.len() });

@@ -136,6 +136,7 @@ pub(crate) fn place(from: &Path, to: &Path) -> Result<()> {
         .map_err(|error| Error::io("write", to)(error.error))
 }
 
+/// Copies a folder.
 pub(crate) fn copy_dir(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).map_err(Error::io("create", to))?;
     let entries = fs::read_dir(from).map_err(Error::io("read", from))?;

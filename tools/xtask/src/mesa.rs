@@ -132,6 +132,7 @@ impl Mesa {
     }
 }
 
+/// Fetches the cases of Mesa's assembler into the cache, once.
 fn fetch_cases(cache: &Path) -> Result<ExitCode> {
     let file = cache.join(CASES.1);
     if !file.exists() {
@@ -197,6 +198,7 @@ fn hindrance() -> Option<&'static str> {
         .then_some("run `apt-get install mmdebstrap debian-archive-keyring` as root")
 }
 
+/// Lets a link point to a folder, in place of another one.
 fn point(link: &Path, folder: &Path) -> Result<()> {
     if fs::read_link(link).is_ok_and(|to| to == folder) {
         return Ok(());

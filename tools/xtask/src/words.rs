@@ -161,6 +161,7 @@ fn speaks(path: &str) -> bool {
         && parts.all(|part| !matches!(part, "tests" | "tests.rs" | "examples" | "benches"))
 }
 
+/// Whether a phrase stands in a text as whole words.
 fn whole(text: &str, phrase: &str) -> bool {
     let letter = |place: Option<char>| place.is_some_and(char::is_alphanumeric);
     text.match_indices(phrase).any(|(at, _)| {

@@ -95,6 +95,7 @@ pub(crate) fn write_in(
     })
 }
 
+/// Fills a new file of a directory and gives it its name.
 fn finish(
     directory: &Path,
     name: &Path,

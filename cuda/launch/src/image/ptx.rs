@@ -103,6 +103,7 @@ fn after_block(text: &str) -> &str {
     ""
 }
 
+/// Where the name of a kernel ends.
 fn name_end(entry: &str) -> usize {
     entry.find(['(', '.']).unwrap_or(entry.len())
 }

@@ -179,6 +179,7 @@ impl<'a> Held<'a> {
         }
     }
 
+    /// Whether there is a kernel of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.seen.contains(name)
     }

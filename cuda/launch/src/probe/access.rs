@@ -57,6 +57,7 @@ impl Space {
     }
 }
 
+/// An access, as its instruction says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access<'a> {
     pub(super) kind: Kind,

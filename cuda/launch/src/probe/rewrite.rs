@@ -128,6 +128,7 @@ struct Rewriter<'a> {
     line: (usize, usize),
     source: Option<(u32, u32)>,
     sites: Vec<Site>,
+    /// Bytes of their names.
     names: usize,
     left_out: BTreeMap<String, usize>,
     unordered: Option<&'static str>,

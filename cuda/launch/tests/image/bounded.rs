@@ -164,6 +164,7 @@ fn an_image_itself_is_bounded() {
     );
 }
 
+/// A section's header.
 fn section(name: usize, kind: u32, offset: usize, size: usize, link: u32, entry: u64) -> Vec<u8> {
     let mut bytes = [name as u32, kind].map(u32::to_le_bytes).concat();
     bytes.extend(

@@ -56,6 +56,7 @@ fn damaged(random: &mut Rng, text: &str) -> String {
     lines.join("\n")
 }
 
+/// Reads so many damaged manifests.
 fn read_damaged(count: u32) {
     let golden = include_str!("golden/launch.toml");
     assert!(Launch::parse(golden).is_ok());

@@ -10,6 +10,7 @@ use gpureplay_cuda_launch::abi::{
 use super::of_thread;
 use crate::{gate, graphs, replace};
 
+/// A graph becomes executable.
 unsafe fn instantiated(
     executable: *const Handle,
     graph: Handle,

@@ -40,6 +40,7 @@ impl Hook {
     }
 }
 
+/// A C string of a name with a zero byte at its end.
 const fn c_string(name: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(name.as_bytes()) {
         Ok(name) => name,

@@ -39,6 +39,7 @@ pub(crate) fn graph(
         .unwrap_or(Status::SUCCESS)
 }
 
+/// Does what a node does.
 fn node(driver: &Driver, step: Step, stream: Handle) -> Status {
     match step {
         Step::Kernel(node) => match graphs::node_launch(driver, "cuGraphLaunch", node, stream) {

@@ -58,6 +58,7 @@ pub(super) struct Log {
     pub(super) streams: Vec<Stream>,
     pub(super) images: Vec<Arc<Image>>,
     pub(super) kernels: Vec<Kernel>,
+    /// Variables, each with the number of its image.
     pub(super) variables: Vec<(u32, HeldVariable)>,
     pub(super) inputs: Vec<Vec<u8>>,
     pub(super) outputs: Vec<Outcome>,

@@ -31,6 +31,7 @@ pub(crate) struct Replace {
     app: App,
 }
 
+/// Files of images in a folder, by name.
 fn images_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut images = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(file(folder))? {

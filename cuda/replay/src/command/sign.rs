@@ -153,6 +153,7 @@ impl Trust {
         }
     }
 
+    /// A whole run that is trusted.
     pub(crate) fn run(&self, recording: &Recording, number: u32) -> Result<Run, Failure> {
         match self.manifest(recording, Part::Run, number)? {
             Some(manifest) => Ok(Run::parse(&manifest)?),

@@ -30,6 +30,7 @@ fn of(run: &Run) -> String {
     Hash::of(text.as_bytes()).to_string()
 }
 
+/// Reads memory that was kept of a run.
 pub(crate) fn read(path: &Path, run: &Run) -> Result<Vec<Range>, Failure> {
     let wrong = |reason: &str| Failure::Usage(format!("{}: {reason}", path.display()));
     let mut state = Vec::new();
@@ -50,6 +51,7 @@ pub(crate) fn read(path: &Path, run: &Run) -> Result<Vec<Range>, Failure> {
     Ok(state)
 }
 
+/// Writes memory that is to be kept of a run.
 pub(crate) fn write(path: &Path, run: &Run, state: &[Range]) -> Result<(), Failure> {
     let of = of(run);
     let named = state

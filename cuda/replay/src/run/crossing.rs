@@ -45,6 +45,7 @@ pub struct Crossing {
     pub noisy: usize,
 }
 
+/// Pages of memory by number of the piece and of the page.
 type Pages = BTreeSet<(usize, usize)>;
 
 fn is_address(run: &Run, word: u64) -> bool {

@@ -113,6 +113,7 @@ impl Images {
         self.modules.clear();
     }
 
+    /// Where variables moved.
     pub(super) fn moves(&self) -> &Moves {
         &self.moves
     }

@@ -160,6 +160,7 @@ struct Turn<'a> {
     pool: &'a mut Vec<Handle>,
     used: usize,
     begin: Handle,
+    /// Recorded events by number.
     events: HashMap<u32, Handle>,
     /// Events that stand for what the host waited for.
     waits: Vec<Handle>,
@@ -341,6 +342,7 @@ impl Turn<'_> {
         }
     }
 
+    /// Copies several rows.
     fn copy_rows(&self, copy: &Copy3d, stream: Handle) -> Done {
         // SAFETY: rows on the host lie without gaps in pinned memory of ours of as many bytes; the driver checks addresses on the device.
         let status = unsafe { self.issuer.gpu.driver.cuMemcpy3DAsync_v2(copy, stream) };

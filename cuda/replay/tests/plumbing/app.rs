@@ -242,6 +242,7 @@ impl Program {
         self.launch(name, 32, 0, &[(&raw const p).cast()]);
     }
 
+    /// A kernel's node, after those of a list.
     fn kernel_node(&self, graph: u64, after: &[u64], parameters: &KernelNode) -> u64 {
         let mut node = 0;
         call!(self.driver, cuGraphAddKernelNode_v2(

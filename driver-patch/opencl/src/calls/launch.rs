@@ -131,6 +131,7 @@ fn set(kernel: Handle, index: u32, value: Set) {
     });
 }
 
+/// Launches a kernel behind a note.
 fn launch(
     (queue, kernel): (Handle, Handle),
     (global, local): ([u64; 3], Option<[u64; 3]>),

@@ -60,6 +60,7 @@ pub(crate) static EVENTS: AtomicIsize = AtomicIsize::new(0);
 pub(crate) static EVENT_STATUS: AtomicI32 = AtomicI32::new(0);
 /// Called when an event is released.
 pub(crate) static ON_RELEASE: Mutex<Option<fn()>> = Mutex::new(None);
+/// Kernels that are not released.
 static KERNELS: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
 static NEXT_KERNEL: AtomicUsize = AtomicUsize::new(KERNEL);
 

@@ -123,6 +123,7 @@ impl<D: Driver> Recorder<D> {
         self.starts(fd, (atom.job_slot(), atom.chain), time_ns);
     }
 
+    /// The atom has ended, with a code of the driver's.
     pub(crate) fn ended_atom(&mut self, fd: RawFd, atom: &Atom, code: u32) {
         self.count_pages(fd);
         self.regions(fd);

@@ -119,6 +119,7 @@ fn same(part: &str, expected: &[&str]) {
     }
 }
 
+/// The same on a driver of these libraries.
 fn same_on(part: &str, driver: &[PathBuf], expected: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let plain = run(part, driver, folder.path()).unwrap();

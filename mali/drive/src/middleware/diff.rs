@@ -66,6 +66,7 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
         self.divergence.get_or_insert(divergence);
     }
 
+    /// Takes the results of both.
     fn both(
         &mut self,
         first: Result<(), DeviceError>,

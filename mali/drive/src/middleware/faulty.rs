@@ -54,6 +54,7 @@ pub struct Faulty<G> {
     fired_us: u64,
     /// What lasts until the next reset.
     lasting: bool,
+    /// The register that the fault is about.
     register: u32,
 }
 
@@ -144,6 +145,7 @@ impl<G: Gpu> Faulty<G> {
 
 /// An external memory fault in GPU_FAULT_STATUS.
 const EXTERNAL_FAULT: u32 = 0x80;
+/// Kinds that disturb any read.
 const READS: [FaultKind; 4] = [
     FaultKind::ReadOnes,
     FaultKind::ReadZero,

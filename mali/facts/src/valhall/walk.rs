@@ -11,6 +11,7 @@ use crate::{Layout, Memory, Profile, job};
 /// Descriptors of a table, and planes of a texture, beyond this number are not listed.
 pub const LONGEST_TABLE: u64 = 4096;
 
+/// Where a compute job has its environment, from its payload.
 const ENVIRONMENT: u64 = ComputePayload::SIZE as u64;
 
 /// The table that Mesa's OpenGL and OpenCL drivers put uniform buffers in.
@@ -42,6 +43,7 @@ pub fn environment(memory: &dyn Memory, profile: &Profile, at: u64, visitor: &mu
     Reading::new(memory, profile, visitor).environment(at, word);
 }
 
+/// The pointer in a field of the descriptor at an address.
 fn word(layout: &Layout, field: &str, at: u64) -> Pointer {
     layout
         .offset_of(field)

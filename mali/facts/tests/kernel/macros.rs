@@ -53,6 +53,7 @@ impl Macros {
         }
     }
 
+    /// Names of all macros that stand for something.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

@@ -36,6 +36,7 @@ const PREFIXES: &[&str] = &[
     "TRANSTAB_",
 ];
 
+/// Compares macros with a list, in both directions. Of macros with a parameter, the caller has compared the values.
 fn compare(macros: &Macros, values: &[(&str, u64)], calls: &[&str]) {
     for &(name, value) in values {
         assert_eq!(macros.value(name), Some(value), "{name}");

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use mali_facts::panthor as uapi;
 
+/// The program that prints a number for each row.
 fn program(rows: &[(String, u64)]) -> String {
     let mut text = String::from(
         "#include <stddef.h>\n#include <stdio.h>\n#include <drm/panthor_drm.h>\nint main(void) {\n",

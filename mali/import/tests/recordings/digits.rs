@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+/// The network's weights and their numbers of elements.
 const WEIGHTS: [(&str, usize); 8] = [
     ("conv1.weight", 32 * 9),
     ("conv1.bias", 32),

@@ -31,6 +31,7 @@ pub(crate) struct Copies {
     places: Vec<BTreeMap<u64, u64>>,
     /// First address of all copies.
     pub(crate) start: u64,
+    /// Their number.
     pub(crate) pages: u64,
     contents: BTreeMap<u64, Page>,
 }
@@ -75,6 +76,7 @@ impl Copies {
         copy.map_or(address, |copy| copy + address % PAGE)
     }
 
+    /// Whether a chain has copies of all its jobs.
     pub(crate) fn moves(&self, chain: usize, found: &Chain) -> bool {
         let own = self.places.get(chain);
         let moves =
@@ -84,6 +86,7 @@ impl Copies {
             && found.jobs.iter().all(|(job, _)| moves(job.address))
     }
 
+    /// Puts bytes into copies, from an address of the copies on.
     pub(crate) fn write(&mut self, address: u64, bytes: &[u8]) {
         for (at, byte) in (address..).zip(bytes) {
             let page = self.contents.entry(at - at % PAGE).or_insert_with(|| Page {

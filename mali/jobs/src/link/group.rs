@@ -66,6 +66,7 @@ pub fn link(bytes: &[u8], verified: &Verified<'_>, most_jobs: u32) -> Result<Lin
     Ok(linked)
 }
 
+/// Whether the GPU has addresses for the copies.
 fn fits(copies: &Copies, profile: &Profile) -> bool {
     let bits = profile.virtual_bits().min(48);
     let end = copies

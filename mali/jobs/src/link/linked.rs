@@ -32,6 +32,7 @@ pub struct Linked {
     pub chains: u32,
 }
 
+/// A recording that was just written.
 pub(crate) fn written(bytes: &[u8]) -> Result<Recording<'_>, LinkError> {
     Recording::parse(bytes).map_err(|error| LinkError::Different(format!("{error:?}")))
 }

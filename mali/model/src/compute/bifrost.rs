@@ -52,6 +52,7 @@ pub(super) fn dispatch<B: Bus>(
     })
 }
 
+/// The storage of threads that a descriptor asks for.
 pub(crate) fn thread_storage(profile: &Profile, storage: Option<&LocalStorage>) -> ThreadStorage {
     storage.map_or_else(ThreadStorage::default, |storage| {
         threads_at(profile, storage.tls_base(), storage.tls_bytes())

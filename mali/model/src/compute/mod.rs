@@ -81,6 +81,7 @@ pub(crate) fn launch<B: Bus>(
     (Some(report), result)
 }
 
+/// The fault of a job whose shader raised one.
 pub(crate) fn shader_fault(shader: u64, fault: ShaderFault) -> JobFault {
     JobFault {
         status: JobStatus(fault.kind.exception_code().into()),

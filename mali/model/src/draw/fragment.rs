@@ -29,6 +29,7 @@ const PIXELS_OF_A_CLAUSE: u64 = 32;
 /// Pixels that are written one by one in the time of a clause.
 const SINGLE_PIXELS_OF_A_CLAUSE: u64 = 4;
 
+/// Runs a fragment job.
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     let at = job.address.wrapping_add(job::PAYLOAD);
     let payload = FragmentPayload::from_bytes(&job.memory.bytes(at)?);
@@ -173,6 +174,7 @@ impl<B: Bus> Pass<'_, B> {
         Ok(())
     }
 
+    /// Writes the pixels of a tile to memory.
     fn write_back(&self, part: &Rectangle, tile: Tile) -> Result<(), JobFault> {
         let target = &self.framebuffer.target;
         let Some(plane) = target.plane else {

@@ -179,6 +179,7 @@ fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source
 }
 
 impl Framebuffer {
+    /// Reads the framebuffer of a fragment job.
     pub(crate) fn read<B: Bus>(
         job: &Job<'_, B>,
         payload: &FragmentPayload,

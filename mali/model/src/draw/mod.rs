@@ -32,6 +32,7 @@ pub(crate) struct Job<'a, B: Bus> {
 }
 
 impl<B: Bus> Job<'_, B> {
+    /// The fault of a job that asks for what the model does not have.
     fn unmodelled(&self, what: impl std::fmt::Display) -> JobFault {
         let text = format!("{what}: not modelled");
         JobFault::new(JobStatus::JOB_CONFIG_FAULT, self.address, text)

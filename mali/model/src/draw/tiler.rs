@@ -130,6 +130,7 @@ fn full(at: u64) -> JobFault {
     JobFault::new(JobStatus::OUT_OF_MEMORY, at, "the tiler's heap is full")
 }
 
+/// Adds a draw to a tiler context.
 pub(crate) fn add<B: Bus>(job: &Job<'_, B>, context: u64, record: &Record) -> Result<(), JobFault> {
     let list = List::read(job, context)?;
     if list.count >= MOST_DRAWS {

@@ -20,6 +20,7 @@ use crate::environment::JobFault;
 
 const POSITION: u32 = 16;
 
+/// Runs a malloc vertex job.
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     let at = |offset: u64| job.address.wrapping_add(offset);
     let primitive = VertexPrimitive::from_bytes(&job.memory.bytes(at(drawing::PRIMITIVE))?);

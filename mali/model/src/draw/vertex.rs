@@ -12,6 +12,7 @@ use super::tiler::{self, Record};
 use super::{Job, primitive};
 use crate::environment::JobFault;
 
+/// Runs an indexed vertex job.
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     let (memory, address) = (job.memory, job.address);
     let at = |offset: u64| address.wrapping_add(offset);

@@ -34,6 +34,7 @@ pub(super) struct Stream {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     pub(super) active: bool,
+    /// Number of its address space.
     pub(super) space: u32,
     /// The driver knows that it is idle.
     pub(super) idle: bool,

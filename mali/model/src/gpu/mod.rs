@@ -46,6 +46,7 @@ pub struct Options {
 }
 
 impl Options {
+    /// The host's threads.
     pub(crate) fn new_threads(&self) -> Arc<Threads> {
         Arc::new(match self.threads {
             0 => Threads::default(),

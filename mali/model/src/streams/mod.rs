@@ -143,6 +143,7 @@ impl<B: Bus> Streams<B> {
     }
 }
 
+/// Runs a queue until its stream has ended.
 fn to_its_end<B: Bus>(runner: &Runner<'_, B>, queue: &mut Sequencer) -> Result<(), StreamFault> {
     for _ in 0..LONGEST {
         let Some(at) = queue.address() else {

@@ -14,6 +14,7 @@ fn machine(gpu: &str) -> Machine {
     machine
 }
 
+/// Runs a job and says how it ended.
 pub(crate) fn run(machine: &mut Machine, slot: u32, job: u64) -> JobStatus {
     machine.submit(slot, job, CONFIG);
     machine.gpu.run();

@@ -237,6 +237,7 @@ impl PageMemory {
         self.root
     }
 
+    /// Maps `count` pages of zeros at `va`.
     pub(crate) fn map(&mut self, va: u64, count: u64, rights: Rights) {
         for page in 0..count {
             let va = va + page * 4096;
@@ -339,6 +340,7 @@ impl PageMemory {
         }
     }
 
+    /// Where the state at an address has the pointer to its code.
     pub(crate) fn code_pointer(&self, state: u64) -> u64 {
         state + if self.valhall { 8 } else { 0 }
     }

@@ -7,6 +7,7 @@ use mali_model::Options;
 
 use crate::machine::{CODE, CONFIG, DATA, ENVIRONMENT, Format, JOBS, Machine};
 
+/// Runs the job and gives its status.
 fn run(machine: &mut Machine) -> JobStatus {
     machine.submit(1, JOBS, CONFIG);
     machine.gpu.run();

@@ -76,6 +76,7 @@ impl Bench {
         self.machine.write(state, &address.to_le_bytes());
     }
 
+    /// Replaces a word of the push uniforms.
     pub(crate) fn set_uniform(&self, word: u64, value: u32) {
         self.machine
             .write(self.push_uniforms + word * 4, &value.to_le_bytes());

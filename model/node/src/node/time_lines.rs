@@ -91,6 +91,7 @@ impl Call<'_> {
     }
 }
 
+/// Where a point of an array is.
 fn place(points: u64, index: u64) -> Result<u64> {
     points.checked_add(8 * index).ok_or(Errno::FAULT)
 }

@@ -92,6 +92,7 @@ impl<'s> Worker<'s> {
         }
     }
 
+    /// Executes the clauses of these work groups.
     fn execute(
         &mut self,
         first: u64,

@@ -224,6 +224,7 @@ fn compared(function: u32, reference: f32, texel: Texel) -> Texel {
     [yes as u32 * Kind::Float.one(); 4]
 }
 
+/// A read of one level through a sampler.
 fn sample_level<F, E>(
     lookup: &mut Lookup<'_, F>,
     sampler: &Sampler,

@@ -51,6 +51,7 @@ pub(crate) trait Translate {
     /// What the address of a block is a multiple of, and the fault of one that is not.
     fn alignment(&self) -> (u64, &'static str);
 
+    /// Reads and translates the block at an address.
     fn block(
         &self,
         program: &mut Program,

@@ -42,6 +42,7 @@ pub(crate) struct Branch {
 /// What follows a clause if no branch is taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
+    /// The thread ends.
     End,
     Clause(u32),
 }
@@ -134,6 +135,7 @@ impl Clause {
             .is_some_and(|branch| matches!(branch.target, Target::Row(_)))
     }
 
+    /// The fault that trouble in this clause becomes.
     #[cold]
     pub(crate) fn fault(&self, trouble: Trouble) -> Box<ShaderFault> {
         let address = if trouble.address == 0 {

@@ -17,6 +17,7 @@ pub(crate) const STAGE_WORDS: u16 = 256;
 /// A value that is the same for all lanes of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Constant {
+    /// A number in the code.
     Value(u32),
     /// A word of the push uniforms.
     Uniform(u16),
@@ -35,6 +36,7 @@ impl Constant {
 /// Whose instructions a shader has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Isa {
+    /// Bifrost's: those of a product, or all that are known.
     Bifrost(Option<Product>),
     /// Valhall's, and what becomes of subnormal numbers.
     Valhall(Subnormals),

@@ -4,7 +4,9 @@
 use crate::rows::REGISTERS;
 
 pub(crate) const LANE_ID: u16 = REGISTERS as u16;
+/// Number of the warp in its work group.
 pub(crate) const WARP_ID: u16 = LANE_ID + 1;
+/// Number of the shader core.
 pub(crate) const CORE_ID: u16 = LANE_ID + 2;
 /// Address of the thread's storage, low word.
 pub(crate) const THREAD_LOW: u16 = LANE_ID + 3;

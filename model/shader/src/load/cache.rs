@@ -135,7 +135,9 @@ impl Cache {
 /// What is known of a shader for some push uniforms.
 #[derive(Clone, Debug)]
 pub(crate) enum Own {
+    /// They were seen.
     Seen,
+    /// The shader made for them.
     Made(Arc<Program>),
 }
 

@@ -37,6 +37,7 @@ unsafe fn only<F: Copy>() -> F {
     unsafe { std::ptr::dangling::<F>().read() }
 }
 
+/// Copies row `a` to row `d`.
 pub(crate) fn copy(op: &MicroOp, rows: &mut Rows) {
     rows.copy(op.a, op.d);
 }

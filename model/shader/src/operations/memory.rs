@@ -371,6 +371,7 @@ fn load_lanes<const BYTES: usize>(
     Ok(())
 }
 
+/// Loads for the lanes of `mask`, group by group.
 fn load_groups<const BYTES: usize>(
     core: &mut Core<'_>,
     low: &Row,

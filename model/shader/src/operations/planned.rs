@@ -71,6 +71,7 @@ impl Pages {
     }
 }
 
+/// Loads words into rows.
 type Loader = fn(&Load, &[Page<'_>], &mut [Box<Row>]);
 
 /// A load of words for lanes.
@@ -95,6 +96,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
+    /// So many bytes for each lane of these rows that is active.
     pub(crate) fn active(
         rows: &Rows,
         addresses: &'a [u64; LANES],

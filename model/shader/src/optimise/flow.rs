@@ -7,6 +7,7 @@ use crate::ir::{Clause, Condition, Next, Target, special};
 /// Rows whose values change: registers, ids, temporaries.
 pub(super) const ROWS: usize = special::CONSTANT as usize;
 
+/// Sets of rows as bits.
 pub(super) type RowSet = u128;
 
 /// Clauses that may follow.

@@ -69,6 +69,7 @@ pub(super) fn code(parts: &[u32], code: &[Vec<MicroOp>]) -> Vec<MicroOp> {
     parts.iter().enumerate().flat_map(of).collect()
 }
 
+/// Adds the clause that stands for these parts.
 pub(super) fn add(program: &mut Program, parts: Vec<u32>, ops: &[MicroOp]) {
     let start = program.ops.len();
     program.ops.extend(ops);

@@ -189,6 +189,7 @@ pub struct Lanes<'a> {
     pub barriers: u32,
     /// Number of the first lane's work group times its threads.
     first: u64,
+    /// Number of each lane's thread behind that.
     threads: &'a [u32; LANES],
     /// Threads of a work group.
     size: u32,

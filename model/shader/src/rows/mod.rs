@@ -143,6 +143,7 @@ impl Rows {
         self.rows.push(row);
     }
 
+    /// Adds a row with these values.
     pub(crate) fn push_row(&mut self, values: &[u32; LANES]) {
         self.push(0);
         if let Some(row) = self.rows.last_mut() {

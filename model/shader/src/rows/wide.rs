@@ -10,6 +10,7 @@ use super::row::{CHUNK, GROUP, LANES, Row};
 
 const VECTORS: usize = LANES / CHUNK;
 
+/// The vectors of a row.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn vectors(row: &Row) -> [__m512i; VECTORS] {

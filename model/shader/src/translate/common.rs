@@ -56,6 +56,7 @@ pub(crate) trait Common: Emit {
         self.known_as(Kind::MultiplyAddLow);
     }
 
+    /// Limits a single-precision result.
     fn clamp_single(&mut self, limits: Clamp, d: u16) {
         if limits != Clamp::None {
             each!(limits, LIMITS: Clamp { None, ZeroInf, MinusOneOne, ZeroOne } => {
@@ -81,6 +82,7 @@ pub(crate) trait Common: Emit {
         }
     }
 
+    /// Emits a store of so many bytes.
     fn stores(&mut self, first: u16, address: [u16; 2], bytes: u32) {
         for register in 0..bytes.div_ceil(4) as u8 {
             self.reads(first as u8 + register);
@@ -88,6 +90,7 @@ pub(crate) trait Common: Emit {
         self.moves(store_of(bytes), Kind::Store, first, address, bytes);
     }
 
+    /// Extends the low bytes of a row by their sign.
     fn extend_sign(&mut self, row: u16, bytes: u32) {
         let run = loops::one(
             #[inline(always)]

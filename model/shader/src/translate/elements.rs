@@ -162,6 +162,7 @@ pub(crate) trait Elements: Emit {
         }
     }
 
+    /// The dot product of four bytes.
     fn dot_product(&mut self, signed: [bool; 2], d: u16, [a, b]: [u16; 2]) {
         match signed {
             [true, true] => map!(self, d, [a, b], |a, b| integer::idp(a, b, true, true)),

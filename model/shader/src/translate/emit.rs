@@ -75,6 +75,7 @@ pub(crate) trait Emit {
         self.rows(run, d, sources, m);
     }
 
+    /// Copies a row.
     fn copy(&mut self, from: u16, to: u16) {
         self.rows(copy, to, [from], 0);
         self.known_as(Kind::Copy);

@@ -141,6 +141,7 @@ impl Translate for Bifrost {
     }
 }
 
+/// Translates a clause at `address` that takes `length` bytes.
 fn translate(
     program: &mut Program,
     product: Option<Product>,

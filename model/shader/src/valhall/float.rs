@@ -110,6 +110,7 @@ impl Translator<'_> {
         Ok([self.single(0)?, self.single(1)?, self.single(2)?])
     }
 
+    /// A row and the number in the word.
     fn with_constant(&mut self, row: u16) -> [u16; 2] {
         let constant = self.ins.value(&CONSTANT).unwrap_or(0);
         [row, self.number(constant as u32)]

@@ -81,6 +81,7 @@ impl Translate for Valhall {
     }
 }
 
+/// Translates the block at `address` of these words.
 fn translate(
     program: &mut Program,
     subnormals: Subnormals,

@@ -95,6 +95,7 @@ impl Translator<'_> {
         self.trap(&format!("selects {name}, which is not translated"))
     }
 
+    /// The part of a source that its select names.
     pub(super) fn selected(&self, byte: usize) -> Result<Part, Trap> {
         let operand = self.operand(byte)?;
         // One half of two in an order is the one that stands first.
@@ -208,6 +209,7 @@ impl Translator<'_> {
         self.signed(row, operand, 0x8000_8000)
     }
 
+    /// A row with the sign modifiers of an operand, whose signs are these bits.
     fn signed(&mut self, row: u16, operand: Operand, signs: u32) -> Result<u16, Trap> {
         let keep = if operand.absolute { !signs } else { u32::MAX };
         let flip = if operand.negate { signs } else { 0 };

@@ -32,6 +32,7 @@ const PLACES: [&str; 3] = ["", "../lib", "../lib/gpureplay"];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Companion {
     pub(crate) file: &'static str,
+    /// The crate that makes it.
     package: &'static str,
     /// The option that names another.
     option: Option<&'static str>,

@@ -83,6 +83,7 @@ impl Destinations {
         }
     }
 
+    /// A recording that the command reads, with all that belongs to it.
     pub(crate) fn reads_recording(&mut self, files: &Files) {
         self.reads_file(&files.path);
         let directory = files.original();
@@ -187,6 +188,7 @@ impl Destinations {
         self.claim(path)
     }
 
+    /// Whether a result goes to standard output.
     pub(crate) fn takes_standard_output(&self) -> bool {
         self.claimed.iter().any(|path| is_standard_output(path))
     }

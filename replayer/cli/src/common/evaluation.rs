@@ -89,6 +89,7 @@ pub(crate) struct Evaluation<'a> {
 }
 
 impl ManyInputs {
+    /// Whether there are many inputs.
     pub(crate) fn given(&self) -> bool {
         self.inputs_from.is_some()
     }
@@ -352,6 +353,7 @@ impl Sources {
         }
     }
 
+    /// Name of a file, or number in one.
     fn name(&self, index: usize) -> String {
         match self {
             Self::Files(files) => {
@@ -438,6 +440,7 @@ pub(crate) fn only_output(session: &Session) -> Result<TensorInfo> {
     }
 }
 
+/// The right classes, as many as there are inputs.
 fn read_truth(path: &Path, labels: &[String], classes: usize, inputs: usize) -> Result<Vec<usize>> {
     let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
     let npy = path.extension().is_some_and(|ending| ending == "npy");

@@ -36,6 +36,7 @@ impl Sort {
         value.unwrap_or(-1.0)
     }
 
+    /// Sorts the jobs and the kernels of a report.
     fn order(self, report: &mut Report) {
         let times: HashMap<usize, f64> = report
             .chains

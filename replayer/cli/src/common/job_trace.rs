@@ -55,6 +55,7 @@ struct Work {
     bytes_written: u64,
 }
 
+/// One JSON object in a line for each job.
 pub(crate) fn lines(jobs: &[Numbered<'_>]) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     for job in jobs {

@@ -152,6 +152,7 @@ impl JobWatch {
         self.ended.extend(ended);
     }
 
+    /// The report of the jobs that are meant.
     pub(crate) fn report(&mut self, session: &mut Session, warmup: u32) -> Report {
         let device = session
             .device()

@@ -91,6 +91,7 @@ fn median(seconds: Vec<f64>) -> f64 {
     Sorted::new(seconds).median().unwrap_or_default()
 }
 
+/// CPU time of this thread so far.
 fn cpu_time() -> Result<Duration> {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
         .map(Duration::from)

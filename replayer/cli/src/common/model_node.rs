@@ -94,6 +94,7 @@ impl NodeOptions {
 }
 
 impl ModelNode {
+    /// The GPU, as it was named.
     pub(crate) fn gpu(&self) -> &str {
         &self.gpu
     }

@@ -27,6 +27,7 @@ pub(crate) struct ModelOptions {
 }
 
 impl ModelOptions {
+    /// Whether something is asked of the model.
     pub(crate) fn given(self) -> bool {
         self.threads.is_some() || self.work.limit_work.is_some() || self.verbose > 0
     }

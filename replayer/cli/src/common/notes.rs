@@ -52,6 +52,7 @@ pub(crate) struct Noted {
 
 /// What is wanted of the tensors that notes show.
 pub(crate) struct Wanted<'a> {
+    /// The user's options.
     pub(crate) options: &'a NoteOptions,
     pub(crate) states: Vec<String>,
     /// The trace is one step of several, and this is what it leaves for the next one.

@@ -38,6 +38,7 @@ impl<T: Default> Jobs<T> {
         lock(&self.ended).push(job);
     }
 
+    /// What each submission's jobs left.
     fn by_submission(&self, capture: &Capture) -> Result<Vec<Vec<T>>, String> {
         let mut ended = lock(&self.ended);
         let mut jobs = ended.drain(..);

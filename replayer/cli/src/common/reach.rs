@@ -11,6 +11,7 @@ use mali_jobs::reach::{Buffers, Touches, reached};
 /// Inputs that are followed one by one; more are followed together.
 const FOLLOWED: usize = 16;
 
+/// The driver's buffers.
 fn buffers(capture: &Capture) -> Buffers {
     // Sorted by address.
     let buffers = capture.buffers.iter();

@@ -249,6 +249,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
+    /// A listing of render nodes with a driver each.
     fn nodes(folder: &Path, drivers: &[&str]) -> PathBuf {
         let nodes = folder.join("drm");
         for (number, driver) in drivers.iter().enumerate() {

@@ -136,6 +136,7 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
+    /// Whether any tensor is named.
     pub(crate) fn has_tensors(&self) -> bool {
         !self.reads.is_empty()
             || self.written().next().is_some()
@@ -216,6 +217,7 @@ impl Choices {
         }
     }
 
+    /// Reads the files that the app wrote.
     pub(crate) fn read_outputs(&self) -> Result<Vec<TensorFile>> {
         self.written()
             .map(|file| read(Role::Output, file))

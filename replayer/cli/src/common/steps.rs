@@ -50,6 +50,7 @@ pub(crate) struct Step {
     pub(crate) capture: Capture,
     /// The second trace up to there.
     pub(crate) second: Option<Capture>,
+    /// Where the step is.
     pub(crate) turn: Turn,
     /// What it leaves for the next one.
     pub(crate) kept: Vec<Kept>,

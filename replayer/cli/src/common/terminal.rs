@@ -16,6 +16,7 @@ use crate::common::failure::Failure;
 /// `--quiet`: only errors and what was asked for by name are printed.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
+/// Whether anything was printed that is no error.
 static PRINTED: AtomicBool = AtomicBool::new(false);
 
 /// Whether anything was printed that is no error: a second JSON document behind a first one would be none.

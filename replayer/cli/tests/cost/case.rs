@@ -20,6 +20,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 
+    /// A number below `limit`, or 0.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }
@@ -61,6 +62,7 @@ impl Case {
         }
     }
 
+    /// A case of one file.
     pub(crate) fn of(name: &str, bytes: Vec<u8>) -> Self {
         Self::new(vec![(name.into(), bytes)])
     }

@@ -92,6 +92,7 @@ impl Place {
         fs::write(shared.join("picture/manifest.toml"), manifest).unwrap();
     }
 
+    /// Where the files of a case are.
     fn case(&self) -> PathBuf {
         self.folder.path().join("case")
     }

@@ -77,6 +77,7 @@ enum Is {
 enum Hash {
     /// A transfer has them too, whole.
     Of(usize),
+    /// The trace's memory has them.
     Memory,
 }
 

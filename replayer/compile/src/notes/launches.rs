@@ -160,6 +160,7 @@ fn assign(capture: &Capture, open: &[Open<'_>], out: &mut Launches, places: &mut
     }
 }
 
+/// Work-items of all jobs of a chain.
 fn items_of(capture: &Capture, chain: usize) -> u64 {
     let launches = capture.launches(chain);
     let items = launches.iter().map(|launch| launch.items());

@@ -227,6 +227,7 @@ struct Builder<'a> {
 /// Where in the list of steps something happens, ascending.
 #[derive(Debug, Default)]
 struct Steps {
+    /// Steps that are about an object.
     of_object: BTreeMap<u32, Vec<usize>>,
     /// Reads of what the host had not written there, by number and hash of the bytes.
     reads: BTreeMap<(u64, u64), Vec<usize>>,

@@ -344,6 +344,7 @@ fn find_with(
     })
 }
 
+/// Whether a job from this moment on writes to a tensor's memory.
 fn changes(capture: &Capture, tensor: &Tensor, piece: &Piece, from: Moment) -> bool {
     let layout = Layout {
         dtype: tensor.dtype(),
@@ -402,6 +403,7 @@ fn first_page(address: u64) -> u64 {
     address - address % PAGE_SIZE as u64
 }
 
+/// Whether every element is where the layout says.
 fn holds(capture: &Capture, tensor: &Tensor, layout: &Layout, moment: Moment) -> bool {
     let size = tensor.dtype().bytes();
     layout.runs().all(|run| {

@@ -188,6 +188,7 @@ impl Hits {
         self.places.len()
     }
 
+    /// Where an element was seen.
     pub(crate) fn of(&self, element: u64) -> &[u64] {
         u32::try_from(element)
             .ok()
@@ -203,6 +204,7 @@ impl Hits {
     }
 }
 
+/// Looks for the keys in these pages as they are at a moment.
 pub(crate) fn scan(memory: &Memory, moment: Moment, pages: &BTreeSet<u64>, keys: &Keys) -> Hits {
     let mut hits = Hits::default();
     let mut window = vec![0u8; PAGE_SIZE + 8];

@@ -641,6 +641,7 @@ fn steps(inputs: &[Tensor], b: &Tensor, numbered: bool) -> (Vec<Tensor>, Capture
     (out, app.finish())
 }
 
+/// Bytes of a tensor from an element on.
 fn elements(at: u64, first: usize, count: usize) -> Bytes {
     let mut out = Bytes::default();
     out.insert(at + 4 * first as u64, 4 * count as u64);

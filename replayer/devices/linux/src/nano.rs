@@ -60,6 +60,7 @@ pub struct Nano {
     silenced: Lines,
     /// Since when this process has had the GPU, if it lends it to others.
     turn: Option<Instant>,
+    /// Times that it was lent.
     lent: u32,
     chains: Chains,
     start: Instant,

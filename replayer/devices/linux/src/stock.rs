@@ -46,6 +46,7 @@ pub(crate) fn refused(errno: nix::Error) -> DeviceError {
     }
 }
 
+/// What a driver is asked to do.
 pub(crate) trait Driver: Debug + Send {
     /// What it is called.
     fn name(&self) -> &str;

@@ -13,6 +13,7 @@ use crate::mappings::Mappings;
 use crate::refusal::{ENDLESS, FAULTED, TOO_LONG};
 use crate::stock::Ended;
 
+/// A job and what its header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Job {
     address: u64,
@@ -26,6 +27,7 @@ impl Memory for Mappings {
     }
 }
 
+/// The jobs of a chain, as their headers are now.
 fn jobs(memory: &Mappings, head: u64) -> Result<Vec<Job>, DeviceError> {
     let chain = follow(memory, head);
     if chain.end != ChainEnd::Complete {

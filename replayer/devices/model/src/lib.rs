@@ -146,6 +146,7 @@ impl<B: Bus> OnModel<B> {
         self.memory.pages()
     }
 
+    /// Tells the observer of bytes that the host wrote.
     fn wrote(&self, va: u64, bytes: u64) {
         if let Some(observer) = &self.observer {
             observer.wrote(va, bytes);

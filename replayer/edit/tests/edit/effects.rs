@@ -21,6 +21,7 @@ fn moved(places: &[(u64, u64)]) -> Recording {
 const X: u64 = 0xa006000;
 const Y: u64 = 0xa017000;
 
+/// What it answers to these values of x.
 fn answer(recording: &Recording, value: f32) -> Vec<u8> {
     let gpu = recording.verified().recording().gpu_id();
     let device = Device::open(&Choice::Model(None), gpu, ModelOptions::default()).unwrap();

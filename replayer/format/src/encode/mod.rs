@@ -128,6 +128,7 @@ pub struct Builder {
     touched: BTreeSet<u64>,
     /// Names of the tensors so far.
     names: BTreeSet<String>,
+    /// Whether a chain was submitted.
     submitted: bool,
     error: Option<EncodeError>,
 }

@@ -66,6 +66,7 @@ pub fn analyse<E: From<Error>>(
     Ok(report)
 }
 
+/// Puts names of jobs and texts of instructions into a report.
 fn name(report: &mut Report, jobs: &Jobs) {
     let text = |job: usize, clause: u64, writes: Option<bool>| {
         let (shader, code) = jobs.jobs.get(job)?.code()?;

@@ -34,6 +34,7 @@ type Contents<'a> = BTreeMap<String, Cow<'a, [u8]>>;
 enum Purpose {
     /// They are used: from a private copy.
     Use,
+    /// The recording is only looked at.
     Look,
 }
 

@@ -104,6 +104,7 @@ struct Places {
     channel: Option<usize>,
 }
 
+/// Reads a picture as the value of a tensor.
 pub(super) fn read(
     path: &Path,
     file: File,

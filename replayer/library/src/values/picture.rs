@@ -89,6 +89,7 @@ impl Picture {
         }
     }
 
+    /// The largest part in the middle with the proportions of `width` to `height`.
     pub(super) fn middle(&self, width: u32, height: u32) -> Part {
         let (w, h) = (self.width as u64, self.height as u64);
         let (width, height) = (u64::from(width.max(1)), u64::from(height.max(1)));

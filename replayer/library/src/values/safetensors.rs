@@ -134,6 +134,7 @@ impl<R: Read + Seek> Archive<R> {
     }
 }
 
+/// A file with these tensors.
 pub(super) fn encode(tensors: &[(String, Tensor)]) -> std::result::Result<Vec<u8>, String> {
     let mut views = Vec::new();
     for (name, tensor) in tensors {

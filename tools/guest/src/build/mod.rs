@@ -153,6 +153,7 @@ fn copy_recipe(recipe: &Path, guest: &Path) -> Result<()> {
         .map_err(Error::io("change", &enter))
 }
 
+/// Copies one file.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to)
         .map(drop)

@@ -30,6 +30,7 @@ const REPLAYER: [&str; 8] = [
     "gpureplay-tensors",
     "gpureplay-recorder",
 ];
+/// Environment variable that replaces the model server's program.
 const SERVER_VARIABLE: &str = "GPUREPLAY_MODEL_SERVER";
 
 pub(crate) fn build(folder: &Folder) -> Result<()> {
@@ -53,6 +54,7 @@ pub(crate) fn prepare(folder: &Folder, driver: Driver) -> Result<()> {
     host_server(folder)
 }
 
+/// The model server's program.
 pub(crate) fn model_server(folder: &Folder) -> Result<PathBuf> {
     let path = match env::var_os(SERVER_VARIABLE) {
         Some(path) => PathBuf::from(path),
@@ -97,6 +99,7 @@ pub(crate) fn clblast(folder: &Folder) -> Result<()> {
     apps(folder)
 }
 
+/// Where cargo keeps crates.
 pub(crate) fn cargo_home() -> PathBuf {
     env::var_os("CARGO_HOME").map_or_else(
         || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cargo"),
@@ -533,6 +536,7 @@ pub(crate) fn host_command(folder: &Folder) -> PathBuf {
     target_dir(folder).join("debug/gpureplay")
 }
 
+/// Compiles the model server for the host.
 fn host_server(folder: &Folder) -> Result<()> {
     if env::var_os(SERVER_VARIABLE).is_some() {
         return Ok(());

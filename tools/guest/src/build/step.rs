@@ -19,6 +19,7 @@ const TAIL: usize = 25;
 
 /// One step of the guest's build.
 pub(crate) struct Step {
+    /// Name of the step and of its script.
     pub(crate) name: &'static str,
     /// What it makes, for the progress line.
     pub(crate) makes: &'static str,

@@ -26,10 +26,12 @@ pub(crate) struct Build<'a> {
     /// Cargo's target folder, inside of the repository.
     pub(crate) output: &'a Path,
     pub(crate) arguments: &'a [&'a str],
+    /// Variables of the build.
     pub(crate) environment: &'a [(&'a str, OsString)],
 }
 
 impl Build<'_> {
+    /// Builds, and returns the folder with the result.
     pub(crate) fn run(&self, folder: &Folder) -> Result<PathBuf> {
         let home = payload::cargo_home();
         let mut visible = home.clone().into_os_string();

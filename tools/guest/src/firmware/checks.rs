@@ -199,6 +199,7 @@ fn largest(npy: &[u8]) -> usize {
         .unwrap_or(0)
 }
 
+/// The last ten f32 of a .npy file.
 fn last_values(npy: &[u8]) -> impl Iterator<Item = f32> {
     let start = npy.len().saturating_sub(40);
     let values = npy.get(start..).unwrap_or_default().as_chunks::<4>().0;

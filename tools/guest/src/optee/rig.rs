@@ -75,6 +75,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(Error::io("read", path))
 }
 
+/// A pack of a recording's bytes, signed.
 pub(super) fn pack(recording: &[u8], key: &SecretKey, counter: u64) -> Result<Vec<u8>> {
     let fail = |error| Error::Usage(format!("cannot sign: {error:?}"));
     let signature = sign(key, counter, recording, &BTreeMap::new()).map_err(fail)?;

@@ -142,6 +142,7 @@ impl App {
         self.app.starts_with("train_clblast")
     }
 
+    /// The command line for a set of files.
     pub(crate) fn command(&self, set: &str) -> String {
         self.app.replace("{s}", set)
     }
@@ -200,6 +201,7 @@ pub(crate) fn check(
     }
 }
 
+/// Path of a tensor's file in a set.
 pub(crate) fn file(dir: &Path, kind: &str, name: &str, set: &str) -> PathBuf {
     dir.join(kind).join(format!("{name}{set}.npy"))
 }

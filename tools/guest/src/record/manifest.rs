@@ -57,6 +57,7 @@ pub(crate) struct Case {
     pub(crate) reference: String,
 }
 
+/// Changes a manifest's file.
 pub(crate) fn change(path: &Path, change: impl FnOnce(&mut Manifest)) -> Result<()> {
     let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
     let mut manifest: Manifest = toml::from_str(&text)

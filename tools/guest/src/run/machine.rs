@@ -185,6 +185,7 @@ impl Machine<'_> {
         }
     }
 
+    /// Path of one of the run's sockets.
     fn socket(&self, name: &str) -> std::path::PathBuf {
         socket(self.private, name)
     }

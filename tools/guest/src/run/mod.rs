@@ -164,6 +164,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         let options = self.boot.session(self.timeout, true)?;

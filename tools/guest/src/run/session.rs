@@ -32,6 +32,7 @@ use crate::{
     },
 };
 
+/// Runs whose logs are kept.
 const KEPT_RUNS: usize = 80;
 /// How long the model server may take to open its socket.
 const MODEL_START: Duration = Duration::from_secs(10);
@@ -132,6 +133,7 @@ pub(crate) type Checked = std::result::Result<(), String>;
 /// What a run left.
 #[derive(Debug)]
 pub(crate) struct Outcome {
+    /// How it ended.
     pub(crate) end: End,
     /// The command's standard output.
     pub(crate) stdout: Vec<u8>,
@@ -471,6 +473,7 @@ impl Running {
     }
 }
 
+/// The files of a run's logs.
 struct LogFiles {
     console: fs::File,
     out: fs::File,

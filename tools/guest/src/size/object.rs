@@ -24,6 +24,7 @@ impl Bytes {
         self.text + self.constants
     }
 
+    /// What `self` has more than `part`.
     pub(super) const fn without(self, part: Bytes) -> Bytes {
         Bytes {
             text: self.text.saturating_sub(part.text),

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What one function does with the stack.
 #[derive(Debug, Default)]
 struct Function<'a> {
     /// Bytes by which it lowers the stack pointer, over all of its paths.

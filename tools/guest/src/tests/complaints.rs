@@ -13,6 +13,7 @@ use crate::{
     folder::Folder,
 };
 
+/// Kernels that there are headers for.
 const KERNELS: [&str; 3] = ["old", "stock", "new"];
 
 /// Options of the kernel that the nano driver needs, and that other headers can do without.

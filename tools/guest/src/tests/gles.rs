@@ -27,6 +27,7 @@ gpureplay compile a.trace --second b.trace --tensors tensors.toml -o recording
 gles_filter c.raw live.bin
 "#;
 
+/// The recordings with their tensors.
 const RECORDINGS: [(&str, [&str; 2]); 2] = [
     (
         "found",

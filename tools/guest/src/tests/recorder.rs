@@ -168,6 +168,7 @@ fn events(trace: &Path, mut each: impl FnMut(&Event)) -> Checked {
     }
 }
 
+/// Hands out all events of a trace.
 fn all_events(trace: &Path, mut each: impl FnMut(&Event)) -> Checked {
     let wrong = |text: String| format!("{}: {text}", trace.display());
     let file = fs::File::open(trace).map_err(|error| wrong(error.to_string()))?;

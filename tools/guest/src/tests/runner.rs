@@ -63,6 +63,7 @@ pub(super) fn sample((passed, wrong): (usize, Vec<String>)) -> Verdict {
     }
 }
 
+/// Runs one test and prints its line.
 pub(super) fn run(folder: &Folder, name: &str, test: TestFunction) -> Verdict {
     let start = Instant::now();
     let verdict = test(folder).unwrap_or_else(|error| Verdict::fail(error.to_string()));

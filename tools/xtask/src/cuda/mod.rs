@@ -157,6 +157,7 @@ struct Bench {
 const AT_A_TIME: usize = 12;
 
 impl Bench {
+    /// `gpureplay-cuda` with these words.
     fn gpureplay(&self, words: &str) -> Command {
         let mut command = Command::new(&self.command);
         command

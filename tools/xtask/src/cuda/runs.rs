@@ -97,6 +97,7 @@ fn same(one: &Path, other: &Path) -> Result<bool> {
     Ok(read(one)? == read(other)?)
 }
 
+/// The number that a program says after a word.
 fn number(said: &str, word: &str) -> f64 {
     let line = said.lines().find_map(|line| line.strip_prefix(word));
     line.and_then(|text| text.trim().parse().ok())

@@ -56,6 +56,7 @@ impl Row {
     }
 }
 
+/// All rows: a launch of `stride`, one of `plane`, and the folder of programs.
 fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
     const RIGHT: &[&str] = &["right, bit for bit"];
     vec![

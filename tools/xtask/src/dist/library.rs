@@ -84,6 +84,7 @@ impl Needs {
     }
 }
 
+/// A library that was built.
 pub(super) struct Library {
     pub(super) shared: PathBuf,
     archive: PathBuf,

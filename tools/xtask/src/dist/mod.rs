@@ -83,6 +83,7 @@ impl Machine {
         format!("{}-linux-gnu", self.name())
     }
 
+    /// Debian's name.
     fn debian(self) -> &'static str {
         match self {
             Self::X86_64 => "amd64",

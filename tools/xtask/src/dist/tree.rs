@@ -28,6 +28,7 @@ impl Tree {
         Ok(Self { folder })
     }
 
+    /// Puts a file into it.
     pub(super) fn put(&self, path: &str, contents: impl AsRef<[u8]>, mode: u32) -> Result<()> {
         write_file(&self.path().join(path), contents.as_ref(), mode)
     }

@@ -59,6 +59,7 @@ fn cargo(package: &str, words: &[&str]) -> Result<String> {
     )
 }
 
+/// All tables by their names.
 fn tables(top: &Path) -> Result<BTreeMap<String, String>> {
     let (crates, reasons) = (crates()?, Reasons::read(top)?);
     let dependencies = pages::dependencies(&crates, &reasons);

@@ -254,6 +254,7 @@ impl Here {
         command
     }
 
+    /// A script that finds the command and the programs.
     fn script(&self, text: &str, arguments: &[&str], gpu: &str) -> Command {
         let own = self.command.parent().unwrap_or(&self.work);
         let others = env::var_os("PATH").unwrap_or_default();

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::Here;
 use crate::error::{Error, Result};
 
+/// Numbers in each file.
 const COUNT: usize = 256;
 
 /// The program with two names, and with another second one. Only tensors have the same names in both: they are given.

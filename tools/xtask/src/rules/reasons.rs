@@ -20,6 +20,7 @@ use crate::{
 pub(crate) struct Reasons {
     /// What each crate of the registry is used for.
     pub(crate) dependencies: BTreeMap<String, String>,
+    /// Why a crate of ours has unsafe code.
     #[serde(rename = "unsafe")]
     pub(crate) unsafe_code: BTreeMap<String, String>,
     /// Folders whose unsafe code docs/internals/unsafe.md explains.
@@ -38,6 +39,7 @@ impl Reasons {
         Ok(reasons)
     }
 
+    /// Reasons that are missing, and reasons for what is not there.
     pub(super) fn complaints(&self, crates: &[Crate]) -> Vec<String> {
         let used: BTreeSet<&str> = crates
             .iter()

@@ -7,6 +7,7 @@ use std::{fs, path::Path, process::Command};
 
 use crate::{Error, Result, output};
 
+/// Numbers in each file.
 const COUNT: usize = 256;
 
 /// What `gpureplay record` must make of a case.

@@ -93,6 +93,7 @@ impl fmt::Display for Table {
     }
 }
 
+/// A cell's number, or its text.
 fn value(cell: &str) -> Value {
     match serde_json::from_str(cell) {
         Ok(number @ Value::Number(_)) => number,

@@ -101,6 +101,7 @@ pub(super) fn all() -> Result<Vec<Target>> {
 }
 
 impl Target {
+    /// Runs the target for some time.
     pub(super) fn run(&self, seconds: u64) -> Result<Total> {
         let started = Instant::now();
         let mut total = match self.kind {

@@ -4,6 +4,7 @@
 /// What begins the tests at the end of a file.
 const TESTS: &str = "#[cfg(test)]\nmod ";
 
+/// The texts of a source, each with the number of its line.
 pub(super) fn said(source: &str) -> Vec<(usize, String)> {
     let source = &source[..source.find(TESTS).unwrap_or(source.len())];
     let mut found = literals(source);

@@ -9,6 +9,7 @@ use std::{
 
 use tempfile::TempDir;
 
+/// A tree with a release's name and these files.
 fn tree(release: &str, files: &[&str]) -> TempDir {
     let tree = tempfile::tempdir().expect("temporary directory");
     let write = |name: &str, text: &str| {

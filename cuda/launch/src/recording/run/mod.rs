@@ -124,6 +124,7 @@ impl Range {
     }
 }
 
+/// Letters of a range's name.
 const MAX_RANGE_NAME: usize = 200;
 
 /// How a stream stands to the default stream.

@@ -39,6 +39,7 @@ impl<'a> Order<'a> {
         }
     }
 
+    /// A candidate that was not tried.
     pub(super) fn next(&mut self, tries: &Tries) -> Option<&'a Candidate> {
         match self {
             Self::Listed(candidates) => candidates.find(|one| !tries.knows(one)),
@@ -205,6 +206,7 @@ mod tests {
         (block <= 12.0).then_some(time)
     }
 
+    /// The best of so many tries.
     fn best(
         all: &[Candidate],
         tries: usize,

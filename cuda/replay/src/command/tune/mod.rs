@@ -123,6 +123,7 @@ struct Handed {
 }
 
 impl Tune {
+    /// Whether only JSON is printed.
     fn is_json(&self) -> bool {
         self.json || self.part.is_some()
     }

@@ -92,6 +92,7 @@ impl Search<'_> {
         self.conclude(&recorded, candidates.len())
     }
 
+    /// The launch as it was recorded.
     fn recorded(&self) -> Candidate {
         let Sizes { grid, block, .. } = self.session.sizes();
         Candidate {

@@ -87,6 +87,7 @@ impl Way {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) number: u32,
+    /// Where its tries are kept.
     pub(super) tries: PathBuf,
     /// The only ways that are tried beside the recorded one: those that another launch was right with, or the one that won for all.
     pub(super) ways: Option<Vec<Way>>,

@@ -151,6 +151,7 @@ impl FromStr for Budget {
 }
 
 impl Budget {
+    /// Whether nothing is left after these tries and this time.
     pub(super) fn is_spent(self, tries: u64, time: Duration) -> bool {
         match self {
             Self::Tries(most) => tries >= most,

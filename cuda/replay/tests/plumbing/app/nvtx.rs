@@ -8,6 +8,7 @@ use super::dlsym;
 
 /// Functions of each of the modules 1 (core) and 5 (domains).
 static mut FUNCTIONS: [[usize; 16]; 2] = [[0; 16]; 2];
+/// Where they are.
 static mut PLACES: [[*mut usize; 16]; 2] = [[null_mut(); 16]; 2];
 
 #[repr(C)]

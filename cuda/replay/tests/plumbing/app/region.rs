@@ -10,6 +10,7 @@ use super::{Driver, Program};
 
 /// The number that the inputs of the region begin with.
 pub(crate) const INPUT: &str = "PLUMBING_INPUT";
+/// Numbers of an input.
 const COUNT: usize = 256;
 
 impl Program {

@@ -212,6 +212,7 @@ impl Host {
         );
     }
 
+    /// Puts words into a ring.
     pub(super) fn submit_ring(&mut self, number: u32, at: u32, words: &[u64]) {
         let positions = positions(number, at);
         let mut insert = self.firmware.read64(positions);

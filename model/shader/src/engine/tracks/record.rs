@@ -142,6 +142,7 @@ impl Recorder {
         self.grow(2 * size_of::<MicroOp>());
     }
 
+    /// Whether the values of a row depend on memory.
     fn depends(&self, row: u16) -> bool {
         let depends = &self.contents[self.batch].depends;
         depends.get(usize::from(row)).copied().unwrap_or(false)
@@ -277,6 +278,7 @@ impl Recorder {
         self.grow(self.reached.bytes() - before);
     }
 
+    /// Executes a micro-operation and records it.
     fn record(&mut self, op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
         let run = match op.run {
             Run::Rows(run) => {

@@ -48,6 +48,7 @@ impl Flat {
 /// A header of a clause that others follow.
 pub(crate) const HEADER: ClauseHeader = ClauseHeader::PLAIN;
 
+/// The instruction of a unit that does nothing.
 pub(crate) fn nop(unit: Unit) -> Instruction {
     Instruction::new(Op::find(unit, "NOP").unwrap())
 }

@@ -19,6 +19,7 @@ fn run(space: &Flat, code: &[u8], uniforms: &[u32], groups: u32) -> Result<(), S
     run_with(space, code, uniforms, groups, Dispatch::default())
 }
 
+/// The same with more of a dispatch.
 fn run_with(
     space: &Flat,
     code: &[u8],

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use nix::fcntl::OFlag;
 
+/// The kernel's log from now on.
 pub(super) struct KernelLog(File);
 
 impl KernelLog {

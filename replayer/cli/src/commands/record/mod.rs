@@ -214,6 +214,7 @@ impl Record {
         }
     }
 
+    /// Runs an app while its trace is written.
     fn run(
         &self,
         app: &[String],
@@ -244,6 +245,7 @@ impl Record {
         }
     }
 
+    /// The command that makes this recording again.
     fn command_line(&self) -> String {
         std::env::args()
             .map(|word| quoted(&word))
@@ -306,6 +308,7 @@ fn record(
     Ok((status, Some(submissions)))
 }
 
+/// Runs the app to its end, recorded in this way and with this layer.
 fn start(app: &[String], (way, layer): (&Way, Option<&Path>), trace: &Path) -> Result<ExitStatus> {
     stage("running the app");
     let trace = std::path::absolute(trace).unwrap_or_else(|_| trace.into());

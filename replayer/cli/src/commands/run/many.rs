@@ -54,6 +54,7 @@ impl Run {
         Ok(Outcome::Done)
     }
 
+    /// Runs once for each of many inputs.
     pub(super) fn execute_many(&self, recording: &Recording) -> Result {
         if self.inject.is_some() || self.states.state_out.is_some() {
             return Err(Failure::Usage(

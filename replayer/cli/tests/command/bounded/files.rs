@@ -246,6 +246,7 @@ fn no_more_is_read_than_was_signed() {
     assert_eq!(file.ran(&required).0, 0);
 }
 
+/// A pack of a recording with these files beside it.
 fn packed(beside: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<u8> {
     let recording = ("recording.gpr".to_owned(), named("a", 1));
     gpureplay_sign::pack(&beside.chain([recording]).collect()).unwrap()

@@ -33,6 +33,7 @@ const SHIFTS: u32 = (1 << 28) - 1;
 /// What is made wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Twist {
+    /// The job's type.
     Type,
     /// The chain leads to itself.
     Loop,

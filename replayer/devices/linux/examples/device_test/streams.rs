@@ -35,6 +35,7 @@ pub(crate) enum Twist {
     Store,
     /// A wait that nobody ends.
     Wait,
+    /// Programs that are not there.
     Program,
 }
 

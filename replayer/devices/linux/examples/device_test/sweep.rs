@@ -9,6 +9,7 @@
 pub(crate) enum Event {
     /// It makes a call to the device.
     Call,
+    /// It says that a run was right.
     Right,
     Error,
 }

@@ -55,6 +55,7 @@ impl Node {
         &self.0
     }
 
+    /// What the driver tells of the GPU.
     pub(crate) fn gpu_info(&self) -> Result<abi::GpuInfo, nix::Error> {
         let mut info = abi::GpuInfo::default();
         let mut query = abi::DevQuery {
@@ -154,6 +155,7 @@ impl Node {
         }
     }
 
+    /// Whether a stream of the group ended with a fault.
     pub(crate) fn has_fault(&self, group: u32) -> Result<bool, nix::Error> {
         let mut get = abi::GroupGetState {
             group,

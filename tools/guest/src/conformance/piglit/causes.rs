@@ -55,6 +55,7 @@ impl Causes {
             .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
     }
 
+    /// The cause of a test's failure on a GPU.
     pub(super) fn of(&self, test: &str, gpu: &str) -> Option<&Cause> {
         self.cause.iter().find(|cause| {
             (cause.gpus.is_empty() || cause.gpus.iter().any(|name| name == gpu))

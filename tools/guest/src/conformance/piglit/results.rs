@@ -9,6 +9,7 @@ use serde_json::json;
 use super::causes::{Causes, Whose};
 use gpureplay_task::measured::Table;
 
+/// The end of one test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum End {
@@ -37,6 +38,7 @@ impl End {
     }
 }
 
+/// One test's result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Test {
     name: String,
@@ -91,6 +93,7 @@ impl Results {
         !self.tests.is_empty() && self.tests.len() >= self.expected
     }
 
+    /// Number of tests that passed.
     pub(super) fn passed(&self) -> usize {
         self.count(End::Pass)
     }

@@ -73,6 +73,7 @@ impl Change {
     }
 }
 
+/// All changes of these crates.
 pub(super) fn list(packages: &[&str]) -> Result<Vec<Change>> {
     let mut command = Command::new("cargo");
     command

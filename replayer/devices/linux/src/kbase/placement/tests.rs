@@ -51,6 +51,7 @@ fn mixed(start: u64) -> Vec<Range> {
         .collect()
 }
 
+/// Ranges with their code moved.
 fn moved(ranges: &[Range], moves: &BTreeMap<u64, u64>) -> Vec<Range> {
     let mut ranges = ranges.to_vec();
     for range in ranges.iter_mut().filter(|range| range.executable()) {
