@@ -8,6 +8,8 @@ use std::{
     process::Command,
 };
 
+use fastrand::Rng;
+
 use super::{
     AT_A_TIME, Bench,
     crew::some_at_a_time,
@@ -57,19 +59,6 @@ const CHANGES: [(Change, &str); 5] = [
     (Change::Byte, "a byte of any file"),
     (Change::End, "the end of any file is missing"),
 ];
-
-/// Sebastiano Vigna's splitmix64: the same changes each time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((word ^ (word >> 31)) % limit.max(1) as u64) as usize
-    }
-}
 
 /// What became of a replay.
 enum End {
@@ -155,7 +144,7 @@ fn one(
     change: Option<(Change, u64)>,
 ) -> Result<End> {
     let number = change.map_or(0, |(_, number)| number);
-    let mut random = Random(number);
+    let mut random = Rng::with_seed(number);
     let from = bench.work.path().join(name);
     let to = format!("{name}-{number}");
     let copy = bench.work.path().join(&to);
@@ -164,13 +153,13 @@ fn one(
         .iter()
         .filter(|file| of_any || file.extension().is_some_and(|it| it == "toml"))
         .collect();
-    let changed = choice.get(random.below(choice.len()));
+    let changed = random.choice(&choice).copied();
     for file in files {
         let target = copy.join(file.strip_prefix(&from).unwrap_or(file));
         let above = target.parent().unwrap_or(&copy);
         fs::create_dir_all(above).map_err(io("create", above))?;
         if let Some((change, _)) = change
-            && changed == Some(&file)
+            && changed == Some(file)
         {
             let bytes = fs::read(file).map_err(io("read", file))?;
             fs::write(&target, with(bytes, change, &mut random)).map_err(io("write", &target))?;
@@ -213,15 +202,14 @@ fn one(
 }
 
 /// Bytes of a file, changed.
-fn with(mut bytes: Vec<u8>, change: Change, random: &mut Random) -> Vec<u8> {
+fn with(mut bytes: Vec<u8>, change: Change, random: &mut Rng) -> Vec<u8> {
     match change {
         Change::Byte => {
-            let at = random.below(bytes.len());
-            if let Some(byte) = bytes.get_mut(at) {
-                *byte ^= 1 << random.below(8);
+            if let Some(byte) = random.choice(&mut bytes) {
+                *byte ^= 1 << random.u8(..8);
             }
         }
-        Change::End => bytes.truncate(random.below(bytes.len())),
+        Change::End => bytes.truncate(random.usize(..bytes.len().max(1))),
         Change::Number | Change::Word | Change::Line => {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             return in_text(&text, change, random).into_bytes();
@@ -230,7 +218,7 @@ fn with(mut bytes: Vec<u8>, change: Change, random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-fn in_text(text: &str, change: Change, random: &mut Random) -> String {
+fn in_text(text: &str, change: Change, random: &mut Rng) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     // Lines where there is something to change.
     let fits = |line: &String| match change {
@@ -239,19 +227,19 @@ fn in_text(text: &str, change: Change, random: &mut Random) -> String {
         _ => true,
     };
     let places: Vec<usize> = (0..lines.len()).filter(|&at| fits(&lines[at])).collect();
-    let Some(&at) = places.get(random.below(places.len())) else {
+    let Some(&at) = random.choice(&places) else {
         return text.to_owned();
     };
     match change {
-        Change::Line if random.below(2) == 0 => drop(lines.remove(at)),
+        Change::Line if random.bool() => drop(lines.remove(at)),
         Change::Line => lines.insert(at, lines[at].clone()),
         _ => {
             let is_word = matches!(change, Change::Word);
             if let Some((begin, end)) = place(&lines[at], is_word) {
                 let new = if is_word {
-                    random.below(10).to_string()
+                    random.u8(..10).to_string()
                 } else {
-                    NUMBERS[random.below(NUMBERS.len())].to_owned()
+                    random.choice(NUMBERS).unwrap_or("0").to_owned()
                 };
                 let end = if is_word { begin + 1 } else { end };
                 lines[at].replace_range(begin..end, &new);
@@ -302,7 +290,7 @@ mod tests {
     fn each_change_changes_and_is_the_same_again() {
         let text = "size = 4096\nbase = \"0x7f00\"\ngrid = [1, 2, 3]\n";
         for (kind, (change, what)) in (0..).zip(CHANGES) {
-            let changed = |seed| with(text.into(), change, &mut Random(seed));
+            let changed = |seed| with(text.into(), change, &mut Rng::with_seed(seed));
             let seeds = kind * EACH..(kind + 1) * EACH;
             assert!(
                 seeds.clone().any(|seed| changed(seed) != text.as_bytes()),
