@@ -20,50 +20,63 @@ pub(crate) struct Audit {
     next: u64,
     /// The other threads before the job.
     asleep: Option<Asleep>,
+    /// The sample: GPU virtual addresses of objects, and what their pages held before the job.
+    held: Vec<(u64, Vec<u64>)>,
 }
 
 impl Audit {
-    /// The app's memory is about to be looked at, before a job.
-    pub(crate) fn before(&mut self, asleep: impl FnOnce() -> Option<Asleep>) {
-        self.asleep = asleep();
-    }
-
-    /// Looks after a job, at memory of which the trace holds what was there before it; `now` is the clock, and `began`
-    /// when the trace began. Returns the address of a page that
-    /// the job wrote and does not list.
-    pub(crate) fn after(
+    /// Looks before a job at what it does not list; `now` is the clock, and `began` when the trace began.
+    pub(crate) fn before(
         &mut self,
         file: &File,
         began: u64,
         now: impl Fn() -> u64,
         asleep: impl FnOnce() -> Option<Asleep>,
-    ) -> Option<u64> {
-        let before = self.asleep.take()?;
+    ) {
+        self.held.clear();
         let start = now();
-        let allowed = (start.saturating_sub(began) / SHARE).checked_sub(self.spent)?;
-        let unlisted = |object: &&Object| is_audited(object);
+        let Some(allowed) = (start.saturating_sub(began) / SHARE).checked_sub(self.spent) else {
+            return;
+        };
+        self.asleep = asleep();
+        if self.asleep.is_none() {
+            return;
+        }
         let later = file.objects().filter(|object| object.va >= self.next);
         let first = file.objects().filter(|object| object.va < self.next);
-        let mut changed = None;
         let mut next = 0;
-        for object in later.chain(first).filter(unlisted) {
-            changed = object.first_change();
-            if changed.is_some() {
-                break;
-            }
-            if now().saturating_sub(start) > allowed {
+        for object in later.chain(first).filter(|object| is_audited(object)) {
+            self.held.push((object.va, object.pages_now()));
+            // The look after the job takes as long.
+            if now().saturating_sub(start) > allowed / 2 {
                 next = object.va + object.size;
                 break;
             }
         }
         self.next = next;
+        self.spent += now().saturating_sub(start);
+    }
+
+    /// Looks again after the job. Returns the address of a page that the job wrote and does not list.
+    pub(crate) fn after(
+        &mut self,
+        file: &File,
+        now: impl Fn() -> u64,
+        asleep: impl FnOnce() -> Option<Asleep>,
+    ) -> Option<u64> {
+        let before = self.asleep.take()?;
+        let start = now();
+        let changed = self
+            .held
+            .iter()
+            .find_map(|(va, pages)| file.at(*va)?.first_change_since(pages));
         let certain = changed.is_some() && asleep().as_ref() == Some(&before);
         self.spent += now().saturating_sub(start);
         changed.filter(|_| certain)
     }
 }
 
-/// Whether the last job could not change an object by right, and the look before it saw all of it.
+/// Whether the last job could not change an object by right, and the app could.
 fn is_audited(object: &Object) -> bool {
-    object.mapped && object.seen && !object.listed && !object.shared && !object.purgeable
+    object.mapped && !object.listed && !object.shared && !object.purgeable
 }

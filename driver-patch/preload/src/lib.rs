@@ -12,6 +12,7 @@
 //!
 //! Each exported function calls the next definition of its name, so that another preloaded library may stand below this one.
 
+mod announced;
 mod arguments;
 mod audit;
 mod driver;

@@ -18,8 +18,8 @@ pub(crate) type Page = [u8; PAGE_SIZE];
 /// The page as it is now. Another thread may write meanwhile: the copy is what counts.
 pub(crate) fn copy(words: &[AtomicU64]) -> Page {
     let mut page = [0; PAGE_SIZE];
-    for (to, from) in page.chunks_exact_mut(8).zip(words) {
-        to.copy_from_slice(&from.load(Ordering::Relaxed).to_ne_bytes());
+    for (to, from) in page.as_chunks_mut().0.iter_mut().zip(words) {
+        *to = from.load(Ordering::Relaxed).to_ne_bytes();
     }
     page
 }
@@ -48,18 +48,20 @@ fn mix(words: impl Iterator<Item = [u64; 4]>) -> u64 {
 
 /// The number of a page as it is now.
 pub(crate) fn hash(words: &[AtomicU64]) -> u64 {
-    let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
-    mix(words
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .map(|four| four.each_ref().map(load)))
+    // Written out: an array's `map` is a call for each four words in some builds.
+    mix(words.as_chunks().0.iter().map(|[a, b, c, d]| {
+        let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        [load(a), load(b), load(c), load(d)]
+    }))
 }
 
 /// The number of a page that was copied.
 pub(crate) fn hash_of(page: &Page) -> u64 {
-    let words = page.as_chunks::<8>().0.as_chunks::<4>().0;
-    mix(words.iter().map(|four| four.map(u64::from_ne_bytes)))
+    let words = page.as_chunks::<8>().0.as_chunks().0;
+    mix(words.iter().map(|[a, b, c, d]| {
+        let load = |word: &[u8; 8]| u64::from_ne_bytes(*word);
+        [load(a), load(b), load(c), load(d)]
+    }))
 }
 
 #[cfg(test)]

@@ -107,8 +107,19 @@ impl Object {
 
     /// The first page that differs from what the trace holds, by its GPU virtual address.
     pub(crate) fn first_change(&self) -> Option<u64> {
+        self.first_change_since(&self.hashes)
+    }
+
+    /// Of each page that can be read, what it holds now, as a [`memory::hash`].
+    pub(crate) fn pages_now(&self) -> Vec<u64> {
         let pages = self.words().as_chunks::<WORDS>().0.iter();
-        let mut pages = pages.zip(&self.hashes).enumerate();
+        pages.map(|words| memory::hash(words)).collect()
+    }
+
+    /// The first page that differs from what [`Object::pages_now`] gave, by its GPU virtual address.
+    pub(crate) fn first_change_since(&self, held: &[u64]) -> Option<u64> {
+        let pages = self.words().as_chunks::<WORDS>().0.iter();
+        let mut pages = pages.zip(held).enumerate();
         let (index, _) = pages.find(|(_, (words, held))| memory::hash(*words) != **held)?;
         Some(self.va + (index * PAGE_SIZE) as u64)
     }

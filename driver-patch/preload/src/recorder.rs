@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use gpureplay_trace::{Begin, Driver as Driven, ErrorCode};
 
+use crate::announced::Announced;
 use crate::audit::Audit;
 use crate::driver::Driver;
 use crate::files::{File, Files, Panthor};
@@ -40,6 +41,7 @@ pub(crate) struct Recorder<D> {
     /// When the trace began, in nanoseconds.
     began: u64,
     audit: Audit,
+    announced: Announced,
 }
 
 impl<D: Driver> Recorder<D> {
@@ -57,6 +59,7 @@ impl<D: Driver> Recorder<D> {
             jobs: [0; 3],
             began: 0,
             audit: Audit::default(),
+            announced: Announced::default(),
         }
     }
 
@@ -155,6 +158,7 @@ impl<D: Driver> Recorder<D> {
     pub(crate) fn note(&mut self, text: &str) {
         // What a note says of memory is looked for in the records before it.
         self.settle();
+        self.announced.note(text);
         match &mut self.log {
             Some(log) => log.put(self.driver.now(), |trace| trace.note(text)),
             None if self.early.len() < MAX_EARLY => self.early.push(text.to_owned()),

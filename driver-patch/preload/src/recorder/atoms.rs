@@ -115,7 +115,7 @@ impl<D: Driver> Recorder<D> {
             file.objects_mut().for_each(|object| object.listed = true);
         }
         self.regions(fd);
-        self.look(fd, Phase::Before);
+        self.look(fd, Phase::Before, false);
     }
 
     /// The driver has taken the atom, at a time in nanoseconds.

@@ -33,8 +33,13 @@ impl<D: Driver> Recorder<D> {
             }
         }
         self.regions(fd);
-        self.audit.before(|| self.driver.asleep());
-        self.look(fd, Phase::Before);
+        if let Some(file) = self.files.by_fd(fd) {
+            let driver = &self.driver;
+            self.audit
+                .before(file, self.began, || driver.now(), || driver.asleep());
+        }
+        let all = self.announced.before_job();
+        self.look(fd, Phase::Before, all);
         wrong
     }
 
@@ -71,8 +76,9 @@ impl<D: Driver> Recorder<D> {
         });
     }
 
-    /// Logs the pages that changed: before a job those that the app may have changed, after it those that the job may have changed.
-    pub(super) fn look(&mut self, fd: RawFd, phase: Phase) {
+    /// Logs the pages that changed of what the job may use, of what is new, and on demand of all that the app has mapped. What the app
+    /// writes elsewhere has time until a job lists it.
+    pub(super) fn look(&mut self, fd: RawFd, phase: Phase, all: bool) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
         };
@@ -80,8 +86,9 @@ impl<D: Driver> Recorder<D> {
         let now = self.driver.now();
         let mut unseen = None;
         for object in file.objects_mut() {
-            let of_app = phase == Phase::Before && (object.mapped || !object.seen);
-            if !(of_app || object.listed || object.shared) || object.view.is_none() {
+            let new = phase == Phase::Before && !object.seen;
+            let asked = all && object.mapped;
+            if !(new || asked || object.listed || object.shared) || object.view.is_none() {
                 continue;
             }
             if object.flags & uapi::CACHED_MAPPING != 0
@@ -153,14 +160,12 @@ impl<D: Driver> Recorder<D> {
 
     pub(super) fn ends(&mut self, fd: RawFd, (slot, head): (u8, u64), well: bool) {
         let ended = self.driver.now();
-        self.look(fd, Phase::After);
+        self.look(fd, Phase::After, false);
         let Some(file) = self.files.by_fd(fd) else {
             return;
         };
         let driver = &self.driver;
-        let written = self
-            .audit
-            .after(file, self.began, || driver.now(), || driver.asleep());
+        let written = self.audit.after(file, || driver.now(), || driver.asleep());
         let status = match (chain_status(file, head), well) {
             (JobStatus::DONE, false) => JobStatus::UNKNOWN,
             (status, _) => status,

@@ -126,7 +126,7 @@ impl<D: Driver> Recorder<D> {
             file.objects_mut().for_each(|object| object.listed = true);
         }
         self.regions(fd);
-        self.look(fd, Phase::Before);
+        self.look(fd, Phase::Before, false);
     }
 
     /// The driver has taken the stream, at a time in nanoseconds.
@@ -150,7 +150,7 @@ impl<D: Driver> Recorder<D> {
     /// The stream has ended; `well` if the driver says that it went well.
     pub(crate) fn ended_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, well: bool) {
         let ended = self.driver.now();
-        self.look(fd, Phase::After);
+        self.look(fd, Phase::After, false);
         let status = match well {
             true => JobStatus::DONE,
             false => JobStatus::UNKNOWN,

@@ -307,6 +307,28 @@ fn a_job_that_writes_what_it_does_not_list_fails_the_recording() {
 }
 
 #[test]
+fn what_a_job_does_not_list_waits_for_one_that_does_or_for_a_note() {
+    for note in ["", "cl2 write at=0+0 size=4 hash=1 queue=0 complete=1"] {
+        let mut app = App::new();
+        app.recorder
+            .note("cl2 launch id=0 queue=0 kernel=k global=1,1,1 local=-");
+        app.create(FD, 1, 0, 1);
+        app.create(FD, 2, 0, 1);
+        app.maps(2);
+        app.job(FD, &[1], 1, |_| {});
+        app.write(FD, 2, 0, 3);
+        app.recorder.note(note);
+        app.job(FD, &[1], 1, |_| {});
+        app.job(FD, &[1, 2], 1, |_| {});
+        let lines = app.end();
+        let at = |text: &str| lines.iter().position(|line| line == text).unwrap();
+        let submits = lines[..at("before 0x200000 3")].iter();
+        let submits = submits.filter(|line| line.starts_with("submit")).count();
+        assert_eq!(submits, if note.is_empty() { 2 } else { 1 }, "{lines:?}");
+    }
+}
+
+#[test]
 fn a_job_that_writes_what_the_app_has_mapped_is_found_while_the_app_sleeps() {
     for asleep in [true, false] {
         let mut app = App::new();

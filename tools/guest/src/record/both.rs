@@ -2,7 +2,7 @@
 //! Two traces of one run, by two recorders, compared job by job and page by page.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     fs::File,
     hash::{DefaultHasher, Hash, Hasher},
@@ -38,6 +38,10 @@ pub(crate) struct Compared {
     pub(crate) changes: usize,
     /// Pages that only one of them has ever logged, all zero.
     pub(crate) empty: usize,
+    /// Pages that the library in the app logged later, when a job listed them.
+    pub(crate) late: usize,
+    /// Pages whose last change only the kernel's recorder logged: no job listed them afterwards.
+    pub(crate) unlisted: usize,
     /// Notes that stand on the other side of a job's start, where one thread noted while another one submitted.
     pub(crate) moved: usize,
     /// What differs and has no reason.
@@ -48,10 +52,12 @@ impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} jobs, {} page changes, {} empty pages in one trace only, {} notes beside a job's start, {} unexplained differences",
+            "{} jobs, {} page changes, {} empty pages in one trace only, {} pages logged later, {} not listed any more, {} notes beside a job's start, {} unexplained differences",
             self.jobs,
             self.changes,
             self.empty,
+            self.late,
+            self.unlisted,
             self.moved,
             self.unexplained.len()
         )?;
@@ -178,6 +184,7 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
     }
     found.moved = moved;
     let mut held = [BTreeMap::new(), BTreeMap::new()];
+    let mut late = BTreeSet::new();
     for (job, (theirs, ours)) in kernel.pages.iter().zip(&user.pages).enumerate() {
         for (phase, (theirs, ours)) in ["before", "after"].iter().zip(theirs.iter().zip(ours)) {
             let [of_kernel, of_user] = &mut held;
@@ -188,7 +195,14 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
                 .chain(ours.keys().filter(|va| !theirs.contains_key(va)))
             {
                 match (of_kernel.get(va), of_user.get(va)) {
-                    (Some(a), Some(b)) if a == b => found.changes += 1,
+                    (Some(a), Some(b)) if a == b => {
+                        found.changes += 1;
+                        found.late += usize::from(late.remove(va));
+                    }
+                    // The app's change, which the library logs when a job lists the page.
+                    (Some(_), Some(_)) if *phase == "before" && !ours.contains_key(va) => {
+                        late.insert(*va);
+                    }
                     (Some(_), Some(_)) => found
                         .unexplained
                         .push(format!("page {va:#x} {phase} job {job}")),
@@ -197,6 +211,7 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
             }
         }
     }
+    found.unlisted = late.len();
     let [of_kernel, of_user] = &held;
     let only = |a: &BTreeMap<u64, u64>, b: &BTreeMap<u64, u64>| -> Vec<(u64, u64)> {
         let only = a.iter().filter(|(va, _)| !b.contains_key(va));
@@ -247,6 +262,21 @@ mod tests {
         let named = |other: &Traced| compared(&one, other).unexplained;
         assert_eq!(named(&trace(1, 3, 0x40)), ["page 0x1000 after job 0"]);
         assert_eq!(named(&trace(3, 2, 0x40)), ["page 0x1000 before job 0"]);
+        let mut kernel = trace(1, 2, 0x40);
+        let mut user = trace(1, 2, 0x40);
+        let va = 0x1000;
+        for traced in [&mut kernel, &mut user] {
+            traced.jobs.resize(3, (1, 0x40));
+            traced.pages.resize(3, Default::default());
+        }
+        kernel.pages[1][0].insert(va, 7);
+        let two = compared(&kernel, &user);
+        assert_eq!((two.unlisted, two.unexplained.len()), (1, 0));
+        user.pages[2][0].insert(va, 7);
+        let two = compared(&kernel, &user);
+        assert_eq!((two.late, two.unlisted, two.unexplained.len()), (1, 0, 0));
+        user.pages[2][0].insert(va, 8);
+        assert_eq!(compared(&kernel, &user).unexplained.len(), 1);
         assert_eq!(named(&trace(1, 2, 0x80)).len(), 1);
         let mut unknown = trace(1, 2, 0x40);
         unknown.pages.iter_mut().flatten().for_each(BTreeMap::clear);
