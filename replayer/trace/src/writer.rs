@@ -247,7 +247,7 @@ impl<W: Write> Writer<W> {
             phase: phase.code().into(),
             va: va.into(),
         };
-        let zero = bytes.iter().all(|b| *b == 0);
+        let zero = *bytes == [0; PAGE_SIZE];
         self.record(
             RecordType::Page,
             0,

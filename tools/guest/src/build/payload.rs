@@ -20,7 +20,7 @@ use crate::{
 /// Target of the guest's programs.
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 /// Crates that do the work of a replay on a real device, or of a recording.
-const REPLAYER: [&str; 8] = [
+const REPLAYER: [&str; 9] = [
     "gpureplay",
     "gpureplay-core",
     "gpureplay-format",
@@ -29,6 +29,7 @@ const REPLAYER: [&str; 8] = [
     "gpureplay-host",
     "gpureplay-tensors",
     "gpureplay-recorder",
+    "gpureplay-trace",
 ];
 /// Environment variable that replaces the model server's program.
 const SERVER_VARIABLE: &str = "GPUREPLAY_MODEL_SERVER";
