@@ -305,7 +305,7 @@ def check(folder):
     results = []
     for number, line in enumerate(lines):
         words, inputs, out = parse(line)
-        state, reason = said.get(number, ("crash", "the program ended during this case"))
+        state, reason = said.get(number, ("unrun", ""))
         if state == "done":
             arrays = [np.fromfile(os.path.join(folder, f"{number}.t{index}"), NUMPY[one[1]]).reshape(one[0])
                       for index, one in enumerate(inputs)]

@@ -18,21 +18,23 @@ use serde_json::json;
 use crate::{
     build::payload,
     error::{Error, Result},
-    folder::Folder,
+    folder::{Folder, create_dir},
     run::driver::Driver,
     run::session::{self, End, Options},
 };
 
 /// Runs Arm Compute Library's operators in the guest and compares their results with NumPy.
 ///
-/// The cases (operators, types, layouts, mostly odd shapes) follow from a seed; one program runs them all in one boot.
+/// The cases (operators, types, layouts, mostly odd shapes) follow from a seed; one program runs them all in one boot. Each result is
+/// kept at once in target/guest/operators-GPU: a run that was ended early goes on with --resume.
 #[derive(Args)]
 #[command(after_help = "\
-Exit codes: 0 when every case is right, or wrong for a cause in tools/guest/operators/causes.toml; 1 otherwise.
+Exit codes: 0 when every case was run and is right, or wrong for a cause in tools/guest/operators/causes.toml; 1 otherwise.
 
 Examples:
   cargo xtask guest operators --write-doc
   cargo xtask guest operators --gpu g72 --seed 2
+  cargo xtask guest operators --gpu g72 --resume
   cargo xtask guest operators --every 8 --json")]
 pub(crate) struct Operators {
     /// Which GPU the model is.
@@ -53,6 +55,9 @@ pub(crate) struct Operators {
     /// Keep the results in measurements/operators-GPU.json.
     #[arg(long)]
     write_doc: bool,
+    /// Go on with the last run on this GPU: run only the cases that have no result yet.
+    #[arg(long, conflicts_with_all = ["seed", "every", "from"])]
+    resume: bool,
     /// Run nothing: compare what an earlier run left in this folder.
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
@@ -73,7 +78,16 @@ impl Operators {
                 if !self.no_build {
                     payload::prepare(&folder, Driver::Stock)?;
                 }
-                run(&folder, &self.gpu, self.seed, self.every, self.timeout)?
+                let dir = folder.local.join(format!("operators-{}", self.gpu));
+                if !self.resume {
+                    if dir.exists() {
+                        fs::remove_dir_all(&dir).map_err(Error::io("remove", &dir))?;
+                    }
+                    create_dir(&dir)?;
+                    generate(&folder, &dir, self.seed, self.every)?;
+                }
+                eprintln!("results: {}", dir.display());
+                run(&folder, &dir, &self.gpu, self.timeout)?
             }
         };
         if self.write_doc {
@@ -85,7 +99,8 @@ impl Operators {
         } else {
             print!("{}", text(&results, &causes));
         }
-        let good = unexplained(&results, &causes).is_empty() && !results.is_empty();
+        let all_run = !results.is_empty() && count(&results, Verdict::Unrun) == 0;
+        let good = unexplained(&results, &causes).is_empty() && all_run;
         Ok(ExitCode::from(u8::from(!good)))
     }
 }
@@ -93,8 +108,15 @@ impl Operators {
 /// Runs each eighth case; gives the number of right ones and what is wrong with the others.
 pub(crate) fn run_subset(folder: &Folder, gpu: &str) -> Result<(usize, Vec<String>)> {
     let causes = Causes::read(folder)?;
-    let results = run(folder, gpu, 1, 8, 900)?;
-    Ok((right(&results), unexplained(&results, &causes)))
+    let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    generate(folder, work.path(), 1, 8)?;
+    let results = run(folder, work.path(), gpu, 900)?;
+    let mut open = unexplained(&results, &causes);
+    match count(&results, Verdict::Unrun) {
+        0 => {}
+        left => open.push(format!("{left} cases were not run")),
+    }
+    Ok((right(&results), open))
 }
 
 /// One case as `operators.py` judges it.
@@ -119,6 +141,8 @@ enum Verdict {
     Error,
     /// The program ended during the case.
     Crash,
+    /// The run ended before.
+    Unrun,
 }
 
 impl Verdict {
@@ -129,11 +153,12 @@ impl Verdict {
             Verdict::Refused => "refused",
             Verdict::Error => "error",
             Verdict::Crash => "crash",
+            Verdict::Unrun => "not run",
         }
     }
 
     fn is_bad(self) -> bool {
-        !matches!(self, Verdict::Right | Verdict::Refused)
+        matches!(self, Verdict::Wrong | Verdict::Error | Verdict::Crash)
     }
 }
 
@@ -168,27 +193,31 @@ impl Causes {
     }
 }
 
-fn run(folder: &Folder, gpu: &str, seed: u32, every: u32, timeout: u64) -> Result<Vec<Judged>> {
-    let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
-    let recipe = folder.recipe().join("operators");
+/// Writes the cases and their inputs.
+fn generate(folder: &Folder, dir: &Path, seed: u32, every: u32) -> Result<()> {
     let (seed, every) = (seed.to_string(), every.to_string());
     payload::python(
         folder,
-        &recipe.join("operators.py"),
+        &folder.recipe().join("operators/operators.py"),
         &[
             "generate".as_ref(),
             "--seed".as_ref(),
             seed.as_ref(),
             "--every".as_ref(),
             every.as_ref(),
-            work.path().as_os_str(),
+            dir.as_os_str(),
         ],
-    )?;
-    let script = work.path().join("run.sh");
-    fs::copy(recipe.join("run.sh"), &script).map_err(Error::io("create", &script))?;
+    )
+}
+
+/// Runs the cases of a folder that have no result yet, until the time is up.
+fn run(folder: &Folder, dir: &Path, gpu: &str, timeout: u64) -> Result<Vec<Judged>> {
+    let script = dir.join("run.sh");
+    fs::copy(folder.recipe().join("operators/run.sh"), &script)
+        .map_err(Error::io("create", &script))?;
     let options = Options {
         gpu: gpu.into(),
-        share: Some(work.path().to_path_buf()),
+        share: Some(dir.to_path_buf()),
         timeout: Duration::from_secs(timeout),
         ..Options::default()
     };
@@ -197,14 +226,15 @@ fn run(folder: &Folder, gpu: &str, seed: u32, every: u32, timeout: u64) -> Resul
     for fault in &outcome.faults {
         eprintln!("kernel log: {fault}");
     }
-    if outcome.end != End::Exit(0) {
-        outcome.print_logs();
-        return Err(Error::Usage(format!(
-            "the guest ended early: {:?}",
-            outcome.end
-        )));
+    match outcome.end {
+        End::Exit(0) => {}
+        End::Timeout => eprintln!("the time is up; --resume runs the other cases"),
+        ref end => {
+            outcome.print_logs();
+            return Err(Error::Usage(format!("the guest ended early: {end:?}")));
+        }
     }
-    compare(folder, work.path())
+    compare(folder, dir)
 }
 
 /// Lets NumPy judge what lies in a folder.
@@ -252,6 +282,7 @@ fn text(results: &[Judged], causes: &Causes) -> String {
         Verdict::Refused,
         Verdict::Error,
         Verdict::Crash,
+        Verdict::Unrun,
     ]
     .map(|verdict| format!("{} {}", count(results, verdict), verdict.word()));
     text + &sums.join(", ") + "\n"
@@ -259,7 +290,7 @@ fn text(results: &[Judged], causes: &Causes) -> String {
 
 fn tables(results: &[Judged], causes: &Causes) -> [Table; 2] {
     let mut rows: BTreeMap<(&str, &str), [usize; 3]> = BTreeMap::new();
-    for one in results {
+    for one in results.iter().filter(|one| one.result != Verdict::Unrun) {
         let row = rows.entry((&one.operator, &one.r#type)).or_default();
         match one.result {
             Verdict::Right => row[0] += 1,
@@ -267,7 +298,11 @@ fn tables(results: &[Judged], causes: &Causes) -> [Table; 2] {
             _ => row[1] += 1,
         }
     }
-    let about = format!("{} cases: {} right.", results.len(), right(results));
+    let (all, left) = (results.len(), count(results, Verdict::Unrun));
+    let about = match left {
+        0 => format!("{all} cases: {} right.", right(results)),
+        _ => format!("{} of {all} cases: {} right.", all - left, right(results)),
+    };
     let mut sums = Table::new(about, "Operator | Type | Right | Not right | Refused");
     for ((operator, kind), [right, wrong, refused]) in rows {
         sums.row(json!([operator, kind, right, wrong, refused]));
@@ -299,6 +334,7 @@ mod tests {
             judged(Verdict::Wrong, "op=gemm t0=3x2:f32"),
             judged(Verdict::Crash, "op=gemm t0=4x2:f16"),
             judged(Verdict::Refused, "op=gemm t0=5x2:f32"),
+            judged(Verdict::Unrun, "op=gemm t0=6x2:f32"),
         ];
         let causes: Causes =
             toml::from_str("[[cause]]\nwords = ['op=gemm', 'f16']\nwhy = 'known'\n")
@@ -307,10 +343,11 @@ mod tests {
         assert_eq!(open, ["wrong: op=gemm t0=3x2:f32 (3 of 4 elements)"]);
         let text = text(&results, &causes);
         assert!(
-            text.ends_with("1 right, 1 wrong, 1 refused, 0 error, 1 crash\n"),
+            text.ends_with("1 right, 1 wrong, 1 refused, 0 error, 1 crash, 1 not run\n"),
             "{text}"
         );
         let [sums, bad] = tables(&results, &causes).map(|table| table.to_string());
+        assert!(sums.starts_with("4 of 5 cases: 1 right."), "{sums}");
         assert!(sums.contains("| gemm | f32 | 1 | 2 | 1 |"), "{sums}");
         assert!(
             bad.contains("| op=gemm t0=4x2:f16 | crash | known |"),

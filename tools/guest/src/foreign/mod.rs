@@ -12,6 +12,7 @@ use std::{
 };
 
 use clap::Args;
+use mali_facts::StreamGpu;
 
 use crate::{
     build::{
@@ -103,11 +104,15 @@ Exit codes: 0 when all are right; 1 otherwise.
 Examples:
   cargo xtask guest foreign
   cargo xtask guest foreign clblast graph-squeezenet --keep target/foreign
+  cargo xtask guest foreign clblast photo --gpu g610
   cargo xtask guest foreign --overhead clblast graph-lenet
   cargo xtask guest foreign --list")]
 pub(crate) struct Foreign {
     /// Programs; all if none is named.
     names: Vec<String>,
+    /// Which GPU the model is. With command streams the driver is the kernel's own, and the recorder a library in the app.
+    #[arg(long, default_value = "g52", value_name = "NAME")]
+    gpu: String,
     /// Keep files, traces and recordings in this directory.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -163,7 +168,8 @@ impl Foreign {
             false => What::Recordings,
             true => What::Overhead,
         };
-        for (name, found) in run(&folder, &work, &apps, (what, self.timeout))? {
+        let how = (self.gpu.as_str(), what, self.timeout);
+        for (name, found) in run(&folder, &work, &apps, how)? {
             match found {
                 Ok(text) => println!("ok   {name}: {text}"),
                 Err(text) => {
@@ -180,7 +186,7 @@ impl Foreign {
 pub(crate) fn run_sample(folder: &Folder) -> Result<(usize, Vec<String>)> {
     let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
     let apps: Vec<&App> = APPS.iter().filter(|app| app.sample).collect();
-    let found = run(folder, work.path(), &apps, (What::Recordings, 1800))?;
+    let found = run(folder, work.path(), &apps, ("g52", What::Recordings, 1800))?;
     let wrong = |(name, found): &(&str, Found)| Some(format!("{name}: {}", found.as_ref().err()?));
     let wrong: Vec<String> = found.iter().filter_map(wrong).collect();
     Ok((found.len() - wrong.len(), wrong))
@@ -226,7 +232,7 @@ fn run<'a>(
     folder: &Folder,
     work: &Path,
     apps: &[&'a App],
-    (what, timeout): (What, u64),
+    (gpu, what, timeout): (&str, What, u64),
 ) -> Result<Vec<(&'a str, Found)>> {
     let tree = unpack(folder)?;
     let put = |path: PathBuf, text: &str| fs::write(&path, text).map_err(Error::io("write", &path));
@@ -248,11 +254,18 @@ fn run<'a>(
     }
     let mut command: Vec<String> = ["bash", "-c", ALL, "foreign"].map(String::from).into();
     command.extend(apps.iter().map(|app| app.name.to_owned()));
+    // The kernel's recorder knows job chains only.
+    let streams = StreamGpu::by_name(gpu).is_some();
+    let driver = match streams {
+        true => Driver::Stock,
+        false => Driver::Patched,
+    };
     let options = Options {
+        gpu: gpu.into(),
         extra: Some(tree),
         timeout: Duration::from_secs(timeout),
         counted: matches!(what, What::Overhead),
-        ..Options::sharing(Driver::Patched, work)
+        ..Options::sharing(driver, work)
     };
     let outcome = session::run(folder, &options, Some(&command))?;
     let said = outcome.said();
@@ -263,7 +276,7 @@ fn run<'a>(
         let ended = said.lines().any(|line| line == format!("{} 0", app.name));
         let own = work.join(app.name);
         let found = match (ended, what) {
-            (true, What::Recordings) => judge::judge(folder, app, &own),
+            (true, What::Recordings) => judge::judge(folder, app, streams, &own),
             (true, What::Overhead) => {
                 overhead::judge(&own.join("log")).unwrap_or_else(|error| Err(error.to_string()))
             }

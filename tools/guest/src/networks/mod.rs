@@ -57,7 +57,7 @@ pub(crate) struct Networks {
     /// Only measure times again, of recordings that are there; best on a machine that has nothing else to do.
     #[arg(long, conflicts_with = "reuse")]
     times: bool,
-    /// Keep everything that was measured so far in measurements/networks.json; without times in networks-GPU.json for a GPU other than g52.
+    /// Keep what was measured here in measurements/networks.json, without times in networks-GPU.json for a GPU other than g52; other rows stay.
     #[arg(long)]
     write_doc: bool,
     /// Use the programs in target/guest/opt and target/release as they are.
@@ -157,18 +157,21 @@ impl Networks {
             }
         }
         if self.write_doc {
-            let networks = apps.iter().filter(|(_, app)| app.network);
-            let mut all = table(&self.gpu);
-            for (name, app) in networks {
-                let path = network_dir(&folder, name, &self.gpu).join(MEASURED);
-                if path.is_file() {
-                    all.row(row(name, app, &self.gpu, &read(&path)?));
-                }
-            }
             let file = match self.gpu.as_str() {
                 TIMED => "networks".to_owned(),
                 gpu => format!("networks-{gpu}"),
             };
+            let mut all = table(&self.gpu);
+            let kept = measured::kept(&file).unwrap_or_default();
+            let kept = kept.into_iter().find(|old| old.columns == all.columns);
+            for (name, app) in apps.iter().filter(|(_, app)| app.network) {
+                let path = network_dir(&folder, name, &self.gpu).join(MEASURED);
+                if path.is_file() {
+                    all.row(row(name, app, &self.gpu, &read(&path)?));
+                } else if let Some(old) = kept.as_ref().and_then(|old| row_of(old, name)) {
+                    all.row(json!(old));
+                }
+            }
             measured::keep(&file, &[all])?;
         }
         Ok(ExitCode::from(u8::from(failed > 0)))
@@ -244,6 +247,12 @@ fn table(gpu: &str) -> Table {
         }
     };
     Table::new("", columns)
+}
+
+/// The row of a network in a table that was kept.
+fn row_of<'a>(table: &'a Table, name: &str) -> Option<&'a Vec<Value>> {
+    let mut rows = table.rows.iter();
+    rows.find(|row| row.first().and_then(Value::as_str) == Some(name))
 }
 
 fn row(name: &str, app: &App, gpu: &str, m: &Measured) -> Value {

@@ -15,7 +15,7 @@ use crate::{
 
 /// A user without any right but that to open the render node, in a folder of its own.
 pub(crate) const NOBODY: &str = r#"set -e
-as() { $TURNS setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 chmod a+rw /dev/dri/renderD128
 cp -r /share /tmp/work
 chmod -R a+rwX /tmp/work /tmp/cache
@@ -24,8 +24,6 @@ mkdir -p -m 777 live
 "#;
 /// Runs that are to be compared have everything at the same host addresses, by which libraries sort their buffers.
 const ALIKE: &str = "setarch --addr-no-randomize";
-/// Their threads take turns where they block, which only root may ask for: else Mesa's race for memory, and buffers lie elsewhere in each run.
-const IN_TURN: &str = "TURNS='taskset -c 0 chrt -f 1'\n";
 
 impl Recording<'_> {
     /// Runs the program, also with each sample, then records it once per set of inputs.
@@ -41,7 +39,6 @@ impl Recording<'_> {
             script += &format!("mv {output}{}.npy live/\n", SETS[1]);
         }
         script += &self.app.sample_script();
-        script += IN_TURN;
         for set in SETS {
             let command = self.app.command(set);
             script += &format!(

@@ -422,7 +422,7 @@ impl Recording<'_> {
     /// Replays with the second set of inputs.
     pub(crate) fn replay_with(&self, program: &Path, recording: &Path) -> Result<()> {
         let mut replay = Command::new(program);
-        replay.arg("run").arg(recording);
+        replay.args(["run", "--force"]).arg(recording);
         for name in &self.app.inputs {
             let file = app::file(self.work, "inputs", name, SETS[1]);
             replay.arg(format!("--input={name}={}", file.display()));
