@@ -48,15 +48,69 @@ pub fn outcome(output: Output) -> (i32, String, String) {
     (code, text(&output.stdout), text(&output.stderr))
 }
 
-/// Runs a program in a folder.
+/// Runs a program in a folder. A test that fails shows the words.
 pub fn run_in(
     folder: &Path,
     program: &str,
     words: &(impl Words + ?Sized),
 ) -> (i32, String, String) {
+    let words = words.words();
+    println!("{words:?}");
     let mut command = Command::new(program);
-    command.current_dir(folder).args(words.words());
+    command.current_dir(folder).args(words);
     outcome(command.output().unwrap())
+}
+
+/// A text that says what it must.
+pub trait Says {
+    /// Has this text in it, or the test fails and shows all.
+    fn says(&self, part: &str) -> &Self;
+}
+
+impl Says for str {
+    #[track_caller]
+    fn says(&self, part: &str) -> &Self {
+        assert!(self.contains(part), "no {part:?} in {self}");
+        self
+    }
+}
+
+/// What a command left behind: exit code, standard output and standard error, or exit code and both texts as one.
+pub trait Ended {
+    /// Standard output of a command that must end with this code.
+    fn gave(self, code: i32) -> String;
+
+    /// Standard error of a command that must end with this code and this text in it.
+    fn ended(self, code: i32, text: &str) -> String;
+}
+
+impl Ended for (i32, String, String) {
+    #[track_caller]
+    fn gave(self, code: i32) -> String {
+        let (is, out, err) = self;
+        assert_eq!(is, code, "{out}{err}");
+        out
+    }
+
+    #[track_caller]
+    fn ended(self, code: i32, text: &str) -> String {
+        let (is, out, err) = self;
+        assert_eq!(is, code, "{out}{err}");
+        err.says(text);
+        err
+    }
+}
+
+impl Ended for (i32, String) {
+    #[track_caller]
+    fn gave(self, code: i32) -> String {
+        self.ended(code, "")
+    }
+
+    #[track_caller]
+    fn ended(self, code: i32, text: &str) -> String {
+        (self.0, String::new(), self.1).ended(code, text)
+    }
 }
 
 /// A folder of a test that is removed at the end.

@@ -31,8 +31,9 @@ const TEXT: &str = "\
 fn probes_change_nothing_and_places_are_named() {
     let stage = recorded("scale");
     fs::write(stage.path("scale.ptx"), TEXT).unwrap();
-    let said = stage.run("analyse rec#0 --ptx scale.ptx --json -o report.json");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = stage
+        .run("analyse rec#0 --ptx scale.ptx --json -o report.json")
+        .gave(0);
     crate::schema_check::assert_fits("cuda-analyse", &said.out);
     assert_eq!(
         fs::read_to_string(stage.path("report.json")).unwrap(),
@@ -51,8 +52,9 @@ fn probes_change_nothing_and_places_are_named() {
         "cp.async: 1 places are not followed"
     );
     assert_eq!(report["races_verdict"], "incomplete");
-    let denied = stage.run("analyse rec#0 --ptx scale.ptx --what races --deny");
-    assert_eq!(denied.code, Some(1), "{denied:?}");
+    stage
+        .run("analyse rec#0 --ptx scale.ptx --what races --deny")
+        .gave(1);
     let lines = stage.run("analyse rec#0 --ptx scale.ptx --what lines");
     assert!(!lines.out.contains("races"), "{lines:?}");
     // The program's own text has nothing in it but a beginning.
@@ -89,23 +91,23 @@ fn a_probe_of_the_users_is_called_and_its_variables_are_shown() {
     let stage = recorded("scale");
     let probe = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 8 .b8 mine[16];\n.func probe (.param .b64 address, .param .b32 site, .param .b32 bytes, .param .b32 kind) { ret; }\n";
     fs::write(stage.path("probe.ptx"), probe).unwrap();
-    let said = stage.run("analyse rec#0 --what lines --probe probe.ptx");
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("  mine "), "{said:?}");
+    stage
+        .run("analyse rec#0 --what lines --probe probe.ptx")
+        .gave(0)
+        .says("  mine ");
 }
 
 #[test]
 fn what_cannot_be_analysed_is_refused_by_name() {
     let stage = recorded("scale");
     fs::write(stage.path("old.ptx"), TEXT.replace("sm_70", "sm_60")).unwrap();
-    let old = stage.run("analyse rec#0 --ptx old.ptx");
-    assert_eq!(old.code, Some(4), "{old:?}");
-    assert!(old.err.contains("the PTX is for sm_60"), "{old:?}");
+    stage
+        .run("analyse rec#0 --ptx old.ptx")
+        .gave(4)
+        .warns("the PTX is for sm_60");
     fs::write(stage.path("other.ptx"), TEXT.replace("scale(", "other(")).unwrap();
-    let other = stage.run("analyse rec#0 --ptx other.ptx");
-    assert_eq!(other.code, Some(4), "{other:?}");
-    assert!(
-        other.err.contains("the PTX has no kernel scale"),
-        "{other:?}"
-    );
+    stage
+        .run("analyse rec#0 --ptx other.ptx")
+        .gave(4)
+        .warns("the PTX has no kernel scale");
 }

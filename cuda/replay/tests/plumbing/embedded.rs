@@ -29,9 +29,7 @@ fn inside(name: &str, stage: impl FnOnce() -> Stage) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
-    let said = stage().test(name, INSIDE);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("1 passed"), "{said:?}");
+    stage().test(name, INSIDE).gave(0).says("1 passed");
     false
 }
 
@@ -104,11 +102,10 @@ fn states_stay_from_run_to_run_until_they_are_reset() {
 fn a_pack_is_used_from_memory() {
     let stage = || {
         let stage = recorded("state", FORMS);
-        let said = stage.run("pack rec -o rec.gprpack");
-        assert_eq!(said.code, Some(0), "{said:?}");
-        assert_eq!(stage.run("pack rec -o rec.gprpack").code, Some(2));
+        stage.run("pack rec -o rec.gprpack").gave(0);
+        stage.run("pack rec -o rec.gprpack").gave(2);
         for words in ["run rec.gprpack", "verify rec.gprpack", "info rec.gprpack"] {
-            assert_eq!(stage.run(words).code, Some(0), "{words}");
+            stage.run(words).gave(0);
         }
         std::fs::rename(stage.path("rec"), stage.path("gone")).unwrap();
         stage
@@ -132,8 +129,7 @@ fn a_pack_is_used_from_memory() {
 fn layers_run_one_by_one() {
     let stage = || {
         let stage = Stage::new();
-        let said = stage.record("--run --name in0=x", "region ranges");
-        assert_eq!(said.code, Some(0), "{said:?}");
+        stage.record("--run --name in0=x", "region ranges").gave(0);
         stage
     };
     if !inside("embedded::layers_run_one_by_one", stage) {
@@ -223,8 +219,9 @@ fn a_session_takes_other_weights() {
         }
         let weights = stage.path("model.safetensors");
         let words = format!("{FORMS} --weights {}", weights.display());
-        let said = stage.record(&format!("--run {words}"), "turns weights");
-        assert_eq!(said.code, Some(0), "{said:?}");
+        stage
+            .record(&format!("--run {words}"), "turns weights")
+            .gave(0);
         stage
     };
     if !inside("embedded::a_session_takes_other_weights", stage) {

@@ -6,8 +6,7 @@ use crate::stage::{Said, Stage};
 /// Records a task, replays every launch, and says what the recording said; the program's answer is the one it gives alone.
 fn recorded(words: &str, task: &str, launches: usize) -> (Stage, Said) {
     let stage = Stage::new();
-    let alone = stage.alone(task);
-    assert_eq!(alone.code, Some(0), "{alone:?}");
+    let alone = stage.alone(task).gave(0);
     let said = stage.record(words, task);
     assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
     let list = stage.run("list rec");
@@ -70,7 +69,7 @@ fn graphs_that_cannot_be_launched_node_by_node_are_named() {
 #[test]
 fn a_linked_image_is_kept_although_the_link_is_destroyed() {
     let (stage, _) = recorded("--pick all", "linked", 1);
-    assert_eq!(stage.run("verify rec").code, Some(0));
+    stage.run("verify rec").gave(0);
 }
 
 #[test]
@@ -84,11 +83,9 @@ fn limits_of_the_context_are_those_of_the_recorded_process() {
     );
     // With another limit the kernel finds another heap.
     std::fs::write(&path, good.replace("305397760", "305397761")).unwrap();
-    assert_eq!(stage.run("run rec#0").code, Some(1));
+    stage.run("run rec#0").gave(1);
     std::fs::write(&path, good.replace("305397760", "9000000000000")).unwrap();
-    let refused = stage.run("run rec#0");
-    assert_eq!(refused.code, Some(3), "{refused:?}");
-    assert!(refused.err.contains("limits are not those"), "{refused:?}");
+    stage.run("run rec#0").gave(3).warns("limits are not those");
 }
 
 #[test]
@@ -109,8 +106,7 @@ fn memory_of_the_arena_lies_where_every_process_has_room() {
         }
         assert!(count > 0 || task == "bump", "{info}");
     }
-    let wrong = Stage::new().record("--alloc pool", "scale");
-    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    Stage::new().record("--alloc pool", "scale").gave(2);
 }
 
 #[test]
@@ -120,8 +116,9 @@ fn chunks_that_another_recording_holds_are_linked() {
     let folder = stage.path("rec");
     std::fs::rename(&folder, stage.path("first")).unwrap();
     let first = stage.path("first").display().to_string();
-    let said = stage.record(&format!("--pick all --share {first}"), "scale");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage
+        .record(&format!("--pick all --share {first}"), "scale")
+        .gave(0);
     let mut objects = 0;
     for folder in std::fs::read_dir(stage.path("rec/objects")).unwrap() {
         for object in std::fs::read_dir(folder.unwrap().path()).unwrap() {
@@ -132,8 +129,7 @@ fn chunks_that_another_recording_holds_are_linked() {
     assert!(objects > 4, "{objects}");
     // Each recording is whole by itself.
     std::fs::remove_dir_all(stage.path("first")).unwrap();
-    assert_eq!(stage.run("verify rec").code, Some(0));
-    assert_eq!(stage.run("run rec#1").code, Some(0));
-    let absent = stage.record("--share absent", "scale");
-    assert_eq!(absent.code, Some(3), "{absent:?}");
+    stage.run("verify rec").gave(0);
+    stage.run("run rec#1").gave(0);
+    stage.record("--share absent", "scale").gave(3);
 }

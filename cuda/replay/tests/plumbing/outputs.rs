@@ -8,8 +8,7 @@ use crate::stage::{Said, recorded};
 #[test]
 fn memory_after_a_replay_is_saved() {
     let stage = recorded("scale");
-    let said = stage.run("run rec#0 --save-output out");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage.run("run rec#0 --save-output out").gave(0);
     let table = std::fs::read_to_string(stage.path("out/memory.csv")).unwrap();
     let rows: Vec<Vec<&str>> = table
         .lines()
@@ -25,14 +24,10 @@ fn memory_after_a_replay_is_saved() {
     let hits = rows.iter().find(|row| row[4] == "hits").unwrap();
     let hits = std::fs::read(stage.path("out").join(hits[0])).unwrap();
     assert_eq!(u32::from_le_bytes(hits.try_into().unwrap()), 1000);
-    assert_eq!(
-        stage.run("run rec#0 --save-output out").code,
-        Some(6),
-        "it is there"
-    );
+    // It is there.
+    stage.run("run rec#0 --save-output out").gave(6);
     // Half of the threads: what they left, and not what was recorded.
-    let half = stage.run("run rec#0 --grid 4 --save-output half");
-    assert_eq!(half.code, Some(1), "{half:?}");
+    stage.run("run rec#0 --grid 4 --save-output half").gave(1);
     let numbers = std::fs::read(stage.path("half").join(changed[0])).unwrap();
     let numbers = numbers.as_chunks::<4>().0;
     assert_eq!(
@@ -44,12 +39,11 @@ fn memory_after_a_replay_is_saved() {
 #[test]
 fn a_replay_need_not_be_verified_and_a_null_replay_has_a_report() {
     let stage = recorded("scale");
-    let wrong = stage.run("run rec#0 --grid 4 --no-verify --runs 2");
-    assert_eq!(wrong.code, Some(0), "{wrong:?}");
-    assert!(
-        wrong.out.contains("not verified") && wrong.out.contains("2 runs"),
-        "{wrong:?}"
-    );
+    stage
+        .run("run rec#0 --grid 4 --no-verify --runs 2")
+        .gave(0)
+        .says("not verified")
+        .says("2 runs");
     for (words, code, verdict, is_null) in [
         ("--no-verify", 0, "unverified", false),
         ("--null", 1, "differs", true),
@@ -64,7 +58,7 @@ fn a_replay_need_not_be_verified_and_a_null_replay_has_a_report() {
             (&verdict.into(), &is_null.into())
         );
     }
-    assert_eq!(stage.run("run rec#0 --no-verify --null").code, Some(2));
+    stage.run("run rec#0 --no-verify --null").gave(2);
 }
 
 #[test]
@@ -97,16 +91,11 @@ fn launches_are_joined_with_their_times_and_each_is_logged() {
     ]) {
         assert!(line.starts_with(start), "{log}");
     }
-    let list = stage.run("list rec --durations table.json");
-    assert_eq!(list.code, Some(0), "{list:?}");
-    assert!(
-        list.out.contains("launches/1.toml, 2 launches, mean "),
-        "{list:?}"
-    );
-    assert!(
-        list.out.contains("launches/3.toml, 1 launches, mean "),
-        "{list:?}"
-    );
+    stage
+        .run("list rec --durations table.json")
+        .gave(0)
+        .says("launches/1.toml, 2 launches, mean ")
+        .says("launches/3.toml, 1 launches, mean ");
     let console: Said = stage
         .with_app(
             "durations --events --csv -o t.csv --log -",
@@ -121,5 +110,5 @@ fn launches_are_joined_with_their_times_and_each_is_logged() {
         2,
         "{console:?}"
     );
-    assert_eq!(stage.run("list rec --durations t.csv").code, Some(2));
+    stage.run("list rec --durations t.csv").gave(2);
 }

@@ -9,28 +9,24 @@ use crate::whole::recorded;
 #[test]
 fn memory_that_a_region_allocates_is_empty_again_for_each_run() {
     let stage = Stage::new();
-    let said = stage.record("--run", "region accumulated");
-    assert!(
-        said.err.contains("run 0 is recorded: 1 launches"),
-        "{said:?}"
-    );
-    assert_eq!(stage.run("run rec --output out0=first").code, Some(0));
+    stage
+        .record("--run", "region accumulated")
+        .warns("run 0 is recorded: 1 launches");
+    stage.run("run rec --output out0=first").gave(0);
     // What a first run left is gone where the second one begins anew: with the state of the beginning.
-    let said = stage.run("run rec --repeat 2 --state-out left --output out0=second");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage
+        .run("run rec --repeat 2 --state-out left --output out0=second")
+        .gave(0);
     let read = |name: &str| fs::read(stage.path(name)).unwrap();
     assert_ne!(read("first"), read("second"), "it adds to what is there");
-    let said = stage.run("diff rec --against recorded");
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let said = stage.run("jobs rec");
-    assert!(said.out.contains("launch"), "{said:?}");
+    stage.run("diff rec --against recorded").gave(0);
+    stage.run("jobs rec").says("launch");
 }
 
 #[test]
 fn the_first_operation_that_differs_is_named() {
     let stage = recorded("region");
-    let said = stage.run("diff rec --against recorded");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = stage.run("diff rec --against recorded").gave(0);
     assert!(
         said.out.starts_with("memory is as recorded after each of"),
         "{said:?}"
@@ -54,8 +50,7 @@ fn the_first_operation_that_differs_is_named() {
         });
         let all: String = all.map(|one| format!("[[operation]]{one}")).collect();
         fs::write(&path, format!("{head}{all}")).unwrap();
-        let said = stage.run("diff rec --against recorded");
-        assert_eq!(said.code, Some(1), "{said:?}");
+        let said = stage.run("diff rec --against recorded").gave(1);
         let first = format!("after operation {left_out} memory is not as recorded\n");
         assert!(said.out.starts_with(&first), "{said:?}");
         let said = stage.run("diff rec --against recorded --json");
@@ -67,37 +62,31 @@ fn the_first_operation_that_differs_is_named() {
     assert_eq!(tried, 6, "4 launches, 1 memset, 1 copy");
     let bare = text.lines().filter(|line| !line.starts_with("sums = "));
     fs::write(&path, bare.collect::<Vec<_>>().join("\n")).unwrap();
-    let said = stage.run("diff rec --against recorded");
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(
-        said.err.contains("does not say what memory came to"),
-        "{said:?}"
-    );
+    stage
+        .run("diff rec --against recorded")
+        .gave(2)
+        .warns("does not say what memory came to");
 }
 
 #[test]
 fn the_first_layers_run_alone_and_leave_what_they_left() {
     let stage = Stage::new();
-    let said = stage.record("--run", "region ranges");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage.record("--run", "region ranges").gave(0);
     for words in [
         "--until outer",
         "--until 1",
         "--layers outer",
         "--layers ..outer",
     ] {
-        let said = stage.run(&format!("run rec {words} --state-out left"));
-        assert_eq!(said.code, Some(0), "{said:?}");
-        assert!(
-            said.out.contains("1 layers, up to outer: 3 launches"),
-            "{said:?}"
-        );
-        assert!(said.out.contains("memory as recorded"), "{said:?}");
+        stage
+            .run(&format!("run rec {words} --state-out left"))
+            .gave(0)
+            .says("1 layers, up to outer: 3 launches")
+            .says("memory as recorded");
     }
-    let said = stage.run("run rec --until last --output found");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage.run("run rec --until last --output found").gave(0);
     let found = fs::read(stage.path("found")).unwrap();
-    assert_eq!(stage.run("run rec --output whole").code, Some(0));
+    stage.run("run rec --output whole").gave(0);
     assert_eq!(found, fs::read(stage.path("whole")).unwrap());
     // What the first layer leaves in memory is what the last one copies out.
     let left = fs::read(stage.path("left")).unwrap();
@@ -113,9 +102,7 @@ fn the_first_layers_run_alone_and_leave_what_they_left() {
             "the last layer comes before the first",
         ),
     ] {
-        let answer = stage.run(&format!("run rec {words}"));
-        assert_eq!(answer.code, Some(2), "{words}: {answer:?}");
-        assert!(answer.err.contains(said), "{words}: {answer:?}");
+        stage.run(&format!("run rec {words}")).gave(2).warns(said);
     }
     let rows = stage.run("jobs rec --by-layer").out;
     assert!(
@@ -130,9 +117,11 @@ fn the_first_layers_run_alone_and_leave_what_they_left() {
     let changed = text.replacen("grid = [8, 1, 1]", "grid = [1, 1, 1]", 1);
     assert_ne!(changed, text);
     fs::write(&path, changed).unwrap();
-    let said = stage.run("run rec --until outer");
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.out.contains("memory is not as recorded"), "{said:?}");
-    let said = stage.run("diff rec --against recorded");
-    assert!(said.out.contains("in layer outer"), "{said:?}");
+    stage
+        .run("run rec --until outer")
+        .gave(1)
+        .says("memory is not as recorded");
+    stage
+        .run("diff rec --against recorded")
+        .says("in layer outer");
 }

@@ -38,8 +38,7 @@ fn launches_are_picked_by_name_and_number() {
         ("--pick all --rank 3", 0),
     ] {
         let stage = Stage::new();
-        let said = stage.record(words, "scale");
-        assert_eq!(said.code, Some(0), "{words}: {said:?}");
+        let said = stage.record(words, "scale").gave(0);
         assert_eq!(
             stage.run("list rec").out.lines().count(),
             count,
@@ -54,26 +53,23 @@ fn launches_are_picked_by_name_and_number() {
             .out
             .contains("after 1 others of this kernel")
     );
-    assert_eq!(stage.record("--pick last", "scale").code, Some(2));
-    assert_eq!(stage.record("--kernel (", "scale").code, Some(2));
+    stage.record("--pick last", "scale").gave(2);
+    stage.record("--kernel (", "scale").gave(2);
 }
 
 #[test]
 fn only_reachable_memory_is_kept_unless_all_is_wanted() {
     let stage = Stage::new();
-    assert_eq!(stage.record("", "chase").code, Some(0));
+    stage.record("", "chase").gave(0);
     // Three nodes, three pieces of data, three variables.
     let info = stage.run("info rec#0").out;
     assert_eq!(info.matches("region ").count(), 6, "{info}");
     assert_eq!(info.matches(", changed").count(), 3, "{info}");
-    assert_eq!(stage.record("--all-memory", "chase").code, Some(0));
+    stage.record("--all-memory", "chase").gave(0);
     assert_eq!(stage.run("info rec#1").out.matches("region ").count(), 7);
-    let few = stage.record("--max-bytes 100", "chase");
-    assert!(
-        few.err
-            .contains("chase is not recorded: it reaches more than 100 bytes"),
-        "{few:?}"
-    );
+    stage
+        .record("--max-bytes 100", "chase")
+        .warns("chase is not recorded: it reaches more than 100 bytes");
 }
 
 #[test]
@@ -113,8 +109,7 @@ fn memory_of_others_is_named() {
 #[test]
 fn a_kernel_that_waits_for_the_host_is_named_and_the_program_goes_on() {
     let stage = Stage::new();
-    let alone = stage.alone("patient");
-    assert!(alone.out.contains("answer 7 6"), "{alone:?}");
+    let alone = stage.alone("patient").says("answer 7 6");
     let said = stage.record("--timeout 1 --pick all", "patient");
     assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
     assert!(
@@ -128,7 +123,7 @@ fn a_kernel_that_waits_for_the_host_is_named_and_the_program_goes_on() {
         list.trim_end().ends_with("scale") && list.lines().count() == 1,
         "{list}"
     );
-    assert_eq!(stage.run("run rec").code, Some(0));
+    stage.run("run rec").gave(0);
 }
 
 #[test]
@@ -167,12 +162,10 @@ fn durations_count_every_launch() {
 fn a_program_without_cuda_is_told() {
     let stage = Stage::new();
     for words in ["", "--run"] {
-        let said = stage.run(&format!("record {words} -o rec -- /bin/true"));
-        assert_eq!(said.code, Some(0), "{said:?}");
-        assert!(
-            said.err.contains("rec: nothing is recorded"),
-            "{words}: {said:?}"
-        );
+        stage
+            .run(&format!("record {words} -o rec -- /bin/true"))
+            .gave(0)
+            .warns("rec: nothing is recorded");
     }
     let said = stage.record("", "scale");
     assert!(!said.err.contains("nothing is recorded"), "{said:?}");
@@ -181,8 +174,7 @@ fn a_program_without_cuda_is_told() {
 #[test]
 fn a_texture_whose_handle_is_in_memory_is_refused_by_name() {
     let stage = Stage::new();
-    let said = stage.record("--pick all", "textured");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = stage.record("--pick all", "textured").gave(0);
     let refused = "textured is not recorded: it reads a texture object by a handle in memory";
     assert_eq!(said.err.matches(refused).count(), 1, "{said:?}");
     let list = stage.run("list rec").out;

@@ -30,6 +30,29 @@ impl From<Output> for Said {
     }
 }
 
+impl Said {
+    /// The command must end with this code.
+    #[track_caller]
+    pub(crate) fn gave(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
+    /// Standard output must have this text in it.
+    #[track_caller]
+    pub(crate) fn says(self, part: &str) -> Self {
+        assert!(self.out.contains(part), "no {part:?} in {self:?}");
+        self
+    }
+
+    /// Standard error must have this text in it.
+    #[track_caller]
+    pub(crate) fn warns(self, part: &str) -> Self {
+        assert!(self.err.contains(part), "no {part:?} in {self:?}");
+        self
+    }
+}
+
 /// A library that cargo built for this test: it lies beside the test.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a path");
@@ -71,8 +94,9 @@ impl Stage {
         command
     }
 
-    /// `gpureplay-cuda` with these words.
+    /// `gpureplay-cuda` with these words, which a test that fails shows.
     pub(crate) fn command(&self, words: &str) -> Command {
+        println!("{words}");
         let mut command = self.on_the_fake(Path::new(env!("CARGO_BIN_EXE_gpureplay-cuda")));
         command.args(words.split_whitespace());
         command
@@ -140,7 +164,6 @@ impl Stage {
 
 pub(crate) fn recorded(task: &str) -> Stage {
     let stage = Stage::new();
-    let said = stage.record("--pick all", task);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage.record("--pick all", task).gave(0);
     stage
 }

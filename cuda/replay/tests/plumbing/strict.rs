@@ -20,19 +20,13 @@ fn events_time_the_kernels_of_graphs_one_by_one() {
     ] {
         let stage = Stage::new();
         let alone = stage.alone(task);
-        let timed = said(&stage, "durations --events --csv", task);
-        assert_eq!(timed.code, Some(0), "{timed:?}");
+        let timed = said(&stage, "durations --events --csv", task).gave(0);
         assert!(timed.out.starts_with(&alone.out), "{timed:?}");
         assert!(timed.out.contains(row), "{timed:?}");
     }
     let stage = Stage::new();
-    let refused = said(&stage, "durations --events --csv", "refused graphs");
-    assert!(
-        refused
-            .err
-            .contains("scale is not timed: a node of its graph records an event"),
-        "{refused:?}"
-    );
+    said(&stage, "durations --events --csv", "refused graphs")
+        .warns("scale is not timed: a node of its graph records an event");
 }
 
 #[test]
@@ -53,13 +47,8 @@ fn kernels_that_a_node_decides_upon_are_refused_by_name() {
             .contains("1 recorded, 1 wanted but not recorded"),
         "{recorded:?}"
     );
-    let timed = said(&stage, "durations --events --csv", "conditional");
-    assert!(
-        timed
-            .err
-            .contains("scale is not timed: a node of its graph decides what runs"),
-        "{timed:?}"
-    );
+    said(&stage, "durations --events --csv", "conditional")
+        .warns("scale is not timed: a node of its graph decides what runs");
     // One that is not wanted is no matter.
     let other = stage.record("--pick all --kernel other", "conditional");
     assert!(!other.err.contains("is not recorded"), "{other:?}");
@@ -73,30 +62,20 @@ fn what_the_hooks_saw_is_what_the_profiler_saw_or_the_command_fails() {
         "durations --csv --strict --cupti CUPTI",
         "record --pick all -o rec --strict --cupti CUPTI",
     ] {
-        let same = said(&stage, words, "graph");
-        assert_eq!(same.code, Some(0), "{same:?}");
+        let same = said(&stage, words, "graph").gave(0);
         assert!(same.out.starts_with(&alone.out), "{same:?}");
         assert!(
             same.err
                 .contains("4 launches of 1 kernels: the hooks saw what CUPTI saw"),
             "{same:?}"
         );
-        let same = said(&stage, words, "others");
-        assert!(same.err.contains("2 launches of 2 kernels"), "{same:?}");
-        let missed = said(&stage, words, "conditional");
-        assert_eq!(missed.code, Some(1), "{missed:?}");
-        assert!(
-            missed
-                .err
-                .contains("scale: the hooks saw 1 launches, CUPTI 3"),
-            "{missed:?}"
-        );
-        let without = said(&stage, &words.replace("CUPTI", "absent.so"), "graph");
-        assert_eq!(without.code, Some(1), "{without:?}");
-        assert!(
-            without.err.contains("CUPTI counts nothing here"),
-            "{without:?}"
-        );
+        said(&stage, words, "others").warns("2 launches of 2 kernels");
+        said(&stage, words, "conditional")
+            .gave(1)
+            .warns("scale: the hooks saw 1 launches, CUPTI 3");
+        said(&stage, &words.replace("CUPTI", "absent.so"), "graph")
+            .gave(1)
+            .warns("CUPTI counts nothing here");
     }
     let mut command = stage.command("record --strict -o rec --cupti");
     let none: Said = command

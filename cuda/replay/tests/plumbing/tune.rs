@@ -35,8 +35,7 @@ fn the_grid_follows_the_block_in_each_dimension() {
     );
     assert!(kept.out.contains(",3x5x1,16x16x1,32,differs,"), "{kept:?}");
     assert!(kept.out.contains(",3x5x1,64x8x1,32,exact,"), "{kept:?}");
-    let run = stage.run("run rec#0 --block 16,4 --keep-total");
-    assert_eq!(run.code, Some(0), "{run:?}");
+    stage.run("run rec#0 --block 16,4 --keep-total").gave(0);
 }
 
 #[test]
@@ -308,8 +307,9 @@ fn candidates_are_verified_and_those_beyond_limits_refused() {
 fn tuning_goes_on_after_kernels_that_fail() {
     // The first launch writes; one of its candidates fails, those after it do not.
     let stage = recorded("fragile");
-    let said = stage.run("tune rec#0 --runs 1 --registers 0,32 --blocks 16;64;128 --table t.csv");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = stage
+        .run("tune rec#0 --runs 1 --registers 0,32 --blocks 16;64;128 --table t.csv")
+        .gave(0);
     let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
     assert_eq!(table.lines().count(), 1 + 1 + 6, "{table}");
     assert_eq!(table.matches(",exact,").count(), 5, "{table}");
@@ -331,17 +331,12 @@ fn tuning_goes_on_after_kernels_that_fail() {
         7
     );
     // The second finds its results in memory, and fails on changed memory: it is not shown to be right, but all is tried.
-    let said = stage.run("tune rec#1 --runs 1 --blocks 16;64;128");
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(
-        said.err
-            .contains("going on in another process with --no-poison"),
-        "{said:?}"
-    );
+    let said = stage
+        .run("tune rec#1 --runs 1 --blocks 16;64;128")
+        .gave(1)
+        .warns("going on in another process with --no-poison");
     assert_eq!(said.out.matches(",inconclusive,").count(), 3, "{said:?}");
-    let run = stage.run("run rec#1");
-    assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.out.contains("inconclusive"), "{run:?}");
+    stage.run("run rec#1").gave(1).says("inconclusive");
 }
 
 #[test]
@@ -364,8 +359,7 @@ fn launches_of_one_kernel_are_tuned_together() {
     let text = std::fs::read_to_string(stage.path("t.toml")).unwrap();
     assert_eq!(text.matches("[[winner]]").count(), 2, "{text}");
     for kernel in ["other", "plane|stride"] {
-        let refused = stage.run(&format!("tune rec --kernel {kernel}"));
-        assert_eq!(refused.code, Some(2), "{refused:?}");
+        stage.run(&format!("tune rec --kernel {kernel}")).gave(2);
     }
 }
 

@@ -37,14 +37,10 @@ fn turns_of_a_loop_are_found_without_the_profiler() {
     // What prepares the program belongs to the first turn, so the fourth is the run, after two of the same work.
     let holds = "cross-checked: 1 later turns are reproduced, 1 of other inputs";
     assert!(said.err.contains(holds), "{said:?}");
-    let said = stage.run("run rec");
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("1 of 1 later turns"), "{said:?}");
-    let said = stage.record("--run=turn", "scale");
-    assert!(
-        said.err.contains("no work was done three times"),
-        "{said:?}"
-    );
+    stage.run("run rec").gave(0).says("1 of 1 later turns");
+    stage
+        .record("--run=turn", "scale")
+        .warns("no work was done three times");
 }
 
 #[test]
@@ -54,12 +50,10 @@ fn a_run_without_inputs_says_so_when_it_is_recorded_and_when_one_is_given() {
         said.err.contains("0 inputs, 1 outputs; it takes nothing"),
         "{said:?}"
     );
-    let refused = stage.run("run rec --input x.bin");
-    assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(
-        refused.err.contains("--input x.bin: the run has none"),
-        "{refused:?}"
-    );
+    stage
+        .run("run rec --input x.bin")
+        .gave(2)
+        .warns("--input x.bin: the run has none");
 }
 
 #[test]
@@ -145,34 +139,32 @@ fn numbers_of_the_host_are_named_and_given() {
         "{info}"
     );
     // With the recorded inputs nothing need be said, and later turns have their own numbers.
-    let said = stage.run("run rec");
-    assert!(said.out.contains("3 of 3 later turns"), "{said:?}");
+    stage.run("run rec").says("3 of 3 later turns");
     fs::write(stage.path("x"), input(4)).unwrap();
-    let said = stage.run("run rec --input x --output y");
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(
-        said.err
-            .contains("host0 is a number that the program computes"),
-        "{said:?}"
-    );
+    stage
+        .run("run rec --input x --output y")
+        .gave(2)
+        .warns("host0 is a number that the program computes");
     for how in ["", "--no-graph"] {
-        let said = stage.run(&format!(
-            "run rec --input x --output y --set host0=6.0 {how}"
-        ));
-        assert_eq!(said.code, Some(0), "{said:?}");
+        stage
+            .run(&format!(
+                "run rec --input x --output y --set host0=6.0 {how}"
+            ))
+            .gave(0);
         let answer = fs::read(stage.path("answers/4")).unwrap();
         assert_eq!(fs::read(stage.path("y")).unwrap(), answer, "{how}");
     }
-    let said = stage.run("run rec --input x --output y --unchecked");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage
+        .run("run rec --input x --output y --unchecked")
+        .gave(0);
     let answer = fs::read(stage.path("answers/4")).unwrap();
     assert_ne!(
         fs::read(stage.path("y")).unwrap(),
         answer,
         "the number matters"
     );
-    assert_eq!(stage.run("run rec --set host7=1").code, Some(2));
-    assert_eq!(stage.run("run rec --set host0=much").code, Some(2));
+    stage.run("run rec --set host7=1").gave(2);
+    stage.run("run rec --set host0=much").gave(2);
 }
 
 #[test]
@@ -191,13 +183,9 @@ fn a_run_that_does_not_hold_says_why_and_is_refused() {
         let said = stage.run("run rec --input x");
         assert_eq!(said.code, Some(2), "{what}: {said:?}");
         assert!(said.err.contains(reason), "{what}: {said:?}");
-        assert_eq!(stage.run("run rec --input x --unchecked").code, Some(0));
-        let said = stage.run("run rec");
-        assert_eq!(
-            said.code,
-            Some(0),
-            "the recorded turn itself is right: {said:?}"
-        );
+        stage.run("run rec --input x --unchecked").gave(0);
+        // The recorded turn itself is right.
+        stage.run("run rec").gave(0);
     }
 }
 
@@ -232,9 +220,7 @@ fn a_run_is_cross_checked_from_its_own_memory() {
     let reason = "from its own memory, it does not reproduce the later turns";
     assert!(state(&stage, 0).contains(reason), "{said:?}");
     fs::write(stage.path("x"), input(4)).unwrap();
-    let said = stage.run("run rec --input x");
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.err.contains(reason), "{said:?}");
+    stage.run("run rec --input x").gave(2).warns(reason);
 }
 
 #[test]
@@ -244,8 +230,7 @@ fn inputs_that_no_turn_changed_are_named() {
         "3 of other inputs; mask is the same in all turns, so another one is not cross-checked";
     assert!(state(&stage, 0).contains(reason), "{said:?}");
     fs::write(stage.path("x"), input(4)).unwrap();
-    let said = stage.run("run rec --input mask=x");
-    assert!(said.out.contains(reason), "{said:?}");
+    stage.run("run rec --input mask=x").says(reason);
 }
 
 #[test]
@@ -257,10 +242,8 @@ fn what_was_not_compared_says_so() {
     alone.record("--run", "region");
     let reason = "not cross-checked: no second turn was recorded";
     assert!(alone.run("info rec").out.contains(reason));
-    let said = alone.run("run rec");
-    assert!(said.out.contains(reason), "{said:?}");
-    let said = alone.run("check rec");
-    assert_eq!(said.code, Some(2), "{said:?}");
+    alone.run("run rec").says(reason);
+    alone.run("check rec").gave(2);
 }
 
 #[test]
@@ -275,9 +258,7 @@ fn a_kept_turn_that_is_not_reproduced_fails_the_replay() {
     let wrong = text.replace(line(turns[2], "inputs"), inputs);
     assert_ne!(text, wrong);
     fs::write(&path, wrong).unwrap();
-    let said = stage.run("run rec");
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.out.contains("1 of 3 later turns"), "{said:?}");
+    stage.run("run rec").gave(1).says("1 of 3 later turns");
 }
 
 #[test]
@@ -293,27 +274,27 @@ fn whole_runs_are_signed() {
             .contains("1 whole runs, 0 launches signed, counter 1")
     );
     for command in ["run", "verify"] {
-        let said = stage.run(&format!("{command} rec --require-signature k.pub.pem"));
-        assert_eq!(said.code, Some(0), "{said:?}");
+        stage
+            .run(&format!("{command} rec --require-signature k.pub.pem"))
+            .gave(0);
     }
     let path = stage.path("rec/runs/0.toml");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("process = ", "process = 1", 1)).unwrap();
     for command in ["run", "verify"] {
-        let said = stage.run(&format!("{command} rec --require-signature k.pub.pem"));
-        assert_eq!(said.code, Some(3), "{said:?}");
-        assert!(said.err.contains("does not fit what it signs"), "{said:?}");
+        stage
+            .run(&format!("{command} rec --require-signature k.pub.pem"))
+            .gave(3)
+            .warns("does not fit what it signs");
     }
     fs::remove_file(stage.path("rec/runs/0.sig")).unwrap();
-    let said = stage.run("run rec --require-signature k.pub.pem");
-    assert_eq!(said.code, Some(3), "{said:?}");
+    stage.run("run rec --require-signature k.pub.pem").gave(3);
 }
 
 #[test]
 fn operations_are_listed_in_order_and_timed() {
     let (stage, _) = recorded("swap", "--name in0=x");
-    let said = stage.run("jobs rec");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = stage.run("jobs rec").gave(0);
     let parts = [
         "input x, 1.0 kB",
         "the host waits for the stream",
@@ -325,10 +306,10 @@ fn operations_are_listed_in_order_and_timed() {
     for (line, part) in lines.iter().zip(parts) {
         assert!(line.ends_with(part), "{part}: {said:?}");
     }
-    let said = stage.run("bench rec --runs 3");
-    assert!(said.out.contains("of 3 runs"), "{said:?}");
-    assert_eq!(stage.record("", "scale").code, Some(0));
-    assert_eq!(stage.run("jobs rec#0").code, Some(2), "a launch is no run");
+    stage.run("bench rec --runs 3").says("of 3 runs");
+    stage.record("", "scale").gave(0);
+    // A launch is no run.
+    stage.run("jobs rec#0").gave(2);
 }
 
 fn stored(stage: &Stage) -> u64 {
@@ -349,10 +330,8 @@ fn what_a_run_writes_before_it_reads_it_is_left_out() {
             .contains("run 0: 131.1 kB that it writes before it reads them are left out"),
         "{said:?}"
     );
-    let said = stage.run("run rec");
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("2 of 2 later turns"), "{said:?}");
-    assert_eq!(stage.run("verify rec").code, Some(0));
+    stage.run("run rec").gave(0).says("2 of 2 later turns");
+    stage.run("verify rec").gave(0);
     // Three inputs of 64 KiB that do not compress are there, and nothing of the memory, of twice as many bytes.
     assert!(stored(&stage) < 4 * (64 << 10), "{}", stored(&stage));
 }
@@ -364,7 +343,7 @@ fn memory_is_kept_if_no_turn_had_other_inputs() {
     assert!(state(&stage, 0).contains(text), "{said:?}");
     assert!(!said.err.contains("are left out"), "{said:?}");
     assert!(said.err.contains("is kept"), "{said:?}");
-    assert_eq!(stage.run("run rec").code, Some(0));
+    stage.run("run rec").gave(0);
 }
 
 #[test]
@@ -374,12 +353,11 @@ fn states_are_kept_in_files_and_continued() {
     let answer = |turn: usize| fs::read(stage.path(&format!("answers/{turn}"))).unwrap();
     let out = || fs::read(stage.path("out")).unwrap();
     let run = |words: &str| {
-        let said = stage.run(&format!("run rec --output out0=out {words}"));
-        assert_eq!(said.code, Some(0), "{words}: {said:?}");
-        said
+        stage
+            .run(&format!("run rec --output out0=out {words}"))
+            .gave(0)
     };
-    let said = run("--repeat 3 --state-out s.safetensors");
-    assert!(said.out.contains("not compared"), "{said:?}");
+    run("--repeat 3 --state-out s.safetensors").says("not compared");
     assert_eq!(out(), answer(2));
     run("--state-in s.safetensors --state-out t.safetensors --input x");
     assert_eq!(out(), answer(3));
@@ -399,11 +377,9 @@ fn states_are_kept_in_files_and_continued() {
     held.contents = Some(writer.store().put(&bytes).unwrap());
     writer.replace_run(0, &run).unwrap();
     for other in [stage, other] {
-        let said = other.run("run rec --state-in s.safetensors");
-        assert_eq!(said.code, Some(2), "{said:?}");
-        assert!(
-            said.err.contains("holds the state of no such run"),
-            "{said:?}"
-        );
+        other
+            .run("run rec --state-in s.safetensors")
+            .gave(2)
+            .warns("holds the state of no such run");
     }
 }

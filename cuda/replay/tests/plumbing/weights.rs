@@ -62,13 +62,14 @@ fn weights_are_named_and_not_kept() {
     assert!(objects > 2);
     let info = stage.run("info rec").out;
     assert!(info.contains("2 of 3 tensors of w.safetensors"), "{info}");
-    assert_eq!(stage.run("verify rec").code, Some(0));
+    stage.run("verify rec").gave(0);
     for how in ["", "--no-graph", "--weights w.safetensors"] {
-        let said = stage.run(&format!("run rec {how}"));
-        assert_eq!(said.code, Some(0), "{said:?}");
-        assert!(said.out.contains("3 of 3 later turns"), "{said:?}");
+        stage
+            .run(&format!("run rec {how}"))
+            .gave(0)
+            .says("3 of 3 later turns");
     }
-    assert_eq!(stage.run("bench rec --runs 2").code, Some(0));
+    stage.run("bench rec --runs 2").gave(0);
 }
 
 #[test]
@@ -84,17 +85,14 @@ fn other_weights_give_other_answers() {
     ];
     fs::write(stage.path("other.safetensors"), file(&held)).unwrap();
     fs::write(stage.path("x"), input(3)).unwrap();
-    let said = stage.run("run rec --weights other.safetensors --input x --output out1=y");
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(
-        said.err.contains("1 tensors of the weights are others"),
-        "{said:?}"
-    );
+    stage
+        .run("run rec --weights other.safetensors --input x --output out1=y")
+        .gave(0)
+        .warns("1 tensors of the weights are others");
     // The program scales the second weights by three.
     let expected: Vec<f32> = other.iter().map(|x| x * 3.0).collect();
     assert_eq!(floats(&fs::read(stage.path("y")).unwrap()), expected);
-    let said = stage.run("run rec --output out1=y");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage.run("run rec --output out1=y").gave(0);
     assert_ne!(floats(&fs::read(stage.path("y")).unwrap()), expected);
 }
 
@@ -135,19 +133,14 @@ fn weights_that_do_not_fit_are_refused() {
         assert!(said.err.contains(reason), "{reason}: {said:?}");
     }
     fs::write(stage.path("w.safetensors"), all(&ones, weights(2))).unwrap();
-    let said = stage.run("run rec");
-    assert!(
-        said.err
-            .contains("second of the weights: is not as recorded"),
-        "{said:?}"
-    );
+    stage
+        .run("run rec")
+        .warns("second of the weights: is not as recorded");
     fs::remove_file(stage.path("w.safetensors")).unwrap();
-    let said = stage.run("run rec");
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(
-        said.err.contains("does not lie beside the recording"),
-        "{said:?}"
-    );
+    stage
+        .run("run rec")
+        .gave(2)
+        .warns("does not lie beside the recording");
 }
 
 /// A recording whose file has more tensors than the second one: those that `extra` says.
@@ -156,9 +149,10 @@ fn recorded_with(extra: &[(&str, Vec<u8>)], found: &str) -> Stage {
     let mut held = extra.to_vec();
     held.extend([("first", weights(0)), ("second", weights(1))]);
     fs::write(stage.path("w.safetensors"), file(&held)).unwrap();
-    let said = stage.record("--run --weights w.safetensors", "turns weights");
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.err.contains(found), "{said:?}");
+    stage
+        .record("--run --weights w.safetensors", "turns weights")
+        .gave(0)
+        .warns(found);
     stage
 }
 
@@ -172,12 +166,11 @@ fn tensors_that_were_alike_stay_alike() {
         stage.run("run rec --weights other.safetensors --output out1=y")
     };
     for (second, twin) in [(2, 1), (1, 2), (2, 3)] {
-        let said = run(weights(second), weights(twin));
-        assert_eq!(said.code, Some(2), "{said:?}");
-        assert!(said.err.contains("cannot be told apart"), "{said:?}");
+        run(weights(second), weights(twin))
+            .gave(2)
+            .warns("cannot be told apart");
     }
-    let said = run(weights(2), weights(2));
-    assert_eq!(said.code, Some(0), "{said:?}");
+    run(weights(2), weights(2)).gave(0);
     let expected: Vec<f32> = floats(&weights(2)).iter().map(|x| x * 3.0).collect();
     assert_eq!(floats(&fs::read(stage.path("y")).unwrap()), expected);
 }
@@ -187,5 +180,5 @@ fn a_tensor_is_not_found_in_the_place_of_another() {
     // It begins with zeros, as memory does where the first tensor was found.
     let long = [vec![0; 16 + 256], weights(1)].concat();
     let stage = recorded_with(&[("long", long)], "run 0: 2 of 3 tensors");
-    assert_eq!(stage.run("run rec").code, Some(0));
+    stage.run("run rec").gave(0);
 }

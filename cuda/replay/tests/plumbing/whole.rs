@@ -31,12 +31,10 @@ fn write_inputs(stage: &Stage, begin: [f32; 2]) {
 fn a_run_is_right_as_a_graph_and_as_launches() {
     let stage = recorded("region");
     for words in ["run rec", "run rec#run0 --no-graph", "run rec --runs 3"] {
-        let said = stage.run(words);
-        assert_eq!(said.code, Some(0), "{words}: {said:?}");
-        assert!(
-            said.out.contains("2 outputs as recorded, bit for bit"),
-            "{said:?}"
-        );
+        stage
+            .run(words)
+            .gave(0)
+            .says("2 outputs as recorded, bit for bit");
     }
     let info = stage.run("info rec").out;
     for part in [
@@ -53,7 +51,7 @@ fn a_run_is_right_as_a_graph_and_as_launches() {
             .out
             .contains("4 launches, 2 inputs, 2 outputs")
     );
-    assert_eq!(stage.run("verify rec").code, Some(0));
+    stage.run("verify rec").gave(0);
     let said = stage.run("run rec --json");
     crate::schema_check::assert_fits("cuda-whole-run", &said.out);
 }
@@ -61,19 +59,18 @@ fn a_run_is_right_as_a_graph_and_as_launches() {
 #[test]
 fn new_inputs_give_what_the_program_gives() {
     let stage = recorded("region");
-    let said = stage.answers("region", (INPUT, "50"), "answers");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage.answers("region", (INPUT, "50"), "answers").gave(0);
     write_inputs(&stage, [50.0, 1050.0]);
     for how in ["", "--no-graph"] {
-        let said = stage.run(&format!(
+        stage.run(&format!(
             "run rec --input in0=a.bin --input in1=b.bin --output out0=one --output out1=two {how}"
-        ));
-        assert_eq!(said.code, Some(0), "{said:?}");
+        )).gave(0);
         for name in ["one", "two"] {
             let answer = fs::read(stage.path("answers").join(name)).unwrap();
             assert_eq!(fs::read(stage.path(name)).unwrap(), answer, "{name}{how}");
-            let recorded = stage.run(&format!("run rec --output out0={name} {how}"));
-            assert_eq!(recorded.code, Some(0), "{recorded:?}");
+            stage
+                .run(&format!("run rec --output out0={name} {how}"))
+                .gave(0);
             assert_ne!(
                 fs::read(stage.path(name)).unwrap(),
                 answer,
@@ -91,8 +88,7 @@ fn ranges_of_the_program_are_layers_and_may_be_the_region() {
         ("--region nvtx:absent", "", 0),
     ] {
         let stage = Stage::new();
-        let said = stage.record(words, "region ranges");
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = stage.record(words, "region ranges").gave(0);
         let refused = match words {
             "--region nvtx:outer" => "nothing is copied to the host in the region",
             "--region nvtx:absent" => "no range of NVTX is called absent",
@@ -113,7 +109,7 @@ fn ranges_of_the_program_are_layers_and_may_be_the_region() {
                     "{name}: {text}"
                 );
             }
-            assert_eq!(stage.run("run rec").code, Some(0));
+            stage.run("run rec").gave(0);
         }
     }
 }
@@ -121,19 +117,17 @@ fn ranges_of_the_program_are_layers_and_may_be_the_region() {
 #[test]
 fn nodes_of_a_graph_are_operations_of_the_run() {
     let stage = Stage::new();
-    let said = stage.record("--run", "region nodes");
-    assert!(
-        said.err
-            .contains("run 0 is recorded: 2 launches, 1 inputs, 2 outputs"),
-        "{said:?}"
-    );
-    let said = stage.answers("region nodes", (INPUT, "50"), "answers");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage
+        .record("--run", "region nodes")
+        .warns("run 0 is recorded: 2 launches, 1 inputs, 2 outputs");
+    stage
+        .answers("region nodes", (INPUT, "50"), "answers")
+        .gave(0);
     write_inputs(&stage, [50.0, 0.0]);
     for how in ["", "--no-graph"] {
-        assert_eq!(stage.run(&format!("run rec {how}")).code, Some(0));
+        stage.run(&format!("run rec {how}")).gave(0);
         let words = format!("run rec --input a.bin --output out0=one --output out1=two {how}");
-        assert_eq!(stage.run(&words).code, Some(0));
+        stage.run(&words).gave(0);
         for name in ["one", "two"] {
             let answer = fs::read(stage.path("answers").join(name)).unwrap();
             assert_eq!(fs::read(stage.path(name)).unwrap(), answer, "{name}{how}");
@@ -144,26 +138,24 @@ fn nodes_of_a_graph_are_operations_of_the_run() {
 #[test]
 fn rows_of_two_and_three_dimensions_are_copied_as_the_program_copies_them() {
     let stage = Stage::new();
-    let said = stage.record("--run", "region rows");
-    assert!(
-        said.err
-            .contains("run 0 is recorded: 2 launches, 1 inputs, 2 outputs"),
-        "{said:?}"
-    );
+    stage
+        .record("--run", "region rows")
+        .warns("run 0 is recorded: 2 launches, 1 inputs, 2 outputs");
     // Eight rows of 64 bytes came in, and a column of 8 bytes went out.
     let info = stage.run("info rec").out;
     for part in ["in0, 512 bytes", "out0, 64 bytes", "out1, 900 bytes"] {
         assert!(info.contains(part), "{part}: {info}");
     }
-    let said = stage.answers("region rows", (INPUT, "50"), "answers");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage
+        .answers("region rows", (INPUT, "50"), "answers")
+        .gave(0);
     let rows = (0..8).flat_map(|row| (0..16).map(move |at| (50 + 32 * row + at) as f32));
     let bytes: Vec<u8> = rows.flat_map(f32::to_le_bytes).collect();
     fs::write(stage.path("x"), bytes).unwrap();
     for how in ["", "--no-graph"] {
-        assert_eq!(stage.run(&format!("run rec {how}")).code, Some(0));
+        stage.run(&format!("run rec {how}")).gave(0);
         let words = format!("run rec --input x --output out0=one --output out1=two {how}");
-        assert_eq!(stage.run(&words).code, Some(0));
+        stage.run(&words).gave(0);
         let answer = |name: &str| fs::read(stage.path("answers").join(name)).unwrap();
         // What the program has has gaps.
         let column: Vec<u8> = answer("one")
@@ -191,7 +183,7 @@ fn rows_of_two_and_three_dimensions_are_copied_as_the_program_copies_them() {
 fn a_function_of_the_host_is_a_wait() {
     let stage = recorded("region callback");
     for how in ["", "--no-graph"] {
-        assert_eq!(stage.run(&format!("run rec {how}")).code, Some(0));
+        stage.run(&format!("run rec {how}")).gave(0);
     }
 }
 
@@ -227,43 +219,38 @@ fn a_replay_that_leaves_something_out_does_not_pass() {
 #[test]
 fn memory_that_held_the_results_proves_nothing() {
     let stage = Stage::new();
-    let said = stage.record("--run", "region again");
-    assert!(
-        said.err.contains("run 0 is recorded: 1 launches"),
-        "{said:?}"
-    );
-    let said = stage.run("run rec");
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.out.contains("memory held them already"), "{said:?}");
+    stage
+        .record("--run", "region again")
+        .warns("run 0 is recorded: 1 launches");
+    stage
+        .run("run rec")
+        .gave(1)
+        .says("memory held them already");
 }
 
 #[test]
 fn memory_of_the_region_is_there_in_a_replay() {
     let stage = Stage::new();
-    let said = stage.record("--run", "region fresh");
-    assert!(
-        said.err.contains("run 0 is recorded: 5 launches, 3 inputs"),
-        "{said:?}"
-    );
+    stage
+        .record("--run", "region fresh")
+        .warns("run 0 is recorded: 5 launches, 3 inputs");
     for how in ["", "--no-graph"] {
-        assert_eq!(stage.run(&format!("run rec {how}")).code, Some(0));
+        stage.run(&format!("run rec {how}")).gave(0);
     }
 }
 
 #[test]
 fn a_kernel_reads_a_variable_of_another_image() {
     let stage = Stage::new();
-    let said = stage.record("--run", "region elsewhere");
-    assert!(
-        said.err
-            .contains("run 0 is recorded: 1 launches, 1 inputs, 2 outputs"),
-        "{said:?}"
-    );
+    stage
+        .record("--run", "region elsewhere")
+        .warns("run 0 is recorded: 1 launches, 1 inputs, 2 outputs");
     let text = fs::read_to_string(stage.path("rec/runs/0.toml")).unwrap();
     assert!(text.contains("name = \"table\""), "{text}");
     for how in ["", "--no-graph"] {
-        let said = stage.run(&format!("run rec --output out0=table {how}"));
-        assert_eq!(said.code, Some(0), "{said:?}");
+        stage
+            .run(&format!("run rec --output out0=table {how}"))
+            .gave(0);
         let third = &fs::read(stage.path("table")).unwrap()[8..12];
         assert_eq!(third, 7.5f32.to_le_bytes(), "2.5 three times");
     }
@@ -302,8 +289,9 @@ fn what_a_region_cannot_hold_is_named_and_the_program_goes_on() {
 #[test]
 fn names_are_given_and_sizes_and_names_are_checked() {
     let stage = Stage::new();
-    let said = stage.record("--run --name in0=image --name out1=scores", "region");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage
+        .record("--run --name in0=image --name out1=scores", "region")
+        .gave(0);
     let info = stage.run("info rec").out;
     assert!(
         info.contains("image, 1024") && info.contains("scores, 1024"),
@@ -357,7 +345,7 @@ fn a_region_of_launches_begins_and_ends_by_number() {
         let said = stage.record(&format!("--run=launches={region}"), task);
         let wanted = format!("run 0 is recorded: 4 launches, {inputs} inputs, 2 outputs");
         assert!(said.err.contains(&wanted), "{said:?}");
-        assert_eq!(stage.run("run rec").code, Some(0));
+        stage.run("run rec").gave(0);
     }
 }
 
@@ -370,13 +358,10 @@ fn a_run_that_does_not_repeat_is_refused_for_other_inputs() {
     let info = stage.run("info rec").out;
     let held = "does not hold for other inputs: a replay gives other outputs than recorded";
     assert!(info.contains(held), "{info}");
-    assert_eq!(stage.run("run rec").code, Some(1));
+    stage.run("run rec").gave(1);
     fs::write(stage.path("x"), [0; 16]).unwrap();
-    let refused = stage.run("run rec --input x");
-    assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.err.contains("--unchecked"), "{refused:?}");
-    let forced = stage.run("run rec --input x --unchecked");
-    assert_eq!(forced.code, Some(0), "{forced:?}");
+    stage.run("run rec --input x").gave(2).warns("--unchecked");
+    stage.run("run rec --input x --unchecked").gave(0);
 }
 
 #[test]
@@ -392,9 +377,7 @@ fn a_region_that_never_begins_is_told() {
             "no run is recorded: there were 2 launches, and it begins with 9",
         ),
     ] {
-        let said = stage.record(words, "scale");
-        assert_eq!(said.code, Some(0), "{said:?}");
-        assert!(said.err.contains(reason), "{said:?}");
+        stage.record(words, "scale").gave(0).warns(reason);
     }
 }
 

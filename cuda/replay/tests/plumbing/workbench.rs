@@ -11,9 +11,10 @@ use crate::stage::{Said, Stage, recorded};
 /// The launch in a folder to work in.
 fn bench() -> Stage {
     let stage = recorded("scale");
-    let said = stage.run("extract rec#0 -o bench");
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("kernel.ptx from the image"), "{said:?}");
+    stage
+        .run("extract rec#0 -o bench")
+        .gave(0)
+        .says("kernel.ptx from the image");
     stage
 }
 
@@ -64,10 +65,8 @@ fn a_launch_is_a_folder_with_all_that_it_needs() {
     }
     // The folder stands alone.
     fs::rename(stage.path("rec"), stage.path("gone")).unwrap();
-    assert_eq!(stage.run("run bench/recording").code, Some(0));
-    let twice = stage.run("extract gone#0 -o bench");
-    assert_eq!(twice.code, Some(6), "{twice:?}");
-    assert!(twice.err.contains("bench"), "{twice:?}");
+    stage.run("run bench/recording").gave(0);
+    stage.run("extract gone#0 -o bench").gave(6).warns("bench");
 }
 
 #[test]
@@ -104,8 +103,7 @@ fn the_recorded_kernel_is_right_and_lesser_ones_are_not() {
 fn recorded_inputs_alone_make_no_kernel_right() {
     for (task, verdict) in [("bump", "inconclusive"), ("again", "right")] {
         let stage = recorded(task);
-        let said = stage.run("extract rec#0 -o bench");
-        assert_eq!(said.code, Some(0), "{said:?}");
+        stage.run("extract rec#0 -o bench").gave(0);
         let said = stage.run("judge bench/recording --image bench/kernel.ptx");
         let report: Value = serde_json::from_str(&said.out).unwrap();
         assert_eq!(check(&report, "recorded inputs"), "exact", "{report}");
@@ -123,22 +121,18 @@ fn what_cannot_be_judged_is_no_panic() {
         ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry other() { ret; }\n",
     )
     .unwrap();
-    let said = stage.run("judge bench/recording --image other.ptx");
-    assert_eq!(said.code, Some(1), "{said:?}");
+    let said = stage.run("judge bench/recording --image other.ptx").gave(1);
     let report: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(report["verdict"], "fails");
     assert_eq!(report["reason"], "the image has no kernel scale");
     fs::write(stage.path("none.ptx"), "no image").unwrap();
-    assert_eq!(
-        stage.run("judge bench/recording --image none.ptx").code,
-        Some(4)
-    );
+    stage.run("judge bench/recording --image none.ptx").gave(4);
     // A kernel that writes nothing shows nothing.
     let idle = recorded("others");
-    let said = idle.run("extract rec#0 -o bench");
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let said = idle.run("judge bench/recording --image bench/kernel.ptx");
-    assert_eq!(said.code, Some(1), "{said:?}");
+    idle.run("extract rec#0 -o bench").gave(0);
+    let said = idle
+        .run("judge bench/recording --image bench/kernel.ptx")
+        .gave(1);
     let report: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(report["verdict"], "inconclusive", "{report}");
 }
@@ -158,8 +152,7 @@ fn the_script_gives_the_verdict() {
         check.env("GPUREPLAY", command.get_program());
         Said::from(check.output().unwrap())
     };
-    let said = run(stage.path("bench/kernel.ptx").to_str().unwrap());
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = run(stage.path("bench/kernel.ptx").to_str().unwrap()).gave(0);
     assert!(
         said.out
             .starts_with("{\"kernel\":\"scale\",\"verdict\":\"right\"")

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_kit::command::Words;
 
-use crate::start::{ran_in, recordings};
+use crate::start::{Ended, Says, ran_in, recordings};
 
 fn ran(words: &(impl Words + ?Sized)) -> (i32, String, String) {
     ran_in(&recordings(), words)
@@ -22,8 +22,7 @@ fn analysis(folder: &Path, of: &str, what: &str) -> PathBuf {
 #[test]
 fn exit_codes_are_verdicts() {
     let saxpy = "saxpy-g52";
-    let (code, text, _) = ran(&["analyse", saxpy, "--what", "races,uninit,out-of-tensor"]);
-    assert_eq!(code, 0, "{text}");
+    let text = ran(&["analyse", saxpy, "--what", "races,uninit,out-of-tensor"]).gave(0);
     for what in ["races", "uninit", "out-of-tensor"] {
         let line = text.lines().find(|line| line.starts_with(what));
         assert!(line.unwrap().ends_with(" clean"), "{text}");
@@ -31,9 +30,9 @@ fn exit_codes_are_verdicts() {
         assert!(text.find(what) < text.find("\njob "), "{text}");
     }
     let digits = "digits-g52";
-    let (code, text, _) = ran(&["analyse", digits, "--what", "out-of-tensor"]);
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("out-of-tensor  found in "), "{text}");
+    ran(&["analyse", digits, "--what", "out-of-tensor"])
+        .gave(0)
+        .says("out-of-tensor  found in ");
     let denied = |deny: &str| {
         let words = [
             "analyse",
@@ -76,16 +75,10 @@ fn notes_stand_beside_the_instructions_of_their_recording() {
     let folder = tempfile::tempdir().unwrap();
     let path = analysis(folder.path(), "saxpy-g52", "all");
     let path = path.display().to_string();
-    let (code, text, error) = ran(&["disasm", "saxpy-g52", "--annotate", &path]);
-    assert_eq!(code, 0, "{error}");
-    assert!(
-        text.contains("# 125 warps, 1000 lanes, 8.0 of 8 lanes active"),
-        "{text}"
-    );
-    assert!(
-        text.contains("# 4000 B read, 0 B written, 125 lines"),
-        "{text}"
-    );
+    ran(&["disasm", "saxpy-g52", "--annotate", &path])
+        .gave(0)
+        .says("# 125 warps, 1000 lanes, 8.0 of 8 lanes active")
+        .says("# 4000 B read, 0 B written, 125 lines");
     let (code, _, error) = ran(&["disasm", "digits-g52", "--annotate", &path]);
     assert!(
         code == 4 && error.contains("another recording, saxpy-g52"),
@@ -103,15 +96,13 @@ fn pages_replace_nothing_without_force() {
     let page = folder.path().join("page.html");
     let path = page.display().to_string();
     let saxpy = "saxpy-g52";
-    let (code, _, error) = ran(&["jobs", saxpy, "--html", &path]);
-    assert_eq!(code, 0, "{error}");
+    ran(&["jobs", saxpy, "--html", &path]).gave(0);
     let first = std::fs::read_to_string(&page).unwrap();
     assert!(first.starts_with("<!doctype html>") && first.ends_with("</html>\n"));
     let (code, _, error) = ran(&["analyse", saxpy, "--html", &path]);
     assert!(code == 6 && error.contains("--force"), "{error}");
     assert_eq!(std::fs::read_to_string(&page).unwrap(), first);
-    let (code, _, error) = ran(&["analyse", saxpy, "--html", &path, "--force"]);
-    assert_eq!(code, 0, "{error}");
+    ran(&["analyse", saxpy, "--html", &path, "--force"]).gave(0);
     assert!(
         std::fs::read_to_string(&page)
             .unwrap()

@@ -10,7 +10,7 @@ use gpureplay_format::{
 use gpureplay_kit::floats;
 use gpureplay_kit::jobs::{DATA, JOBS, builder, write_value};
 
-use crate::start::{Folder, ran};
+use crate::start::{Ended, Folder, Says, ran};
 
 /// An .npy file of one dimension or two.
 fn npy(path: &Path, kind: &str, shape: &str, bytes: &[u8]) {
@@ -83,8 +83,8 @@ fn the_first_case_runs_without_options() {
     let (code, out, err) = ran(&["run", directory]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.starts_with("example on Mali-G52"), "{out}");
-    assert!(out.contains("1 job, "), "{out}");
-    assert!(out.contains(" · matches by hand bit for bit"), "{out}");
+    out.says("1 job, ");
+    out.says(" · matches by hand bit for bit");
 }
 
 #[test]
@@ -94,9 +94,9 @@ fn another_input_gives_another_output() {
     let output = folder.at("new.npy");
     let input = format!("a={}", folder.at("inputs/b.npy").display());
     let written = output.to_str().unwrap();
-    let (code, out, _) = ran(&["run", directory, "--input", &input, "--output", written]);
-    assert_eq!(code, 0, "{out}");
-    assert!(out.contains("out: nothing to compare with"), "{out}");
+    ran(&["run", directory, "--input", &input, "--output", written])
+        .gave(0)
+        .says("out: nothing to compare with");
     let bytes = std::fs::read(&output).unwrap();
     assert!(bytes.ends_with(&floats(&[5., 6., 7., 8., 2.5])));
 
@@ -104,10 +104,10 @@ fn another_input_gives_another_output() {
     let expected = folder.at("expected/a.npy");
     let input = folder.at("inputs/b.npy");
     let (input, expected) = (input.to_str().unwrap(), expected.to_str().unwrap());
-    let (code, out, _) = ran(&["run", directory, "-i", input, "-e", expected]);
-    assert_eq!(code, 1, "{out}");
-    assert!(out.contains("differs from"), "{out}");
-    assert!(out.contains("in 4 of 5 elements"), "{out}");
+    ran(&["run", directory, "-i", input, "-e", expected])
+        .gave(1)
+        .says("differs from")
+        .says("in 4 of 5 elements");
     let arguments = ["run", directory, "-i", input, "-e", expected, "--json"];
     let (code, out, _) = ran(&arguments);
     let report: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -116,10 +116,10 @@ fn another_input_gives_another_output() {
         (1, &false.into())
     );
     assert_eq!((&report["jobs"], &report["chains"]), (&1.into(), &1.into()));
-    let (code, _, _) = ran(&format!(
+    ran(&format!(
         "run {directory} -i {input} -e {expected} --tolerance 9"
-    ));
-    assert_eq!(code, 0);
+    ))
+    .gave(0);
 }
 
 #[test]
@@ -150,24 +150,14 @@ fn wrong_inputs_say_what_was_expected() {
         let file = folder.at(file);
         let (code, out, err) = ran(&["run", directory, "--input", file.to_str().unwrap()]);
         assert_eq!((code, out.as_str()), (expected_code, ""), "{err}");
-        assert!(err.contains(expected_text), "{err}");
+        err.says(expected_text);
         assert_eq!(err.lines().count(), 1, "{err}");
     }
-    let (code, _, err) = ran(&["run", directory, "--input", "b=x.npy"]);
-    assert_eq!(code, 4);
-    assert!(
-        err.contains("no such tensor; its only input is a f32[4]"),
-        "{err}"
-    );
-    let (code, _, err) = ran(&["run", directory, "--input", "a=x.npy", "--input", "a=y.npy"]);
-    assert_eq!(code, 2, "{err}");
+    ran(&["run", directory, "--input", "b=x.npy"])
+        .ended(4, "no such tensor; its only input is a f32[4]");
+    ran(&["run", directory, "--input", "a=x.npy", "--input", "a=y.npy"]).gave(2);
     std::fs::remove_file(folder.at("manifest.toml")).unwrap();
-    let (code, _, err) = ran(&["run", directory]);
-    assert_eq!(code, 4);
-    assert!(
-        err.contains("input a f32[4] has no value; add --input a=FILE.npy"),
-        "{err}"
-    );
+    ran(&["run", directory]).ended(4, "input a f32[4] has no value; add --input a=FILE.npy");
 }
 
 #[test]
@@ -180,30 +170,22 @@ fn wrong_recordings_name_the_section_or_the_rule() {
     *damaged.last_mut().unwrap() ^= 1;
     std::fs::write(&file, &damaged).unwrap();
     for command in ["run", "verify", "info", "dump"] {
-        let (code, _, err) = ran(&[command, directory]);
-        assert_eq!(code, 3, "{command}: {err}");
-        assert!(err.contains("section data"), "{command}: {err}");
+        let err = ran(&[command, directory]).ended(3, "section data");
         assert_eq!(err.lines().count(), 1, "{err}");
     }
     std::fs::write(&file, &sound[..sound.len() / 2]).unwrap();
-    let (code, _, err) = ran(&["verify", directory]);
-    assert_eq!(code, 3);
-    assert!(err.contains("truncated"), "{err}");
+    ran(&["verify", directory]).ended(3, "truncated");
     std::fs::remove_file(&file).unwrap();
-    let (code, _, err) = ran(&["verify", directory]);
-    assert_eq!(code, 3);
-    assert!(err.contains("contains no recording.gpr"), "{err}");
+    ran(&["verify", directory]).ended(3, "contains no recording.gpr");
 
     let mut builder = Builder::new(0x7212_0000);
     builder.identity(0, 0xffff_0000, 0x7212_0000);
     builder.region(JOBS, 1, Access(7), RegionKind::Code);
     builder.segment("run", SegmentKind::Run);
     std::fs::write(&file, builder.finish().unwrap()).unwrap();
-    let (code, _, err) = ran(&["verify", directory]);
-    assert_eq!(code, 3);
-    assert!(
-        err.contains("rule write-xor-execute broken by entry 0 of section regions"),
-        "{err}"
+    ran(&["verify", directory]).ended(
+        3,
+        "rule write-xor-execute broken by entry 0 of section regions",
     );
 }
 
@@ -212,34 +194,29 @@ fn a_failed_job_is_named() {
     let folder = example(0);
     let (code, out, err) = ran(&["run", folder.path().to_str().unwrap()]);
     assert_eq!((code, out.as_str()), (5, ""));
-    assert!(err.contains("action 4 (segment run"), "{err}");
-    assert!(
-        err.contains("job 0x2000000 on slot 1 failed with JOB_CONFIG_FAULT"),
-        "{err}"
-    );
-    let (code, _, err) = ran(&[
+    err.says("action 4 (segment run");
+    err.says("job 0x2000000 on slot 1 failed with JOB_CONFIG_FAULT");
+    ran(&[
         "run",
         folder.path().to_str().unwrap(),
         "--device",
         "model:g71",
-    ]);
-    assert_eq!(code, 5);
-    assert!(err.contains("GPU_ID is 0x60a00000"), "{err}");
-    let (code, _, err) = ran(&[
+    ])
+    .ended(5, "GPU_ID is 0x60a00000");
+    ran(&[
         "run",
         folder.path().to_str().unwrap(),
         "--device",
         "model:g99",
-    ]);
-    assert_eq!(code, 2, "{err}");
+    ])
+    .gave(2);
 }
 
 #[test]
 fn what_is_inside_is_shown() {
     let folder = example(2);
     let directory = folder.path().to_str().unwrap();
-    let (code, out, _) = ran(&["info", directory]);
-    assert_eq!(code, 0);
+    let out = ran(&["info", directory]).gave(0);
     for text in [
         "input        a    f32[4]",
         "recorded on Mali-G52",
@@ -254,8 +231,7 @@ fn what_is_inside_is_shown() {
         (code, &summary["jobs"], &summary["gpu_memory_bytes"]),
         (0, &1.into(), &8192.into())
     );
-    let (code, out, _) = ran(&["dump", directory]);
-    assert_eq!(code, 0);
+    let out = ran(&["dump", directory]).gave(0);
     for text in [
         "GPU_ID & 0xffff0000 == 0x72120000",
         "rearm job 0x2000000",
@@ -264,12 +240,10 @@ fn what_is_inside_is_shown() {
     ] {
         assert!(out.contains(text), "{text}: {out}");
     }
-    let (code, out, _) = ran(&["verify", "--rules", directory]);
-    assert_eq!(code, 0);
-    assert!(
-        out.contains("sound") && out.contains("write-xor-execute"),
-        "{out}"
-    );
+    ran(&["verify", "--rules", directory])
+        .gave(0)
+        .says("sound")
+        .says("write-xor-execute");
 }
 
 #[test]
@@ -279,13 +253,13 @@ fn a_benchmark_reports_phases_and_accesses() {
     let directory = folder.path().to_str().unwrap();
     let (code, out, err) = ran(&format!("bench {directory} --runs 5 -o {}", json.display()));
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
-    assert!(out.contains("4 register accesses, 1 interrupts"), "{out}");
+    out.says("4 register accesses, 1 interrupts");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     assert_eq!(report["run_seconds"].as_array().unwrap().len(), 5);
     let loading = |what: &str| report["loading"][what].as_f64().unwrap();
     assert!(loading("read_seconds").is_finite());
     assert!(loading("load_seconds") > 0.0);
-    assert!(out.contains("% of the speed of reading"), "{out}");
+    out.says("% of the speed of reading");
     let run = report["percentiles"]["run"]["p50"].as_f64().unwrap();
     let phases = ["restore", "bind", "device", "read"];
     for phase in phases {
@@ -301,10 +275,9 @@ fn an_answer_that_says_nothing_has_a_remark() {
     let folder = Folder::default();
     let recordings = gpureplay_kit::repository().join("recordings");
     let of = |name: &str| recordings.join(name).to_str().unwrap().to_owned();
-    let (code, _, error) = ran(&["run", &of("lenet-g52")]);
-    assert_eq!(code, 0, "{error}");
-    assert!(error.contains("not trained"), "{error}");
-    assert!(error.contains("--weights FILE"), "{error}");
+    ran(&["run", &of("lenet-g52")])
+        .ended(0, "not trained")
+        .says("--weights FILE");
     let picture = folder.path().join("nan.npy");
     npy(
         &picture,
@@ -313,12 +286,8 @@ fn an_answer_that_says_nothing_has_a_remark() {
         &f32::NAN.to_le_bytes().repeat(64),
     );
     let picture = picture.to_str().unwrap().to_owned();
-    let (code, _, error) = ran(&["run", &of("digits-g52"), "--input", &picture]);
-    assert_eq!(code, 0, "{error}");
-    assert!(
-        error.contains("input `input`: 64 elements are NaN"),
-        "{error}"
-    );
+    ran(&["run", &of("digits-g52"), "--input", &picture])
+        .ended(0, "input `input`: 64 elements are NaN");
     let (_, _, error) = ran(&["run", &of("digits-g52"), "--input", &picture, "--quiet"]);
     assert_eq!(error, "");
     let (_, _, error) = ran(&["run", &of("digits-g52")]);
@@ -327,8 +296,7 @@ fn an_answer_that_says_nothing_has_a_remark() {
 
 #[test]
 fn exit_codes_are_told_line_by_line() {
-    let (code, out, _) = ran(&["help", "exit-codes"]);
-    assert_eq!(code, 0);
+    let out = ran(&["help", "exit-codes"]).gave(0);
     for line in ["  0  done", "  6  a result", "130  interrupted"] {
         assert!(out.lines().any(|found| found.starts_with(line)), "{out}");
     }

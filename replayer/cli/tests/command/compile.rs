@@ -9,7 +9,7 @@ use std::path::Path;
 
 use gpureplay_tensors::{ElementType, Tensor, read_npy, write_npy};
 
-use crate::start::{self, ran_in};
+use crate::start::{self, Ended, Says, ran_in};
 use driver::{Driver, vector_add, vector_add_code};
 
 const CODE: u64 = 0x200_0000;
@@ -27,16 +27,12 @@ impl Folder {
 
     /// Runs a command that must succeed.
     fn ok(&self, arguments: &str) -> String {
-        let (code, out, error) = self.run(arguments);
-        assert_eq!(code, 0, "gpureplay {arguments}: {error}");
-        out
+        self.run(arguments).gave(0)
     }
 
     /// Runs a command that must fail with this exit code and one line that contains `text`.
     fn fails(&self, arguments: &str, code: i32, text: &str) {
-        let (found, _, error) = self.run(arguments);
-        assert_eq!(found, code, "gpureplay {arguments}: {error}");
-        assert!(error.contains(text), "gpureplay {arguments}: {error}");
+        let error = self.run(arguments).ended(code, text);
         assert_eq!(error.lines().count(), 1, "{error}");
     }
 
@@ -91,8 +87,8 @@ fn a_trace_becomes_a_recording_that_runs_with_other_inputs() {
         "compile trace {TENSORS} -o rec/add --second trace2 --second-input a=a2.npy \
          --second-input b=b2.npy --second-output out=out2.npy"
     ));
-    assert!(text.contains("input  a  f32[1024] at 0x3000000"), "{text}");
-    assert!(text.contains("same in a second run"), "{text}");
+    text.says("input  a  f32[1024] at 0x3000000");
+    text.says("same in a second run");
     assert_eq!(names(&folder.0.at("rec")), ["add"]);
     let files = names(&folder.0.at("rec/add"));
     assert_eq!(
@@ -125,7 +121,7 @@ fn what_is_wrong_is_said_in_one_line() {
     let folder = recorded();
     let records = folder.ok("info trace");
     assert_eq!(records, folder.ok("info trace --actions"));
-    assert!(records.contains("GPU_ID"), "{records}");
+    records.says("GPU_ID");
     folder.fails("info trace --json", 2, "a raw trace has no JSON");
     folder.fails("compile none -o rec/x", 4, "none");
     folder.fails("compile a.npy -o rec/x", 3, "not a raw trace");
@@ -168,10 +164,7 @@ fn weights_outside_of_a_recording_are_found_and_checked() {
     );
     let weight = folder.0.at("rec/add/weights/b.npy");
     let manifest = fs::read_to_string(folder.0.at("rec/add/manifest.toml")).unwrap();
-    assert!(
-        manifest.contains("[external.b]") && manifest.contains("sha256 = "),
-        "{manifest}"
-    );
+    manifest.says("[external.b]").says("sha256 = ");
     let recording = fs::read(folder.0.at("rec/add/recording.gpr")).unwrap();
     let values = folder.tensor("b.npy");
     assert!(
@@ -182,7 +175,7 @@ fn weights_outside_of_a_recording_are_found_and_checked() {
 
     // From another directory: the file is relative to the recording.
     let text = folder.ok("run rec/add");
-    assert!(text.contains("bit for bit"), "{text}");
+    text.says("bit for bit");
     folder.ok("run rec/add --input a=a.npy --bind b=b2.npy --output got.npy");
     assert_eq!(folder.tensor("got.npy"), folder.tensor("other.npy"));
 

@@ -5,6 +5,7 @@ use gpureplay_library::weights::sha256;
 use gpureplay_trials::parts::Parts;
 use serde_json::Value;
 
+use crate::start::Says;
 use crate::user_files::Copy;
 
 /// Saxpy, whose inputs nothing reads: its jobs read what was recorded, as after a copy that the CPU made.
@@ -44,7 +45,7 @@ fn run_and_verify_say_that_no_input_has_an_effect() {
     assert_eq!(report["outputs"]["out"]["constant"], true);
     let (code, text, error) = copy.ran(&["verify", "--deep", "--json", "rec"]);
     assert_eq!(code, 0, "{error}");
-    assert!(error.contains(REMARK), "{error}");
+    error.says(REMARK);
     let report: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(report[0]["constant_outputs"], serde_json::json!(["out"]));
 }

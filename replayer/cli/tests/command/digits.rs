@@ -8,7 +8,7 @@ use gpureplay_kit::command::Words;
 use gpureplay_library::{Options, Recording};
 use gpureplay_tensors::{ElementType, Tensor, read_npy};
 
-use crate::start::{ran_in, repository, shipped};
+use crate::start::{Ended, Says, ran, ran_in, repository, shipped};
 
 /// Largest difference of a probability from the one in double precision.
 const TOLERANCE: f64 = 1e-5;
@@ -116,14 +116,10 @@ fn other_weights_give_another_network() {
     }
 }
 
-/// What the command prints in the repository on both streams, and whether it succeeded.
-fn gpureplay(words: &(impl Words + ?Sized)) -> (bool, String) {
-    gpureplay_in(&repository(), words)
-}
-
-fn gpureplay_in(folder: &Path, words: &(impl Words + ?Sized)) -> (bool, String) {
-    let (code, out, err) = ran_in(folder, words);
-    (code == 0, out + &err)
+/// Exit code and what the command prints in the repository on both streams.
+fn gpureplay(words: &(impl Words + ?Sized)) -> (i32, String) {
+    let (code, out, err) = ran(words);
+    (code, out + &err)
 }
 
 #[test]
@@ -133,63 +129,34 @@ fn the_command_runs_layers_by_themselves() {
     let recording = "recordings/digits-g52";
     let image = format!("input={recording}/inputs/3.npy");
     let (conv2, pool2) = (file("conv2.npy"), file("pool2.npy"));
-    let run = |arguments: &[&str]| {
-        let (good, text) = gpureplay(&[&["run", recording], arguments].concat());
-        assert!(good, "{text}");
-        text
-    };
-    let text = run(&[
-        "--input",
-        &image,
-        "--until",
-        "conv2",
-        "--output-layer",
-        &conv2,
-    ]);
-    assert!(
-        text.contains("layers 1 to 2 of 7 (conv1 to conv2)"),
-        "{text}"
-    );
+    let run = |arguments: &str| gpureplay(&format!("run {recording} {arguments}")).gave(0);
+    run(&format!(
+        "--input {image} --until conv2 --output-layer {conv2}"
+    ))
+    .says("layers 1 to 2 of 7 (conv1 to conv2)");
     let expected = format!("probabilities={recording}/expected/3.npy");
     let given = format!("conv2={conv2}");
-    let text = run(&[
-        "--input", &given, "--layers", "pool1..", "--expect", &expected,
-    ]);
-    assert!(
-        text.contains("those before skipped") && text.contains("bit for bit"),
-        "{text}"
-    );
-    let text = run(&[
-        "--input",
-        &image,
-        "--layers",
-        "3..5",
-        "--output-layer",
-        &pool2,
-    ]);
-    assert!(
-        text.contains("(pool1 to pool2, those before ran first)"),
-        "{text}"
-    );
-
-    let text = run(&[
-        "--input", &given, "--layers", "pool2..", "--expect", &expected,
-    ]);
-    assert!(
-        text.contains("those from pool1 on ran first") && text.contains("bit for bit"),
-        "{text}"
-    );
+    let from = |layers| {
+        run(&format!(
+            "--input {given} --layers {layers} --expect {expected}"
+        ))
+    };
+    from("pool1..")
+        .says("those before skipped")
+        .says("bit for bit");
+    run(&format!(
+        "--input {image} --layers 3..5 --output-layer {pool2}"
+    ))
+    .says("(pool1 to pool2, those before ran first)");
+    from("pool2..")
+        .says("those from pool1 on ran first")
+        .says("bit for bit");
 
     // One layer by itself: the maximum of 2 x 2 pixels.
     let pool1 = file("pool1.npy");
-    run(&[
-        "--input",
-        &given,
-        "--layers",
-        "pool1",
-        "--output-layer",
-        &pool1,
-    ]);
+    run(&format!(
+        "--input {given} --layers pool1 --output-layer {pool1}"
+    ));
     let (before, after) = (
         read_npy(conv2.as_ref()).unwrap(),
         read_npy(pool1.as_ref()).unwrap(),
@@ -207,27 +174,14 @@ fn the_command_runs_layers_by_themselves() {
     }
     // Without the name of a file.
     let absolute = repository().join(recording).display().to_string();
-    let last = [
-        "run",
-        &absolute,
-        "--force",
-        "--until",
-        "3",
-        "--output-layer",
-    ];
-    let (good, text) = gpureplay_in(folder.path(), &last);
-    assert!(good && text.contains("to pool1.npy"), "{text}");
+    let last = format!("run {absolute} --force --until 3 --output-layer");
+    ran_in(folder.path(), &last).gave(0).says("to pool1.npy");
 
-    let (good, text) = gpureplay(&["run", recording, "--layers", "conv9"]);
-    assert!(
-        !good && text.contains("no layer conv9; its layers are 1 conv1, 2 conv2"),
-        "{text}"
-    );
+    gpureplay(&["run", recording, "--layers", "conv9"])
+        .ended(2, "no layer conv9; its layers are 1 conv1, 2 conv2");
     let (_, text) = gpureplay(&["info", recording]);
-    assert!(
-        text.contains("run 3        pool1") && text.contains("takes conv2; gives pool1"),
-        "{text}"
-    );
+    text.says("run 3        pool1")
+        .says("takes conv2; gives pool1");
 }
 
 #[test]
@@ -236,10 +190,10 @@ fn the_last_line_says_what_ran_and_how_it_compares() {
     let trace = folder.path().join("trace").display().to_string();
     let image = "recordings/digits-g52/inputs/3.npy";
     let run = ["run", "recordings/digits-g52", "--input", image];
-    let (good, text) = gpureplay(&run);
+    let text = gpureplay(&run).gave(0);
     let line = text.lines().last().unwrap();
     let parts: Vec<&str> = line.split(" · ").collect();
-    assert!(good && parts.len() == 3, "{text}");
+    assert_eq!(parts.len(), 3, "{text}");
     assert_eq!(parts[0], "→ digit 3 (1.000)");
     assert!(parts[1].starts_with("12 jobs, ") && parts[1].contains(" loading, "));
     assert!(parts[1].ends_with(" on the model"), "{line}");
@@ -290,18 +244,14 @@ fn one_recording_serves_other_trained_models() {
         gpureplay(&[&first[..], arguments].concat())
     };
     // The network's own weights, from the script that trained them.
-    let (good, text) = run(&["--weights", "tools/digits/weights", "--expect", expected]);
-    assert!(good && text.contains("bit for bit"), "{text}");
+    run(&["--weights", "tools/digits/weights", "--expect", expected]).ended(0, "bit for bit");
     // One of them, by its name.
     let one = "conv1.weight=tools/digits/weights/conv1.weight.npy";
-    let (good, text) = run(&["--bind", one, "--expect", expected]);
-    assert!(good && text.contains("bit for bit"), "{text}");
+    run(&["--bind", one, "--expect", expected]).ended(0, "bit for bit");
     // Nobody said what other weights should give; without an input it is the manifest's first.
-    let (good, text) = gpureplay(&["run", "recordings/digits-g52", "--bind", one]);
-    assert!(
-        good && text.contains("→ digit 0") && text.contains("nothing to compare"),
-        "{text}"
-    );
+    gpureplay(&["run", "recordings/digits-g52", "--bind", one])
+        .ended(0, "→ digit 0")
+        .says("nothing to compare");
 
     // Another model in one file: the classes in reverse, so a 3 is called 6.
     let mut model = Vec::new();
@@ -318,27 +268,15 @@ fn one_recording_serves_other_trained_models() {
     }
     let file = folder.path().join("reversed.safetensors");
     std::fs::write(&file, safetensors(&model)).unwrap();
-    let (good, text) = run(&["--weights", file.to_str().unwrap()]);
-    assert!(good && text.contains("→ digit 6 (1.000)"), "{text}");
+    run(&["--weights", file.to_str().unwrap()]).ended(0, "→ digit 6 (1.000)");
 
     // A model that lacks a weight, and one that is no model.
     model.retain(|(name, _)| name != "conv2.bias");
     std::fs::write(&file, safetensors(&model)).unwrap();
-    let (good, text) = run(&["--weights", file.to_str().unwrap()]);
-    assert!(
-        !good && text.contains("reversed.safetensors: has no tensor conv2.bias"),
-        "{text}"
-    );
-    let (good, text) = run(&["--weights", "recordings"]);
-    assert!(
-        !good && text.contains("recordings/conv1.weight.npy: "),
-        "{text}"
-    );
-    let (good, text) = run(&["--weights", expected]);
-    assert!(
-        !good && text.contains("or from a .safetensors file"),
-        "{text}"
-    );
+    run(&["--weights", file.to_str().unwrap()])
+        .ended(4, "reversed.safetensors: has no tensor conv2.bias");
+    run(&["--weights", "recordings"]).ended(4, "recordings/conv1.weight.npy: ");
+    run(&["--weights", expected]).ended(4, "or from a .safetensors file");
 }
 
 #[test]
@@ -369,16 +307,14 @@ fn a_picture_of_a_digit_is_read() {
     };
     for name in ["3.png", "3.jpg"] {
         let picture = folder.path().join(name);
-        let (good, text) = answer(&picture);
-        assert!(good && text.contains("→ digit 3"), "{text}");
-        assert!(text.contains("is inverted (black is 1)"), "{text}");
+        let text = answer(&picture).ended(0, "→ digit 3");
+        text.says("is inverted (black is 1)");
         assert!(!text.contains("stretched"), "{text}");
         // Decoders would make up the lower half.
         let half = std::fs::metadata(&picture).unwrap().len() / 2;
         let file = std::fs::File::options().write(true).open(&picture).unwrap();
         file.set_len(half).unwrap();
-        let (good, text) = answer(&picture);
-        assert!(!good, "{name}: {text}");
+        answer(&picture).gave(4);
     }
 }
 
@@ -392,11 +328,8 @@ fn a_picture_with_other_proportions_is_called_stretched() {
     writer.write_image_data(&[200; 80 * 40]).unwrap();
     writer.finish().unwrap();
     let file = path.to_str().unwrap();
-    let (good, text) = gpureplay(&["run", "recordings/digits-g52", "--input", file]);
-    assert!(
-        good && text.contains("stretched from 80x40 to 8x8"),
-        "{text}"
-    );
+    gpureplay(&["run", "recordings/digits-g52", "--input", file])
+        .ended(0, "stretched from 80x40 to 8x8");
 }
 
 #[test]
@@ -411,8 +344,7 @@ fn a_file_of_any_name_is_npy_or_raw_by_its_first_bytes() {
     };
     let raw = &npy[npy.len() - 256..];
     for (name, contents) in [("x.dat", &npy[..]), ("x", &npy), ("y.dat", raw), ("y", raw)] {
-        let (good, text) = run(name, contents);
-        assert!(good && text.contains("→ digit 3"), "{name} {text}");
+        run(name, contents).ended(0, "→ digit 3");
     }
     for (name, contents, said) in [
         ("z.dat", &raw[1..], "255 bytes, but input f32[8,8] has 256"),
@@ -420,8 +352,7 @@ fn a_file_of_any_name_is_npy_or_raw_by_its_first_bytes() {
         // What is called .npy is nothing else.
         ("z.npy", raw, "not an .npy file"),
     ] {
-        let (good, text) = run(name, contents);
-        assert!(!good && text.contains(said), "{name} {text}");
+        run(name, contents).ended(4, said);
     }
 }
 
@@ -432,41 +363,26 @@ fn all_held_out_digits_run_in_one_process() {
         path.display().to_string()
     };
     let (images, labels) = (held_out("images"), held_out("labels"));
-    let run = [
-        "run",
-        "recordings/digits-g52",
-        "--inputs",
-        &images,
-        "--truth",
-        &labels,
-        "--json",
-    ];
-    let (good, text) = gpureplay(&run);
-    assert!(good, "{text}");
+    let run = format!("run recordings/digits-g52 --inputs {images} --truth {labels} --json");
+    let text = gpureplay(&run).gave(0);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
         (&value["inputs"], &value["right"]),
         (&360.into(), &359.into())
     );
     // The same network, compiled for a GPU of Valhall.
-    let valhall = run.map(|word| word.replace("g52", "g57"));
-    let (good, text) = gpureplay(&valhall.each_ref().map(String::as_str));
-    assert!(good, "{text}");
+    let text = gpureplay(&run.replace("g52", "g57")).gave(0);
     let other: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
         (&other["inputs"], &other["right"]),
         (&360.into(), &359.into())
     );
     // One session for each thread: the answers are those of one session, in the same order.
-    let alone = [&run[..], &["--threads", "1"]].concat();
-    let several = [&run[..], &["--threads", "5"]].concat();
-    let answers = |run: &[&str]| -> serde_json::Value {
-        let (good, text) = gpureplay(run);
-        assert!(good, "{text}");
-        serde_json::from_str::<serde_json::Value>(&text).unwrap()["answers"].take()
-    };
-    assert_eq!(value["answers"], answers(&alone));
-    assert_eq!(value["answers"], answers(&several));
+    for threads in [1, 5] {
+        let text = gpureplay(&format!("{run} --threads {threads}")).gave(0);
+        let answers: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["answers"], answers["answers"]);
+    }
     let confusion = value["confusion"].as_array().unwrap().iter();
     let rows = confusion.map(|row| row.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()));
     assert_eq!(rows.flatten().sum::<u64>(), 360);
@@ -483,24 +399,15 @@ fn all_held_out_digits_run_in_one_process() {
     std::fs::write(&truth, names.join("\n")).unwrap();
     let pictures = folder.path().join("pictures").display().to_string();
     let truth = truth.display().to_string();
-    let run = [
-        "run",
-        "recordings/digits-g52",
-        "--inputs",
-        &pictures,
-        "--truth",
-        &truth,
-    ];
-    let (good, text) = gpureplay(&run);
-    assert!(good && text.contains("10 of 10 right (100.0 %)"), "{text}");
+    let run = format!("run recordings/digits-g52 --inputs {pictures} --truth {truth}");
+    gpureplay(&run).ended(0, "10 of 10 right (100.0 %)");
     // Of several files that cannot be read, the first is named, whichever session comes to one first.
     for digit in [4, 5, 8] {
         let path = folder.path().join(format!("pictures/{digit}.npy"));
         std::fs::write(path, "no picture").unwrap();
     }
     for threads in ["1", "2", "4"] {
-        let (good, text) = gpureplay(&[&run[..], &["--threads", threads]].concat());
-        assert!(!good && text.contains("4.npy"), "{text}");
+        gpureplay(&format!("{run} --threads {threads}")).ended(4, "4.npy");
     }
     for digit in [4, 5, 8] {
         let from = repository().join(format!("recordings/digits-g52/inputs/{digit}.npy"));
@@ -508,17 +415,6 @@ fn all_held_out_digits_run_in_one_process() {
         std::fs::copy(from, to).unwrap();
     }
     // As many truths as inputs.
-    let run = [
-        "run",
-        "recordings/digits-g52",
-        "--inputs",
-        &pictures,
-        "--truth",
-        &labels,
-    ];
-    let (good, text) = gpureplay(&run);
-    assert!(
-        !good && text.contains("360 classes for 10 inputs"),
-        "{text}"
-    );
+    let run = format!("run recordings/digits-g52 --inputs {pictures} --truth {labels}");
+    gpureplay(&run).ended(4, "360 classes for 10 inputs");
 }

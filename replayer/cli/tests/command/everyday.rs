@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::start::command;
+use crate::start::{Ended, Says, command};
 use crate::user_files::Copy;
 
 fn json(text: &str) -> Value {
@@ -32,25 +32,22 @@ fn finding_14_every_command_that_reads_a_recording_takes_its_pack() {
             &["diff", pack, "--against", "model"],
             &["pack", pack, "-o", "again.pack", "--force"],
         ] {
-            let (code, _, error) = copy.ran(words);
-            assert_eq!(code, 0, "{words:?}: {error}");
+            copy.ran(words).gave(0);
         }
         // A pack of a pack is the same pack.
         assert!(fs::read(copy.at("again.pack")).unwrap() == fs::read(copy.at("a.pack")).unwrap());
     }
     // What signs writes beside the recording, and says so.
     assert_eq!(copy.ran(&["keygen", "k"]).0, 0);
-    let (code, _, error) = copy.ran(&["sign", "--key", "k.pem", "a.pack"]);
-    assert_eq!(code, 3);
-    assert!(error.contains("give a recording's directory"), "{error}");
+    copy.ran(&["sign", "--key", "k.pem", "a.pack"])
+        .ended(3, "give a recording's directory");
 }
 
 #[test]
 fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
     let copy = Copy::of("saxpy-g52");
     let bench = |more: &[&str]| copy.ran(&[&["bench", "rec", "--warmup", "1"], more].concat());
-    let (code, text, error) = bench(&["--runs", "12", "-o", "old.json"]);
-    assert_eq!(code, 0, "{error}");
+    let text = bench(&["--runs", "12", "-o", "old.json"]).gave(0);
     for word in ["mean", "deviation", "least", "most", "of 12 runs"] {
         assert!(text.contains(word), "{word}: {text}");
     }
@@ -80,8 +77,7 @@ fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
     slow["summaries"]["run"]["mean"] = 10_000.0.into();
     slow["summaries"]["run"]["deviation"] = 1.0.into();
     fs::write(copy.at("slow.json"), slow.to_string()).unwrap();
-    let (code, text, error) = bench(&["--runs", "12", "--compare", "slow.json"]);
-    assert_eq!(code, 0, "{error}");
+    let text = bench(&["--runs", "12", "--compare", "slow.json"]).gave(0);
     let line = text
         .lines()
         .skip_while(|line| !line.contains("beside slow.json"))
@@ -216,9 +212,7 @@ fn shells_and_man_know_the_command() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&completed.stdout).trim(), "verify");
-    let (code, out, error) = copy.ran(&["manual", "-o", "man"]);
-    assert_eq!(code, 0, "{error}");
-    assert!(out.contains("pages"), "{out}");
+    copy.ran(&["manual", "-o", "man"]).gave(0).says("pages");
     let mut page = String::new();
     let file = fs::File::open(copy.at("man/gpureplay-bench.1")).unwrap();
     BufReader::new(file).read_to_string(&mut page).unwrap();
@@ -283,7 +277,7 @@ fn the_doctor_names_cuda_where_its_driver_is() {
     let output = doctor.output().unwrap();
     let found = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{found}");
-    assert!(found.contains(" record --recorder cuda: "), "{found}");
+    found.says(" record --recorder cuda: ");
     let replay = found.split_once("Replay, best first\n").unwrap().1;
     assert!(replay.starts_with("ok   run of CUDA: "), "{found}");
 }
@@ -297,15 +291,15 @@ fn the_doctor_leads_with_the_ways_and_writes_a_report() {
     for way in ["kernel", "user", "model"] {
         assert!(found.contains(&format!(" record --recorder {way}: ")));
     }
-    assert!(found.contains("ok   run --device model: "), "{found}");
-    assert!(found.contains("\nNext: gpureplay r"), "{found}");
+    found.says("ok   run --device model: ");
+    found.says("\nNext: gpureplay r");
 
     let (_, printed, said) = copy.ran(&["doctor", "--report", "report.txt"]);
     assert!(printed.is_empty() && said.contains("report.txt"), "{said}");
     let report = fs::read_to_string(copy.at("report.txt")).unwrap();
     assert!(report.starts_with("gpureplay "), "{report}");
     let (ways, _) = found.split_once("\nChecks\n").unwrap();
-    assert!(report.contains(ways), "{report}");
+    report.says(ways);
     // The self test finds what ships beside the command, and this clone's recordings beside a build in it.
     let tests = report.split_once("Self test\n").unwrap().1;
     let own = Path::new(env!("CARGO_BIN_EXE_gpureplay")).parent().unwrap();
@@ -320,8 +314,7 @@ fn the_doctor_leads_with_the_ways_and_writes_a_report() {
         false => assert!(bits.contains("on model: not tried"), "{bits}"),
     }
 
-    let (code, _, said) = copy.ran(&["doctor", "--report", "report.txt"]);
-    assert_eq!(code, 6, "{said}");
+    copy.ran(&["doctor", "--report", "report.txt"]).gave(6);
     let (code, _, said) = copy.ran(&["doctor", "--report", "none/report.txt"]);
     assert!(code == 6 && said.contains("none"), "{said}");
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::start::{said as code, shipped};
+use crate::start::{Ended, said as code, shipped};
 
 #[test]
 fn an_extracted_job_runs_and_matches_bit_for_bit() {
@@ -18,12 +18,8 @@ fn an_extracted_job_runs_and_matches_bit_for_bit() {
         "-o",
         &out,
     ];
-    let (done, text) = code(&extract);
-    assert_eq!(done, 0, "{text}");
-    assert!(text.contains("gives every byte"), "{text}");
-    let (done, text) = code(&["run", &out]);
-    assert_eq!(done, 0, "{text}");
-    assert!(text.contains("bit for bit"), "{text}");
+    code(&extract).ended(0, "gives every byte");
+    code(&["run", &out]).ended(0, "bit for bit");
     assert_eq!(code(&["verify", "--deep", &out]).0, 0);
     // It is not replaced unless that is wanted, and then it is the same again.
     let first = fs::read(Path::new(&out).join("recording.gpr")).unwrap();
@@ -49,8 +45,7 @@ fn dispatches_of_a_kernel_are_taken_out_one_by_one() {
     let out = |name: &str| folder.path().join(name).display().to_string();
     let all = out("all");
     let extract = ["extract", "digits-g52", "--job", "hash:98aa"];
-    let (done, text) = code(&[&extract[..], &["--dispatches", "all", "-o", &all]].concat());
-    assert_eq!(done, 0, "{text}");
+    code(&[&extract[..], &["--dispatches", "all", "-o", &all]].concat()).gave(0);
     for job in [0, 2, 4] {
         assert_eq!(code(&["run", &format!("{all}/job{job}")]).0, 0);
     }
@@ -58,9 +53,8 @@ fn dispatches_of_a_kernel_are_taken_out_one_by_one() {
     assert_eq!(code(&[&extract[..], &["-o", &first]].concat()).0, 0);
     let bytes = |path: String| fs::read(path + "/recording.gpr").unwrap();
     assert_eq!(bytes(first), bytes(format!("{all}/job0")));
-    let (done, text) = code(&["extract", "digits-g52", "--job", "20", "-o", &out("none")]);
-    assert_eq!(done, 2, "{text}");
-    assert!(text.contains("jobs are 0 to 19"), "{text}");
+    code(&["extract", "digits-g52", "--job", "20", "-o", &out("none")])
+        .ended(2, "jobs are 0 to 19");
 }
 
 #[test]
@@ -68,20 +62,18 @@ fn finding_19_weights_and_other_values_are_taken_out() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let output = at("out.npy");
-    let (done, text) = code(&["extract", "saxpy-g52", "--tensor", "out", "-o", &output]);
-    assert_eq!(done, 0, "{text}");
+    code(&["extract", "saxpy-g52", "--tensor", "out", "-o", &output]).gave(0);
     let run = at("run.npy");
     assert_eq!(code(&["run", "saxpy-g52", "--output", &run]).0, 0);
     assert_eq!(fs::read(&output).unwrap(), fs::read(run).unwrap());
     let weight = at("w.npy");
-    let (done, text) = code(&format!(
+    code(&format!(
         "extract digits-g52 --tensor conv1.weight -o {weight}"
-    ));
-    assert_eq!(done, 0, "{text}");
+    ))
+    .gave(0);
     // A weight that is bound as it is changes nothing.
     let bound = format!("conv1.weight={weight}");
-    let (done, text) = code(&["run", "digits-g52", "--input", &bound]);
-    assert_eq!(done, 0, "{text}");
+    code(&["run", "digits-g52", "--input", &bound]).gave(0);
     let (done, _) = code(&format!(
         "extract digits-g52 --tensor none -o {}",
         at("n.npy")
@@ -95,8 +87,7 @@ fn a_pack_is_unpacked_into_what_was_packed() {
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (pack, out, again) = (at("saxpy.gprpack"), at("saxpy"), at("again.gprpack"));
     assert_eq!(code(&["pack", "saxpy-g52", "-o", &pack]).0, 0);
-    let (done, text) = code(&["unpack", &pack, "-o", &out]);
-    assert_eq!(done, 0, "{text}");
+    code(&["unpack", &pack, "-o", &out]).gave(0);
     for file in [
         "recording.gpr",
         "manifest.toml",
@@ -140,19 +131,15 @@ fn layers_and_ranges_of_jobs_are_one_recording() {
         ("digits-g52", "--layers conv1..conv2", "conv2"),
     ] {
         let out = at(last);
-        let (done, text) = code(&format!("extract {recording} {words} -o {out}"));
-        assert_eq!(done, 0, "{text}");
-        assert!(text.contains("give every byte"), "{text}");
+        code(&format!("extract {recording} {words} -o {out}")).ended(0, "give every byte");
         assert_eq!(code(&["verify", "--deep", &out]).0, 0);
         let mine = at("mine.npy");
         let output = format!("{last}={mine}");
-        let (done, text) = code(&["run", &out, "--output", &output, "--force"]);
-        assert!(done == 0 && text.contains("bit for bit"), "{text}");
+        code(&["run", &out, "--output", &output, "--force"]).ended(0, "bit for bit");
         // The whole recording gives the same values there.
         let whole = at("whole.npy");
         let tensor = format!("extract {recording} --tensor {last} -o {whole} --force");
-        let (done, text) = code(&tensor);
-        assert_eq!(done, 0, "{text}");
+        code(&tensor).gave(0);
         assert_eq!(
             values(Path::new(&mine)),
             values(Path::new(&whole)),
@@ -173,8 +160,7 @@ fn layers_and_ranges_of_jobs_are_one_recording() {
 fn a_job_has_no_outputs_of_other_layers() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("job").display().to_string();
-    let (done, text) = code(&["extract", "lenet-g52", "--jobs", "9", "-o", &out]);
-    assert_eq!(done, 0, "{text}");
+    code(&["extract", "lenet-g52", "--jobs", "9", "-o", &out]).gave(0);
     let (_, info) = code(&["info", &out]);
     // The memory of conv1 is that of conv2 and ip1 later.
     assert!(info.contains("conv1") && !info.contains("conv2"), "{info}");

@@ -6,7 +6,7 @@ use gpureplay_tensors::{Tensor, read_npy, write_npy};
 
 use gpureplay_kit::jobs::{DATA, JOBS, builder, null_chain};
 
-use crate::start::{Folder, GPUREPLAY};
+use crate::start::{Ended, Folder, GPUREPLAY, Says};
 
 /// Layers stem, left, right and both: left and right read stem, both reads left and right. The jobs do nothing: what is bound is what
 /// the output has, left before right.
@@ -68,26 +68,14 @@ fn all_that_crosses_into_the_layers_that_run_must_be_given() {
     let last = ["--force", "--layers", "both", "--output", "out.npy"];
     let with = |more: &[&str]| ran(&folder, &[&last[..], more].concat());
 
-    let (code, text) = with(&["--input", "left=left.npy", "--input", "right=right.npy"]);
-    assert!(code == 0 && text.contains("those before skipped"), "{text}");
+    with(&["--input", "left=left.npy", "--input", "right=right.npy"])
+        .ended(0, "those before skipped");
     assert_eq!(out(), [1.0, 2.0, 3.0, 4.0]);
 
-    let (code, text) = with(&["--input", "left=left.npy"]);
-    assert_eq!(code, 4, "{text}");
-    assert!(
-        text.contains(
-            "layers 4 to 4 read right f32[2], which layers before them compute; give it, or run those layers first"
-        ) && text.contains("--recorded-values"),
-        "{text}"
-    );
-    let (code, text) = with(&["--input", "left=left.npy", "--recorded-values"]);
-    assert!(code == 0 && text.contains("those before skipped"), "{text}");
+    with(&["--input", "left=left.npy"]).gave(4).says("layers 4 to 4 read right f32[2], which layers before them compute; give it, or run those layers first").says("--recorded-values");
+    with(&["--input", "left=left.npy", "--recorded-values"]).ended(0, "those before skipped");
     assert_eq!(out(), [1.0, 2.0, 0.0, 0.0]);
 
     // What is given further back is enough as well.
-    let (code, text) = with(&["--input", "stem=stem.npy"]);
-    assert!(
-        code == 0 && text.contains("those from left on ran first"),
-        "{text}"
-    );
+    with(&["--input", "stem=stem.npy"]).ended(0, "those from left on ran first");
 }

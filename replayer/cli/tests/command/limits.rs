@@ -13,7 +13,7 @@ use gpureplay_trials::Parts;
 
 use gpureplay_kit::jobs::{self, DATA, JOBS, null_chain};
 
-use crate::start::said;
+use crate::start::{Ended, Says, said};
 
 /// Exit code and all output of a command on a file.
 fn ran(words: &[&str], path: &Path) -> (i32, String) {
@@ -67,11 +67,10 @@ fn a_manifest_is_as_long_as_it_may_be() {
         fs::write(folder.path().join("manifest.toml"), text).unwrap();
         ran(&["info"], folder.path())
     };
-    let (code, text) = of(1 << 20);
-    assert_eq!(code, 0, "{text}");
+    of(1 << 20).gave(0);
     let (code, text) = of((1 << 20) + 1);
     assert!(code == 3 || code == 4, "{code} {text}");
-    assert!(text.contains("longer than 1048576 bytes"), "{text}");
+    text.says("longer than 1048576 bytes");
 }
 
 #[test]
@@ -90,16 +89,13 @@ fn a_pack_has_as_many_files_as_it_may() {
     let pack = pack_of(&files);
     assert_eq!(gpureplay_sign::pack(&files).as_ref(), Ok(&pack));
     fs::write(&path, pack).unwrap();
-    let (code, text) = ran(&["verify"], &path);
-    assert_eq!(code, 0, "{text}");
+    ran(&["verify"], &path).gave(0);
     files.extend(beside(4095));
     assert!(gpureplay_sign::pack(&files).is_err());
     let mut pack = pack_of(&files);
     let refused = |pack: &[u8]| {
         fs::write(&path, pack).unwrap();
-        let (code, text) = ran(&["verify"], &path);
-        assert_eq!(code, 3, "{text}");
-        assert!(text.contains("4097 files, more than 4096"), "{text}");
+        ran(&["verify"], &path).ended(3, "4097 files, more than 4096");
     };
     refused(&pack);
     // Before its table is read: nothing else in it is right.
@@ -154,10 +150,7 @@ fn tables_of_what_is_not_sound_are_shown_up_to_a_limit() {
         parts.section(Section::Actions).extend(action.repeat(more));
         parts.segments()[0].actions.set(actions as u32);
         fs::write(folder.path().join("recording.gpr"), parts.file()).unwrap();
-        let (code, text) = ran(&["dump", "--unverified"], folder.path());
-        assert_eq!(code, 0, "{text}");
-        assert!(text.contains("not sound: "), "{text}");
-        text
+        ran(&["dump", "--unverified"], folder.path()).ended(0, "not sound: ")
     };
     assert!(!shown(1000, 4).contains("more"), "all entries are shown");
     assert!(shown(1001, 4).contains("… and 1 more"));
@@ -203,7 +196,7 @@ fn as_many_jobs_are_listed_as_may_be() {
     assert_eq!(code, 0, "{}", &text[..text.len().min(400)]);
     let (code, text) = listed((1 << 16) + 1);
     assert_ne!(code, 0);
-    assert!(text.contains("more than 65536 jobs"), "{text}");
+    text.says("more than 65536 jobs");
 }
 
 #[test]
@@ -222,8 +215,7 @@ fn answers_are_counted_by_class_for_as_many_classes_as_may_be() {
             truth.to_str().unwrap(),
         ];
         let words = [&["run", "--json", "--threads", "1"][..], &words].concat();
-        let (code, text) = ran(&words, folder.path());
-        assert_eq!(code, 0, "{text}");
+        let text = ran(&words, folder.path()).gave(0);
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(json["right"], 2);
         json["confusion"].as_array().map(Vec::len)
@@ -249,12 +241,7 @@ fn a_file_has_as_many_inputs_as_it_may() {
         "--inputs",
         inputs.to_str().unwrap(),
     ];
-    let (code, text) = ran(&words, folder.path());
-    assert_eq!(code, 4, "{text}");
-    assert!(
-        text.contains("16777217 inputs, more than the 16777216"),
-        "{text}"
-    );
+    ran(&words, folder.path()).ended(4, "16777217 inputs, more than the 16777216");
 }
 
 #[test]
@@ -281,11 +268,10 @@ fn labels_that_do_not_fit_leave_no_results() {
     let files = ["a", "b"].map(|name| format!("{name}={}", at(&format!("{name}.npy")).display()));
     let labels = at("labels").display().to_string();
     let words = ["run", "--output", &files[0], "--output", &files[1]];
-    let (code, text) = ran(
+    ran(
         &[&words[..], &["--labels", &labels]].concat(),
         folder.path(),
-    );
-    assert_eq!(code, 4, "{text}");
-    assert!(text.contains("2 labels, but b has 3 elements"), "{text}");
+    )
+    .ended(4, "2 labels, but b has 3 elements");
     assert!(!at("a.npy").exists() && !at("b.npy").exists());
 }

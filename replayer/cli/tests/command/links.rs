@@ -12,7 +12,7 @@ use gpureplay_library::weights::sha256;
 
 use gpureplay_kit::jobs::{DATA, JOBS, builder, null_chain};
 
-use crate::start::{Folder, GPUREPLAY, said};
+use crate::start::{Ended, Folder, GPUREPLAY, said};
 
 /// A recording with an input, a weight that lies in a file, an expected output and a signature; beside it, outside, copies of
 /// all of these.
@@ -64,8 +64,7 @@ impl Tree {
             fs::write(tree.at("rec").join(file), &value).unwrap();
         }
         assert_eq!(tree.ran("keygen @key").0, 0);
-        let (code, text) = tree.ran("sign --key @key.pem @rec");
-        assert_eq!(code, 0, "{text}");
+        tree.ran("sign --key @key.pem @rec").gave(0);
         tree.copy("rec", "outside");
         tree
     }
@@ -108,8 +107,7 @@ const PACK: &str = "pack @rec -o @out.pack";
 fn links_are_followed_nowhere() {
     let tree = Tree::new();
     for command in ["run @rec", "verify @rec", "info @rec", SIGNED] {
-        let (code, text) = tree.ran(command);
-        assert_eq!(code, 0, "{command}: {text}");
+        tree.ran(command).gave(0);
     }
     let all = [
         "run @rec",
@@ -146,8 +144,7 @@ fn links_are_followed_nowhere() {
             &all,
         );
     }
-    let (code, text) = tree.ran(PACK);
-    assert_eq!(code, 0, "{text}");
+    tree.ran(PACK).gave(0);
 }
 
 #[test]
@@ -159,11 +156,9 @@ fn a_signature_is_not_written_through_a_link() {
         fs::remove_file(&path).unwrap();
         symlink(target, &path).unwrap();
         let before = fs::read(target).ok();
-        let (code, text) = tree.ran("sign --key @key.pem @rec");
-        assert!(code == 6 && text.contains("exists"), "{text}");
+        tree.ran("sign --key @key.pem @rec").ended(6, "exists");
         assert_eq!(fs::read(target).ok(), before);
-        let (code, text) = tree.ran("sign --force --key @key.pem @rec");
-        assert_eq!(code, 0, "{text}");
+        tree.ran("sign --force --key @key.pem @rec").gave(0);
         assert_eq!(fs::read(target).ok(), before);
         assert!(!path.symlink_metadata().unwrap().is_symlink());
         assert_eq!(fs::read(&path).unwrap(), signature);
@@ -202,9 +197,7 @@ fn what_a_directory_is_called_leads_nowhere() {
         let called = tree.0.path().join(OsStr::from_bytes(name));
         fs::rename(tree.at("rec"), &called).unwrap();
         let ran = || said(&[OsStr::new("run"), called.as_os_str()]);
-        let (code, text) = ran();
-        assert_eq!(code, 0, "{text}");
-        assert!(text.contains("bit for bit"), "{text}");
+        ran().ended(0, "bit for bit");
         // An input by a name in a file of tensors; the file of the whole name is a link.
         let manifest = fs::read_to_string(called.join("manifest.toml")).unwrap();
         let input = "inputs/in.safetensors#in.npy";
@@ -213,9 +206,7 @@ fn what_a_directory_is_called_leads_nowhere() {
         fs::write(called.join("inputs/in.safetensors"), "none").unwrap();
         symlink(tree.at("outside/inputs/in.npy"), called.join(input)).unwrap();
         symlink(tree.at("outside/inputs/in.npy"), tree.at("w.safetensors")).unwrap();
-        let (code, text) = ran();
-        assert_eq!(code, 4, "{text}");
-        assert!(text.contains("inputs/in.safetensors: "), "{text}");
+        ran().ended(4, "inputs/in.safetensors: ");
     }
 }
 
@@ -238,12 +229,10 @@ fn the_code_of_shaders_is_not_written_through_links() {
             if let Some(bytes) = there {
                 fs::write(&outside, bytes).unwrap();
             }
-            let (exit, text) = line("");
-            assert!(exit == 6 && text.contains("exists"), "{exit} {text}");
+            line("").ended(6, "exists");
             assert!(path.symlink_metadata().unwrap().is_symlink());
             assert_eq!(fs::read(&outside).ok().as_deref(), there);
-            let (exit, text) = line(" --force");
-            assert_eq!(exit, 0, "{text}");
+            line(" --force").gave(0);
             assert!(!path.symlink_metadata().unwrap().is_symlink());
             assert_eq!(fs::read(&path).unwrap(), code);
             assert_eq!(fs::read(&outside).ok().as_deref(), there);
@@ -263,7 +252,6 @@ fn the_directory_itself_may_be_reached_through_links() {
     let tree = Tree::new();
     symlink("rec", tree.at("link")).unwrap();
     for command in ["run @link", "verify @link", "info @link"] {
-        let (code, text) = tree.ran(command);
-        assert_eq!(code, 0, "{command}: {text}");
+        tree.ran(command).gave(0);
     }
 }

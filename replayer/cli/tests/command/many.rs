@@ -5,6 +5,7 @@ use std::fs;
 
 use gpureplay_tensors::{ElementType, Tensor, read_npy, write_npy};
 
+use crate::start::Ended;
 use crate::user_files::Copy;
 
 #[test]
@@ -20,16 +21,8 @@ fn each_input_has_a_row() {
         .collect();
     files.sort();
     assert_eq!(rows.shape(), [files.len() as u64, 10]);
-    let (code, _, error) = copy.ran(&[
-        "run",
-        "rec",
-        "--inputs",
-        "rec/inputs",
-        "-o",
-        "probabilities=all.csv",
-        "--quiet",
-    ]);
-    assert_eq!(code, 0, "{error}");
+    copy.ran("run rec --inputs rec/inputs -o probabilities=all.csv --quiet")
+        .gave(0);
     let text = fs::read_to_string(copy.at("all.csv")).unwrap();
     assert_eq!(text.lines().next(), Some("input,0,1,2,3,4,5,6,7,8,9"));
     for ((row, line), file) in rows

@@ -3,19 +3,16 @@
 
 use std::path::Path;
 
-use crate::start::ran;
+use crate::start::{Ended, Says, ran};
 
 const DIGITS: &str = "recordings/digits-g52";
 
 #[test]
 fn classes_of_inputs_are_no_names_of_outputs() {
     let classes = "tools/digits/held-out/labels.npy";
-    let (code, _, error) = ran(&["run", DIGITS, "--labels", classes]);
-    assert_eq!(code, 4, "{error}");
-    assert!(
-        error.contains("labels.npy") && error.contains("--truth"),
-        "{error}"
-    );
+    ran(&["run", DIGITS, "--labels", classes])
+        .ended(4, "labels.npy")
+        .says("--truth");
 }
 
 #[test]
@@ -33,23 +30,21 @@ fn a_tolerance_that_allows_anything_is_refused() {
 
 #[test]
 fn no_layers_are_refused() {
-    let (code, _, error) = ran(&["run", DIGITS, "--layers", ""]);
-    assert_eq!(code, 2, "{error}");
+    ran(&["run", DIGITS, "--layers", ""]).gave(2);
 }
 
 #[test]
 fn layers_behind_skipped_ones_are_compared_with_nothing() {
-    let (code, text, error) = ran(&["run", DIGITS, "--layers", "pool1..", "--recorded-values"]);
-    assert_eq!(code, 0, "{error}");
-    assert!(text.contains("nothing to compare with"), "{text}");
+    ran(&["run", DIGITS, "--layers", "pool1..", "--recorded-values"])
+        .gave(0)
+        .says("nothing to compare with");
 }
 
 #[test]
 fn what_is_expected_must_be_computed() {
     let expected = "probabilities=recordings/digits-g52/expected/0.npy";
-    let (code, _, error) = ran(&["run", DIGITS, "--until", "conv2", "--expect", expected]);
-    assert_eq!(code, 2, "{error}");
-    assert!(error.contains("is not computed by the layers"), "{error}");
+    ran(&["run", DIGITS, "--until", "conv2", "--expect", expected])
+        .ended(2, "is not computed by the layers");
     // An intermediate tensor is compared too.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("conv2.npy");
@@ -68,8 +63,7 @@ fn what_is_expected_must_be_computed() {
 
 #[test]
 fn rules_are_listed_without_a_recording() {
-    let (code, text, _) = ran(&["verify", "--rules"]);
-    assert_eq!(code, 0);
+    let text = ran(&["verify", "--rules"]).gave(0);
     for rule in gpureplay_core::Rule::ALL {
         assert!(text.contains(rule.name()), "{}", rule.name());
     }
@@ -83,7 +77,7 @@ fn rules_are_listed_without_a_recording() {
 fn errors_come_in_the_order_of_the_recordings() {
     let (code, text, errors) = ran(&["verify", "missing", DIGITS, "README.md"]);
     assert_eq!(code, 3);
-    assert!(text.contains("digits-g52: sound"), "{text}");
+    text.says("digits-g52: sound");
     let lines: Vec<&str> = errors.lines().collect();
     let [first, second] = lines.as_slice() else {
         panic!("{errors}");
@@ -95,20 +89,18 @@ fn errors_come_in_the_order_of_the_recordings() {
 #[test]
 fn a_benchmark_takes_inputs_and_prints_json() {
     let input = "input=recordings/digits-g52/inputs/3.npy";
-    let (code, text, error) = ran(&[
+    let text = ran(&[
         "bench", DIGITS, "--input", input, "--runs", "2", "--warmup", "0", "--json",
-    ]);
-    assert_eq!(code, 0, "{error}");
+    ])
+    .gave(0);
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(report["run_seconds"].as_array().unwrap().len(), 2);
-    let (code, _, error) = ran(&["bench", DIGITS, "--input", "input=README.md"]);
-    assert_eq!(code, 4, "{error}");
+    ran(&["bench", DIGITS, "--input", "input=README.md"]).gave(4);
 }
 
 #[test]
 fn times_are_seconds_in_json() {
-    let (code, text, error) = ran(&["run", DIGITS, "--json"]);
-    assert_eq!(code, 0, "{error}");
+    let text = ran(&["run", DIGITS, "--json"]).gave(0);
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     for time in ["load_seconds", "replay_seconds", "device_seconds"] {
         let seconds = report[time].as_f64().unwrap();
@@ -119,19 +111,14 @@ fn times_are_seconds_in_json() {
 #[test]
 fn a_key_of_digits_that_is_none_is_not_taken_for_a_file() {
     let zeros = "0".repeat(64);
-    let (code, _, error) = ran(&["run", DIGITS, "--require-signature", &zeros]);
-    assert_eq!(code, 4);
-    assert!(error.contains("anybody can sign for"), "{error}");
-    let (code, _, error) = ran(&["run", DIGITS, "--require-signature", "/dev/zero"]);
-    assert_eq!(code, 4);
-    assert!(error.contains("is a device"), "{error}");
+    ran(&["run", DIGITS, "--require-signature", &zeros]).ended(4, "anybody can sign for");
+    ran(&["run", DIGITS, "--require-signature", "/dev/zero"]).ended(4, "is a device");
 }
 
 #[test]
 fn a_failure_without_a_failed_status_is_explained() {
-    let (code, _, error) = ran(&["run", DIGITS, "--inject", "job-fault@150"]);
-    assert_eq!(code, 5);
-    assert!(error.contains("reports a failure of job 0x"), "{error}");
+    let error =
+        ran(&["run", DIGITS, "--inject", "job-fault@150"]).ended(5, "reports a failure of job 0x");
     assert!(!error.contains("failed with DONE"), "{error}");
 }
 
@@ -140,25 +127,14 @@ fn what_the_secure_world_does_not_do_is_refused() {
     let secure = ["run", DIGITS, "--device", "optee"];
     let more = |more: &[&str]| ran(&[&secure, more].concat());
     for disturbing in [&["--inject", "job-fault@10"][..], &["--per-job"]] {
-        let (code, _, said) = more(disturbing);
-        assert_eq!(code, 2, "{said}");
-        assert!(
-            said.contains("--device optee: nothing disturbs or watches"),
-            "{said}"
-        );
+        more(disturbing).ended(2, "--device optee: nothing disturbs or watches");
     }
-    let (code, _, said) = ran(&["diff", DIGITS, "--device", "optee", "--against", "model"]);
-    assert_eq!(code, 2, "{said}");
-    assert!(said.contains("it runs whole recordings"), "{said}");
+    ran(&["diff", DIGITS, "--device", "optee", "--against", "model"])
+        .ended(2, "it runs whole recordings");
     // The other tests are in the guest, which has a secure world: `cargo xtask guest optee test command`.
     if !Path::new("/dev/tee0").exists() {
-        let (code, _, said) = more(&[]);
-        assert_eq!(code, 5, "{said}");
-        assert!(
-            said.contains("tee0: no such device") && said.contains("doctor"),
-            "{said}"
-        );
+        more(&[]).ended(5, "tee0: no such device").says("doctor");
         let (_, found, _) = ran(&["doctor"]);
-        assert!(found.contains("bad  OP-TEE: /dev/tee0"), "{found}");
+        found.says("bad  OP-TEE: /dev/tee0");
     }
 }

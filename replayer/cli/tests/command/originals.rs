@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::start::{Folder, GPUREPLAY};
+use crate::start::{Ended, Folder, GPUREPLAY, Says};
 
 const CHAIN: u64 = 0x10_0000;
 /// Address space that a command gets, in KiB: 1 GiB, of which the program itself is a small part.
@@ -73,29 +73,25 @@ const CHECK: &str = "import --plain --check @orig";
 #[test]
 fn a_chain_that_is_submitted_again_and_again_costs_no_more_than_jobs_may() {
     let original = Original::new(6400, 40, 1);
-    let (code, text) = original.ran(CHECK);
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("40 chains with 256000 jobs"), "{text}");
+    original.ran(CHECK).ended(0, "40 chains with 256000 jobs");
     for times in [41, 20_000] {
         let original = Original::new(6400, times, 1);
-        let (code, text) = original.ran(CHECK);
-        assert_eq!(code, 3, "{text}");
-        assert!(text.contains("more than the 262144 jobs in all"), "{text}");
+        original
+            .ran(CHECK)
+            .ended(3, "more than the 262144 jobs in all");
     }
 }
 
 #[test]
 fn jobs_that_failed_are_listed_up_to_a_limit_and_counted() {
     let original = Original::new(1000, 200, 0x40);
-    let (code, text) = original.ran(CHECK);
-    assert_eq!(code, 0, "{text}");
+    let text = original.ran(CHECK).gave(0);
     assert!(text.len() < 8192, "{} bytes", text.len());
     assert_eq!(text.matches("has status 0x40").count(), 16, "{text}");
-    assert!(text.contains("199984 more of these"), "{text}");
+    text.says("199984 more of these");
     // One region is not in the page tables.
-    assert!(text.contains("200001 defects"), "{text}");
-    let (code, text) = original.ran("import --plain --check --json @orig");
-    assert_eq!(code, 0, "{text}");
+    text.says("200001 defects");
+    let text = original.ran("import --plain --check --json @orig").gave(0);
     assert!(text.len() < 16384, "{} bytes", text.len());
 }
 
@@ -112,20 +108,15 @@ fn no_other_files_are_read_than_those_of_the_original() {
         fs::rename(&path, &kept).unwrap();
         for target in [Path::new("/dev/zero"), kept.as_path()] {
             symlink(target, &path).unwrap();
-            let (code, text) = original.ran(CHECK);
-            assert_eq!(code, 4, "{name}: {text}");
-            assert!(text.contains(name) && text.contains("a link"), "{text}");
+            original.ran(CHECK).gave(4).says(name).says("a link");
             fs::remove_file(&path).unwrap();
         }
         make_pipe(&path);
-        let (code, text) = original.ran(CHECK);
-        assert_eq!(code, 4, "{name}: {text}");
-        assert!(text.contains(name) && text.contains("no file"), "{text}");
+        original.ran(CHECK).gave(4).says(name).says("no file");
         fs::remove_file(&path).unwrap();
         fs::rename(&kept, &path).unwrap();
     }
-    let (code, text) = original.ran(CHECK);
-    assert_eq!(code, 0, "{text}");
+    original.ran(CHECK).gave(0);
 }
 
 #[test]
@@ -139,14 +130,11 @@ fn a_recording_is_not_written_through_links() {
             if let Some(text) = there {
                 fs::write(&outside, text).unwrap();
             }
-            let (code, text) = original.ran("import --plain @orig -o @out");
-            assert!(
-                code == 6 && text.contains("exists"),
-                "{name}: {code} {text}"
-            );
+            original
+                .ran("import --plain @orig -o @out")
+                .ended(6, "exists");
             assert!(path.symlink_metadata().unwrap().is_symlink(), "{name}");
-            let (code, text) = original.ran("import --plain @orig -o @out --force");
-            assert_eq!(code, 0, "{name}: {text}");
+            original.ran("import --plain @orig -o @out --force").gave(0);
             assert!(!path.symlink_metadata().unwrap().is_symlink(), "{name}");
             assert_eq!(fs::read_to_string(&outside).ok().as_deref(), there);
             for entry in fs::read_dir(original.at("out")).unwrap() {
@@ -166,12 +154,9 @@ fn a_description_is_as_long_as_it_may_be() {
         fs::write(original.at("x.toml"), text).unwrap();
         original.ran("import --check --description @x.toml @orig")
     };
-    let (code, text) = of(1 << 20);
-    assert_eq!(code, 0, "{text}");
-    let (code, text) = of((1 << 20) + 1);
-    assert_eq!(code, 4, "{text}");
-    assert!(text.contains("longer than 1048576 bytes"), "{text}");
-    let (code, text) = original.ran("import --check --description /dev/zero @orig");
-    assert_eq!(code, 4, "{text}");
-    assert!(text.contains("longer than 1048576 bytes"), "{text}");
+    of(1 << 20).gave(0);
+    of((1 << 20) + 1).ended(4, "longer than 1048576 bytes");
+    original
+        .ran("import --check --description /dev/zero @orig")
+        .ended(4, "longer than 1048576 bytes");
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::start::{said as code, shipped};
+use crate::start::{Ended, Says, said as code, shipped};
 
 #[test]
 fn a_recording_that_is_read_is_not_replaced() {
@@ -31,29 +31,18 @@ fn a_recording_that_is_read_is_not_replaced() {
         &["link", &ours],
     ] {
         let command = [command, &["-o", &ours, "--force"]].concat();
-        let (done, text) = code(&command);
-        assert_eq!(done, 2, "{command:?}: {text}");
-        assert!(text.contains("this command reads"), "{text}");
+        code(&command).ended(2, "this command reads");
         assert_eq!(files(), before);
     }
     // A signature that is demanded of one recording is demanded of the other.
     let public = format!("{key}.pub.pem");
-    let demanded = [
-        "patch",
-        &ours,
-        "--jobs",
-        "0",
-        "--require-signature",
-        &public,
-    ];
-    let (done, text) = code(&[&demanded[..], &["--from", "saxpy-g52:0"]].concat());
-    assert_eq!(done, 3, "{text}");
-    assert!(text.contains("saxpy-g52"), "{text}");
+    let demanded = format!("patch {ours} --jobs 0 --require-signature {public}");
+    code(&format!("{demanded} --from saxpy-g52:0")).ended(3, "saxpy-g52");
     // Of another recording nothing stays but the place.
-    let (done, text) = code(&format!(
+    code(&format!(
         "patch saxpy-g52 --jobs 0 --local 100 -o {ours} --force"
-    ));
-    assert_eq!(done, 0, "{text}");
+    ))
+    .gave(0);
     assert!(!at("ours/recording.sig").exists());
 }
 
@@ -62,24 +51,16 @@ fn a_patched_recording_runs_and_says_what_was_done() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let out = at("out");
-    let (done, text) = code(&format!("patch saxpy-g52 --jobs 0 --local 100 -o {out}"));
-    assert_eq!(done, 0, "{text}");
-    assert!(text.contains("proven to compute the same"), "{text}");
-    let (done, text) = code(&["run", &out]);
-    assert!(done == 0 && text.contains("bit for bit"), "{text}");
+    code(&format!("patch saxpy-g52 --jobs 0 --local 100 -o {out}"))
+        .ended(0, "proven to compute the same");
+    code(&["run", &out]).ended(0, "bit for bit");
     assert_eq!(code(&["verify", "--deep", &out]).0, 0);
     let manifest = fs::read_to_string(Path::new(&out).join("manifest.toml")).unwrap();
-    assert!(
-        manifest.contains("work groups of 100x1x1 instead of 8x1x1"),
-        "{manifest}"
-    );
+    manifest.says("work groups of 100x1x1 instead of 8x1x1");
     // The command that it names is one of today's.
-    assert!(
-        manifest.contains("gpureplay patch saxpy-g52 --jobs 0 "),
-        "{manifest}"
-    );
+    manifest.says("gpureplay patch saxpy-g52 --jobs 0 ");
     let (_, jobs) = code(&["jobs", &out, "--csv"]);
-    assert!(jobs.contains("100x1x1"), "{jobs}");
+    jobs.says("100x1x1");
     // What is not to be is refused, and nothing is written.
     for (change, exit, says) in [
         (&["--global", "1024"][..], 2, "first address"),
@@ -104,8 +85,7 @@ fn a_patched_recording_runs_and_says_what_was_done() {
         assert!(text.contains(says), "{change:?} {text}");
         assert!(!Path::new(&other).exists(), "{change:?}");
     }
-    let (done, text) = code(&["patch", "digits-g52", "--jobs", "hash:98aa", "--local", "1"]);
-    assert!(done == 2 && text.contains("3 jobs"), "{text}");
+    code(&["patch", "digits-g52", "--jobs", "hash:98aa", "--local", "1"]).ended(2, "3 jobs");
 }
 
 #[test]
@@ -114,26 +94,9 @@ fn each_candidate_has_its_row() {
     let at = |name: &str| folder.path().join(name).display().to_string();
     let tune = |csv: &str| {
         // A job that does not fit, and the recorded one from another copy of the recording.
-        let candidates = [
-            "--local",
-            "4x4,16x8,32x32,5",
-            "--variant",
-            "saxpy-g52:0",
-            "--variant",
-            "./digits-g52:11",
-        ];
-        let tune = [
-            "tune",
-            "digits-g52",
-            "--jobs",
-            "11",
-            "--runs",
-            "2",
-            "--table",
-            csv,
-        ];
-        let (done, text) = code(&[&tune[..], &candidates].concat());
-        assert_eq!(done, 0, "{text}");
+        let candidates = "--local 4x4,16x8,32x32,5 --variant saxpy-g52:0 --variant ./digits-g52:11";
+        let tune = format!("tune digits-g52 --jobs 11 --runs 2 --table {csv}");
+        code(&format!("{tune} {candidates}")).gave(0);
         fs::read_to_string(csv).unwrap()
     };
     let first = tune(&at("one.csv"));
@@ -146,7 +109,7 @@ fn each_candidate_has_its_row() {
         ",refused,",
         ",refused,",
     ]) {
-        assert!(line.contains(says), "{line}");
+        line.says(says);
     }
     assert!(lines[6].contains(",refused,"), "{}", lines[6]);
     assert!(lines[7].contains(",equal,"), "{}", lines[7]);
@@ -166,15 +129,15 @@ fn each_candidate_has_its_row() {
 fn a_shader_goes_into_files_and_back() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
-    let (done, text) = code(&[
+    let text = code(&[
         "disasm",
         "digits-g52",
         "--jobs",
         "11",
         "--save",
         &at("code"),
-    ]);
-    assert_eq!(done, 0, "{text}");
+    ])
+    .gave(0);
     let mut files: Vec<_> = fs::read_dir(at("code"))
         .unwrap()
         .flatten()
@@ -186,20 +149,17 @@ fn a_shader_goes_into_files_and_back() {
     };
     let file = binary.display().to_string();
     // The same text, from the file alone.
-    let (done, alone) = code(&["disasm", &file]);
-    assert_eq!(done, 0, "{alone}");
+    let alone = code(&["disasm", &file]).gave(0);
     let body = |text: &str| text.split_once("clause_0").unwrap().1.to_owned();
     assert_eq!(body(&alone), body(&text));
-    assert!(alone.contains("g52: 1 shader"), "{alone}");
+    alone.says("g52: 1 shader");
     assert_eq!(code(&["disasm", &file, "--jobs", "0"]).0, 2);
     // In its own place it changes nothing.
     let same = at("same");
     let patch = ["patch", "digits-g52", "--jobs", "11", "--shader", &file];
-    let (done, text) = code(&[&patch[..], &["-o", &same]].concat());
-    assert_eq!(done, 0, "{text}");
+    code(&[&patch[..], &["-o", &same]].concat()).gave(0);
     let apart = at("apart");
-    let (done, text) = code(&["link", "digits-g52", "--split", "-o", &apart]);
-    assert_eq!(done, 0, "{text}");
+    code(&["link", "digits-g52", "--split", "-o", &apart]).gave(0);
     let read = |folder: &str| fs::read(Path::new(folder).join("recording.gpr")).unwrap();
     assert!(read(&same) == read(&apart));
     // What it was compiled for must be there, although the code does not ask for it.
@@ -231,18 +191,15 @@ fn a_shader_goes_into_files_and_back() {
     ] {
         assert!(text.contains(from), "{from}: {text}");
         fs::write(interface, text.replacen(from, to, 1)).unwrap();
-        let (done, text) = code(&patch);
-        assert!(done == 4 && text.contains(says), "{says}: {text}");
+        code(&patch).ended(4, says);
     }
     fs::write(interface, "nothing").unwrap();
-    let (done, text) = code(&patch);
-    assert!(done == 4 && text.contains(".toml"), "{text}");
+    code(&patch).ended(4, ".toml");
 }
 
 #[test]
 fn selectors_choose_what_is_dumped_and_compared() {
-    let (done, text) = code(&["info", "lenet-g52", "--actions", "--jobs", "layer:conv2"]);
-    assert_eq!(done, 0, "{text}");
+    let text = code(&["info", "lenet-g52", "--actions", "--jobs", "layer:conv2"]).gave(0);
     let (_, jobs) = code(&["jobs", "lenet-g52", "--jobs", "layer:conv2", "--json"]);
     let jobs: serde_json::Value = serde_json::from_str(&jobs).unwrap();
     let jobs = jobs["jobs"].as_array().unwrap();
@@ -251,29 +208,21 @@ fn selectors_choose_what_is_dumped_and_compared() {
     // The layer's jobs are one chain.
     assert!(jobs.len() > 1 && text.matches(" submit chain ").count() == 1);
     for job in jobs {
-        assert!(
-            text.contains(&format!("job {} COMPUTE", job["address"].as_str().unwrap())),
-            "{text}"
-        );
+        text.says(&format!("job {} COMPUTE", job["address"].as_str().unwrap()));
     }
     assert!(
         text.contains("Renderer state at") && !text.contains("tensors"),
         "{text}"
     );
     let same = ["diff", "digits-g52", "--against", "model", "--jobs", "3,11"];
-    let (done, text) = code(&same);
-    assert!(
-        done == 0 && text.contains("agree after each of 2 chains"),
-        "{text}"
-    );
+    code(&same).ended(0, "agree after each of 2 chains");
     for command in [
         &["info", "digits-g52", "--actions"][..],
         &["diff", "digits-g52", "--against", "model"],
         &["disasm", "digits-g52"],
     ] {
         for nothing in ["20", "", "kernel:none"] {
-            let (done, text) = code(&[command, &["--jobs", nothing]].concat());
-            assert_eq!(done, 2, "{command:?} {nothing}: {text}");
+            code(&[command, &["--jobs", nothing]].concat()).gave(2);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::start::{ran, shipped};
+use crate::start::{Ended, Says, ran, shipped};
 
 #[test]
 fn one_recording_for_two_boards() {
@@ -16,8 +16,7 @@ fn one_recording_for_two_boards() {
         "retarget", recording, "--gpu", "rk3566", "--gpu", "g76", "--trials", "2", "-o", out_text,
         "--json",
     ];
-    let (code, text, error) = ran(&all);
-    assert_eq!(code, 0, "{error}");
+    let text = ran(&all).gave(0);
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(report[0]["gpu"], "Mali-G52 r1p0");
     assert_eq!(report[1]["storage"].as_array().unwrap().len(), 3);
@@ -28,20 +27,17 @@ fn one_recording_for_two_boards() {
         // The model of the GPU that it is for; its first case is bit for bit what the recorded stack computed.
         let (code, text, error) = ran(&["run", made]);
         assert_eq!(code, 0, "{error}");
-        assert!(text.contains("bit for bit"), "{text}");
+        text.says("bit for bit");
         assert!(text.contains(gpu) || error.contains(gpu), "{text}{error}");
-        let (code, _, error) = ran(&["run", made, "--device", "model:g52"]);
-        assert_eq!(code, 5, "not the GPU: {error}");
+        ran(&["run", made, "--device", "model:g52"]).gave(5);
         let (_, text, _) = ran(&["info", made]);
-        assert!(text.contains(&format!("\n  for {gpu}")), "{text}");
-        assert!(text.contains("\n  recorded on: Mali-G52 r0p0\n"), "{text}");
+        text.says(&format!("\n  for {gpu}"));
+        text.says("\n  recorded on: Mali-G52 r0p0\n");
         let manifest = std::fs::read_to_string(Path::new(made).join("manifest.toml")).unwrap();
-        assert!(manifest.contains("not seen on silicon"), "{manifest}");
+        manifest.says("not seen on silicon");
     }
     // What is there is kept.
-    let (code, _, error) = ran(&all);
-    assert_eq!(code, 6, "{error}");
-    assert!(error.contains("--force"), "{error}");
+    ran(&all).ended(6, "--force");
 }
 
 #[test]
@@ -51,9 +47,7 @@ fn what_does_not_fit_is_named_and_nothing_is_written() {
     let recording = recording.to_str().unwrap();
     let out = folder.path().join("out");
     let place = out.to_str().unwrap();
-    let (code, _, error) = ran(&["retarget", recording, "--gpu", "g71", "-o", place]);
-    assert_eq!(code, 3);
-    assert!(error.contains("target-version"), "{error}");
+    ran(&["retarget", recording, "--gpu", "g71", "-o", place]).ended(3, "target-version");
     // The first GPU would do; nothing is written for it either.
     let both = [
         "retarget",
@@ -68,18 +62,12 @@ fn what_does_not_fit_is_named_and_nothing_is_written() {
         "-o",
         place,
     ];
-    let (code, _, error) = ran(&both);
-    assert_eq!(code, 3);
+    let error = ran(&both).ended(3, "");
     for part in ["target-instructions", "+FRCP.f32 in clause 0x", "by job 0x"] {
-        assert!(error.contains(part), "{error}");
+        error.says(part);
     }
     assert!(!out.exists());
-    let (code, _, error) = ran(&["verify", "--deep", "--for", "g76", recording]);
-    assert_eq!(code, 3);
-    assert!(error.contains("for g76: rule target-deep"), "{error}");
-    let (code, _, error) = ran(&["verify", "--deep", "--for", "rk3566", recording]);
-    assert_eq!(code, 0, "{error}");
-    let (code, _, error) = ran(&["verify", "--deep", "--for", "rk3588", recording]);
-    assert_eq!(code, 2);
-    assert!(error.contains("GPUs and boards are: g52"), "{error}");
+    ran(&["verify", "--deep", "--for", "g76", recording]).ended(3, "for g76: rule target-deep");
+    ran(&["verify", "--deep", "--for", "rk3566", recording]).gave(0);
+    ran(&["verify", "--deep", "--for", "rk3588", recording]).ended(2, "GPUs and boards are: g52");
 }

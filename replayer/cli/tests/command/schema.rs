@@ -6,12 +6,11 @@ use serde_json::Value;
 use gpureplay_kit::command::Words;
 
 use crate::schema_check::{assert_fits, check, schema};
-use crate::start::ran;
+use crate::start::{Ended, Says, ran};
 
 /// Runs a command in the repository and compares what it prints.
 fn fits(name: &str, words: &(impl Words + ?Sized), exit: i32) {
-    let (code, out, error) = ran(words);
-    assert_eq!(code, exit, "{error}");
+    let out = ran(words).gave(exit);
     assert_fits(name, &out);
 }
 
@@ -111,7 +110,7 @@ fn the_comparison_refuses_what_does_not_fit() {
     let schema = schema("info");
     let refused = |value: &Value, why: &str| {
         let error = check(value, &schema, &schema, "").unwrap_err();
-        assert!(error.contains(why), "{error}");
+        error.says(why);
     };
     assert_eq!(check(&value, &schema, &schema, ""), Ok(()));
     let mut wrong = value.clone();

@@ -6,7 +6,7 @@ use std::path::Path;
 use gpureplay_format::TensorKind;
 use gpureplay_library::{Options, Recording, TensorInfo};
 
-use crate::start::said;
+use crate::start::{Says, said};
 
 /// Runs of one session; `GPUREPLAY_RUNS` sets another number.
 const RUNS: usize = 100;
@@ -75,7 +75,7 @@ fn provenance_of_shipped_recordings_is_complete() {
         for key in KNOWN {
             let value = provenance[key].as_str().unwrap();
             assert!(!value.is_empty(), "{}: {key}", folder.display());
-            assert!(info.contains(&format!("{key}: {value}")), "{info}");
+            info.says(&format!("{key}: {value}"));
         }
         let command = manifest["command"].as_str().unwrap();
         let commands = ["cargo ", "gpureplay record "];

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub(crate) use gpureplay_kit::command::{Ended, Folder, Says};
 use gpureplay_kit::command::{Words, run_in};
-pub(crate) use gpureplay_kit::{command::Folder, repository, shipped};
+pub(crate) use gpureplay_kit::{repository, shipped};
 
 /// The program.
 pub(crate) const GPUREPLAY: &str = env!("CARGO_BIN_EXE_gpureplay");
@@ -37,7 +38,5 @@ pub(crate) fn said(words: &(impl Words + ?Sized)) -> (i32, String) {
 
 /// All that was printed by a command that must succeed, among the shipped recordings.
 pub(crate) fn well(words: &(impl Words + ?Sized)) -> String {
-    let (code, text) = said(words);
-    assert_eq!(code, 0, "{text}");
-    text
+    said(words).gave(0)
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::start::{ran, ran_in, repository, shipped};
+use crate::start::{Ended, ran, ran_in, repository, shipped};
 
 /// Trains in a directory, with the batch that was recorded in every step.
 fn train(directory: &Path, words: &str) -> (i32, String, String) {
@@ -12,8 +12,7 @@ fn train(directory: &Path, words: &str) -> (i32, String, String) {
 }
 
 fn losses(directory: &Path, name: &str, words: &str) -> Vec<u8> {
-    let (code, _, error) = train(directory, &format!("{words} --output loss={name}"));
-    assert_eq!(code, 0, "{error}");
+    train(directory, &format!("{words} --output loss={name}")).gave(0);
     std::fs::read(directory.join(name)).unwrap()
 }
 
@@ -60,11 +59,11 @@ fn inputs_come_run_by_run_from_a_directory() {
 fn write(words: &str, written: &str) {
     let directory = tempfile::tempdir().unwrap();
     let text = directory.path().join("text.bin");
-    let (code, _, error) = ran(&format!(
+    ran(&format!(
         "run {words} --repeat 1000 --output {}",
         text.display()
-    ));
-    assert_eq!(code, 0, "{error}");
+    ))
+    .gave(0);
     let expected = std::fs::read_to_string(repository().join(written)).unwrap();
     assert_eq!(std::fs::read_to_string(text).unwrap(), expected);
 }
@@ -116,8 +115,7 @@ fn layer(weights: &[f64], bias: &[f64], input: &[f64]) -> Vec<f64> {
 fn what_the_perceptron_learns_runs_in_its_inference() {
     let directory = tempfile::tempdir().unwrap();
     let gpureplay = |words: &str| {
-        let (code, _, error) = ran_in(directory.path(), words);
-        assert_eq!(code, 0, "{error}");
+        ran_in(directory.path(), words).gave(0);
     };
     let training = shipped("train-perceptron-g52");
     let inference = shipped("perceptron-g52");

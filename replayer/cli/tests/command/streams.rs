@@ -4,33 +4,32 @@
 use std::fs;
 use std::process::Command;
 
-use crate::start::{Folder, GPUREPLAY, recordings, said, well};
+use crate::start::{Ended, Folder, GPUREPLAY, Says, recordings, said, well};
 
 /// The words of a replay of the digit 3, in a folder of its own.
 fn replayed(folder: &Folder, words: &[&str]) -> String {
     let shipped = recordings().join("digits-g610");
     let input = shipped.join("inputs/3.npy").display().to_string();
     let shipped = shipped.display().to_string();
-    let (code, text) = folder.ran(
-        GPUREPLAY,
-        &[&["run", &shipped, "--input", &input][..], words].concat(),
-    );
-    assert_eq!(code, 0, "{text}");
-    text
+    folder
+        .ran(
+            GPUREPLAY,
+            &[&["run", &shipped, "--input", &input][..], words].concat(),
+        )
+        .gave(0)
 }
 
 #[test]
 fn layers_give_alone_what_they_give_among_all() {
     let folder = Folder::default();
     let text = replayed(&folder, &["--until", "pool1", "-o", "pool1=part.npy"]);
-    assert!(text.contains("layers 1 to 3 of 7"), "{text}");
+    text.says("layers 1 to 3 of 7");
     replayed(&folder, &["-o", "pool1=whole.npy", "--trace", "lines.json"]);
     let read = |name: &str| fs::read(folder.at(name)).unwrap();
     assert_eq!(read("part.npy"), read("whole.npy"));
     let shipped = recordings().join("digits-g610").display().to_string();
     let bench = ["bench", &shipped, "--runs", "2", "--trace", "bench.json"];
-    let (code, text) = folder.ran(GPUREPLAY, &bench);
-    assert_eq!(code, 0, "{text}");
+    folder.ran(GPUREPLAY, &bench).gave(0);
     // Each of its streams has a time, those of set-up too.
     for name in ["lines.json", "bench.json"] {
         let lines = String::from_utf8(read(name)).unwrap();
@@ -52,19 +51,19 @@ fn a_dispatch_is_saved_and_given_other_work_groups() {
     assert!(code == 0 && text.contains(same), "{text}");
     let sizes = ["--jobs", "11", "--local", "4x4", "-o", &patched];
     let text = well(&[&["patch", "digits-g610"][..], &sizes].concat());
-    assert!(text.contains("job 11: proven"), "{text}");
-    let (code, text) = folder.ran(GPUREPLAY, &["run", &patched]);
-    assert!(code == 0 && text.contains("bit for bit"), "{text}");
+    text.says("job 11: proven");
+    folder
+        .ran(GPUREPLAY, &["run", &patched])
+        .ended(0, "bit for bit");
 }
 
 #[test]
 fn devices_are_compared_after_each_stream() {
     let models = ["--device", "model", "--against", "model"];
     let text = well(&[&["diff", "digits-g610"][..], &models].concat());
-    assert!(text.contains("agree after each of 11 chains"), "{text}");
+    text.says("agree after each of 11 chains");
     let fault = ["--inject", "job-fault@10"];
-    let (code, text) = said(&[&["diff", "digits-g610"][..], &models, &fault].concat());
-    assert!(code == 1 && text.contains("after 1 chains"), "{text}");
+    said(&[&["diff", "digits-g610"][..], &models, &fault].concat()).ended(1, "after 1 chains");
 }
 
 #[test]
@@ -183,7 +182,7 @@ fn a_shader_that_was_saved_is_printed_as_it_is_in_the_recording() {
     let code = |text: &str| text.split_once("\n    0  ").unwrap().1.to_owned();
     // The file beside it says the GPU; without that file the user does.
     let text = well(&["disasm", file.to_str().unwrap()]);
-    assert!(text.contains("g610: 1 shader"), "{text}");
+    text.says("g610: 1 shader");
     assert_eq!(code(&text), code(&shown));
     fs::remove_file(file.with_extension("toml")).unwrap();
     let text = well(&["disasm", file.to_str().unwrap(), "--gpu", "rk3588"]);

@@ -8,7 +8,7 @@ use std::process::Command;
 use gpureplay_kit::command::Words;
 use serde_json::Value;
 
-use crate::start::{ran_in, recordings};
+use crate::start::{Ended, ran_in, recordings};
 
 fn gpureplay(words: &(impl Words + ?Sized)) -> (i32, String, String) {
     ran_in(&recordings(), words)
@@ -18,14 +18,12 @@ fn timeline(recording: &str, more: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t.json");
     let file = file.to_str().unwrap();
-    let (code, _, error) = gpureplay(&[&["run", recording, "--trace", file], more].concat());
-    assert_eq!(code, 0, "{error}");
+    gpureplay(&[&["run", recording, "--trace", file], more].concat()).gave(0);
     serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
 }
 
 fn json(words: &(impl Words + ?Sized)) -> Value {
-    let (code, out, error) = gpureplay(words);
-    assert_eq!(code, 0, "{error}");
+    let out = gpureplay(words).gave(0);
     serde_json::from_str(&out).unwrap()
 }
 
@@ -237,8 +235,7 @@ fn perfetto_reads_what_the_report_says() {
     for name in ["digits-g52", "lenet-g52", "saxpy-g52"] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.json");
-        let (code, _, error) = gpureplay(&["run", name, "--trace", file.to_str().unwrap()]);
-        assert_eq!(code, 0, "{error}");
+        gpureplay(&["run", name, "--trace", file.to_str().unwrap()]).gave(0);
         let categories = ["job", "chain", "layer", "upload"];
         let mut asked = vec![
             "select name, value from stats where value > 0 and severity in ('error', 'data_loss')".to_owned(),

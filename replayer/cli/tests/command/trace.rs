@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::start::{Folder, ran_in, recordings, said, well};
+use crate::start::{Ended, Folder, ran_in, recordings, said, well};
 
 /// The lines of a trace. The best device is the model, which these lines need.
 fn trace(name: &str) -> Vec<Value> {
@@ -19,8 +19,7 @@ fn trace(name: &str) -> Vec<Value> {
 }
 
 fn shaders(name: &str, words: &str) -> Vec<Value> {
-    let (code, out, error) = ran_in(&recordings(), &format!("disasm {name} --json {words}"));
-    assert_eq!(code, 0, "{error}");
+    let out = ran_in(&recordings(), &format!("disasm {name} --json {words}")).gave(0);
     let report: Value = serde_json::from_str(&out).unwrap();
     report["shaders"].as_array().unwrap().clone()
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::start;
+use crate::start::{self, Ended, Says};
 
 /// A copy of a shipped recording beside room for keys.
 struct Folder(start::Folder);
@@ -29,8 +29,7 @@ const REQUIRED: &str = "run --require-signature @key.pub.pem @saxpy";
 #[test]
 fn a_signed_recording_runs_and_a_changed_one_does_not() {
     let folder = Folder::with_recording();
-    let (code, text) = folder.ran("keygen @key");
-    assert_eq!(code, 0, "{text}");
+    folder.ran("keygen @key").gave(0);
     let mode = fs::metadata(folder.at("key.pem"))
         .unwrap()
         .permissions()
@@ -38,15 +37,15 @@ fn a_signed_recording_runs_and_a_changed_one_does_not() {
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(folder.ran("keygen @key").0, 6);
 
-    let (code, text) = folder.ran(REQUIRED);
-    assert!(code == 3 && text.contains("recording.sig"), "{text}");
+    folder.ran(REQUIRED).ended(3, "recording.sig");
     assert_eq!(folder.ran("sign --key @key.pem --counter 4 @saxpy").0, 0);
-    let (code, text) = folder.ran(REQUIRED);
-    assert!(code == 0 && text.contains("bit for bit"), "{text}");
-    let (code, text) = folder.ran("verify --require-signature @key.pub.pem --min-counter 4 @saxpy");
-    assert_eq!(code, 0, "{text}");
-    let (code, text) = folder.ran("verify --require-signature @key.pub.pem --min-counter 5 @saxpy");
-    assert!(code == 3 && text.contains("counter is 4"), "{text}");
+    folder.ran(REQUIRED).ended(0, "bit for bit");
+    folder
+        .ran("verify --require-signature @key.pub.pem --min-counter 4 @saxpy")
+        .gave(0);
+    folder
+        .ran("verify --require-signature @key.pub.pem --min-counter 5 @saxpy")
+        .ended(3, "counter is 4");
 
     // Every file that is covered, changed in one bit at its end.
     for name in ["recording.gpr", "manifest.toml", "recording.sig"] {
@@ -55,18 +54,15 @@ fn a_signed_recording_runs_and_a_changed_one_does_not() {
         let mut changed = original.clone();
         *changed.last_mut().unwrap() ^= 1;
         fs::write(&path, changed).unwrap();
-        let (code, text) = folder.ran(REQUIRED);
-        assert_eq!(code, 3, "{name}: {text}");
+        folder.ran(REQUIRED).gave(3);
         fs::write(&path, original).unwrap();
     }
     let inputs = fs::read_dir(folder.at("saxpy/inputs")).unwrap();
     let input = inputs.map(|entry| entry.unwrap().path()).next().unwrap();
     fs::write(&input, b"other").unwrap();
-    let (code, text) = folder.ran(REQUIRED);
-    assert!(
-        code == 3 && text.contains("not the file that was signed"),
-        "{text}"
-    );
+    folder
+        .ran(REQUIRED)
+        .ended(3, "not the file that was signed");
 }
 
 #[test]
@@ -75,12 +71,11 @@ fn another_key_is_refused() {
     assert_eq!(folder.ran("keygen @key").0, 0);
     assert_eq!(folder.ran("keygen @other").0, 0);
     assert_eq!(folder.ran("sign --key @other.pem @saxpy").0, 0);
-    let (code, text) = folder.ran(REQUIRED);
-    assert!(code == 3 && text.contains("another key"), "{text}");
-    let (code, text) = folder.ran("sign --key @key.pub.pem @saxpy");
-    assert!(code == 4 && text.contains("no Ed25519 key"), "{text}");
-    let (code, text) = folder.ran("run --require-signature nothing @saxpy");
-    assert_eq!(code, 4, "{text}");
+    folder.ran(REQUIRED).ended(3, "another key");
+    folder
+        .ran("sign --key @key.pub.pem @saxpy")
+        .ended(4, "no Ed25519 key");
+    folder.ran("run --require-signature nothing @saxpy").gave(4);
 }
 
 #[test]
@@ -88,27 +83,25 @@ fn a_pack_takes_the_place_of_the_directory() {
     let folder = Folder::with_recording();
     assert_eq!(folder.ran("keygen @key").0, 0);
     assert_eq!(folder.ran("sign --key @key.pem @saxpy").0, 0);
-    let (code, text) = folder.ran("pack @saxpy -o @saxpy.pack");
-    assert!(code == 0 && text.contains("signed"), "{text}");
+    folder.ran("pack @saxpy -o @saxpy.pack").ended(0, "signed");
     fs::remove_dir_all(folder.at("saxpy")).unwrap();
-    let (code, text) = folder.ran("run @saxpy.pack");
-    assert!(code == 0 && text.contains("bit for bit"), "{text}");
+    let text = folder.ran("run @saxpy.pack").ended(0, "bit for bit");
     // Not the private copy, which is gone by then.
-    assert!(text.contains("saxpy.pack/inputs/x.npy"), "{text}");
-    let (code, text) = folder.ran("run @saxpy.pack --inject bus-fault@0");
-    assert!(code == 5 && text.contains("saxpy.pack: action"), "{text}");
+    text.says("saxpy.pack/inputs/x.npy");
+    folder
+        .ran("run @saxpy.pack --inject bus-fault@0")
+        .ended(5, "saxpy.pack: action");
     for command in ["info", "verify", "dump", "disasm"] {
-        let (code, text) = folder.ran(&format!("{command} @saxpy.pack"));
-        assert_eq!(code, 0, "{command}: {text}");
+        folder.ran(&format!("{command} @saxpy.pack")).gave(0);
     }
-    let (code, text) = folder.ran("run --require-signature @key.pub.pem @saxpy.pack");
-    assert_eq!(code, 0, "{text}");
+    folder
+        .ran("run --require-signature @key.pub.pem @saxpy.pack")
+        .gave(0);
     let mut bytes = fs::read(folder.at("saxpy.pack")).unwrap();
     let at = bytes.len() / 2;
     bytes[at] ^= 1;
     fs::write(folder.at("saxpy.pack"), bytes).unwrap();
-    let (code, text) = folder.ran("run @saxpy.pack");
-    assert!(code == 3 && text.contains("checksum"), "{text}");
+    folder.ran("run @saxpy.pack").ended(3, "checksum");
 }
 
 #[test]
@@ -118,10 +111,10 @@ fn a_manifest_that_points_outside_is_neither_signed_nor_packed() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"inputs/", "\"../saxpy/inputs/")).unwrap();
     assert_eq!(folder.ran("keygen @key").0, 0);
-    let (code, text) = folder.ran("sign --key @key.pem @saxpy");
-    assert!(code == 3 && text.contains("inside the directory"), "{text}");
-    let (code, text) = folder.ran("pack @saxpy -o @saxpy.pack");
-    assert_eq!(code, 3, "{text}");
+    folder
+        .ran("sign --key @key.pem @saxpy")
+        .ended(3, "inside the directory");
+    folder.ran("pack @saxpy -o @saxpy.pack").gave(3);
 }
 
 #[test]
@@ -134,8 +127,7 @@ fn signers_at_once_leave_one_whole_signature() {
             scope.spawn(move || {
                 for _ in 0..4 {
                     let line = format!("sign --force --key @key.pem --counter {counter} @saxpy");
-                    let (code, text) = folder.ran(&line);
-                    assert_eq!(code, 0, "{text}");
+                    folder.ran(&line).gave(0);
                 }
             });
         }

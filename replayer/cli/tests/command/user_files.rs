@@ -12,7 +12,7 @@ use gpureplay_tensors::{ElementType, Tensor, parse_npy, read_npy, write_npy};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::start::{Folder, command, ran_in, shipped};
+use crate::start::{Ended, Folder, Says, command, ran_in, shipped};
 
 /// A copy of a shipped recording that may be damaged.
 pub(crate) struct Copy(Folder);
@@ -108,16 +108,14 @@ fn finding_1_outputs_never_replace_what_is_read() {
             if force {
                 words.push("--force");
             }
-            let (code, _, error) = copy.ran(&words);
-            assert_eq!(code, 2, "{words:?}: {error}");
-            assert!(error.contains("this command reads"), "{error}");
+            copy.ran(&words).ended(2, "this command reads");
         }
     }
     // The same by the name of the recording's file, and from a pack.
     assert_eq!(copy.ran(&["pack", "rec", "-o", "a.gprpack"]).0, 0);
     let pack = fs::read(copy.at("a.gprpack")).unwrap();
-    let (code, _, error) = copy.ran(&["run", "a.gprpack", "--trace", "a.gprpack", "--force"]);
-    assert_eq!(code, 2, "{error}");
+    copy.ran(&["run", "a.gprpack", "--trace", "a.gprpack", "--force"])
+        .gave(2);
     assert!(fs::read(copy.at("a.gprpack")).unwrap() == pack);
     fs::remove_file(copy.at("a.gprpack")).unwrap();
     assert!(copy.contents() == before);
@@ -135,13 +133,10 @@ fn finding_1_what_exists_is_replaced_only_by_force() {
         "bench rec --runs 1 --warmup 0 -o out.npy",
     ] {
         let mut words: Vec<&str> = arguments.split(' ').collect();
-        let (code, _, error) = copy.ran(&words);
-        assert_eq!(code, 6, "{words:?}: {error}");
-        assert!(error.contains("--force"), "{error}");
+        copy.ran(&words).ended(6, "--force");
         assert_eq!(fs::read(copy.at("out.npy")).unwrap(), b"precious");
         words.push("--force");
-        let (code, _, error) = copy.ran(&words);
-        assert_eq!(code, 0, "{words:?}: {error}");
+        copy.ran(&words).gave(0);
         assert_ne!(fs::read(copy.at("out.npy")).unwrap(), b"precious");
         fs::write(copy.at("out.npy"), "precious").unwrap();
     }
@@ -172,8 +167,7 @@ fn finding_2_texts_of_strangers_move_nothing_on_a_terminal() {
         &["verify", "rec"],
         &["dump", "rec"],
     ] {
-        let (code, out, error) = copy.ran(arguments);
-        assert_eq!(code, 0, "{arguments:?}: {error}");
+        let out = copy.ran(arguments).gave(0);
         let moves = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
         assert!(!out.contains(moves), "{arguments:?}: {out:?}");
         assert!(!out.contains("\nforged"), "{arguments:?}: {out}");
@@ -186,9 +180,8 @@ fn finding_2_texts_of_strangers_move_nothing_on_a_terminal() {
     fs::create_dir(&strange).unwrap();
     for arguments in [&["info"][..], &["verify"]] {
         let output = command().args(arguments).arg(&strange).output().unwrap();
-        let (code, _, error) = outcome(output);
-        assert_eq!(code, 3);
-        assert!(error.contains(r"x\u001b[2J\u000a\u202e"), "{error}");
+        let error = outcome(output).ended(3, "");
+        error.says(r"x\u001b[2J\u000a\u202e");
         assert_eq!(error.lines().count(), 1);
     }
 }
@@ -209,9 +202,7 @@ fn finding_3_another_recording_beside_a_manifest_is_refused() {
         &["diff", "rec", "--against", "model"],
         &["run", "rec/recording.gpr"],
     ] {
-        let (code, _, error) = copy.ran(arguments);
-        assert_eq!(code, 3, "{arguments:?}: {error}");
-        assert!(error.contains("SHA-256"), "{error}");
+        copy.ran(arguments).ended(3, "SHA-256");
     }
     assert!(!copy.at("a.gprpack").exists());
 }
@@ -225,8 +216,7 @@ fn finding_4_keygen_makes_both_keys_or_nothing() {
         outcome(command.output().unwrap())
     };
     for name in [".", "..", "", "out/", "a/..", "a/.", "/"] {
-        let (code, _, error) = keygen(name);
-        assert_eq!(code, 2, "{name}: {error}");
+        keygen(name).gave(2);
     }
     // No byte can be written, as on a full disk.
     let script = format!(
@@ -235,11 +225,9 @@ fn finding_4_keygen_makes_both_keys_or_nothing() {
     );
     let mut shell = Command::new("sh");
     shell.current_dir(folder.path()).args(["-c", &script]);
-    let (code, _, error) = outcome(shell.output().unwrap());
-    assert_eq!(code, 6, "{error}");
+    outcome(shell.output().unwrap()).gave(6);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-    let (code, _, error) = keygen("mine");
-    assert_eq!(code, 0, "{error}");
+    keygen("mine").gave(0);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     assert_eq!(keygen("mine").0, 6);
     fs::remove_file(folder.path().join("mine.pub.pem")).unwrap();
@@ -250,10 +238,8 @@ fn finding_4_keygen_makes_both_keys_or_nothing() {
 fn finding_5_a_name_says_a_format_that_is_written() {
     let copy = Copy::of("saxpy-g52");
     for name in ["a.png", "a.safetensors", "a.txt", "a"] {
-        let (code, _, error) = copy.ran(&["run", "rec", "--output", name]);
-        assert_eq!(code, 2, "{name}: {error}");
-        let (code, _, error) = copy.ran(&["tag", "--shape", "4", name]);
-        assert_eq!(code, 2, "{name}: {error}");
+        copy.ran(&["run", "rec", "--output", name]).gave(2);
+        copy.ran(&["tag", "--shape", "4", name]).gave(2);
         assert!(!copy.at(name).exists());
     }
     let raw = ["run", "rec", "--output", "out.bin"];
@@ -264,27 +250,18 @@ fn finding_5_a_name_says_a_format_that_is_written() {
 #[test]
 fn finding_6_a_fault_that_never_happens_is_an_error() {
     let copy = Copy::of("saxpy-g52");
-    let (code, _, error) = copy.ran(&["run", "rec", "--inject", "job-fault@99999999"]);
-    assert_eq!(code, 2, "{error}");
-    assert!(error.contains("never happened"), "{error}");
-    let diff = [
-        "diff",
-        "rec",
-        "--against",
-        "model",
-        "--inject",
-        "memory@99999999",
-    ];
-    assert_eq!(copy.ran(&diff).0, 2);
+    copy.ran(&["run", "rec", "--inject", "job-fault@99999999"])
+        .ended(2, "never happened");
+    copy.ran("diff rec --against model --inject memory@99999999")
+        .gave(2);
 }
 
 #[test]
 fn finding_7_both_devices_of_a_diff_must_be_the_recorded_gpu() {
     let copy = Copy::of("saxpy-g52");
     for (device, against) in [("model", "model:g71"), ("model:g71", "model")] {
-        let (code, _, error) = copy.ran(&["diff", "rec", "--device", device, "--against", against]);
-        assert_eq!(code, 5, "{error}");
-        assert!(error.contains("another GPU"), "{error}");
+        copy.ran(&["diff", "rec", "--device", device, "--against", against])
+            .ended(5, "another GPU");
     }
 }
 
@@ -304,8 +281,9 @@ fn finding_9_a_dash_is_standard_output_and_nothing_else_is_on_it() {
     }
     let quiet = copy.ran(&["run", "rec", "--output", "o.npy", "--quiet"]);
     assert_eq!(quiet, (0, String::new(), String::new()));
-    let (code, out, _) = copy.ran(&["bench", "rec", "--runs", "1", "-o", "-"]);
-    assert_eq!(code, 0);
+    let out = copy
+        .ran(&["bench", "rec", "--runs", "1", "-o", "-"])
+        .gave(0);
     assert!(
         serde_json::from_str::<serde_json::Value>(&out).is_ok(),
         "{out}"
@@ -316,14 +294,7 @@ fn finding_9_a_dash_is_standard_output_and_nothing_else_is_on_it() {
     // Standard input too: what one command makes, another takes.
     let mut child = command()
         .current_dir(copy.folder())
-        .args([
-            "run",
-            "rec",
-            "--input",
-            "x=-",
-            "--input",
-            "y=rec/inputs/y.npy",
-        ])
+        .args("run rec --input x=- --input y=rec/inputs/y.npy".split(' '))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -342,9 +313,7 @@ fn finding_10_tags_that_repeat_are_said() {
         command.args(["tag", "--dtype", "u8", "--shape", elements, name]);
         outcome(command.output().unwrap())
     };
-    let (code, _, note) = tag("a.npy", "300");
-    assert_eq!(code, 0);
-    assert!(note.contains("255 different values"), "{note}");
+    tag("a.npy", "300").ended(0, "255 different values");
     assert_eq!(tag("b.npy", "16"), (0, String::new(), String::new()));
 }
 
@@ -357,12 +326,8 @@ fn finding_12_what_is_no_number_is_no_digit() {
     let run = [
         "run", "rec", "--input", input, "--bind", bias, "--output", "o.json",
     ];
-    let (code, out, error) = copy.ran(&run);
-    assert_eq!(code, 0, "{error}");
-    assert!(
-        out.contains("10 elements of probabilities 10 are NaN"),
-        "{out}"
-    );
+    let out = copy.ran(&run).gave(0);
+    out.says("10 elements of probabilities 10 are NaN");
     assert!(!out.contains("→ digit"), "{out}");
     let text = fs::read_to_string(copy.at("o.json")).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -372,15 +337,14 @@ fn finding_12_what_is_no_number_is_no_digit() {
     let json = [
         "run", "rec", "--input", input, "--bind", bias, "--expect", expect, "--json",
     ];
-    let (code, out, _) = copy.ran(&json);
-    assert_eq!(code, 1);
+    let out = copy.ran(&json).gave(1);
     let value: serde_json::Value = serde_json::from_str(&out).unwrap();
     let output = &value["outputs"]["probabilities"];
     assert_eq!(output["comparison"]["max_relative"], "Infinity");
     assert_eq!(output["nan"], 10);
     // Values that the recording happens to hold are no answer to an input.
     let (_, out, _) = copy.ran(&["run", "rec", "--layers", "pool1..", "--recorded-values"]);
-    assert!(out.contains("not from an input"), "{out}");
+    out.says("not from an input");
 }
 
 #[test]
@@ -388,9 +352,8 @@ fn finding_15_verify_names_files_of_cases_that_are_missing() {
     let copy = Copy::of("saxpy-g52");
     assert_eq!(copy.ran(&["verify", "rec"]).0, 0);
     fs::remove_file(copy.at("rec/expected/out.npy")).unwrap();
-    let (code, out, error) = copy.ran(&["verify", "rec"]);
-    assert_eq!(code, 4, "{out}{error}");
-    assert!(error.contains("rec/expected/out.npy"), "{error}");
+    copy.ran(&["verify", "rec"])
+        .ended(4, "rec/expected/out.npy");
 }
 
 #[test]
@@ -398,9 +361,8 @@ fn finding_20_threads_have_bounds() {
     let copy = Copy::of("saxpy-g52");
     for threads in ["0", "100000", "-1", "x"] {
         let threads = format!("--threads={threads}");
-        let (code, _, error) = copy.ran(&["run", "rec", &threads]);
-        assert_eq!(code, 2, "{error}");
-        assert!(error.contains("from 1 to 512"), "{error}");
+        copy.ran(&["run", "rec", &threads])
+            .ended(2, "from 1 to 512");
     }
 }
 
@@ -409,18 +371,13 @@ fn messages_say_what_is_expected_and_what_to_do() {
     let copy = Copy::of("digits-g52");
     let message = |tensor: &Tensor| {
         write_npy(&copy.at("x.npy"), tensor).unwrap();
-        let (code, _, error) = copy.ran(&["run", "rec", "--input", "x.npy"]);
-        assert_eq!(code, 4);
-        error
+        copy.ran(&["run", "rec", "--input", "x.npy"]).ended(4, "")
     };
     let double = message(&Tensor::zeros(ElementType::F64, &[8, 8]).unwrap());
-    assert!(
-        double.contains("expected f32[8,8] for input `input`, got f64[8,8]"),
-        "{double}"
-    );
-    assert!(double.contains("astype(\"float32\")"), "{double}");
+    double.says("expected f32[8,8] for input `input`, got f64[8,8]");
+    double.says("astype(\"float32\")");
     let deep = message(&Tensor::zeros(ElementType::F32, &[1, 8, 8]).unwrap());
-    assert!(deep.contains("reshape(8, 8)"), "{deep}");
+    deep.says("reshape(8, 8)");
     let file = |name: &str, bytes: &[u8]| {
         fs::write(copy.at(name), bytes).unwrap();
         copy.ran(&["run", "rec", "--input", name]).2
@@ -431,20 +388,12 @@ fn messages_say_what_is_expected_and_what_to_do() {
     empty.extend(b"{}");
     assert!(file("x.safetensors", &empty).contains("it has no tensors"));
     let (_, _, error) = copy.ran(&["disasm", "rec", "--jobs", "99"]);
-    assert!(error.contains("jobs are 0 to 19"), "{error}");
+    error.says("jobs are 0 to 19");
     let (_, _, error) = copy.ran(&["bench", "rec", "--runs", "x"]);
-    assert!(error.contains("expected a whole number"), "{error}");
+    error.says("expected a whole number");
     // The worst element in a comparison is short.
-    let far = [
-        "run",
-        "rec",
-        "--input",
-        "rec/inputs/3.npy",
-        "--expect",
-        "rec/expected/4.npy",
-    ];
-    let (code, out, _) = copy.ran(&far);
-    assert_eq!(code, 1);
+    let far = "run rec --input rec/inputs/3.npy --expect rec/expected/4.npy";
+    let out = copy.ran(far).gave(1);
     let digits = |word: &str| word.bytes().filter(u8::is_ascii_digit).count();
     assert!(
         out.split_whitespace().all(|word| digits(word) < 12),
@@ -466,8 +415,7 @@ fn a_buffer_takes_an_array_of_any_shape() {
         .flat_map(|at| f32::from(at).to_le_bytes())
         .collect();
     let values = |shape: &[u64]| {
-        let (code, _, error) = ran(shape, &x);
-        assert_eq!(code, 0, "{error}");
+        ran(shape, &x).gave(0);
         let read = read_npy(&copy.at("y.npy")).unwrap();
         fs::remove_file(copy.at("y.npy")).unwrap();
         (read.shape().to_vec(), read.into_bytes())
@@ -482,10 +430,5 @@ fn a_buffer_takes_an_array_of_any_shape() {
             .unwrap()
             .into_bytes()
     );
-    let (code, _, error) = ran(&[10, 99], &x[..4 * 990]);
-    assert_eq!(code, 4, "{error}");
-    assert!(
-        error.contains("expected f32[1000] for input `x`, got f32[10,99]"),
-        "{error}"
-    );
+    ran(&[10, 99], &x[..4 * 990]).ended(4, "expected f32[1000] for input `x`, got f32[10,99]");
 }

@@ -4,16 +4,14 @@
 use std::fs;
 use std::path::Path;
 
-use crate::start::said as code;
+use crate::start::{Ended, Says, said as code};
 
 #[test]
 fn a_file_with_valhall_code_is_printed_for_its_gpu() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/valhall/tests/golden");
     let file = golden.join("loop_with_exits.bin").display().to_string();
     let lines = fs::read_to_string(golden.join("loop_with_exits.txt")).unwrap();
-    let (done, text) = code(&["disasm", &file, "--gpu", "Mali-G57"]);
-    assert_eq!(done, 0, "{text}");
-    assert!(text.contains("464 bytes, 58 instructions"), "{text}");
+    let text = code(&["disasm", &file, "--gpu", "Mali-G57"]).ended(0, "464 bytes, 58 instructions");
     assert!(text.ends_with(&lines), "{text}");
     // Bifrost's decoder refuses it, and Valhall's refuses a shader of Bifrost and one that is cut.
     assert_ne!(code(&["disasm", &file]).0, 0);
@@ -46,15 +44,12 @@ fn a_file_with_a_command_stream_is_printed() {
 fn findings_name_words_and_stand_beside_blocks() {
     let recording = saxpy();
     let folder = recording.path().to_str().unwrap();
-    let (done, text) = code(&["disasm", folder]);
-    assert!(done == 0 && text.contains("20 instructions"), "{text}");
-    let (done, json) = code(&["analyse", folder, "--json"]);
-    assert_eq!(done, 0, "{json}");
+    code(&["disasm", folder]).ended(0, "20 instructions");
+    let json = code(&["analyse", folder, "--json"]).gave(0);
     let path = recording.path().join("found.json");
     fs::write(&path, &json).unwrap();
     let path = path.display().to_string();
-    let (done, text) = code(&["disasm", folder, "--annotate", &path]);
-    assert_eq!(done, 0, "{text}");
+    let text = code(&["disasm", folder, "--annotate", &path]).gave(0);
     // 125 groups of 8 threads are as many warps; the block from word 16 on has the store.
     let lines: Vec<&str> = text.lines().collect();
     let at = |wanted: &str| lines.iter().position(|line| line.contains(wanted));
@@ -74,16 +69,11 @@ fn sizes_of_a_job_are_changed_and_compared() {
     let folder = folder.path().to_str().unwrap();
     // 1000 threads in warps of 16: groups of 8 leave half of each warp idle.
     let words = ["--jobs", "0", "--local", "40x1x1", "-o", &new];
-    let (done, text) = code(&[&["patch", folder][..], &words].concat());
-    assert!(done == 0 && text.contains("job 0: proven"), "{text}");
-    assert!(
-        text.contains("writes the same bytes for 3 inputs"),
-        "{text}"
-    );
-    let (done, text) = code(&["jobs", &new]);
-    assert!(done == 0 && text.contains("1000x1x1  40x1x1"), "{text}");
-    let (done, text) = code(&["verify", &new, "--deep"]);
-    assert!(done == 0, "{text}");
+    code(&[&["patch", folder][..], &words].concat())
+        .ended(0, "job 0: proven")
+        .says("writes the same bytes for 3 inputs");
+    code(&["jobs", &new]).ended(0, "1000x1x1  40x1x1");
+    code(&["verify", &new, "--deep"]).gave(0);
     // Other threads compute something else, or reach other memory; groups have a most.
     for (global, local, said) in [
         ("504x1x1", "8x1x1", "computes something else"),
@@ -94,8 +84,7 @@ fn sizes_of_a_job_are_changed_and_compared() {
         let (done, text) = code(&[&words[..], &["--local", local]].concat());
         assert!(done != 0 && text.contains(said), "{global} {local}: {text}");
     }
-    let (done, text) = code(&["tune", folder, "--jobs", "0", "--local", "40,20"]);
-    assert!(done == 0 && text.contains("local 40x1x1"), "{text}");
+    code(&["tune", folder, "--jobs", "0", "--local", "40,20"]).ended(0, "local 40x1x1");
 }
 
 /// The recording in a folder, with a case.
@@ -124,13 +113,11 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     let recording = saxpy();
     let folder = recording.path().to_str().unwrap();
     let place = |name: &str| recording.path().join(name).display().to_string();
-    let (done, text) = code(&["disasm", folder, "--save", &place("code")]);
-    assert_eq!(done, 0, "{text}");
+    code(&["disasm", folder, "--save", &place("code")]).gave(0);
     let saved = recording.path().join("code/d84f0a4703cc5cc7.bin");
     let mut words = fs::read(&saved).unwrap();
     // In its own place it changes nothing; the file beside it says the GPU, and what the job must give.
-    let (done, text) = code(&["disasm", saved.to_str().unwrap()]);
-    assert!(done == 0 && text.contains("g57: 1 shader"), "{text}");
+    code(&["disasm", saved.to_str().unwrap()]).ended(0, "g57: 1 shader");
     let own = [
         "patch",
         folder,
@@ -160,8 +147,7 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     ] {
         assert!(interface.contains(from), "{from}: {interface}");
         fs::write(&beside, interface.replacen(from, to, 1)).unwrap();
-        let (done, text) = code(&own);
-        assert!(done == 4 && text.contains(said), "{said}: {text}");
+        code(&own).ended(4, said);
     }
     let file = recording.path().join("swapped.bin");
     let swapped = mali_valhall::assemble("FMA.f32 r2, u6.neg, ^r2, ^r3").unwrap();
@@ -170,10 +156,8 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     let file = file.display().to_string();
     let new = place("new");
     let patch = ["patch", folder, "--jobs", "0", "--shader", &file];
-    let (done, text) = code(&[&patch[..], &["-o", &new]].concat());
-    assert_eq!(done, 0, "{text}");
-    let (done, text) = code(&["verify", &new, "--deep"]);
-    assert_eq!(done, 0, "{text}");
+    code(&[&patch[..], &["-o", &new]].concat()).gave(0);
+    code(&["verify", &new, "--deep"]).gave(0);
     let read = |name: &str| {
         let tensor = gpureplay_tensors::read_npy(Path::new(&place(name))).unwrap();
         let words = tensor.bytes().as_chunks().0.iter();
@@ -185,8 +169,7 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
         let inputs =
             ["x", "y"].map(|name| format!("--input={name}={}", place(&format!("{name}.npy"))));
         let output = format!("--output=out={}", place(output));
-        let (done, text) = code(&["run", recording, &inputs[0], &inputs[1], &output]);
-        assert_eq!(done, 0, "{text}");
+        code(&["run", recording, &inputs[0], &inputs[1], &output]).gave(0);
     }
     // y + a x, and y - a x.
     let (old, new, y) = (read("old.npy"), read("new.npy"), read("y.npy"));
@@ -198,18 +181,15 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     let (changed, third, same) = (place("new"), place("third"), place("same"));
     for (from, output) in [(changed.as_str(), &third), (folder, &same)] {
         let from = format!("{from}:0");
-        let (done, text) = code(&["patch", folder, "--jobs=0", "--from", &from, "-o", output]);
-        assert_eq!(done, 0, "{text}");
-        let (done, text) = code(&["verify", output, "--deep"]);
-        assert_eq!(done, 0, "{text}");
+        code(&["patch", folder, "--jobs=0", "--from", &from, "-o", output]).gave(0);
+        code(&["verify", output, "--deep"]).gave(0);
     }
     let file = |folder: &str| fs::read(Path::new(folder).join("recording.gpr")).unwrap();
     assert_eq!(file(&same), file(folder));
     assert_ne!(file(&third), file(&changed));
     let inputs = ["x", "y"].map(|name| format!("--input={name}={}", place(&format!("{name}.npy"))));
     let output = format!("--output=out={}", place("third.npy"));
-    let (done, text) = code(&["run", &third, &inputs[0], &inputs[1], &output]);
-    assert_eq!(done, 0, "{text}");
+    code(&["run", &third, &inputs[0], &inputs[1], &output]).gave(0);
     assert_eq!(read("third.npy"), new);
     // What a shader needs and the job does not give is said.
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/valhall/tests/golden");
@@ -259,12 +239,10 @@ fn what_is_not_done_with_valhall_is_said() {
 fn a_recording_fits_boards_with_its_own_gpu() {
     let recording = saxpy();
     let folder = recording.path().to_str().unwrap();
-    let (done, text) = code(&["verify", folder, "--deep", "--for", "genio-700"]);
-    assert!(done == 0, "{text}");
+    code(&["verify", folder, "--deep", "--for", "genio-700"]).gave(0);
     let new = tempfile::tempdir().unwrap();
     let output = new.path().join("board").display().to_string();
-    let (done, text) = code(&["retarget", folder, "--gpu", "genio-700", "-o", &output]);
-    assert!(done == 0, "{text}");
+    code(&["retarget", folder, "--gpu", "genio-700", "-o", &output]).gave(0);
     let read = |folder: &Path| fs::read(folder.join("recording.gpr")).unwrap();
     assert_eq!(read(Path::new(&output)), read(recording.path()));
 }
@@ -275,10 +253,8 @@ fn the_jobs_of_a_command_stream_are_listed_taken_out_and_changed() {
         env!("CARGO_MANIFEST_DIR"),
         "/../library/tests/data/saxpy-g610.gpr"
     );
-    let (done, text) = code(&["jobs", recording, "--static"]);
-    assert!(done == 0 && text.contains("1024x1x1  256x1x1"), "{text}");
-    let (done, text) = code(&["disasm", recording]);
-    assert!(done == 0 && text.contains("21 instructions"), "{text}");
+    code(&["jobs", recording, "--static"]).ended(0, "1024x1x1  256x1x1");
+    code(&["disasm", recording]).ended(0, "21 instructions");
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name).display().to_string();
     let ones = gpureplay_tensors::Tensor::from_f32(&[1024], &[1.5; 1024]).unwrap();
@@ -287,15 +263,11 @@ fn the_jobs_of_a_command_stream_are_listed_taken_out_and_changed() {
     let [x, y] = ["x", "y"].map(|name| format!("--input=saxpy.{name}={ones}"));
     let (done, text) = code(&["analyse", recording, &x, &y]);
     assert!(done == 0 && !text.contains("not looked into"), "{text}");
-    let (done, text) = code(&["extract", recording, "--jobs", "0", &x, &y, "-o", &alone]);
-    assert_eq!(done, 0, "{text}");
+    code(&["extract", recording, "--jobs", "0", &x, &y, "-o", &alone]).gave(0);
     let sizes = ["--jobs", "0", "--local", "128", "-o", &changed];
-    let (done, text) = code(&[&["patch", &alone][..], &sizes].concat());
-    assert!(done == 0 && text.contains("the same bytes"), "{text}");
-    let (done, text) = code(&["jobs", &changed, "--static"]);
-    assert!(done == 0 && text.contains("1024x1x1  128x1x1"), "{text}");
-    let (done, text) = code(&["run", &changed]);
-    assert!(done == 0 && text.contains("bit for bit"), "{text}");
+    code(&[&["patch", &alone][..], &sizes].concat()).ended(0, "the same bytes");
+    code(&["jobs", &changed, "--static"]).ended(0, "1024x1x1  128x1x1");
+    code(&["run", &changed]).ended(0, "bit for bit");
     // Nothing is there to join.
     let (done, text) = code(&["link", recording, "-o", &place("linked")]);
     assert!(done != 0 && text.contains("command streams"), "{text}");

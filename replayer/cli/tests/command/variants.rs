@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::start::{said as ran, shipped, well};
+use crate::start::{Ended, Says, said as ran, shipped, well};
 
 /// digits for a G31 and a G76 as well.
 fn digits(folder: &TempDir) -> PathBuf {
@@ -62,15 +62,10 @@ fn a_run_takes_the_variant_that_fits() {
     fs::write(at("g76.variant"), other).unwrap();
     let (code, text) = ran(&["run", made, "--require-signature", &public]);
     assert_ne!(code, 0, "{text}");
-    assert!(
-        text.contains("g76.variant: it is not the file that was signed"),
-        "{text}"
-    );
+    text.says("g76.variant: it is not the file that was signed");
     fs::write(at("g76.variant"), variant).unwrap();
     // There is none for a G31, whose product is another one.
-    let (code, text) = ran(&["run", made, "--device", "model:g31"]);
-    assert_eq!(code, 5, "{text}");
-    assert!(text.contains("GPU_ID"), "{text}");
+    ran(&["run", made, "--device", "model:g31"]).ended(5, "GPU_ID");
 }
 
 #[test]
@@ -91,10 +86,7 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
     ] {
         let (code, text) = ran(command);
         assert_ne!(code, 0, "{text}");
-        assert!(
-            text.contains("g76.variant") && text.contains("checksum"),
-            "{text}"
-        );
+        text.says("g76.variant").says("checksum");
     }
     // Nor is it handed on.
     let key = folder.path().join("key");
@@ -107,9 +99,7 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
         &["sign", "--key", &secret, path][..],
         &["pack", path, "-o", packed],
     ] {
-        let (code, text) = ran(command);
-        assert_eq!(code, 3, "{text}");
-        assert!(text.contains("g76.variant"), "{text}");
+        ran(command).ended(3, "g76.variant");
     }
     assert!(!Path::new(packed).exists() && !made.join("recording.sig").exists());
     // What is for the recorded GPU needs no variant.
@@ -119,12 +109,12 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
     fs::copy(made.join("rk3566.variant"), &variant).unwrap();
     let (code, text) = ran(&["verify", path]);
     assert_ne!(code, 0, "{text}");
-    assert!(text.contains("g76.variant: its SHA-256 is"), "{text}");
+    text.says("g76.variant: its SHA-256 is");
 
     fs::remove_file(&variant).unwrap();
     let (code, text) = ran(&["run", path, "--device", "model:g76"]);
     assert_ne!(code, 0, "{text}");
-    assert!(text.contains("g76.variant"), "{text}");
+    text.says("g76.variant");
 
     // A variant is no recording.
     let (code, text) = ran(&["verify", made.join("rk3566.variant").to_str().unwrap()]);

@@ -69,30 +69,25 @@ fn pages_may_come_in_descending_order() {
             .page(0, Phase::Before, page << 12, &[0; 4096])
             .unwrap();
     }
-    let (code, text) = compiled(&trace.end().unwrap());
-    assert_eq!(code, 3, "{text}");
-    assert!(text.contains("no GPU job"), "{text}");
+    compiled(&trace.end().unwrap()).ended(3, "no GPU job");
 }
 
 #[test]
 fn launches_of_many_small_chains_are_matched_in_bounded_time() {
     let launches = (0..4000).map(|id| launch(id, 1, 1 << 40));
-    let (code, text) = compiled(&trace(launches, 4000));
-    assert_eq!(code, 0, "{text}");
+    compiled(&trace(launches, 4000)).gave(0);
 }
 
 #[test]
 fn launches_of_many_queues_are_matched_in_bounded_memory() {
     let launches = (0..1000).map(|id| launch(id, id + 1, 1));
-    let (code, text) = compiled(&trace(launches, 1000));
-    assert_eq!(code, 0, "{text}");
+    compiled(&trace(launches, 1000)).gave(0);
 }
 
 #[test]
 fn launches_that_are_all_alike_are_no_loop_that_is_looked_for_without_end() {
     let launches = (0..30_000).map(|id| launch(id, 1, 1));
-    let (code, text) = compiled(&trace(launches, 1));
-    assert_eq!(code, 0, "{text}");
+    compiled(&trace(launches, 1)).gave(0);
 }
 
 /// Arguments of a launch, each a memory object.
@@ -115,8 +110,7 @@ fn turns_of_launches_with_many_arguments_are_looked_for_in_bounded_time() {
             format!("{}{}", launch(at, 1, 1), given((1..255).chain([last])))
         }
     };
-    let (code, text) = compiled(&trace((0..steps).map(step), 1));
-    assert_eq!(code, 0, "{text}");
+    compiled(&trace((0..steps).map(step), 1)).gave(0);
 }
 
 #[test]
@@ -126,9 +120,7 @@ fn what_launches_with_many_arguments_read_is_looked_for_in_bounded_time() {
     let notes = notes.chain(parts);
     let notes = notes.chain((0..12_000).map(|at| written(0, 1000 + 4 * at, at as u64)));
     let launches = (0..12_000).map(|at| launch(at, 1, 1) + &given(1..256));
-    let (code, text) = compiled(&trace(notes.chain(launches), 1));
-    assert_eq!(code, 3, "{text}");
-    assert!(text.contains("takes too long"), "{text}");
+    compiled(&trace(notes.chain(launches), 1)).ended(3, "takes too long");
 }
 
 #[test]
@@ -140,8 +132,7 @@ fn queues_that_are_idle_again_and_again_are_matched_in_bounded_time() {
         let idle = (0..queues).map(|at| Some(format!("cl2 idle queue={at}")));
         launches.chain((0..queues).map(|_| None)).chain(idle)
     });
-    let (code, text) = compiled(&trace_of(notes));
-    assert_eq!(code, 0, "{text}");
+    compiled(&trace_of(notes)).gave(0);
 }
 
 /// A trace of a page of data, of which every four bytes are written into each of so many buffers; a launch is given them. A last buffer is

@@ -11,12 +11,7 @@ fn a_long_recording_is_not_read_to_say_that_it_has_grown() {
         .open(file.at("recording.gpr"));
     recording.unwrap().set_len(5 << 30).unwrap();
     for command in ["info", "dump", "verify", "disasm", "run", "bench"] {
-        let (code, _, error) = file.ran(&[command]);
-        assert_eq!(code, 3, "{command}: {error}");
-        assert!(
-            error.contains("truncated or has grown"),
-            "{command}: {error}"
-        );
+        file.ran(&[command]).ended(3, "truncated or has grown");
     }
 }
 
@@ -36,9 +31,7 @@ fn a_long_value_is_not_read_to_say_that_it_does_not_fit() {
         let value = std::fs::File::options().write(true).open(&path).unwrap();
         value.set_len((5 << 30) + 10 + text.len() as u64).unwrap();
         let arguments = ["run", "--threads", "1", "--input", &input];
-        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
-        assert_eq!(code, 4, "{error}");
-        assert!(error.contains(reason), "{error}");
+        ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments).ended(4, reason);
     }
 }
 
@@ -64,27 +57,19 @@ fn of_a_long_file_of_many_tensors_only_the_header_and_what_is_wanted_is_read() {
         ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments)
     };
     let path = archive(&both, big + 16);
-    let (code, _, error) = ran(&path, "a");
-    assert_eq!(code, 0, "{error}");
-    let (code, _, error) = ran(&path, "b");
-    assert_eq!(code, 4, "{error}");
-    assert!(error.contains("u8[5368709120]"), "{error}");
+    ran(&path, "a").gave(0);
+    ran(&path, "b").ended(4, "u8[5368709120]");
     // A header as long as it may be, and one byte longer.
     let limit = 4 << 20;
     let header = |length: usize| {
         let one = r#"{"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]}}"#;
         one.to_owned() + &" ".repeat(length - one.len())
     };
-    let (code, _, error) = ran(&archive(&header(limit), 16), "a");
-    assert_eq!(code, 0, "{error}");
-    let (code, _, error) = ran(&archive(&header(limit + 1), 16), "a");
-    assert_eq!(code, 4, "{error}");
-    assert!(error.contains("a header of 4194305 bytes"), "{error}");
+    ran(&archive(&header(limit), 16), "a").gave(0);
+    ran(&archive(&header(limit + 1), 16), "a").ended(4, "a header of 4194305 bytes");
     // Tensors that overlap.
     let overlap = r#"{"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]},"b":{"dtype":"U8","shape":[16],"data_offsets":[8,24]}}"#;
-    let (code, _, error) = ran(&archive(overlap, 24), "a");
-    assert_eq!(code, 4, "{error}");
-    assert!(error.contains("not a .safetensors file"), "{error}");
+    ran(&archive(overlap, 24), "a").ended(4, "not a .safetensors file");
 }
 
 #[test]
@@ -108,9 +93,7 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
     let other = sparse("other.npy", &npy("<f8", "(2, 8, 8)"), 5 << 30);
     for (path, reason) in [(&many, "16777217 inputs"), (&other, "f64[2,8,8]")] {
         let arguments = ["run", "--threads", "1", "--inputs", path];
-        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, &digits, &arguments);
-        assert_eq!(code, 4, "{error}");
-        assert!(error.contains(reason), "{error}");
+        ran_in(MEMORY_WITH_MODEL, &digits, &arguments).ended(4, reason);
     }
     let two = [npy("<f4", "(2, 8, 8)"), vec![0; 512]].concat();
     let two = sparse("two.npy", &two, 0);
@@ -125,17 +108,12 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
         (&classes, "5368709120 classes for 2 inputs"),
         (&lines, "more than 2048 bytes"),
     ] {
-        let (code, error) = judged(path);
-        assert_eq!(code, 4, "{error}");
-        assert!(error.contains(reason), "{error}");
+        judged(path).ended(4, reason);
     }
     // 1 KiB for each of the two classes, and a byte more.
     let text = |length: usize| sparse("long.txt", format!("1\n{:length$}", 2).as_bytes(), 0);
-    let (code, error) = judged(&text(2046));
-    assert_eq!(code, 0, "{error}");
-    let (code, error) = judged(&text(2047));
-    assert_eq!(code, 4, "{error}");
-    assert!(error.contains("more than 2048 bytes"), "{error}");
+    judged(&text(2046)).gave(0);
+    judged(&text(2047)).ended(4, "more than 2048 bytes");
 }
 
 /// A recording whose input may be a picture of 8 x 8 pixels.
@@ -182,9 +160,8 @@ fn a_long_picture_is_not_read_to_say_that_it_is_too_long() {
         sparse(&path, &parts);
         let arguments = ["run", "--threads", "1", "--input", &input];
         let began = std::time::Instant::now();
-        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
-        assert_eq!(code, 4, "{error}");
-        assert!(error.contains("bytes; a picture of this format"), "{error}");
+        ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments)
+            .ended(4, "bytes; a picture of this format");
         assert!(began.elapsed().as_secs() < 10);
     }
 }
@@ -224,11 +201,10 @@ fn no_more_is_read_than_was_signed() {
     let key = file.at("key");
     assert_eq!(ran(&key, &["keygen"]).0, 0);
     let [secret, public] = ["key.pem", "key.pub.pem"].map(|name| file.at(name));
-    let (code, _, error) = file.ran(&["sign", "--key", secret.to_str().unwrap()]);
-    assert_eq!(code, 0, "{error}");
+    file.ran(&["sign", "--key", secret.to_str().unwrap()])
+        .gave(0);
     let required = ["verify", "--require-signature", public.to_str().unwrap()];
-    let (code, _, error) = file.ran(&required);
-    assert_eq!(code, 0, "{error}");
+    file.ran(&required).gave(0);
     for name in ["recording.gpr", "manifest.toml", "a.bin", "recording.sig"] {
         let kept = std::fs::read(file.at(name)).unwrap();
         // As long as any file may be; a recording says so itself.
@@ -238,9 +214,7 @@ fn no_more_is_read_than_was_signed() {
             long[16..24].copy_from_slice(&length.to_le_bytes());
         }
         sparse(&file.at(name), &[(&long, length - long.len() as u64)]);
-        let (code, _, error) = file.ran(&required);
-        assert_eq!(code, 3, "{name}: {error}");
-        assert!(error.contains("longer than"), "{name}: {error}");
+        file.ran(&required).ended(3, "longer than");
         std::fs::write(file.at(name), kept).unwrap();
     }
     assert_eq!(file.ran(&required).0, 0);
@@ -273,8 +247,7 @@ fn a_pack_is_looked_at_where_it_lies() {
     std::fs::write(&value, [0; 16]).unwrap();
     let input = format!("a={}", value.display());
     let arguments = ["run", "--threads", "1", "--input", &input];
-    let (code, _, error) = ran_in(MEMORY_WITH_MODEL, &path, &arguments);
-    assert_eq!(code, 0, "{error}");
+    ran_in(MEMORY_WITH_MODEL, &path, &arguments).gave(0);
 }
 
 #[test]
@@ -292,12 +265,7 @@ fn a_pack_has_as_many_folders_as_it_may() {
             if command == "unpack" {
                 arguments.extend(["--output", made.to_str().unwrap()]);
             }
-            let (code, _, error) = ran(&path, &arguments);
-            assert_eq!(
-                code,
-                if refused { 3 } else { 0 },
-                "{command} {count}: {error}"
-            );
+            let error = ran(&path, &arguments).ended(if refused { 3 } else { 0 }, "");
             assert_eq!(error.contains("more than 256 folders"), refused, "{error}");
             let _ = std::fs::remove_dir_all(&made);
         }

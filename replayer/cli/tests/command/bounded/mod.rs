@@ -17,6 +17,7 @@ use gpureplay_format::{
 };
 
 use crate::null_job::{null_chain, null_job};
+use crate::start::{Ended, Says};
 
 const GPU: u32 = 0x7212_0000;
 const JOBS: u64 = 0x200_0000;

@@ -17,8 +17,7 @@ fn checkpoints_take_no_memory_for_what_is_not_used() {
     }
     let file = File::new(&builder.finish().unwrap());
     let arguments = ["run", "--threads", "1", "--retry", "1"];
-    let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
-    assert_eq!(code, 0, "{error}");
+    ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments).gave(0);
 }
 
 #[test]
@@ -32,10 +31,9 @@ fn a_job_that_follows_itself_is_not_tried_again() {
     // As often as it may be tried again, it does the work of one run.
     for limit in [&[][..], &["--limit-work", "100000"]] {
         let arguments = [&["run", "--threads", "1", "--retry", "1000000"], limit].concat();
-        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, path, &arguments);
-        assert_eq!(code, 5, "{error}");
-        assert!(error.contains("job 0x2000000 on slot 1"), "{error}");
-        assert!(error.contains("needs more work than the limit"), "{error}");
+        ran_in(MEMORY_WITH_MODEL, path, &arguments)
+            .ended(5, "job 0x2000000 on slot 1")
+            .says("needs more work than the limit");
     }
 }
 
@@ -114,8 +112,7 @@ fn work_on_the_model_has_a_limit_if_none_is_given() {
         if external {
             arguments.extend(["--input", &weight]);
         }
-        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
-        assert_eq!(code, 5, "{error}");
+        let error = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments).ended(5, "");
         let named = format!("the limit of {limit} clauses");
         assert!(error.contains(&named), "{named}: {error}");
     }
@@ -135,8 +132,7 @@ fn work_on_the_model_ends_at_the_limit() {
             false => less = middle,
         }
     }
-    let (code, error) = limited("run", &saxpy, less);
-    assert_eq!(code, 5, "{error}");
+    let error = limited("run", &saxpy, less).gave(5);
     for part in [
         "job 0x",
         " on slot 1 ",
@@ -145,8 +141,7 @@ fn work_on_the_model_ends_at_the_limit() {
     ] {
         assert!(error.contains(part), "{part}: {error}");
     }
-    let (code, error) = limited("bench", &saxpy, less);
-    assert!(code == 5 && error.contains("--limit-work N"), "{error}");
+    limited("bench", &saxpy, less).ended(5, "--limit-work N");
 }
 
 #[test]
@@ -186,8 +181,7 @@ fn every_command_that_runs_a_recording_names_the_job_that_needs_too_much_work() 
 
 #[test]
 fn rules_of_the_host_are_named() {
-    let (code, text, _) = ran(Path::new("--rules"), &["verify"]);
-    assert_eq!(code, 0);
+    let text = ran(Path::new("--rules"), &["verify"]).gave(0);
     for rule in gpureplay_library::host_rules::HostRule::ALL {
         assert!(text.contains(rule.name()), "{}", rule.name());
     }
