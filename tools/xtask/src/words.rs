@@ -35,6 +35,7 @@ struct Style {
     subjects_after: String,
     sentence: usize,
     total: usize,
+    comments: usize,
     pages: BTreeMap<String, usize>,
     phrases: BTreeMap<String, String>,
 }
@@ -46,7 +47,7 @@ impl Words {
         let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
         let style: Style = toml::from_str(&text).map_err(|error| Error::FellShort {
             what: format!("reading {}: {error}", path.display()),
-            remedy: "write subjects_after, sentence, total, pages and phrases".into(),
+            remedy: "write subjects_after, sentence, total, comments, pages and phrases".into(),
         })?;
         let (mut found, mut all) = (Vec::new(), 0);
         for (page, most) in &style.pages {
@@ -64,16 +65,25 @@ impl Words {
             found.push(format!("{all} words in all pages, at most {}", style.total));
         }
         let sources = git(&["ls-files", "*.rs"])?;
-        let sources = sources.iter().filter(|path| speaks(path));
-        let mut texts = 0;
-        for source in sources {
+        let (mut texts, mut comments) = (0, 0);
+        for source in &sources {
             let path = root().join(source);
             let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            comments += commented(&text);
+            if !speaks(source) {
+                continue;
+            }
             for (line, said) in strings::said(&text) {
                 texts += 1;
                 let wrong = style.block(&said).into_iter();
                 found.extend(wrong.map(|complaint| format!("{source}:{line}: {complaint}")));
             }
+        }
+        if comments > style.comments {
+            found.push(format!(
+                "{comments} words in comments of Rust, at most {}",
+                style.comments
+            ));
         }
         let subjects = style.subjects()?;
         found.extend(subjects.iter().filter_map(|line| {
@@ -90,7 +100,7 @@ impl Words {
             });
         }
         println!(
-            "{} pages of {all} words, {texts} texts of programs and {} commit subjects are in plain words",
+            "{} pages of {all} words, {texts} texts of programs and {} commit subjects are in plain words; comments have {comments}",
             style.pages.len(),
             subjects.len()
         );
@@ -159,6 +169,15 @@ fn speaks(path: &str) -> bool {
     !path.starts_with("tools/")
         && !path.starts_with("fuzz/")
         && parts.all(|part| !matches!(part, "tests" | "tests.rs" | "examples" | "benches"))
+}
+
+/// Words in lines of comments.
+fn commented(source: &str) -> usize {
+    let lines = source.lines().map(str::trim_start);
+    let comments = lines.filter(|line| line.starts_with("//"));
+    comments
+        .map(|line| words(line.trim_start_matches(['/', '!'])))
+        .sum()
 }
 
 /// Whether a phrase stands in a text as whole words.
@@ -256,6 +275,7 @@ mod tests {
             subjects_after: String::new(),
             sentence: 5,
             total: 100,
+            comments: 100,
             pages: BTreeMap::new(),
             phrases: BTreeMap::from([("nobody".into(), "a noun".into())]),
         }
@@ -278,6 +298,12 @@ mod tests {
                 .complaints("One two. Three four.", 4, None)
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn comments_count_without_their_marks() {
+        let source = "//! One two.\n\n/// Three.\nfn four() {\n    // Five - six.\n}\n";
+        assert_eq!(commented(source), 5);
     }
 
     #[test]
