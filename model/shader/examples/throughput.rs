@@ -3,8 +3,8 @@
 //!
 //!     cargo run --release -p mali-shader --example throughput -- shader-samples/7212 [KERNEL...]
 //!
-//! Prints, for each kernel, what all lanes executed, how long it took, and how many operations that is for each second
-//! that the process had a processor, which says more than the time on a machine that does other things as well.
+//! Prints, for each kernel, what all lanes executed, the time, and operations per second of processor time, which
+//! says more on a busy machine.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -44,7 +44,7 @@ impl Flat {
     }
 }
 
-/// A kernel: name, uniforms after the buffers, bytes of each buffer, grid, work group.
+/// Name, uniforms after the buffers, bytes of each buffer, grid, work group.
 type Kernel = (
     &'static str,
     &'static [u32],
@@ -159,7 +159,7 @@ fn measure(
     best.ok_or_else(|| "nothing ran".into())
 }
 
-/// Seconds that this process has had a processor, all threads together.
+/// Of all threads of this process.
 fn processor_seconds() -> Result<f64, String> {
     let time =
         clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_err(|error| error.to_string())?;

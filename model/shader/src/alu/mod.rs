@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arithmetic of the execution engine's lanes: one pure function per operation, on bit patterns.
 //!
-//! Every function takes and returns register contents (`u32`, or `u64` where an operation works on a
-//! register pair), touches nothing else, and is free of data-dependent branches where that is possible,
-//! so that a loop over the lanes of a warp becomes vector code. Modifiers that are the same for all
-//! lanes (rounding, clamping, swizzles) are plain arguments; a caller hoists the match on them out of
-//! its loop.
+//! Functions take and return register contents (`u32`, or `u64` for a register pair) and avoid data-dependent
+//! branches, so that a loop over a warp's lanes becomes vector code. Modifiers that are the same for all lanes are
+//! plain arguments; a caller hoists the match on them out of its loop.
 //!
-//! Choices that no public source settles are made once, here:
-//! * An arithmetic NaN result is the quiet NaN `0x7fc0_0000` (`0x7e00` in half precision), so that
-//!   results do not depend on the host.
-//! * Functions that hardware computes from tables (reciprocal, root, exponent, logarithm, sine, …) are
-//!   correctly rounded. Silicon may differ in the last place.
+//! Choices that no public source settles:
+//! * An arithmetic NaN result is the quiet NaN `0x7fc0_0000` (`0x7e00` in half precision), so that results do not
+//!   depend on the host.
+//! * Functions that hardware computes from tables (reciprocal, root, exponent, logarithm, sine, …) are correctly
+//!   rounded. Silicon may differ in the last place.
 //! * Of two zeros the maximum is `+0` and the minimum `-0`.
 
 pub mod convert;
@@ -56,14 +54,14 @@ impl Round {
         Round::Odd,
     ];
 
-    /// The way of a number (`round as u32`), modulo their count.
+    /// The way of `round as u32`, modulo their count.
     #[inline(always)]
     pub const fn numbered(number: u32) -> Round {
         Round::ALL[number as usize % Round::ALL.len()]
     }
 }
 
-/// Limits applied to a floating-point result after rounding.
+/// Limits of a floating-point result, applied after rounding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Clamp {
     /// No limit.
@@ -77,7 +75,7 @@ pub enum Clamp {
     ZeroOne,
 }
 
-/// What a minimum or maximum does with NaN (`sem` in the instruction tables).
+/// How minima and maxima treat NaN (`sem` in the instruction tables).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Nan {
     /// The operand that is a number wins (`nan_suppress`).
@@ -85,7 +83,7 @@ pub enum Nan {
     Suppress,
     /// NaN wins (`nan_propagate`).
     Propagate,
-    /// As the C expression `a < b ? a : b` (`c`): the second operand wins when unordered.
+    /// As C's `a < b ? a : b` (`c`): the second operand wins when unordered.
     C,
     /// As `b < a ? b : a` (`inverse_c`): the first operand wins when unordered.
     InverseC,
@@ -113,7 +111,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// The same comparison with operands exchanged or not, so that it is none of [`Compare::Lt`] and [`Compare::Le`].
+    /// The same comparison, never [`Compare::Lt`] or [`Compare::Le`], and whether operands are exchanged.
     pub const fn turned(self) -> (Compare, bool) {
         match self {
             Compare::Lt => (Compare::Gt, true),
@@ -136,7 +134,7 @@ pub enum Truth {
 }
 
 impl Truth {
-    /// The 32-bit pattern for a comparison of 32-bit operands that was `yes`.
+    /// The 32-bit pattern of a result.
     #[inline(always)]
     pub const fn word(self, yes: bool) -> u32 {
         let mask = (yes as u32).wrapping_neg();
@@ -147,7 +145,7 @@ impl Truth {
         }
     }
 
-    /// The 16-bit pattern for a comparison of 16-bit operands that was `yes`.
+    /// The 16-bit pattern of a result.
     #[inline(always)]
     pub const fn half(self, yes: bool) -> u16 {
         let mask = (yes as u16).wrapping_neg();
@@ -158,7 +156,7 @@ impl Truth {
         }
     }
 
-    /// The 8-bit pattern for a comparison of 8-bit operands that was `yes`.
+    /// The 8-bit pattern of a result.
     #[inline(always)]
     pub const fn byte(self, yes: bool) -> u8 {
         let mask = (yes as u8).wrapping_neg();

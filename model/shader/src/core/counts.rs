@@ -4,30 +4,29 @@
 use super::Core;
 use crate::Statistics;
 
-/// What was counted between two moments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     statistics: Statistics,
-    /// Clauses by number, and how many lanes executed them.
+    /// Clauses by number, with the lanes that executed them.
     visits: Vec<(u32, u64)>,
     lane_costs: u64,
     clauses: u64,
 }
 
 impl Counts {
-    /// Clauses that were taken from the limits.
+    /// Those taken from the limits.
     pub(crate) fn clauses(&self) -> u64 {
         self.clauses
     }
 
-    /// Bytes of memory that it takes up, besides itself.
+    /// Besides itself.
     pub(crate) fn bytes(&self) -> usize {
         self.visits.capacity() * size_of::<(u32, u64)>()
     }
 }
 
 impl Core<'_> {
-    /// Counts from zero. What was counted before comes back with [`Core::end_counting`].
+    /// Counts from zero; [`Core::end_counting`] restores the counts before.
     pub(crate) fn begin_counting(&mut self) -> Counts {
         let visits = std::mem::take(&mut self.visits);
         Counts {
@@ -38,7 +37,7 @@ impl Core<'_> {
         }
     }
 
-    /// What was counted since then; the count goes on from what it was before.
+    /// Returns the counts since then, and restores those before.
     pub(crate) fn end_counting(&mut self, before: Counts) -> Counts {
         let visits = (0..).zip(self.visits.iter().copied());
         let counts = Counts {
@@ -52,7 +51,7 @@ impl Core<'_> {
         counts
     }
 
-    /// Counts what came again, and takes it from the clauses that [`Core::afford`] made sure of.
+    /// Counts what came again. [`Core::afford`] made sure of its clauses.
     pub(crate) fn add_counts(&mut self, counts: &Counts) {
         self.statistics.add(&counts.statistics);
         self.add_visits(&counts.visits);

@@ -4,16 +4,14 @@
 use super::layout::Layout;
 use crate::rows::{LANES, Row};
 
-/// Where the lanes of a batch are in their work groups.
 #[derive(Debug)]
 pub(crate) struct Places {
     /// Lanes that are threads.
     pub(crate) mask: u64,
-    /// Coordinates in the work group.
     pub(crate) local: [Row; 3],
-    /// The first two of these, x in the low half.
+    /// Coordinates x (low half) and y.
     pub(crate) packed: Row,
-    /// Which of the work groups that run together.
+    /// Of those that run together.
     pub(crate) group: Row,
 }
 

@@ -8,31 +8,30 @@ use mali_memory::Page;
 use crate::core::Core;
 use crate::operations::planned::Pages;
 
-/// The pages that the loads and stores of tracks reach.
 #[derive(Debug, Default)]
 pub(crate) struct Reached {
     pub(super) read: Pages,
     pub(super) written: Pages,
-    /// What threads keep in their own storage is taken to be there as long as nothing is stored at its addresses.
+    /// Threads' own storage is taken to be unchanged as long as nothing is stored at its addresses.
     pub(super) has_private: bool,
 }
 
-/// Bytes that a page takes up here and where it is looked up: addresses, a place in a table, what it is resolved to.
+/// Per page, here and where it is looked up: addresses, a place in a table, what it is resolved to.
 const PAGE_BYTES: usize = 128;
 
 impl Reached {
-    /// How many pages are read, and how many are written.
+    /// Pages read, pages written.
     pub(super) fn count(&self) -> (usize, usize) {
         (self.read.addresses().len(), self.written.addresses().len())
     }
 
-    /// Forgets all but the first pages.
+    /// Keeps the first pages only.
     pub(super) fn truncate(&mut self, (read, written): (usize, usize)) {
         self.read.truncate(read);
         self.written.truncate(written);
     }
 
-    /// Bytes of memory that the pages take up, about.
+    /// About.
     pub(super) fn bytes(&self) -> usize {
         let (read, written) = self.count();
         (read + written) * PAGE_BYTES
@@ -44,7 +43,7 @@ impl Reached {
 pub(crate) struct Resolved<'s> {
     pub(super) read: Vec<Page<'s>>,
     pub(super) written: Vec<Page<'s>>,
-    /// Where in memory the first of these are, and how many that is.
+    /// Where in memory the first pages are, and how many that is.
     seen: HashSet<usize>,
     apart: usize,
     /// One of them came twice.
@@ -52,7 +51,7 @@ pub(crate) struct Resolved<'s> {
 }
 
 impl<'s> Resolved<'s> {
-    /// Looks up what is not there yet. False if a page cannot be reached.
+    /// False if a page cannot be reached.
     pub(super) fn complete(&mut self, reached: &Reached, core: &mut Core<'s>) -> bool {
         let tables = [
             (&mut self.read, &reached.read, &mut core.read),
