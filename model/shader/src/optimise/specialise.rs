@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A shader made for one dispatch: with the push uniforms known, much of the arithmetic on addresses and sizes is the same in
-//! every thread, and is done once.
+//! A shader for one dispatch: with known push uniforms, much address arithmetic is the same in every thread, and is
+//! done once.
 //!
-//! The micro-operations of a thread are a program of their own, whatever other threads of its batch do: which values are known
-//! and which rows are read again follows from the flow of control alone. Loads, stores and all that looks at other lanes stay as
-//! they are. Nothing changes in shaders with computed jumps.
+//! A thread's micro-operations are a program of their own, whatever other threads of its batch do: known values and
+//! rows that are read again follow from control flow alone. Loads, stores and what looks at other lanes stay.
+//! Shaders with computed jumps stay as they are.
 
 use super::flow::{ROWS, RowSet, bit, condition, members, reads, successors, writes};
 use super::fuse::fuse;
@@ -14,19 +14,19 @@ use crate::ir::{Condition, Constant, Program, special};
 use crate::operations::loops::{self, copy};
 use crate::rows::{REGISTERS, Rows};
 
-/// Fewer threads than this do not earn the work back in one dispatch. Debug builds, in which tests run, do it always.
+/// Fewer threads do not earn the work back in one dispatch. Debug builds, in which tests run, do it always.
 pub(crate) const WORTH_IT: u64 = if cfg!(debug_assertions) { 1 } else { 8192 };
 
-/// More micro-operations than this take too long.
+/// More take too long.
 const MOST_OPS: usize = 1 << 14;
 
-/// More steps than this on the way to known values take too long; loops that are one in the other need some rounds.
+/// More steps towards known values take too long; nested loops need some rounds.
 const MOST_STEPS: usize = 8 * MOST_OPS;
 
-/// What is known of a row: `None` if threads may differ.
+/// `None`: threads may differ.
 type Value = Option<u32>;
 
-/// The program made for dispatches with these push uniforms; `None` where that takes too long, or nothing is known.
+/// `None`: it takes too long, or nothing is known.
 pub(crate) fn specialised(program: &Program, uniforms: &[u32]) -> Option<Program> {
     if program.ops.len() > MOST_OPS || program.is_open() {
         return None;
@@ -37,7 +37,7 @@ pub(crate) fn specialised(program: &Program, uniforms: &[u32]) -> Option<Program
     Some(own)
 }
 
-/// Replaces what is known when the dispatch starts, and leaves out what nobody reads.
+/// Replaces known values, and drops what is not read.
 fn specialise(program: &mut Program, uniforms: &[u32]) {
     let mut evaluator = Evaluator::new(uniforms);
     let Some(entries) = entry_values(program, &mut evaluator) else {
@@ -81,7 +81,7 @@ fn specialise(program: &mut Program, uniforms: &[u32]) {
     }
 }
 
-/// The micro-operations of a clause, without those that stand for several.
+/// Without those that stand for several.
 fn own_ops(program: &Program, clause: usize) -> Vec<MicroOp> {
     let ops = &program.ops[program.clauses[clause].ops.clone()];
     let own = ops
@@ -90,7 +90,6 @@ fn own_ops(program: &Program, clause: usize) -> Vec<MicroOp> {
     own.copied().collect()
 }
 
-/// Computes single values.
 struct Evaluator<'u> {
     rows: Rows,
     uniforms: &'u [u32],
@@ -110,7 +109,6 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What a micro-operation makes of known values.
     fn result(&mut self, op: &MicroOp, values: &[Value; ROWS], program: &Program) -> Value {
         let Run::Rows(run) = op.run else { return None };
         let sources = [op.a, op.b, op.c, op.e];
@@ -133,7 +131,6 @@ impl Evaluator<'_> {
     }
 }
 
-/// Follows the values over one micro-operation.
 fn step(
     op: &MicroOp,
     values: &mut [Value; ROWS],
@@ -149,7 +146,7 @@ fn step(
     }
 }
 
-/// Known values of registers where each clause begins; `None` for clauses that nothing leads to.
+/// `None`: nothing leads to the clause.
 fn entry_values(
     program: &Program,
     evaluator: &mut Evaluator<'_>,
@@ -186,7 +183,7 @@ fn entry_values(
     Some(entries)
 }
 
-/// The micro-operations of a clause with known values in place of their sources.
+/// Puts known values in place of sources.
 fn rewrite(
     program: &mut Program,
     index: usize,
@@ -196,7 +193,7 @@ fn rewrite(
 ) -> Vec<MicroOp> {
     let mut values = [None; ROWS];
     values[..REGISTERS].copy_from_slice(entry);
-    // Rows that hold the same as others, and which those are.
+    // Rows that hold the same as others, and those others.
     let (mut copies, mut same): (RowSet, _) = (0, [0; ROWS]);
     let original = |row: u16, copies: RowSet, same: &[u16; ROWS]| {
         if bit(row) & copies == 0 {
@@ -256,7 +253,7 @@ fn rewrite(
     rewritten
 }
 
-/// What of `live` is read before the micro-operations, if that is what is read after them.
+/// Rows read before, given those read after.
 fn live_before(ops: &[MicroOp], live: RowSet) -> RowSet {
     ops.iter()
         .rev()
@@ -267,7 +264,7 @@ fn live_before(ops: &[MicroOp], live: RowSet) -> RowSet {
         })
 }
 
-/// Registers that clauses which follow read, for each clause.
+/// Registers that the following clauses read.
 fn live_at_ends(program: &Program, code: &[Vec<MicroOp>]) -> Vec<RowSet> {
     const REGISTER_ROWS: RowSet = (1 << REGISTERS) - 1;
     let mut ends = vec![0; code.len()];
@@ -287,7 +284,7 @@ fn live_at_ends(program: &Program, code: &[Vec<MicroOp>]) -> Vec<RowSet> {
     }
 }
 
-/// Leaves out what nobody reads, and what changes nothing.
+/// Drops what is not read or changes nothing.
 fn sweep(ops: &mut Vec<MicroOp>, live: RowSet) {
     let mut live = live;
     let mut kept: Vec<MicroOp> = Vec::with_capacity(ops.len());
@@ -305,7 +302,7 @@ fn sweep(ops: &mut Vec<MicroOp>, live: RowSet) {
     *ops = kept;
 }
 
-/// Makes one of a comparison and of the addition of its result, which is how compilers add 64-bit numbers.
+/// Fuses a comparison and the addition of its result: 64-bit sums of compilers.
 fn add_carries(ops: &mut Vec<MicroOp>, live: RowSet) {
     let mut at = 0;
     while at < ops.len() {
@@ -335,8 +332,7 @@ fn add_carries(ops: &mut Vec<MicroOp>, live: RowSet) {
     }
 }
 
-/// Where the result of the comparison that comes first is added to another row, if nothing else reads it and what it compares
-/// is still there.
+/// The addition of the first comparison's result, if nothing else reads it and its operands are still there.
 fn carry_use(ops: &[MicroOp], live: RowSet) -> Option<usize> {
     let (compare, rest) = ops.split_first()?;
     let carry = bit(compare.d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations on numbers and on memory that Bifrost and Valhall have in common, once their sources are rows.
+//! Operations that Bifrost and Valhall share, once sources are rows.
 
 use super::compare::{compare_numbers, select_numbers};
 use super::emit::Emit;
@@ -9,9 +9,8 @@ use crate::operations::memory::store_of;
 use crate::operations::{halves, loops};
 use crate::vectors;
 
-/// Arithmetic, loads and stores.
 pub(crate) trait Common: Emit {
-    /// Puts `m` into row `d` where two numbers compare so, else zero.
+    /// `m` or zero into row `d`.
     fn compare_singles(&mut self, d: u16, [a, b]: [u16; 2], how: Compare, m: u32) {
         let (how, exchanged) = how.turned();
         let sources = if exchanged { [b, a] } else { [a, b] };
@@ -27,7 +26,7 @@ pub(crate) trait Common: Emit {
         self.rows(run, d, sources, m);
     }
 
-    /// Puts the third number into `d` where the first two compare so, else the fourth; of singles or of pairs of halves.
+    /// The third or fourth number into `d`, of singles or pairs of halves.
     fn select_floats(&mut self, d: u16, [a, b, c, e]: [u16; 4], how: Compare, narrow: bool) {
         let (how, exchanged) = how.turned();
         let (a, b) = if exchanged { (b, a) } else { (a, b) };
