@@ -30,7 +30,7 @@ pub(crate) trait Common: Emit {
     fn select_floats(&mut self, d: u16, [a, b, c, e]: [u16; 4], how: Compare, narrow: bool) {
         let (how, exchanged) = how.turned();
         let (a, b) = if exchanged { (b, a) } else { (a, b) };
-        // Numbers that are not equal, or not ordered, are unequal: the other way round.
+        // Unequal or unordered numbers: the other way round.
         let (c, e) = if how == Compare::Ne { (e, c) } else { (c, e) };
         let run = match narrow {
             false => select_numbers!(how, float),
@@ -39,7 +39,7 @@ pub(crate) trait Common: Emit {
         self.rows(run, d, [a, b, c, e], 0);
     }
 
-    /// `a * b + c`, rounded once to nearest even.
+    /// Rounded once to nearest even.
     fn multiply_add(&mut self, d: u16, [a, b, c]: [u16; 3]) {
         if vectors::has_fused_multiply_add() {
             map!(self, d, [a, b, c], |a, b, c| float::fma(a, b, c));
@@ -49,13 +49,12 @@ pub(crate) trait Common: Emit {
         }
     }
 
-    /// The same of the low halves, into both halves.
+    /// The same of low halves, into both halves.
     fn multiply_add_low(&mut self, d: u16, sources: [u16; 3]) {
         self.rows(halves::multiply_add_low(), d, sources, 0);
         self.known_as(Kind::MultiplyAddLow);
     }
 
-    /// Limits a single-precision result.
     fn clamp_single(&mut self, limits: Clamp, d: u16) {
         if limits != Clamp::None {
             each!(limits, LIMITS: Clamp { None, ZeroInf, MinusOneOne, ZeroOne } => {
@@ -72,7 +71,6 @@ pub(crate) trait Common: Emit {
         }
     }
 
-    /// Emits a load or a store of so many bytes.
     fn moves(&mut self, run: OnMemory, kind: Kind, d: u16, [a, b]: [u16; 2], bytes: u32) {
         let size = bytes as u16;
         self.emit(Run::Message(run), d, [a, b, size, 0], bytes.div_ceil(4));
@@ -81,7 +79,6 @@ pub(crate) trait Common: Emit {
         }
     }
 
-    /// Emits a store of so many bytes.
     fn stores(&mut self, first: u16, address: [u16; 2], bytes: u32) {
         for register in 0..bytes.div_ceil(4) as u8 {
             self.reads(first as u8 + register);
@@ -89,7 +86,7 @@ pub(crate) trait Common: Emit {
         self.moves(store_of(bytes), Kind::Store, first, address, bytes);
     }
 
-    /// Extends the low bytes of a row by their sign.
+    /// The low bytes of a row, by their sign.
     fn extend_sign(&mut self, row: u16, bytes: u32) {
         let run = loops::one(
             #[inline(always)]

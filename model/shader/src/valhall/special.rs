@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mantissas and exponents, and the functions that hardware computes from tables.
+//! Mantissas, exponents, and functions that hardware computes from tables.
 
 use mali_valhall::{FLUSH_INF, FTZ, LOG, NAN_MODE, Op, SQRT};
 
@@ -9,14 +9,14 @@ use crate::alu::{cube, float, half, special};
 use crate::translate::Trap;
 use crate::translate::emit::Emit;
 
-/// Bits of the modifiers of `FLUSH`: what becomes zero or the largest number.
+/// Modifiers of `FLUSH`: what becomes zero or the largest number.
 const QUIETS: u32 = 1;
 const NO_NAN: u32 = 2;
 const NO_SUBNORMAL: u32 = 4;
 const NO_INFINITY: u32 = 8;
 
 impl Translator<'_> {
-    /// Translates the instruction if it is one of these.
+    /// False: it is none of these.
     pub(super) fn table(&mut self, op: Op) -> Result<bool, Trap> {
         let d = self.dest;
         match op {
@@ -120,7 +120,7 @@ impl Translator<'_> {
         }
     }
 
-    /// `FLUSH`: replaces numbers of kinds that are not wanted.
+    /// `FLUSH`: replaces unwanted kinds of numbers.
     fn flush(&mut self, narrow: bool) -> Result<(), Trap> {
         let nan = match self.ins.named(&NAN_MODE) {
             Some("flush_nan") => NO_NAN,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which results of messages have arrived: a shader that reads one before it has waited for it is wrong.
+//! Which messages' results have arrived: reading one before its wait is a shader's error.
 //!
-//! Messages are synchronous here, so nothing else would tell. Builds with debug assertions look; others do not.
+//! Messages are synchronous here, so nothing else would tell. Only builds with debug assertions look.
 
 use mali_valhall::{Code, Instruction, SLOT};
 
@@ -14,7 +14,7 @@ fn registers(first: u8, count: u8) -> u64 {
 }
 
 impl Pending {
-    /// Takes in the next instruction. Returns a register that it touches too early, and the slot that it should have waited for.
+    /// Returns a register touched too early, and its slot.
     pub(super) fn next(&mut self, ins: Instruction) -> Option<(u32, usize)> {
         let mut touched = 0;
         for source in ins.sources() {
@@ -53,7 +53,7 @@ impl Pending {
 mod tests {
     use super::*;
 
-    /// What the last of these touches too early.
+    /// Of the last one.
     fn early(texts: &[&str]) -> Option<(u32, usize)> {
         let mut pending = Pending::default();
         let words = texts
@@ -71,9 +71,9 @@ mod tests {
         assert_eq!(early(&[LOAD, "NOP.wait0", reads]), Some((3, 1)));
         assert_eq!(early(&[LOAD, "NOP.wait1", reads]), None);
         assert_eq!(early(&[LOAD, "NOP.wait", reads]), None);
-        // The wait acts behind its instruction.
+        // The wait acts after its instruction.
         assert_eq!(early(&[LOAD, "IADD.u32.wait1 r0, r3, r1"]), Some((3, 1)));
-        // Writing counts as well, and so does a store; other registers do not.
+        // Writing counts, and so does a store.
         assert_eq!(early(&[LOAD, "MOV.i32 r2, r1"]), Some((2, 1)));
         let store = "STORE.i32.slot0 @r3, r4, offset:0";
         assert_eq!(early(&[LOAD, store]), Some((3, 1)));
