@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watches a model's jobs, has an analyser look into those that were asked for, and makes the report.
+//! Watches a model's jobs, analyses those asked for, makes the report.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,10 +18,8 @@ use crate::report::{
 use crate::uninit::Written;
 use crate::what::What;
 
-/// Cells of a picture of an area.
 const CELLS: u64 = 128;
 
-/// Which jobs are looked into, by their number.
 type Chosen = Box<dyn Fn(usize) -> bool + Send + Sync>;
 
 /// Watches the jobs of a model.
@@ -38,13 +36,12 @@ pub struct Collector {
 struct State {
     /// Jobs that have ended.
     ended: usize,
-    /// What is found in the job that runs.
     running: Option<Arc<Mutex<Findings>>>,
     jobs: Vec<Job>,
 }
 
 impl Collector {
-    /// A collector for these analyses of the jobs whose numbers `chosen` accepts; jobs are counted from 0 as they end.
+    /// `chosen` accepts job numbers, counted from 0 as jobs end.
     pub fn new(
         what: What,
         map: Map,
@@ -60,7 +57,7 @@ impl Collector {
         }
     }
 
-    /// Says which jobs may run at the same time as earlier ones; jobs race with those as well, if both are looked into.
+    /// Jobs that may run at the same time as earlier ones: races between them are reported if both are analysed.
     #[must_use]
     pub fn with_unordered(mut self, unordered: Unordered) -> Self {
         self.between = Mutex::new(Between::new(unordered));
@@ -75,12 +72,12 @@ impl Collector {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was found, job by job; the collector has nothing any more.
+    /// Takes what was found, job by job.
     pub fn take(&self) -> Vec<Job> {
         std::mem::take(&mut self.state().jobs)
     }
 
-    /// Jobs that have ended so far.
+    /// Jobs that have ended.
     pub fn ended(&self) -> usize {
         self.state().ended
     }
@@ -126,7 +123,6 @@ impl Collector {
         job
     }
 
-    /// Puts what was found into the report of a job.
     fn fill(&self, job: &mut Job, mut findings: Findings) {
         if let Some(reach) = findings.reach.take() {
             if reach.full {
@@ -260,7 +256,6 @@ impl Collector {
     }
 }
 
-/// An area that nobody has touched yet.
 fn empty(area: &Area) -> AreaHeat {
     let lines = area.bytes.div_ceil(LINE).max(1);
     let cell_bytes = LINE * lines.div_ceil(CELLS).next_power_of_two();

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often clauses are executed, by how many lanes, and where warps part.
+//! How often clauses execute, by how many lanes, and where warps part.
 
 use std::collections::BTreeMap;
 
 use mali_model::probe::{Site, Visit};
 
-/// Executions of a clause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// By warps: once for each time that lanes of a warp execute it together.
+    /// By warps: once for each time that lanes of a warp execute together.
     pub(crate) warps: u64,
-    /// By lanes.
     pub(crate) lanes: u64,
-    /// By warps of which lanes were elsewhere.
+    /// By warps with lanes elsewhere.
     pub(crate) divergent: u64,
 }
 
@@ -24,7 +22,7 @@ impl Count {
     }
 }
 
-/// Counts of one host thread, by number of the clause.
+/// Of one host thread, by clause number.
 #[derive(Default)]
 pub(crate) struct Counts(Vec<(Option<Site>, Count)>);
 
@@ -42,7 +40,7 @@ impl Counts {
         count.divergent += u64::from(visit.lanes.divergent());
     }
 
-    /// Adds what was counted to what others counted, by address of the clause.
+    /// By address of the clause.
     pub(crate) fn merge_into(self, all: &mut BTreeMap<u64, (Site, Count)>) {
         for (site, count) in self.0 {
             if let Some(site) = site {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Analysers of what shaders do to memory.
 //!
-//! A [`Collector`] watches a model (`mali_model::Options::observer`) and puts an analyser in front of each compute job that it
-//! was asked to look into. It counts clauses and lanes, adds up accesses by line of memory, compares the bytes that warps use with
-//! those of the lines that they touch, and looks for races, for reads of memory that nobody wrote and for accesses outside of
-//! every tensor. Results do not depend on the host's threads. An analysis that had to stop says so: [`report::Verdict`].
+//! A [`Collector`] watches a model (`mali_model::Options::observer`) and analyses the compute jobs that it was
+//! asked for. It counts clauses and lanes, adds up accesses by line, compares bytes that warps use with those of
+//! their lines, and finds races, reads of unwritten memory and accesses outside tensors. Results do not depend on
+//! the host's threads. An analysis that had to stop says so: [`report::Verdict`].
 //!
 //! The normalisations, and what is left out, stand in `docs/kernels.md`.
 #![forbid(unsafe_code)]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bytes that warps use, against the bytes of the lines that they touch.
+//! Bytes that warps use, against bytes of the lines that they touch.
 //!
-//! The unit is an access of a warp: its lanes that execute the instruction together. How the model groups warps plays no part.
+//! The unit is an access of a warp's lanes that execute the instruction together. How the model groups warps plays
+//! no part.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +11,18 @@ use mali_model::probe::{Access, AccessKind, Site};
 use crate::heat::LINE;
 use crate::pattern::Pattern;
 
-/// Accesses of warps by one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) accesses: u64,
     /// Bytes that lanes asked for.
     pub(crate) asked: u64,
-    /// The same without those that another lane of the warp asked for as well.
+    /// The same, each byte once per warp.
     pub(crate) used: u64,
-    /// Lines that were touched, once for each access of a warp.
+    /// Lines touched, once per warp's access.
     pub(crate) lines: u64,
-    /// Bytes of loads and atomic operations.
+    /// Loads and atomic operations.
     pub(crate) read: u64,
-    /// Bytes of stores and atomic operations.
+    /// Stores and atomic operations.
     pub(crate) written: u64,
 }
 
@@ -37,7 +37,7 @@ impl Use {
     }
 }
 
-/// Accesses of one host thread, by number of the clause.
+/// Of one host thread, by clause number.
 #[derive(Default)]
 pub(crate) struct Lines(Vec<(Option<Site>, Use)>);
 
@@ -90,7 +90,7 @@ impl Lines {
         }
     }
 
-    /// Adds what was found to what others found, by address of the clause.
+    /// By address of the clause.
     pub(crate) fn merge_into(self, all: &mut BTreeMap<u64, Use>) {
         for (site, sum) in self.0 {
             if let Some(site) = site {
@@ -100,14 +100,13 @@ impl Lines {
     }
 }
 
-/// The parts of a mask by warp, without empty ones.
+/// Without empty ones.
 fn split(active: u64, warp: u32) -> impl Iterator<Item = u64> {
     let first = u64::MAX >> (64 - warp);
     let masks = (0..64 / warp).map(move |number| active & first << (number * warp));
     masks.filter(|mask| *mask != 0)
 }
 
-/// Bytes and lines of a warp's access to anywhere.
 fn scattered(access: &Access<'_>, mut part: u64) -> (u64, u64) {
     // Two lines for each of up to sixteen lanes.
     const MOST: usize = 32;

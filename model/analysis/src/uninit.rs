@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads of memory that nobody wrote: neither an upload, nor an earlier job, nor an earlier store of the same job. Storage of a
-//! work group is unwritten when the group begins.
+//! Reads of memory without an upload, earlier job or earlier store. A work group's storage is unwritten when it
+//! begins.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,12 @@ use mali_model::probe::{Access, AccessKind, Place, Storages};
 use crate::pages::{PAGE, Pages, by_page};
 use crate::pattern::Pattern;
 
-/// Pages of which is known what was written: 8 GiB of memory, 512 bytes for each page.
+/// Pages: 8 GiB of memory, 512 bytes each.
 const MOST: usize = 1 << 21;
 
-/// Pages of group storage: 64 MiB, four times that for their owners.
+/// Of group storage: 64 MiB, four times that for their owners.
 const MOST_GROUP: usize = 1 << 14;
 
-/// A bit for each byte of a page.
 struct Bits([u64; 64]);
 
 impl Default for Bits {
@@ -44,7 +43,7 @@ impl Bits {
     }
 }
 
-/// Words and masks of a range of bits.
+/// Of a range of bits.
 #[inline]
 fn masks(offset: usize, length: usize) -> impl Iterator<Item = (usize, u64)> {
     let end = offset + length;
@@ -56,7 +55,7 @@ fn masks(offset: usize, length: usize) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// Which memory was written so far.
+/// So far.
 pub(crate) struct Written(Pages<Bits>);
 
 impl Default for Written {
@@ -66,7 +65,6 @@ impl Default for Written {
 }
 
 impl Written {
-    /// Bytes were written.
     pub(crate) fn mark(&mut self, at: u64, bytes: u64) {
         for (page, offset, length) in by_page(at, bytes) {
             if let Some(bits) = self.0.page(page) {
@@ -84,7 +82,7 @@ impl Written {
         })
     }
 
-    /// How many bytes of a range were not written, and the first of them.
+    /// Bytes not written, and the first of them.
     fn missing(&mut self, at: u64, bytes: u64) -> (u64, Option<u64>) {
         let (mut count, mut first) = (0, None);
         for (page, offset, length) in by_page(at, bytes) {
@@ -99,7 +97,7 @@ impl Written {
     }
 }
 
-/// For each byte of a page the work group that wrote it, from 1.
+/// Per byte the work group that wrote it, from 1.
 struct Owners([u32; PAGE as usize]);
 
 impl Default for Owners {
@@ -108,7 +106,7 @@ impl Default for Owners {
     }
 }
 
-/// Reads of nothing by one instruction.
+/// By one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reads {
     pub(crate) lanes: u64,
@@ -118,7 +116,7 @@ pub(crate) struct Reads {
     pub(crate) group: bool,
 }
 
-/// Looks for reads of what nobody wrote.
+/// Looks for reads of unwritten memory.
 pub(crate) struct Uninit {
     written: Written,
     owners: Pages<Owners>,
@@ -145,7 +143,6 @@ impl Uninit {
         self.full
     }
 
-    /// What was written, for the jobs that follow.
     pub(crate) fn take_written(&mut self) -> Written {
         self.full = self.written.0.full || self.owners.full;
         std::mem::take(&mut self.written)
@@ -157,7 +154,7 @@ impl Uninit {
         let all = bytes * u64::from(lanes.active.count_ones());
         let reads = access.kind != AccessKind::Store;
         let writes = access.kind != AccessKind::Load;
-        // What lanes have in common holds for group storage, too, if they are of one group; look at each then.
+        // For group storage the pattern holds only within one group; else look at each lane.
         let range = match pattern {
             Pattern::Uniform(at) => Some((at, bytes)),
             Pattern::Consecutive(at) => Some((at, all)),

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels that race and kernels that do not, each as Mesa compiled it for two GPUs and as OpenCL C.
+//! Kernels with and without races, as Mesa compiled them for two GPUs and as OpenCL C.
 //!
-//! A kernel that is safe with buffers of its own races when it is given one buffer twice: the same code, another verdict.
+//! A safe kernel races when it is given one buffer twice: the same code, another verdict.
 
-/// What is in a buffer of 16,384 words.
+/// Of 16,384 words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Data {
-    /// Floats from 1 on, in steps of 1/4, again and again.
+    /// From 1 on, in steps of 1/4, repeated.
     Floats,
-    /// The same word everywhere.
     Word(u32),
     /// The low bytes of a sequence of words.
     Bytes,
@@ -25,7 +24,6 @@ impl Data {
     }
 }
 
-/// An argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arg {
     Buffer(Data),
@@ -37,7 +35,6 @@ pub(crate) enum Arg {
     Float(f32),
 }
 
-/// A kernel and how it is launched.
 pub(crate) struct Case {
     pub(crate) file: &'static str,
     pub(crate) kernel: &'static str,
@@ -74,7 +71,7 @@ const fn case(
     }
 }
 
-/// Atomic operations, whose bytes Oclgrind does not count, and loops whose end depends on the race.
+/// Oclgrind does not count atomics' bytes; some loops' end depends on the race.
 const fn other_bytes(case: Case) -> Case {
     Case {
         bytes: false,
@@ -85,7 +82,6 @@ const fn other_bytes(case: Case) -> Case {
 const F: Arg = Buffer(Floats);
 
 pub(crate) const CASES: &[Case] = &[
-    // Safe.
     case("basic.cl", "vecadd", LINE, &[F, F, F], false),
     case("basic.cl", "vecadd", LINE, &[F, F, Same(0)], false),
     case("basic.cl", "saxpy4", LINE, &[F, F, Float(0.5)], false),
@@ -122,7 +118,6 @@ pub(crate) const CASES: &[Case] = &[
     other_bytes(case("sync.cl", "hist", LINE, &[Buffer(Bytes), F], false)),
     other_bytes(case("sync.cl", "atom_noret", LINE, &[F], false)),
     other_bytes(case("sync.cl", "atom_l", LINE, &[F], false)),
-    // Racy.
     other_bytes(case(
         "basic.cl",
         "div_loop",
