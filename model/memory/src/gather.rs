@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gathers: two or four words for each of sixteen lanes, each lane's from its own place in one page or two.
+//! Gathers: two or four words for each of sixteen lanes, from one or two pages.
 
 #[cfg(target_arch = "x86_64")]
 use crate::Vectors;
@@ -8,9 +8,9 @@ use crate::{PAGE_SIZE, Page};
 /// Lanes of a gather.
 pub const GATHER_LANES: usize = 16;
 
-/// Reads WORDS (2 or 4) words for each lane: word `w` of lane `l` goes to `to[w][l]`. An offset below 4096 counts from the
-/// start of the first page, one of 4096 or more from that of the second, 4096 bytes on; it is rounded down to a
-/// multiple of 4, and so far that all words are in the page. Each word is read whole.
+/// Reads WORDS (2 or 4) words per lane: word `w` of lane `l` goes to `to[w][l]`. Offsets from 4096 on are in the
+/// second page. An offset is rounded down to a multiple of 4, and so that all words are in the page. Each word is
+/// read whole.
 #[inline(always)]
 pub fn gather<const WORDS: usize>(
     pages: [&Page<'_>; 2],
@@ -33,11 +33,12 @@ pub fn gather<const WORDS: usize>(
     }
 }
 
-/// As [`gather`], from any number of pages: a place is the number of a page times 4096, and an offset, rounded down to a multiple of 4.
+/// As [`gather`], from any number of pages. A place is page number times 4096, plus an offset rounded down to a
+/// multiple of 4.
 ///
 /// # Panics
 ///
-/// A page does not exist, or words cross the end of one.
+/// A page does not exist, or words cross a page's end.
 #[inline(always)]
 pub fn gather_from<const WORDS: usize>(
     pages: &[Page<'_>],
@@ -64,7 +65,8 @@ pub fn gather_from<const WORDS: usize>(
 }
 
 impl Page<'_> {
-    /// Reads a word for each lane from its offset, of which the lowest 12 bits count, rounded down to a multiple of 4. Each word is one access.
+    /// Reads a word per lane at the offset's lowest 12 bits, rounded down to a multiple of 4. Each word is one
+    /// access.
     #[inline(always)]
     pub fn gather_words(&self, offsets: &[u32; GATHER_LANES], to: &mut [u32; GATHER_LANES]) {
         #[cfg(target_arch = "x86_64")]
@@ -77,8 +79,8 @@ impl Page<'_> {
         }
     }
 
-    /// Writes a word of each lane to its offset, of which the lowest 12 bits count, rounded down to a multiple of 4; the last lane comes last.
-    /// Each word is one access.
+    /// Writes a word per lane at the offset's lowest 12 bits, rounded down to a multiple of 4; the last lane comes
+    /// last. Each word is one access.
     #[inline(always)]
     pub fn scatter_words(&self, offsets: &[u32; GATHER_LANES], from: &[u32; GATHER_LANES]) {
         #[cfg(target_arch = "x86_64")]
@@ -99,8 +101,8 @@ mod avx512 {
 
     use super::{GATHER_LANES, PAGE_SIZE, Page};
 
-    /// Reads 16 bytes of shared memory into a quarter of a vector. The compiler does not look into assembler code, so that the
-    /// access is as good as an atomic one; the processor does not split an aligned word of it.
+    /// Reads 16 bytes of shared memory into a quarter. The compiler does not look into assembler, so the access is
+    /// as good as an atomic one; the processor does not split an aligned word.
     ///
     /// # Safety
     ///
@@ -116,7 +118,7 @@ mod avx512 {
         vector
     }
 
-    /// As [`read_quarter`], of 8 bytes each into both halves of a vector.
+    /// As [`read_quarter`], 8 bytes into each half.
     ///
     /// # Safety
     ///
@@ -136,7 +138,7 @@ mod avx512 {
     ///
     /// # Safety
     ///
-    /// The words at all places are inside of the pages.
+    /// The words at all places are inside the pages.
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn gather<const WORDS: usize>(
         pages: [&Page<'_>; 2],
@@ -153,7 +155,6 @@ mod avx512 {
         unsafe { gather_lanes(lane, to) }
     }
 
-    /// As [`super::gather_from`].
     #[target_feature(enable = "avx512f")]
     pub(super) fn gather_from<const WORDS: usize>(
         pages: &[Page<'_>],
@@ -190,11 +191,9 @@ mod avx512 {
         unsafe { gather_lanes(lane, to) }
     }
 
-    /// Reads words of lanes into rows of words.
-    ///
     /// # Safety
     ///
-    /// So many words are readable at the address of each lane.
+    /// So many words are readable at each lane's address.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn gather_lanes<const WORDS: usize>(
@@ -233,7 +232,7 @@ mod avx512 {
                 }
             };
             let (a, b, c, d) = (four(0), four(1), four(2), four(3));
-            // Squares of four words by four lanes are transposed in each quarter.
+            // Transposes squares of four words by four lanes in each quarter.
             let (ab, cd) = (_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d));
             let low = [_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd)];
             let (ab, cd) = (_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d));
@@ -246,7 +245,6 @@ mod avx512 {
         }
     }
 
-    /// The offsets of words in a page.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn offsets_in_page(offsets: &[u32; GATHER_LANES]) -> __m512i {
@@ -255,7 +253,6 @@ mod avx512 {
         _mm512_and_si512(offsets, _mm512_set1_epi32(0xffc))
     }
 
-    /// As [`Page::gather_words`].
     #[target_feature(enable = "avx512f")]
     pub(super) fn gather_words(
         page: &Page<'_>,
@@ -281,7 +278,6 @@ mod avx512 {
         }
     }
 
-    /// As [`Page::scatter_words`].
     #[target_feature(enable = "avx512f")]
     pub(super) fn scatter_words(
         page: &Page<'_>,
@@ -339,7 +335,7 @@ mod tests {
             .flat_map(|n| [n as u8 ^ (n >> 8) as u8])
             .collect();
         ram.write(first, &bytes).unwrap();
-        // The last places that fit in each page, the first ones, and all over both.
+        // The last places that fit, the first ones, and all over both pages.
         let edges = [
             0, 4, 4080, 4096, 4100, 8176, 16, 12, 4076, 8172, 8, 4080, 0, 20, 4096, 4,
         ];
@@ -367,7 +363,7 @@ mod tests {
         pages[0].store_u32(4092, 7);
         pages[1].store_u32(4092, 9);
         let mut rows = [[0; GATHER_LANES]; 4];
-        // Offsets that do not fit are moved back, and bits above the second page are ignored.
+        // Offsets that do not fit are moved back; bits above the second page are ignored.
         gather(
             [&pages[0], &pages[1]],
             &std::array::from_fn(|lane| if lane < 8 { 4093 } else { u32::MAX }),

@@ -14,15 +14,14 @@ pub const PAGE_SIZE: usize = 4096;
 
 const MASK: usize = PAGE_SIZE - 1;
 
-/// 4096 bytes of memory that other threads and other processes may access at the same time.
+/// 4096 bytes that other threads and processes may access at the same time.
 ///
-/// Offsets count bytes from the start of the page. Values are little-endian. An access whose offset is a multiple of
-/// its size is one atomic access; any other is made of bytes. Offsets wrap inside the page: a caller that crosses the
-/// end of a page splits the access itself.
+/// Offsets are in bytes, values little-endian. An access at a multiple of its size is one atomic access; any other
+/// is made of bytes. Offsets wrap: a caller that crosses the page's end splits the access.
 #[derive(Clone)]
 pub struct Page<'a> {
     base: NonNull<u8>,
-    /// Keeps a mapping alive that may be removed from its bus while pages of it are in use.
+    /// Keeps a removed mapping alive while its pages are in use.
     _owner: Option<Arc<dyn Any + Send + Sync>>,
     _memory: PhantomData<&'a [AtomicU8]>,
 }
@@ -91,8 +90,8 @@ macro_rules! word_access {
 
 macro_rules! atomic_update {
     ($update:ident, $exchange:ident, $int:ty, $atomic:ty) => {
-        /// Replaces the word at `offset` (rounded down to a multiple of the word's size) by `new(old)` atomically
-        /// and returns the old value. `new` may run more than once.
+        /// Atomically replaces the word at `offset` (rounded down to the word's size) by `new(old)`, returns the
+        /// old value. `new` may run more than once.
         #[inline]
         pub fn $update(&self, offset: usize, mut new: impl FnMut($int) -> $int) -> $int {
             let at = offset & MASK & !(size_of::<$int>() - 1);
@@ -108,8 +107,8 @@ macro_rules! atomic_update {
             }
         }
 
-        /// Writes `new` at `offset` (rounded down to a multiple of the word's size) if the word there equals
-        /// `expected`, atomically. Returns the old value.
+        /// Atomically writes `new` at `offset` (rounded down to the word's size) if `expected` is there. Returns
+        /// the old value.
         #[inline]
         pub fn $exchange(&self, offset: usize, expected: $int, new: $int) -> $int {
             let at = offset & MASK & !(size_of::<$int>() - 1);
@@ -121,7 +120,7 @@ macro_rules! atomic_update {
     };
 }
 
-/// The offset of a word, and how many of `count` words there are from there to the end of the page.
+/// Offset, and how many of `count` words the page holds from there.
 #[inline(always)]
 fn words_at(offset: usize, count: usize) -> (usize, usize) {
     let offset = offset & MASK & !3;
@@ -129,12 +128,10 @@ fn words_at(offset: usize, count: usize) -> (usize, usize) {
 }
 
 impl<'a> Page<'a> {
-    /// A page at `base`.
-    ///
     /// # Safety
     ///
-    /// `base` must be aligned to 4096 and point to 4096 bytes that stay readable and writable for `'a`, or for as
-    /// long as `owner` lives. Nobody may hold a plain (non-atomic) reference to the bytes meanwhile.
+    /// `base` must be aligned to 4096 and point to 4096 bytes that stay readable and writable for `'a`, or while
+    /// `owner` lives. No plain (non-atomic) reference to them may exist meanwhile.
     pub(crate) unsafe fn new(
         base: NonNull<u8>,
         owner: Option<Arc<dyn Any + Send + Sync>>,
@@ -147,7 +144,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The address of the page in this process, for code that brings its own rules of access.
+    /// For code with its own rules of access.
     #[inline]
     pub fn as_ptr(&self) -> *mut u8 {
         self.base.as_ptr()
@@ -197,14 +194,14 @@ impl<'a> Page<'a> {
     atomic_update!(fetch_update_u32, compare_exchange_u32, u32, AtomicU32);
     atomic_update!(fetch_update_u64, compare_exchange_u64, u64, AtomicU64);
 
-    /// Reads 16 bytes at `offset`, as two accesses of 8.
+    /// Reads 16 bytes as two accesses of 8.
     #[inline(always)]
     pub fn load_u128(&self, offset: usize) -> u128 {
         u128::from(self.load_u64(offset)) | u128::from(self.load_u64(offset.wrapping_add(8))) << 64
     }
 
-    /// Reads words from `offset` on, which is rounded down to a multiple of 4; returns how many (the page may end
-    /// first). Each word is one access.
+    /// Reads words from `offset` (rounded down to a multiple of 4); returns how many the page had. Each word is one
+    /// access.
     #[inline(always)]
     pub fn load_words(&self, offset: usize, to: &mut [u32]) -> usize {
         let (offset, count) = words_at(offset, to.len());
@@ -215,8 +212,8 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Writes words from `offset` on, which is rounded down to a multiple of 4; returns how many (the page may end
-    /// first). Each word is one access.
+    /// Writes words from `offset` (rounded down to a multiple of 4); returns how many the page had room for. Each
+    /// word is one access.
     #[inline(always)]
     pub fn store_words(&self, offset: usize, from: &[u32]) -> usize {
         let (offset, count) = words_at(offset, from.len());
@@ -226,7 +223,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Copies bytes of the page, from `offset` on, into `to`; returns how many (the page may end first).
+    /// Copies bytes out; returns how many the page had.
     pub fn copy_to_slice(&self, offset: usize, to: &mut [u8]) -> usize {
         let count = to.len().min(PAGE_SIZE.saturating_sub(offset));
         let mut at = offset;
@@ -247,7 +244,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Copies `from` into the page, from `offset` on; returns how many bytes fit before the end of the page.
+    /// Copies bytes in; returns how many the page had room for.
     pub fn copy_from_slice(&self, offset: usize, from: &[u8]) -> usize {
         let count = from.len().min(PAGE_SIZE.saturating_sub(offset));
         let mut at = offset;
@@ -269,7 +266,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Fills the whole page with `value`, eight bytes at a time.
+    /// Fills the page, eight bytes at a time.
     pub fn fill_u64(&self, value: u64) {
         for at in (0..PAGE_SIZE).step_by(8) {
             self.store_u64(at, value);
