@@ -14,16 +14,15 @@ use crate::sync::SyncObject;
 use crate::tables::BLOCK_BYTES;
 use crate::vm::Spaces;
 
-/// The addresses that panfrost gives to objects.
+/// As panfrost gives them.
 const ADDRESSES: (u64, u64) = (32 << 20, 1 << 32);
-/// Handles of a file, at most, of each kind: memory of the app's own is bounded by its descriptors.
+/// Per file and kind; the app's own memory is bounded by its descriptors.
 const HANDLES: usize = 1 << 20;
 
-/// An object in a file.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) object: Arc<Object>,
-    /// GPU virtual address; 0 where the app chooses it.
+    /// 0: the app chooses it.
     pub(crate) va: u64,
     /// The only address space that may map it; 0: any.
     pub(crate) exclusive: u32,
@@ -31,16 +30,16 @@ pub(crate) struct Held {
 
 #[derive(Debug)]
 pub(crate) struct File {
-    /// No two files have the same number, not even one after the other.
+    /// Never used by another file, before or after.
     number: u64,
-    /// How often its objects have changed.
+    /// Counts changes of objects.
     changes: u64,
     objects: BTreeMap<u32, Held>,
     syncs: BTreeMap<u32, Arc<SyncObject>>,
     addresses: Ranges,
-    /// Its objects at their addresses, unless they have changed.
+    /// Unless objects have changed since.
     mappings: Option<Arc<Mappings>>,
-    /// What panthor's files have.
+    /// Of panthor.
     pub(crate) spaces: Spaces,
 }
 
@@ -57,7 +56,7 @@ impl File {
         }
     }
 
-    /// Adds an object that gets no address, or finds the handle that it has.
+    /// An object without an address; finds the handle that it has.
     pub(crate) fn add_plain(&mut self, object: Arc<Object>, exclusive: u32) -> Result<u32> {
         if let Some((handle, _)) = self.known(&object) {
             return Ok(handle);
@@ -81,7 +80,7 @@ impl File {
         known.map(|(handle, held)| (*handle, held.va))
     }
 
-    /// Adds an object, or finds the handle that it has. Gives the handle and the address.
+    /// Finds the handle that it has. Returns handle and address.
     pub(crate) fn add(&mut self, object: Arc<Object>) -> Result<(u32, u64)> {
         if let Some(known) = self.known(&object) {
             return Ok(known);
@@ -134,7 +133,7 @@ impl File {
         self.objects.get(&handle).ok_or(Errno::NO_ENTRY)
     }
 
-    /// The object that `mmap` finds at an offset, and where in it.
+    /// For `mmap`; and where in it.
     pub(crate) fn at_offset(&self, offset: u64) -> Option<(&Arc<Object>, u64)> {
         let objects = self.objects.values().map(|held| &held.object);
         let within = |object: &Arc<Object>| {
@@ -147,7 +146,7 @@ impl File {
             .find_map(|object| Some((object, within(object)?)))
     }
 
-    /// What a chain can reach, and numbers that are equal as long as that is the same.
+    /// What a chain can reach, and numbers that are equal while that is the same.
     pub(crate) fn mappings(&mut self) -> (Arc<Mappings>, (u64, u64)) {
         let all = || {
             let objects = self.objects.values();
@@ -181,12 +180,11 @@ impl File {
     }
 }
 
-/// The lowest handle that is free, as the kernel gives it.
+/// The lowest free one, as the kernel's.
 fn vacant<T>(handles: &BTreeMap<u32, T>) -> Result<u32> {
     if handles.len() >= HANDLES {
         return Err(Errno::NO_MEMORY);
     }
-    // Mostly none is free below the last.
     match handles.last_key_value() {
         Some((last, _)) if *last as usize == handles.len() => Ok(last + 1),
         _ => {
@@ -198,7 +196,8 @@ fn vacant<T>(handles: &BTreeMap<u32, T>) -> Result<u32> {
     }
 }
 
-/// What of a free range code may take, in pages: it may not begin or end at a boundary of 4 GiB (`panfrost_drm_mm_color_adjust`).
+/// Pages of a free range that code may take: it may not begin or end at a boundary of 4 GiB
+/// (`panfrost_drm_mm_color_adjust`).
 fn code(start: u64, end: u64) -> (u64, u64) {
     const SEGMENT: u64 = (1 << 32) / PAGE_BYTES;
     const LAST: u64 = (16 << 20) / PAGE_BYTES;

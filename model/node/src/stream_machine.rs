@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU with command streams: its model, and how a stream runs on it.
+//! A GPU with command streams: its model, and how streams run.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::object::Memory;
 use crate::tables::{BASE, Tables};
 use crate::vm::Regions;
 
-/// The model, and the page tables that it has in use.
+/// With the page tables in use.
 pub(crate) struct StreamMachine {
     streams: Streams<Mapped>,
     memory: Arc<Memory>,
@@ -36,7 +36,7 @@ impl StreamMachine {
         }
     }
 
-    /// Runs a stream to its end. `space` tells the address space and how often it has changed: equal numbers, equal page tables.
+    /// `space` is the address space and its change count: equal numbers, equal page tables.
     ///
     /// # Errors
     /// The page tables do not fit.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Page tables of one address space at a time, as the drivers make them: Mali LPAE for panfrost, AArch64 for panthor, blocks of 2 MiB
-//! where they fit.
+//! Page tables of one address space, as the drivers make them: Mali LPAE for panfrost, AArch64 for panthor, blocks
+//! of 2 MiB where they fit.
 
 use mali_facts::page_table::{
     ENTRY_BYTES, Entry, EntryType, Format, LEVELS, PAGE_BYTES, entry_offset, shift,
@@ -9,20 +9,19 @@ use mali_memory::{Bus, Mapped};
 
 /// Bus address of the tables.
 pub(crate) const BASE: u64 = 1 << 28;
-/// Room for them: a space of 4 GiB needs 2048 tables of pages and six above them.
+/// A space of 4 GiB needs 2048 tables of pages and six above them.
 pub(crate) const BYTES: u64 = 16 << 20;
 pub(crate) const BLOCK_BYTES: u64 = 1 << shift(LAST - 1);
 
 const LAST: u32 = LEVELS - 1;
 
-/// Page tables while they are made.
 pub(crate) struct Tables<'a> {
     bus: &'a Mapped,
     format: Format,
     end: u64,
 }
 
-/// What the GPU may do with memory beside reading it.
+/// Besides reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rights {
     pub(crate) write: bool,
@@ -30,7 +29,7 @@ pub(crate) struct Rights {
 }
 
 impl<'a> Tables<'a> {
-    /// A root without entries, in place of all tables that there were.
+    /// A root without entries replaces all tables.
     pub(crate) fn new(bus: &'a Mapped, format: Format) -> Option<Self> {
         let end = BASE;
         let mut tables = Self { bus, format, end };
@@ -38,12 +37,11 @@ impl<'a> Tables<'a> {
         Some(tables)
     }
 
-    /// Bus address of the root.
     pub(crate) fn root(&self) -> u64 {
         BASE
     }
 
-    /// Maps `size` bytes at `va`; all are multiples of the page size.
+    /// All are multiples of the page size.
     pub(crate) fn map(&mut self, va: u64, address: u64, size: u64, rights: Rights) -> Option<()> {
         let mut done = 0;
         while done < size {
@@ -61,7 +59,7 @@ impl<'a> Tables<'a> {
         Some(())
     }
 
-    /// Where the entry for `va` of a level is, with tables above it.
+    /// With tables above it.
     fn place(&mut self, va: u64, level: u32) -> Option<u64> {
         let mut table = BASE;
         for above in 0..level {
@@ -132,7 +130,7 @@ mod tests {
         assert_eq!(entry(0x200_2000, 3), 0x5000_42c1);
     }
 
-    /// The same in the format of panthor, high up, and code that cannot be written.
+    /// In panthor's format, high up, and code that cannot be written.
     #[test]
     fn pages_and_blocks_of_aarch64() {
         let memory = Memory::new().unwrap();
@@ -152,7 +150,7 @@ mod tests {
         assert_eq!(entry(va - 0x1000, 3), 0x5000_37c3);
     }
 
-    /// Every page of the space on its own, 2 MiB apart.
+    /// Each page on its own, 2 MiB apart.
     #[test]
     fn the_whole_space_has_room() {
         let memory = Memory::new().unwrap();

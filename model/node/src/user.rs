@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at addresses that the app gives. An address that is not mapped gives EFAULT, as from the kernel, and no crash.
+//! Memory at an app's addresses. An unmapped one gives EFAULT, as from the kernel.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -10,18 +10,16 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::errno::{Errno, Result};
 
-/// Bytes of an object of an array, at most.
+/// Of an array's object, at most.
 const MOST_BYTES: usize = 256;
 
-/// Reads bytes of the app.
 pub(crate) fn read(address: u64, to: &mut [u8]) -> Result<()> {
     caller::read(address, to).map_err(|_| Errno::FAULT)
 }
 
-/// Writes bytes of the app.
-///
 /// # Safety
-/// The app gave the address for an answer of at least this length: it has no reference to those bytes that says that they stay.
+/// The app gave the address for an answer of at least this length: it has no reference that says that those bytes
+/// stay.
 pub(crate) unsafe fn write(address: u64, from: &[u8]) -> Result<()> {
     if from.is_empty() {
         return Ok(());
@@ -51,7 +49,7 @@ pub(crate) unsafe fn write(address: u64, from: &[u8]) -> Result<()> {
     done.then_some(()).ok_or(Errno::FAULT)
 }
 
-/// Calls `step` with each number of an array, which is read in pieces: its length is the app's word.
+/// Reads in pieces: the length is the app's word.
 pub(crate) fn each(array: u64, count: u32, mut step: impl FnMut(u32) -> Result<()>) -> Result<()> {
     let mut piece = [0u32; 256];
     let mut done = 0;
@@ -67,7 +65,7 @@ pub(crate) fn each(array: u64, count: u32, mut step: impl FnMut(u32) -> Result<(
     Ok(())
 }
 
-/// Calls `step` with each object of an array, whose objects may be shorter than we know them, or longer if the rest is zero.
+/// An array's objects may be shorter than we know them, or longer if the rest is zero.
 pub(crate) fn objects<T: FromBytes + IntoBytes + Immutable>(
     array: &ObjectArray,
     mut step: impl FnMut(T) -> Result<()>,

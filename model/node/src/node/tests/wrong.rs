@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests as nobody should make them.
+//! Wrong requests.
 
 use super::*;
 
-/// Asks, a row each, and compares with the number of the refusal.
+/// A row each, with the number of the refusal.
 macro_rules! refused {
     ($app:ident, $fd:ident; $($request:ident, $argument:expr => $error:expr;)*) => {$(
         let argument = $argument;
@@ -12,7 +12,7 @@ macro_rules! refused {
     )*};
 }
 
-/// What the kernel refuses is refused by the same number.
+/// By the kernel's numbers.
 #[test]
 fn wrong_arguments_are_refused() {
     let app = App::new();
@@ -84,7 +84,7 @@ fn wrong_arguments_are_refused() {
     app.close(fd);
 }
 
-/// Every number, with arguments that are nowhere and arguments of any bits: an answer, and the node works on.
+/// Every number, with arguments nowhere or of any bits: an answer, and the node works on.
 #[test]
 fn nothing_that_an_app_asks_breaks_it() {
     let app = App::new();
