@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two logs: messages with time and level, and every register access in order.
+//! The two logs: messages, and register accesses in order.
 
 use std::fmt;
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::time::Instant;
 use mali_facts::registers::lookup;
 use mali_model::{Level, Log};
 
-/// Messages of the server and the model.
+/// Of the server and the model.
 pub(crate) struct Messages {
     level: Level,
     start: Instant,
@@ -50,7 +50,7 @@ impl Log for Messages {
     }
 }
 
-/// Every register access, one line each: `W 0x0030 0x00000001 GPU_CMD`.
+/// One line each: `W 0x0030 0x00000001 GPU_CMD`.
 pub(crate) struct RegisterLog {
     file: File,
 }
@@ -62,7 +62,7 @@ impl RegisterLog {
         })
     }
 
-    /// Adds one access. Each line is written at once, so that a killed server leaves a whole log.
+    /// Written at once, so that a killed server leaves a whole log.
     pub(crate) fn access(&mut self, direction: char, offset: u32, value: u32) {
         let line = match lookup(offset) {
             Some(register) => format!("{direction} {offset:#06x} {value:#010x} {register}\n"),

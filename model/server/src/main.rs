@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The GPU model as a PCI device for QEMU over vfio-user.
 //!
-//! One process serves one guest. The main thread answers QEMU, another runs job chains, a third stops the guest
-//! while they run. It ends when QEMU disconnects.
+//! One process serves one guest: a thread answers QEMU, one runs job chains, one stops the guest meanwhile. It ends
+//! when QEMU disconnects.
 
 #![forbid(unsafe_code)]
 
@@ -48,7 +48,7 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes: 0 the guest has ended, 1 something failed (it is named), 2 wrong usage.";
 
-/// Reads the name of a GPU or a board.
+/// Of a GPU or a board.
 fn product(name: &str) -> Result<Product, String> {
     Product::by_name(name).ok_or_else(|| {
         let names: Vec<&str> = Product::names().collect();
@@ -215,7 +215,6 @@ fn device(
     device
 }
 
-/// Answers the client until it goes away.
 fn converse(
     connection: &mut Connection,
     device: &Device,
