@@ -90,6 +90,7 @@ pub enum Preload {
     Texture(Lookup),
     /// Interpolates a varying.
     Varying {
+        /// Its number.
         index: u32,
         /// 1 to 4.
         components: u32,
