@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fragment jobs: tile after tile, from what was there to what is written back.
+//! Fragment jobs: tile by tile, from old content to writeback.
 
 use mali_facts::{FragmentPayload, job};
 use mali_memory::Bus;
@@ -14,22 +14,21 @@ use super::tiler::{self, Record};
 use super::valhall;
 use crate::environment::JobFault;
 
-/// Side of the model's tiles in pixels. Hardware's are smaller, which nothing shows.
+/// In pixels. Hardware's are smaller, which nothing shows.
 const TILE: u32 = 64;
 
-// What takes the host's time besides shaders, in clauses that take at least as long.
-/// Reading a draw of the list and its descriptors.
+// Host time besides shaders, in clauses that take at least as long.
+/// Reading a draw and its descriptors.
 const DRAW_COST: u64 = 64;
-/// Placing a triangle: three vertices from memory.
+/// Placing: three vertices from memory.
 const TRIANGLE_COST: u64 = 4;
-/// Starting a shader on the fragments of a triangle in a tile.
+/// Starting a shader on a triangle in a tile.
 const SHADING_COST: u64 = 64;
-/// Pixels that are cleared, or written as part of a line, in the time of a clause.
+/// Cleared, or written as part of a line, per clause.
 const PIXELS_OF_A_CLAUSE: u64 = 32;
-/// Pixels that are written one by one in the time of a clause.
+/// Written one by one, per clause.
 const SINGLE_PIXELS_OF_A_CLAUSE: u64 = 4;
 
-/// Runs a fragment job.
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     let at = job.address.wrapping_add(job::PAYLOAD);
     let payload = FragmentPayload::from_bytes(&job.memory.bytes(at)?);
@@ -74,7 +73,7 @@ pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     Ok(())
 }
 
-/// The shader that loads what was there, with the triangle that its varyings belong to.
+/// With the triangle that its varyings belong to.
 fn frame_shading<B: Bus>(
     job: &Job<'_, B>,
     framebuffer: &Framebuffer,
@@ -94,7 +93,6 @@ const FRAME_CORNERS: Corners = Corners {
     provoking: 2,
 };
 
-/// A fragment job at work.
 struct Pass<'a, B: Bus> {
     job: &'a Job<'a, B>,
     framebuffer: &'a Framebuffer,
@@ -103,9 +101,8 @@ struct Pass<'a, B: Bus> {
 }
 
 impl<B: Bus> Pass<'_, B> {
-    /// Draws the pixels of a tile and writes them back.
     fn tile(&self, part: &Rectangle) -> Result<(), JobFault> {
-        // Each draw is asked for whether it reaches the tile.
+        // Each draw is asked whether it reaches the tile.
         self.job.spend(1 + self.draws.len() as u64)?;
         let mut tile = None;
         for (record, shading) in &self.draws {
@@ -122,7 +119,7 @@ impl<B: Bus> Pass<'_, B> {
         self.write_back(part, tile)
     }
 
-    /// A tile as it is before anything is drawn.
+    /// Before anything is drawn.
     fn begin(&self, part: &Rectangle) -> Result<Tile, JobFault> {
         let target = &self.framebuffer.target;
         let [columns, lines] = part.size().map(u64::from);
@@ -137,7 +134,7 @@ impl<B: Bus> Pass<'_, B> {
         Ok(tile)
     }
 
-    /// Draws the triangles of a draw to a tile, which begins with the first of them.
+    /// The tile begins with the first triangle.
     fn draw(
         &self,
         record: &Record,
@@ -174,7 +171,6 @@ impl<B: Bus> Pass<'_, B> {
         Ok(())
     }
 
-    /// Writes the pixels of a tile to memory.
     fn write_back(&self, part: &Rectangle, tile: Tile) -> Result<(), JobFault> {
         let target = &self.framebuffer.target;
         let Some(plane) = target.plane else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Framebuffers: which pixels a fragment job is about, and how a pixel of a tile becomes one in memory.
+//! Framebuffers: pixels of a fragment job, and their form in memory.
 
 use mali_facts::{
     Architecture, FragmentPayload, FramebufferParameters, RENDER_TARGET_OFFSET, RenderTarget,
@@ -11,10 +11,10 @@ use mali_shader::image::{Layout, Plane};
 use super::Job;
 use crate::environment::JobFault;
 
-/// The swizzle that leaves components as they are.
+/// Leaves components as they are.
 const RGBA: u64 = 0o3210;
 
-/// Pixels from `start` on, `end` not included.
+/// Without `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rectangle {
     pub(crate) start: [u32; 2],
@@ -22,7 +22,6 @@ pub(crate) struct Rectangle {
 }
 
 impl Rectangle {
-    /// What two have in common, if anything.
     pub(crate) fn intersection(&self, other: &Rectangle) -> Option<Rectangle> {
         let both = Rectangle {
             start: [0, 1].map(|i| self.start[i].max(other.start[i])),
@@ -32,59 +31,56 @@ impl Rectangle {
         (!empty).then_some(both)
     }
 
-    /// Columns and lines.
     pub(crate) fn size(&self) -> [u32; 2] {
         [0, 1].map(|i| self.end[i] - self.start[i])
     }
 }
 
-/// When the frame shader runs, which loads what was there.
+/// When the frame shader runs, which loads old content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameShader {
-    /// Not at all: tiles begin with the clear colour.
+    /// Tiles begin with the clear colour.
     Never,
-    /// In every tile.
     Always,
-    /// In tiles that something is drawn to; the others stay as they are in memory.
+    /// In tiles that something is drawn to; the others keep their memory.
     Intersect,
 }
 
-/// A framebuffer with one render target.
 #[derive(Clone, Debug)]
 pub(crate) struct Framebuffer {
-    /// Pixels to work on; `None`: there are none.
+    /// `None`: no pixels.
     pub(crate) bounds: Option<Rectangle>,
     pub(crate) frame: Rectangle,
     pub(crate) frame_shader: FrameShader,
-    /// Address of the frame shader's draw descriptor.
+    /// Its draw descriptor.
     pub(crate) frame_draw: u64,
-    /// Address of the tiler context, or 0.
+    /// Tiler context, or 0.
     pub(crate) tiler: u64,
     pub(crate) target: Target,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// Bytes that the blend unit makes of a pixel.
+    /// Of the blend unit's pixel.
     pub(crate) bytes: usize,
-    /// What pixels hold before anything is drawn.
+    /// Before anything is drawn.
     pub(crate) clear: [u8; 16],
-    /// Where pixels go; `None`: nowhere.
+    /// `None`: pixels go nowhere.
     pub(crate) plane: Option<Plane>,
-    /// Where each byte of a pixel in memory comes from.
+    /// Of each byte of a pixel in memory.
     source: Source,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// The pixel in the tile, so many bytes.
+    /// The tile's pixel, so many bytes.
     Raw(usize),
-    /// So many of these four components: the number of a byte, zero (4) or 255 (5).
+    /// Number of components, each a byte's number, zero (4) or 255 (5).
     Components(usize, [u8; 4]),
 }
 
 impl Target {
-    /// A pixel as it is in memory, and how many bytes of it count.
+    /// And how many bytes count.
     pub(crate) fn stored(&self, pixel: &[u8; 16]) -> ([u8; 16], usize) {
         match self.source {
             Source::Raw(bytes) => (*pixel, bytes),
@@ -158,7 +154,7 @@ impl Target {
     }
 }
 
-/// Bytes that the blend unit makes of a pixel and where those in memory come from, for an internal and a writeback format.
+/// Bytes of the blend unit's pixel, and the source of those in memory.
 fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source)> {
     match (internal, writeback) {
         // Eight bits for each of four components, in memory one to four of them.
@@ -167,7 +163,7 @@ fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source
             let known = from.iter().all(|&from| from < 6);
             known.then_some((4, Source::Components(writeback as usize - 15, from)))
         }
-        // Bytes as the blend unit stored them; three components take up as much of the tile as four.
+        // As the blend unit stored them; three components take as much of the tile as four.
         (32..=36, 0..=7) => {
             let bytes = 1usize << (internal - 32);
             let stored = [1usize, 2, 3, 4, 6, 8, 12, 16][writeback as usize];
@@ -179,7 +175,6 @@ fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source
 }
 
 impl Framebuffer {
-    /// Reads the framebuffer of a fragment job.
     pub(crate) fn read<B: Bus>(
         job: &Job<'_, B>,
         payload: &FragmentPayload,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU with command streams as its driver sees it: registers, interrupts, and running firmware at its interface in memory.
+//! A GPU with command streams: registers, interrupts, and its firmware's interface in memory.
 //!
-//! No firmware is executed. The model does at each doorbell what a driver may expect of firmware: it acknowledges requests, starts, suspends
-//! and resumes groups of streams, and says what happened to them. Streams run away from the registers, one piece at a time.
+//! No firmware is executed. At each doorbell the model does what a driver may expect: it acknowledges requests,
+//! starts, suspends and resumes groups, and reports. Streams run away from the registers, in pieces.
 
 mod boot;
 mod group;
@@ -33,10 +33,10 @@ use crate::log::log;
 use crate::power::Power;
 use crate::space::is_bus_fault;
 
-/// A Mali GPU with command streams whose memory is `B`.
+/// A Mali GPU with command streams and memory `B`.
 ///
-/// Register accesses never wait for streams. A stream that has work waits until [`run`](StreamDevice::run) is called, or until a thread
-/// takes it with [`take_work`](StreamDevice::take_work), runs it and gives it back.
+/// Register accesses never wait for streams. A stream with work waits for [`run`](StreamDevice::run), or for a
+/// thread that takes it with [`take_work`](StreamDevice::take_work), runs it and gives it back.
 pub struct StreamDevice<B: Bus> {
     gpu: &'static StreamGpu,
     bus: Arc<B>,
@@ -55,14 +55,14 @@ pub struct StreamDevice<B: Bus> {
     groups: Vec<Group>,
     /// The driver knows that all groups are idle.
     idle: bool,
-    /// Counts resets and halts, so that streams from before one cannot touch what is after it.
+    /// Counts resets and halts: older streams must not touch what is after one.
     epoch: u64,
     outstanding: usize,
     reset_pending: bool,
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// A GPU that has just got power.
+    /// A GPU that just got power.
     pub fn new(gpu: &'static StreamGpu, bus: Arc<B>, options: Options) -> StreamDevice<B> {
         let mut device = StreamDevice {
             gpu,
@@ -89,7 +89,7 @@ impl<B: Bus> StreamDevice<B> {
         device
     }
 
-    /// The registers of the GPU that is modelled.
+    /// The GPU's registers.
     pub fn profile(&self) -> &'static Profile {
         &self.gpu.profile
     }
@@ -108,7 +108,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// Runs everything that waits, including what starts meanwhile. Returns how many pieces ran.
+    /// Runs all that waits or starts meanwhile. Returns how many pieces ran.
     pub fn run(&mut self) -> usize {
         let mut count = 0;
         while let Some(work) = self.take_work() {
@@ -119,18 +119,18 @@ impl<B: Bus> StreamDevice<B> {
         count
     }
 
-    /// True while a stream is being run by some thread.
+    /// True while a thread runs a stream.
     pub fn is_busy(&self) -> bool {
         self.outstanding != 0
     }
 
-    /// Memory as the firmware sees it: through address space 0.
+    /// Address space 0.
     fn memory(&self) -> Memory<B> {
         let space = self.spaces.first().map(|space| space.space().clone());
         Memory::new(self.bus.clone(), space.unwrap_or_default())
     }
 
-    /// Lets the firmware do something. Where its own memory is not mapped, it cannot go on.
+    /// If the firmware's memory is not mapped, it cannot go on.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<(), MmuFault>) {
         if let Err(fault) = act(self) {
             log!(self.options.log, Error, "the firmware's memory: {fault}");
@@ -146,7 +146,7 @@ impl<B: Bus> StreamDevice<B> {
         self.interrupts.raise(MCU_STATUS_CHANGED);
     }
 
-    /// All groups end at once, and nobody is told.
+    /// At once, without telling.
     fn abandon_groups(&mut self) {
         for group in &mut self.groups {
             group.abort();

@@ -3,13 +3,13 @@
 
 use mali_valhall::streams::{Sequencer, Sync};
 
-/// What of a stream outlives a suspension.
+/// What outlives a suspension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Queue {
     pub(super) sequencer: Sequencer,
     pub(super) waiting: Option<Sync>,
-    /// Code of a fault since the last barrier of errors; dispatches do nothing meanwhile.
+    /// Fault since the last barrier of errors; dispatches do nothing meanwhile.
     pub(super) error: u32,
-    /// It has ended with a fatal fault.
+    /// Ended with a fatal fault.
     pub(super) failed: bool,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Doorbells: what the driver asks of the firmware, and how the firmware answers and tells.
+//! Doorbells: the driver's requests, and the firmware's answers and events.
 
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, GLOBAL_OUTPUT, REQUEST, global, group, group::State, group_input, group_output,
@@ -17,7 +17,7 @@ fn bits(mask: u32) -> impl Iterator<Item = u32> {
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// Doorbell 0: the driver has changed requests.
+    /// Doorbell 0.
     pub(super) fn global_doorbell(&mut self) -> Result<(), MmuFault> {
         let memory = self.memory();
         let request = memory.get(GLOBAL_INPUT + REQUEST)?;
@@ -82,7 +82,6 @@ impl<B: Bus> StreamDevice<B> {
         self.settle(number)
     }
 
-    /// A stream's requests have changed.
     fn stream_doorbell(&mut self, number: u32, at: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         let request = memory.get(stream_input(number, at) + REQUEST)?;
@@ -116,7 +115,7 @@ impl<B: Bus> StreamDevice<B> {
         Ok(())
     }
 
-    /// Requests of a group were acknowledged.
+    /// Of a group.
     pub(super) fn acknowledged(&mut self, number: u32, bits: u32) -> Result<(), MmuFault> {
         let wanted = self.memory().get(group_input(number) + group::INTERRUPTS)?;
         if wanted & bits != 0 {
@@ -132,7 +131,7 @@ impl<B: Bus> StreamDevice<B> {
         Ok(())
     }
 
-    /// Sets an event: what is acknowledged differs from the request until the driver makes them equal.
+    /// The acknowledgement differs from the request until the driver makes them equal.
     fn set_event(&self, input: u32, output: u32, bit: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         let request = memory.get(input)?;

@@ -7,11 +7,10 @@ use super::queue::Queue;
 
 /// First word of a stream's state.
 const MAGIC: u32 = 0x5355_5331;
-/// Words of a stream's state.
+/// Of a stream's state.
 pub(super) const WORDS: usize = 8 + SAVED_WORDS;
-/// It waits for a sync object.
 const WAITS: u32 = 1;
-/// It has ended with a fatal fault.
+/// Ended with a fatal fault.
 const FAILED: u32 = 1 << 1;
 /// Until the value is greater.
 const GREATER: u32 = 1 << 2;
@@ -20,12 +19,11 @@ const WIDE: u32 = 1 << 3;
 /// An error of the sync object is refused.
 const REJECTS: u32 = 1 << 4;
 
-/// Bytes that a group with so many streams needs, in whole pages.
+/// Bytes for a group, in whole pages.
 pub(super) const fn size(streams: u32) -> u32 {
     (4 * WORDS as u32 * streams).next_multiple_of(0x1000)
 }
 
-/// The state of a stream as words.
 pub(super) fn words(queue: &Queue) -> [u32; WORDS] {
     let mut flags = 0;
     let mut set = |flag: u32, wanted: bool| flags |= if wanted { flag } else { 0 };
@@ -55,7 +53,7 @@ pub(super) fn words(queue: &Queue) -> [u32; WORDS] {
     words
 }
 
-/// The stream with this state; none if nobody wrote such a state.
+/// `None`: this is no such state.
 pub(super) fn queue(words: &[u32; WORDS]) -> Option<Queue> {
     let (head, sequencer) = words.split_first_chunk::<8>()?;
     let [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random register traffic, descriptors, page tables and shaders: the model neither panics nor hangs, and after a
-//! reset the next job is right.
+//! Random registers, descriptors, page tables and shaders: no panic, no hang, and after a reset the next job is
+//! right.
 
 use mali_facts::registers::{GpuCommand, JobStatus, all, gpu, job_slot};
 use mali_facts::{Text, walk::walk_chain};
@@ -9,7 +9,7 @@ use mali_model::{Architecture, Options, Profile};
 
 use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, Rights};
 
-/// A small generator with a fixed seed (splitmix64), so that every failure repeats.
+/// Splitmix64 with a fixed seed, so that failures repeat.
 struct Random(u64);
 
 impl Random {
@@ -25,7 +25,7 @@ impl Random {
         self.next() % end
     }
 
-    /// Words that mean something more often than chance allows.
+    /// Meaningful more often than by chance.
     fn word(&mut self) -> u32 {
         match self.below(6) {
             0 => 0,
@@ -52,7 +52,7 @@ fn machine() -> Machine {
     machine
 }
 
-/// Whatever happened before, a GPU that is reset and set up anew computes.
+/// A reset GPU computes, whatever happened before.
 fn expect_recovery(machine: &mut Machine) {
     machine
         .gpu
@@ -117,7 +117,6 @@ fn shaders() {
         match random.below(2) {
             0 => machine.memory.write(CODE, &random.bytes(512)),
             _ => {
-                // A good shader with a few bits turned.
                 for _ in 0..=random.below(4) {
                     let at = CODE + 4 * random.below(0x100 / 4);
                     let word = machine.memory.read32(at) ^ 1 << random.below(32);
@@ -139,7 +138,7 @@ fn page_tables() {
             let mut random = Random(3000 + seed);
             let mut machine = Machine::with("g52", format, Options::default());
             machine.memory.compute_job(JOBS, 64, 0);
-            // The first pages are the tables; turn bits in them.
+            // The first pages are the tables.
             for _ in 0..=random.below(8) {
                 let page = machine
                     .gpu

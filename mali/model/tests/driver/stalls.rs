@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses that wait for the driver: memory mapped on demand, and faults that nobody repairs.
+//! Accesses that wait for the driver: mapping on demand, unrepaired faults.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -15,7 +15,7 @@ use crate::machine::{CONFIG, DATA, Format, JOBS, Machine, Rights};
 
 const HOLE: u64 = 0x800_0000;
 
-/// A machine whose faults stall, and the channel that tells of each.
+/// With a channel that tells of each stall.
 fn stalling() -> (Machine, mpsc::Receiver<()>) {
     let (sender, receiver) = mpsc::channel();
     let options = Options {

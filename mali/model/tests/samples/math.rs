@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! References for `math.cl`, within the errors that OpenCL allows.
+//! References for `math.cl`, within OpenCL's errors.
 
 use crate::Case;
 use crate::bench::{Bench, Within, close, half_bits, half_value, same};
@@ -97,18 +97,18 @@ pub(crate) const CASES: &[Case] = &[
     ("m_half", halves),
 ];
 
-/// Which numbers a function is tried with.
+/// Arguments of a function.
 #[derive(Clone, Copy, PartialEq)]
 enum Domain {
-    /// Any, special ones included.
+    /// With special ones.
     All,
     /// Any normal number.
     Normal,
-    /// Between -1000 and 1000, near whole numbers too.
+    /// From -1000 to 1000, near whole numbers too.
     Moderate,
-    /// Between -10 and 10.
+    /// From -10 to 10.
     Small,
-    /// Between 0.01 and 100.
+    /// From 0.01 to 100.
     Positive,
 }
 

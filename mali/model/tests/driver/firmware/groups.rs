@@ -10,7 +10,7 @@ use mali_facts::firmware::registers::{JOB_INT_CLEAR, JOB_INT_RAWSTAT};
 use super::host::{Host, positions, suspend_buffer, sync_object};
 use crate::streams::pair;
 
-/// SYNC_WAIT64 until the value at r6 is greater than that in r2.
+/// SYNC_WAIT64 until the value at r6 is greater than r2.
 const WAIT: u64 = 0x35 << 56 | 6 << 40 | 2 << 32 | 1 << 28;
 
 #[test]
@@ -78,7 +78,7 @@ fn a_stream_that_waits_is_suspended_and_goes_on_in_another_slot() {
     assert_eq!(host.get(group_output(0) + group::STATE), 1);
     assert!(host.ask(0, State::Suspended));
     assert_eq!(host.sync(0, 0), (0, 0));
-    // Meanwhile its slot belongs to somebody else; then it comes to the last one.
+    // Meanwhile its slot has another group; it comes to the last one.
     host.prepare_group(0, 1, suspend_buffer(3));
     assert!(host.ask(0, State::Started));
     host.prepare_group(7, 1, suspend_buffer(0));
