@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model's side of `cargo xtask bench model`: the kernels of `bench/kernels.cl`, as Mesa compiled them for
-//! Mali-G52.
+//! The model's side of `cargo xtask bench model`: `bench/kernels.cl` as Mesa compiled it for Mali-G52.
 //!
 //!     cargo run --release -p mali-shader --example bench -- THREADS RUNS [KERNEL...]
 //!
-//! `add-cached` is `add` with each buffer's pages mapped to the same 4 MiB, so that the data stay in the host's
-//! cache. What `add` loses beside it with more threads is due to the host's memory. It runs only if it is named.
+//! `add-cached`, which runs only if named, is `add` with each buffer mapped to the same 4 MiB, which stay in the
+//! host's cache. What `add` loses beside it with more threads is due to the host's memory.
 //!
-//! Prints for each kernel: name, shortest time and its processor time in seconds, largest relative error, lane
+//! Prints per kernel: name, shortest time and its processor time in seconds, largest relative error, lane
 //! operations. Data, sizes and checks are those of `bench/opencl.c`.
 
 use std::ops::Range;
@@ -19,14 +18,12 @@ use mali_shader::{
 };
 use nix::time::{ClockId, clock_gettime};
 
-/// Virtual addresses are bus addresses, except folded ones.
 struct Flat {
     ram: Ram,
-    /// Buffers of which only the first bytes are used, repeatedly.
     folded: Vec<Range<u64>>,
 }
 
-/// Bytes of a folded buffer: three fit in a cache, and are more than a processor's own.
+/// Three fit in a cache, and are more than a processor's own.
 const FOLD: u64 = 4 << 20;
 
 impl AddressSpace for Flat {
@@ -50,8 +47,7 @@ struct Kernel {
     code: &'static [u8],
     inputs: &'static [usize],
     output: usize,
-    /// Push uniforms before and after the buffers' addresses, as Mesa places the arguments. Mesa's own follow:
-    /// offsets and zero.
+    /// As Mesa places the arguments: around the buffers' addresses. Mesa's own follow: offsets and zero.
     before: &'static [u32],
     after: &'static [u32],
     workgroup_size: [u32; 3],
@@ -242,7 +238,6 @@ fn measure(kernel: &Kernel, threads: usize, runs: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// The larger of two errors, the second relative to the value or to 1.
 fn worst(worst: f64, have: f32, want: f64) -> f64 {
     let error = (f64::from(have) - want).abs() / want.abs().max(1.0);
     if error <= worst { worst } else { error }
@@ -286,7 +281,6 @@ fn check_softmax(out: &[f32]) -> f64 {
     for (row, out) in out.chunks_exact(COLUMNS).enumerate() {
         let exponential = |i: usize| f64::from(value(row * COLUMNS + i)).exp();
         let sum: f64 = (0..COLUMNS).map(exponential).sum();
-        // Values are about 1 / COLUMNS.
         for (i, &have) in out.iter().enumerate() {
             let scale = COLUMNS as f64;
             error = worst(error, have * scale as f32, exponential(i) / sum * scale);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast the shader cores are: compiled kernels from the samples on one and two host threads.
+//! How fast the shader cores are, with compiled kernels from the samples.
 //!
 //!     cargo run --release -p mali-shader --example throughput -- shader-samples/7212 [KERNEL...]
 //!
-//! Prints, for each kernel, what all lanes executed, the time, and operations per second of processor time, which
-//! says more on a busy machine.
+//! Prints per kernel: work of all lanes, time, operations per second of processor time, on one and two host
+//! threads.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,7 +15,6 @@ use mali_shader::{
 };
 use nix::time::{ClockId, clock_gettime};
 
-/// Virtual addresses are bus addresses.
 struct Flat(Ram);
 
 impl AddressSpace for Flat {
@@ -117,7 +116,6 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
-/// The fastest of three runs.
 fn measure(
     folder: &std::path::Path,
     kernel: Kernel,

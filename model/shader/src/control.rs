@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bounds of the work of one dispatch, and of all of a recording.
+//! Bounds of the work of a dispatch and a recording.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// A job's cost besides its shader's clauses, in clauses: descriptors, host threads.
+/// A job's cost besides its shader, in clauses.
 pub const JOB_COST: u64 = 1 << 11;
 
-/// Cost of decoding a clause, in clauses.
+/// Per clause, in clauses.
 pub(crate) const DECODING_COST: u64 = 1 << 9;
 
-/// Cost of making a shader for one dispatch, in clauses per micro-operation.
+/// Per micro-operation, in clauses.
 pub(crate) const SPECIALISING_COST: u64 = 8;
 
-/// A limit that several share, in clauses of up to 64 lanes; other work counts as the clauses that take as long.
+/// A shared limit, in clauses of up to 64 lanes or what takes as long.
 #[derive(Debug)]
 pub struct WorkLimit {
     limit: AtomicU64,
@@ -82,13 +82,13 @@ impl WorkLimit {
     }
 }
 
-/// Takes up to `wanted` from a count and returns how much there was.
+/// Returns how much there was.
 fn take(from: &AtomicU64, wanted: u64) -> u64 {
     let taken = from.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(wanted)));
     taken.unwrap_or_else(|left| left).min(wanted)
 }
 
-/// Lets another thread stop a dispatch, and bounds it: an endless shader ends.
+/// Stops a dispatch from another thread, and bounds it.
 #[derive(Debug)]
 pub struct Control {
     abort: AtomicBool,
@@ -104,8 +104,7 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Allows `clauses` clauses, counted once per batch of up to 64 lanes. All dispatches with this control share
-    /// them.
+    /// Allows `clauses`, per batch of up to 64 lanes, for all its dispatches.
     pub fn new(clauses: u64) -> Control {
         Control::within(clauses, Arc::default())
     }
@@ -134,13 +133,13 @@ impl Control {
         self.abort.load(Relaxed)
     }
 
-    /// Takes clauses for work of no shader. False: that was the last of the budget, or the dispatch is to stop.
+    /// Takes clauses. False: those were the last, or the dispatch is to stop.
     pub fn spend(&self, clauses: u64) -> bool {
         let own = take(&self.remaining, clauses) == clauses;
         own && self.charge(clauses) && !self.is_aborted()
     }
 
-    /// Takes clauses from the shared limit alone. False: that was the last.
+    /// Takes clauses from the shared limit alone. False: those were the last.
     #[must_use]
     pub fn charge(&self, clauses: u64) -> bool {
         let enough = self.work.take(clauses) == clauses;

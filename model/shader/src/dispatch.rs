@@ -9,31 +9,31 @@ use crate::ir::Isa;
 /// The cores that work on a dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cores {
-    /// Ids of the cores, as bits; 0: work is not placed on cores.
+    /// Core ids, as bits; 0: work is not placed.
     pub usable: u64,
-    /// Order of work groups and their cores; hardware promises neither. 0: in order, to the cores in turn.
+    /// For order and cores of work groups, neither promised by hardware. 0: in order, cores in turn.
     pub seed: u64,
 }
 
-/// Storage per thread (stack, spilled registers), from the Local Storage descriptor.
+/// Storage per thread, from the Local Storage descriptor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadStorage {
-    /// Address of the first thread's storage; 0: none.
+    /// The first thread's address; 0: none.
     pub base: u64,
     /// Bytes per thread: 16 << size code.
     pub bytes_per_thread: u32,
-    /// Threads per core; the cores' storage is consecutive.
+    /// Threads per core; cores follow one another.
     pub threads: u32,
 }
 
 /// Storage of work groups, from the Local Storage descriptor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkgroupStorage {
-    /// Address of the first instance; 0: none.
+    /// The first instance's address; 0: none.
     pub base: u64,
     /// Bytes per instance.
     pub bytes: u32,
-    /// Instances per core; the cores' storage is consecutive.
+    /// Instances per core; cores follow one another.
     pub instances: u32,
 }
 
@@ -43,52 +43,52 @@ pub enum Subnormals {
     /// They are kept.
     #[default]
     Kept,
-    /// Single-precision ones become zeros of their sign.
+    /// Singles become zeros of their sign.
     SinglesFlushed,
     /// All are.
     Flushed,
 }
 
-/// One compute dispatch. Addresses are virtual GPU addresses.
+/// A compute dispatch. Addresses are virtual.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dispatch {
     /// Generation of the GPU.
     pub architecture: Architecture,
-    /// Only this product's instructions execute; `None`, and on Valhall: all known ones.
+    /// Executes only its instructions; `None`, and on Valhall: all known.
     pub product: Option<Product>,
-    /// Subnormal numbers on Valhall; on Bifrost, each clause says it.
+    /// On Valhall; Bifrost's clauses say it.
     pub subnormals: Subnormals,
     /// Cores that work.
     pub cores: Cores,
-    /// Address of the first clause, a multiple of 16; on Valhall of the first word, a multiple of 8.
+    /// First clause, a multiple of 16; on Valhall first word, a multiple of 8.
     pub shader: u64,
     /// Threads in x, y, z; each at least 1.
     pub workgroup_size: [u32; 3],
     /// Work groups in x, y, z; each at least 1.
     pub workgroup_count: [u32; 3],
-    /// Address of the push uniforms: 64-bit slots that instructions read.
+    /// Address of 64-bit slots.
     pub push_uniforms: u64,
     /// 64-bit slots, 0 to 127.
     pub push_uniform_count: u32,
-    /// Address of the uniform buffer table, 8 bytes each.
+    /// Table's address, 8 bytes each.
     pub uniform_buffers: u64,
     /// Entries of that table.
     pub uniform_buffer_count: u32,
-    /// Address of attribute descriptors, 8 bytes each.
+    /// Descriptors' address, 8 bytes each.
     pub attributes: u64,
     /// Attributes.
     pub attribute_count: u32,
-    /// Address of attribute buffer descriptors, 16 bytes each.
+    /// Descriptors' address, 16 bytes each.
     pub attribute_buffers: u64,
     /// Address of the texture descriptors.
     pub textures: u64,
     /// Textures.
     pub texture_count: u32,
-    /// Address of sampler descriptors, 32 bytes each.
+    /// Descriptors' address, 32 bytes each.
     pub samplers: u64,
     /// Samplers.
     pub sampler_count: u32,
-    /// Address of resource tables, 16 bytes each; Valhall has buffers, textures and samplers there.
+    /// Tables' address, 16 bytes each; on Valhall for buffers, textures and samplers.
     pub resources: u64,
     /// Resource tables.
     pub resource_count: u32,

@@ -7,31 +7,31 @@ use crate::MmuFault;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// The program counter left the shader: `INSTR_INVALID_PC`.
+    /// `INSTR_INVALID_PC`: the program counter left the shader.
     InvalidPc,
-    /// An encoding that is not allowed, at all or in a compute shader: `INSTR_INVALID_ENC`.
+    /// `INSTR_INVALID_ENC`: no such encoding, or not in a compute shader.
     InvalidEncoding,
-    /// A senseless descriptor (grid, storage, texture, attribute): `DATA_INVALID_FAULT`.
+    /// `DATA_INVALID_FAULT`: a senseless descriptor.
     InvalidData,
     /// The MMU refused an access.
     Mmu(MmuFault),
-    /// The control's budget was used up.
+    /// The control's budget is used up.
     Budget,
-    /// The shared limit of work was used up.
+    /// The shared limit is used up.
     WorkLimit,
     /// The control asked to stop.
     Aborted,
 }
 
 impl FaultKind {
-    /// The code that `JS_STATUS` and the job header show, from the Mali register interface.
+    /// For `JS_STATUS` and the job header, from the Mali register interface.
     pub fn exception_code(&self) -> u8 {
         match self {
             FaultKind::InvalidPc => 0x50,
             FaultKind::InvalidEncoding => 0x51,
             FaultKind::InvalidData => 0x58,
             FaultKind::Mmu(fault) => fault.code,
-            // Job terminated: what a hard stop leaves.
+            // Job terminated, as by a hard stop.
             FaultKind::Budget | FaultKind::WorkLimit | FaultKind::Aborted => 0x04,
         }
     }
@@ -43,7 +43,7 @@ impl FaultKind {
 pub struct ShaderFault {
     /// What happened.
     pub kind: FaultKind,
-    /// Of the instruction, or of the data that could not be reached.
+    /// Of the instruction or the data.
     pub address: u64,
     /// Of the executing clause.
     pub clause: u64,

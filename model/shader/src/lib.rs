@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bifrost shader cores: execution of decoded shaders.
 //!
-//! [`run`] executes one compute dispatch, [`draw`] one of vertices or fragments, and [`analyse`] tells an analyser.
-//! Memory is an [`AddressSpace`], work is spread over host [`Threads`], and a [`Control`] bounds it. Errors are the
-//! fault that hardware would raise, with its place in words.
+//! [`run`] executes a compute dispatch, [`draw`] vertices or fragments, [`analyse`] tells an analyser. Memory is an
+//! [`AddressSpace`], work is spread over [`Threads`], a [`Control`] bounds it. Errors are hardware's faults.
 
 #![deny(unsafe_code)]
 

@@ -12,11 +12,11 @@ pub struct MmuFault {
     pub va: u64,
     /// Kind of access.
     pub access: Access,
-    /// Code of `AS_FAULTSTATUS`: 0xc0-0xc7 translation, 0xc8-0xcf permission, and so on.
+    /// `AS_FAULTSTATUS`: 0xc0-0xc7 translation, 0xc8-0xcf permission, and so on.
     pub code: u8,
 }
 
-/// An MMU address space. Translations must stay valid while a dispatch runs, as shader cores keep them.
+/// An MMU address space. Translations must stay valid while a dispatch runs.
 pub trait AddressSpace: Sync {
     /// The page of `va`.
     ///

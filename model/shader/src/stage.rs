@@ -3,24 +3,23 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of a pixel at most.
 const PIXEL: usize = 16;
 
-/// Bound of corners' coordinates, in pixels: rasterisation then fits into 64 bits with room to spare.
+/// Of corners, in pixels: rasterisation fits into 64 bits.
 pub const GUARD_BAND: i64 = 1 << 16;
 
 /// Descriptions of attributes or varyings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttributeTable {
-    /// Address of the descriptors, 8 bytes each.
+    /// Descriptors' address, 8 bytes each.
     pub descriptors: u64,
     /// Descriptors.
     pub count: u32,
-    /// Address of the buffers' descriptors, 16 bytes each.
+    /// Buffer descriptors' address, 16 bytes each.
     pub buffers: u64,
 }
 
-/// Bytes that Valhall's vertices write, of one kind.
+/// Bytes of Valhall's vertices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packets {
     /// Address for the first vertex.
@@ -36,19 +35,19 @@ impl Packets {
     }
 }
 
-/// What a dispatch draws. Work groups have one thread.
+/// A draw, one thread per work group.
 #[derive(Debug)]
 pub enum Stage<'a> {
-    /// Vertices of one instance, along y.
+    /// Of one instance, along y.
     Vertices(Vertices),
-    /// A rectangle: columns along x, lines along y.
+    /// Columns along x, lines along y.
     Fragments(Fragments<'a>),
 }
 
 /// Vertices to shade.
 #[derive(Clone, Copy, Debug)]
 pub struct Vertices {
-    /// Address of the first position, 16 bytes each; 0: the shader writes none.
+    /// Address of positions, 16 bytes each; 0: none are written.
     pub positions: u64,
     /// Other outputs.
     pub varyings: AttributeTable,
@@ -63,19 +62,19 @@ pub struct Fragments<'a> {
     pub origin: [u32; 2],
     /// The triangle.
     pub triangle: Triangle,
-    /// Shades fragments outside the triangle too: varyings go on there.
+    /// Shades outside the triangle too.
     pub everywhere: bool,
     /// 1/w of the corners.
     pub reciprocals: [f32; 3],
     /// The corners' vertices.
     pub vertices: [u32; 3],
-    /// The vertex of varyings that are not interpolated.
+    /// The flat varyings' vertex.
     pub provoking: u32,
     /// The vertices' outputs.
     pub varyings: AttributeTable,
     /// The same on Valhall.
     pub packets: Packets,
-    /// First registers when a thread starts.
+    /// First registers of a thread.
     pub preload: Option<Preload>,
     /// Blend descriptor 0 for shaders.
     pub blend: [u32; 2],
@@ -83,7 +82,7 @@ pub struct Fragments<'a> {
     pub tile: &'a Tile,
 }
 
-/// Done before a thread starts, into registers from r0 on.
+/// Before a thread starts, into r0 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preload {
     /// Looks a texture up.
@@ -112,16 +111,16 @@ pub struct Lookup {
     pub half: bool,
 }
 
-/// A triangle with an area, corners in pixels with 8 fraction bits.
+/// Corners in pixels with 8 fraction bits; it has an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Triangle {
     corners: [[i64; 2]; 3],
-    /// 1: corners go clockwise with y downwards; else -1.
+    /// 1: clockwise with y downwards; else -1.
     sign: i64,
 }
 
 impl Triangle {
-    /// Corners in 1/256 pixel. `None`: no area, or out of the guard band.
+    /// Corners in 1/256 pixel. `None`: no area, or outside the guard band.
     pub fn new(corners: [[i64; 2]; 3]) -> Option<Triangle> {
         let far = |v: &i64| v.abs() >= GUARD_BAND << 8;
         if corners.iter().flatten().any(far) {
@@ -134,7 +133,7 @@ impl Triangle {
         })
     }
 
-    /// Twice the areas of the centre with the edges opposite to the corners, in 1/65536 pixel; negative outside.
+    /// Doubled, of the centre with the edges opposite to the corners, in 1/65536 pixel; negative outside.
     fn areas(&self, x: u32, y: u32) -> [i64; 3] {
         let [a, b, c] = self.corners;
         let centre = [i64::from(x) * 256 + 128, i64::from(y) * 256 + 128];
@@ -145,8 +144,7 @@ impl Triangle {
         ]
     }
 
-    /// Whether the centre of a pixel is inside. A pixel on a shared edge belongs to the triangle with the edge on
-    /// its left or top.
+    /// Whether a pixel's centre is inside. A shared edge belongs to the triangle at whose left or top it is.
     pub fn covers(&self, x: u32, y: u32) -> bool {
         let [a, b, c] = self.corners;
         let edges = [(b, c), (c, a), (a, b)];
@@ -157,7 +155,7 @@ impl Triangle {
         self.areas(x, y).into_iter().zip(edges).all(inside)
     }
 
-    /// Weights of corners at a pixel's centre; the sum is 1.
+    /// Corners' weights at the centre; the sum is 1.
     pub fn weights(&self, x: u32, y: u32) -> [f64; 3] {
         let areas = self.areas(x, y);
         let sum: i64 = areas.iter().sum();
@@ -169,7 +167,7 @@ fn edge(a: [i64; 2], b: [i64; 2], p: [i64; 2]) -> i64 {
     (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0])
 }
 
-/// Pixels before they are written to memory.
+/// Pixels not yet in memory.
 #[derive(Debug)]
 pub struct Tile {
     origin: [u32; 2],
@@ -179,7 +177,7 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// Filled with `clear`; `bytes` per pixel, at most 16.
+    /// Filled with `clear`; at most 16 bytes per pixel.
     pub fn new(origin: [u32; 2], size: [u32; 2], bytes: usize, clear: [u8; PIXEL]) -> Tile {
         let count = size[0] as usize * size[1] as usize;
         Tile {
@@ -205,7 +203,7 @@ impl Tile {
         Some(line as usize * self.size[0] as usize + column as usize)
     }
 
-    /// Drops pixels outside the tile.
+    /// Drops pixels outside.
     pub(crate) fn store(&self, pixels: &[([u32; 2], [u8; PIXEL])]) {
         let mut all = self.pixels.lock().unwrap_or_else(PoisonError::into_inner);
         for ([x, y], bytes) in pixels {

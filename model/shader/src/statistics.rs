@@ -13,7 +13,7 @@ pub struct Statistics {
     pub workgroups: u64,
     /// Threads that ran.
     pub threads: u64,
-    /// Clauses, once per batch that executed one.
+    /// Clauses, once per batch.
     pub clauses: u64,
     /// Operations of the FMA unit, without NOP.
     pub fma: u64,
@@ -32,7 +32,7 @@ impl Statistics {
         self.fma + self.add + self.messages()
     }
 
-    /// Loads, stores, atomics, texture accesses, barriers.
+    /// Loads, stores, atomics, textures, barriers.
     pub fn messages(&self) -> u64 {
         self.messages.iter().sum()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Host threads of a dispatch, and the shaders that they remember.
+//! Host threads of a dispatch and their decoded shaders.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -13,17 +13,15 @@ use crate::load::{Cache, Own};
 use crate::optimise::specialise::{WORTH_IT, specialised};
 use crate::rows::Rows;
 
-/// Host threads and decoded shaders. Results do not depend on their number.
+/// Results do not depend on their number.
 #[derive(Debug)]
 pub struct Threads {
     count: NonZeroUsize,
     shaders: Mutex<Cache>,
-    /// Of ended batches, for later ones.
     rows: Mutex<Kept>,
     pub(crate) room: Room,
 }
 
-/// Bytes of rows kept.
 const MOST_ROWS: usize = 4 << 20;
 
 impl Default for Threads {
@@ -49,7 +47,6 @@ impl Threads {
         self.count.get()
     }
 
-    /// And how many of its clauses had to be decoded.
     pub(crate) fn shader(
         &self,
         entry: u64,
@@ -60,8 +57,7 @@ impl Threads {
         shaders.shader(entry, isa, fetch)
     }
 
-    /// The shader for these push uniforms, where that pays, and micro-operations looked at to make it. Dispatches
-    /// that come again always pay.
+    /// Where that pays (repeated dispatches always), and micro-operations looked at.
     pub(crate) fn own_shader(
         &self,
         program: Arc<Program>,
@@ -86,7 +82,7 @@ impl Threads {
         }
     }
 
-    /// Rows prepared for this, or rows to prepare anew.
+    /// Prepared, or to be prepared.
     pub(crate) fn take_rows(&self, purpose: &Purpose) -> Result<Prepared, Vec<Rows>> {
         let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let same = kept
@@ -102,7 +98,7 @@ impl Threads {
         }
     }
 
-    /// For the same again if that is likely, or for others.
+    /// For the same again if likely, or for others.
     pub(crate) fn give_rows(&self, prepared: Prepared, comes_again: bool) {
         let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         match comes_again {
@@ -117,7 +113,7 @@ impl Threads {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// As they were prepared, the oldest first.
+    /// The oldest first.
     prepared: VecDeque<Prepared>,
     others: Vec<Rows>,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Conversions between integers and floating-point numbers. To integers they saturate; NaN becomes 0.
+//! Conversions between integers and floating-point numbers. Integers saturate; NaN becomes 0.
 
 use super::lanes::{Halves, Part, each_half};
 use super::rounding::{to_f16, to_f32};
@@ -120,7 +120,7 @@ fn narrowed(x: u32, round: Round) -> u16 {
     }
 }
 
-/// `V2S8_TO_V2F16` and `V2U8_TO_V2F16` of bytes extended to halves.
+/// `V2S8_TO_V2F16` and `V2U8_TO_V2F16` of extended bytes.
 #[inline(always)]
 pub fn small_halves_to_v2f16(x: u32, signed: bool) -> u32 {
     each_half(
@@ -133,7 +133,7 @@ pub fn small_halves_to_v2f16(x: u32, signed: bool) -> u32 {
     )
 }
 
-/// Arranges halves, for conversions with a `swz0` modifier.
+/// Arranges halves for a `swz0` modifier.
 #[inline(always)]
 pub const fn arranged(x: u32, halves: Halves) -> u32 {
     halves.apply(x)

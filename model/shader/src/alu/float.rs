@@ -4,7 +4,7 @@
 use super::rounding::{add_odd, to_f32, zero_sign};
 use super::{Clamp, Compare, Nan, Round, Truth};
 
-/// The NaN that every operation returns.
+/// The NaN of every result.
 pub const QUIET: u32 = 0x7fc0_0000;
 
 /// True for NaN.
@@ -19,7 +19,6 @@ pub const fn quiet(x: u32) -> u32 {
     if is_nan(x) { QUIET } else { x }
 }
 
-/// NaN becomes canonical.
 #[inline(always)]
 pub(super) fn bits(x: f32) -> u32 {
     if x.is_nan() { QUIET } else { x.to_bits() }
@@ -33,7 +32,7 @@ pub const fn modify(x: u32, abs: bool, neg: bool) -> u32 {
     (x & keep) ^ flip
 }
 
-/// A subnormal becomes a zero of its sign.
+/// Subnormals become zeros of their sign.
 #[inline(always)]
 pub const fn flush(x: u32) -> u32 {
     if x & 0x7f80_0000 == 0 {
@@ -43,8 +42,7 @@ pub const fn flush(x: u32) -> u32 {
     }
 }
 
-/// Applies limits. Compares as integers, because some processors' minima and maxima pass on a signalling NaN made
-/// quiet.
+/// Applies limits; compares integers, as some processors' minima pass on a signalling NaN made quiet.
 #[inline(always)]
 pub fn clamp(x: u32, limits: Clamp) -> u32 {
     const INFINITY: u32 = 0x7f80_0000;
@@ -73,10 +71,10 @@ pub fn fadd_round(a: u32, b: u32, round: Round) -> u32 {
     bits(to_f32(zero_sign(add_odd(x, y), x, y, round), round))
 }
 
-/// `a * b + c` with one rounding, to nearest even.
+/// `a * b + c` to nearest even, rounded once.
 ///
-/// Uses the host's fused multiply-add; a slow library call where the caller is compiled without it.
-/// [`fma_portable`] is fast everywhere.
+/// A slow library call where the caller is compiled without fused multiply-add; [`fma_portable`] is fast
+/// everywhere.
 #[inline(always)]
 pub fn fma(a: u32, b: u32, c: u32) -> u32 {
     bits(f32::mul_add(
@@ -86,14 +84,14 @@ pub fn fma(a: u32, b: u32, c: u32) -> u32 {
     ))
 }
 
-/// As [`fma`], without a fused multiply-add of the host.
+/// As [`fma`], without the host's fused multiply-add.
 #[inline(always)]
 pub fn fma_portable(a: u32, b: u32, c: u32) -> u32 {
     let product = f32::from_bits(a) as f64 * f32::from_bits(b) as f64;
     bits(add_odd(product, f32::from_bits(c) as f64) as f32)
 }
 
-/// `a * b + c` with one rounding.
+/// `a * b + c`, rounded once.
 #[inline(always)]
 pub fn fma_round(a: u32, b: u32, c: u32, round: Round) -> u32 {
     let product = f32::from_bits(a) as f64 * f32::from_bits(b) as f64;
@@ -104,7 +102,7 @@ pub fn fma_round(a: u32, b: u32, c: u32, round: Round) -> u32 {
     ))
 }
 
-/// `a > b` in the total order in which `-0 < +0`; neither may be NaN.
+/// With `-0 < +0`; neither may be NaN.
 #[inline(always)]
 const fn above(a: u32, b: u32) -> bool {
     let ka = (a ^ (((a as i32) >> 31) as u32 >> 1)) as i32;
@@ -206,7 +204,7 @@ pub fn csel(a: u32, b: u32, c: u32, d: u32, compare: Compare) -> u32 {
     if ordered(a, b, compare) { c } else { d }
 }
 
-/// `FROUND.f32`: to an integral number. [`Round::Odd`], which hardware does not have, acts as [`Round::Zero`].
+/// `FROUND.f32`. [`Round::Odd`] is not in hardware and acts as [`Round::Zero`].
 #[inline(always)]
 pub fn fround(x: u32, round: Round) -> u32 {
     const INTEGRAL: f32 = 8_388_608.0;
@@ -336,7 +334,6 @@ mod tests {
             let (a, b) = (random(&mut s), random(&mut s));
             let mut c = random(&mut s);
             if i % 2 == 0 {
-                // Near cancellation and ties.
                 let p = -(f32::from_bits(a) * f32::from_bits(b));
                 c = p.to_bits().wrapping_add(c & 3);
             }

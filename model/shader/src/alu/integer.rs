@@ -4,7 +4,7 @@
 use super::lanes::{each_byte, each_byte2, each_half, each_half2};
 use super::{Compare, Truth};
 
-/// Width and signedness of the elements of a register.
+/// Width and signedness of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// One signed 32-bit number.
@@ -32,7 +32,7 @@ impl Element {
         Element::U8,
     ];
 
-    /// The elements of `element as u32`, modulo their count.
+    /// Of `element as u32`, modulo their count.
     #[inline(always)]
     pub const fn numbered(number: u32) -> Element {
         Element::ALL[number as usize % Element::ALL.len()]
@@ -53,7 +53,7 @@ impl Element {
     }
 }
 
-/// `a + b`, modulo the width or saturating.
+/// `a + b`, wraps or saturates.
 #[inline(always)]
 pub fn iadd(a: u32, b: u32, element: Element, saturate: bool) -> u32 {
     match (element, saturate) {
@@ -79,7 +79,7 @@ pub fn iadd(a: u32, b: u32, element: Element, saturate: bool) -> u32 {
     }
 }
 
-/// `a - b`, modulo the width or saturating.
+/// `a - b`, wraps or saturates.
 #[inline(always)]
 pub fn isub(a: u32, b: u32, element: Element, saturate: bool) -> u32 {
     match (element, saturate) {
@@ -117,7 +117,7 @@ pub const fn isubb(a: u32, b: u32, c: u32) -> u32 {
     a.wrapping_sub(b).wrapping_sub(c & 1)
 }
 
-/// Half the sum, without overflow, rounded down or (`up`) up.
+/// Half the sum without overflow; `up` rounds up.
 #[inline(always)]
 pub fn hadd(a: u32, b: u32, element: Element, up: bool) -> u32 {
     let one = up as i64;
@@ -288,18 +288,17 @@ pub fn icmp(a: u32, b: u32, element: Element, compare: Compare, truth: Truth) ->
     }
 }
 
-/// `CSEL` of integers: `c` where the comparison holds, else `d`.
+/// `CSEL` of integers: `c` or `d`.
 #[inline(always)]
 pub fn csel(a: u32, b: u32, c: u32, d: u32, element: Element, compare: Compare) -> u32 {
     let mask = icmp(a, b, element, compare, Truth::M1);
     (c & mask) | (d & !mask)
 }
 
-/// State that one step of a multi-word comparison hands to the next in the same tuple.
+/// State between steps of a multi-word comparison in one tuple.
 ///
-/// Our own representation: hardware's is not known, and only the next step reads it. Bits 1:0 order of the words so
-/// far (0 equal, 1 less, 2 greater, unsigned), bits 6:4 the comparison, bit 7 signedness of the top word, bits 9:8
-/// form of "true".
+/// Our own form, as only the next step reads it. Bits 1:0 order so far (0 equal, 1 less, 2 greater, unsigned), bits
+/// 6:4 the comparison, bit 7 signedness of the top word, bits 9:8 form of "true".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partial(pub u32);
 
@@ -330,7 +329,7 @@ pub fn icmpm(a: u32, b: u32, partial: Partial) -> Partial {
     Partial(if here == 0 { partial.0 } else { rest | here })
 }
 
-/// `ICMPF`: takes in the top words and ends the comparison.
+/// `ICMPF`: takes in the top words, ends.
 #[inline(always)]
 pub fn icmpf(a: u32, b: u32, partial: Partial) -> u32 {
     let flip = (partial.0 >> 7 & 1) << 31;
@@ -352,7 +351,7 @@ pub fn icmpf(a: u32, b: u32, partial: Partial) -> u32 {
     truth.word(yes)
 }
 
-/// What the third source of `MUX` decides by.
+/// Condition of `MUX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mux {
     /// Negative: the first source.
@@ -365,7 +364,7 @@ pub enum Mux {
     Bit,
 }
 
-/// `MUX.i32`, `MUX.v2i16`, `MUX.v4i8` (`bits` 32, 16, 8): `a` where `c` says so, else `b`.
+/// `MUX` of `bits` 32, 16 or 8: `a` where `c` says so, else `b`.
 #[inline(always)]
 pub fn mux(a: u32, b: u32, c: u32, mux: Mux, bits: u32) -> u32 {
     let mask = match (mux, bits) {
@@ -595,7 +594,6 @@ mod tests {
                             let s = icmpf(a1, b1, icmpi(a0, b0, true, c, Truth::M1));
                             let want = holds(a as i64, b as i64, c) as u32;
                             assert_eq!(s, want.wrapping_neg());
-                            // Three words: a1 and b1 in the middle.
                             let m = icmpm(a1, b1, icmpi(a0, b0, false, c, Truth::I1));
                             assert_eq!(icmpf(7, 7, m), holds(a, b, c) as u32);
                         }

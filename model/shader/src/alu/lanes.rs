@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Halves and bytes of a register, selected, replicated, swapped, extended.
+//! Halves and bytes of a register.
 
-/// A part of a source that an operation widens to 32 bits.
+/// A part that is widened to 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Part {
     /// All 32 bits.
@@ -39,7 +39,7 @@ impl Part {
         if index & 1 == 0 { Part::H0 } else { Part::H1 }
     }
 
-    /// Left shift that puts the top bit at bit 31, and right shift back.
+    /// Left shift of the part's top bit to bit 31, and right shift back.
     pub const fn shifts(self) -> (u32, u32) {
         match self {
             Part::Word => (0, 0),
@@ -77,7 +77,7 @@ impl Part {
     }
 }
 
-/// Which half goes to the low and which to the high half.
+/// Sources of the low and high half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Halves {
     /// The low half twice.
@@ -92,7 +92,7 @@ pub enum Halves {
 }
 
 impl Halves {
-    /// By the encoded value `index & 3` of every `swz` modifier: h00, h10, h01, h11.
+    /// By `index & 3` of a `swz` modifier: h00, h10, h01, h11.
     #[inline(always)]
     pub const fn from_encoding(index: u32) -> Halves {
         match index & 3 {
@@ -115,7 +115,7 @@ impl Halves {
     }
 }
 
-/// Byte `a` to the low half, byte `b` to the high half, each extended.
+/// Byte `a` to the low, `b` to the high half, extended.
 #[inline(always)]
 pub const fn bytes_to_halves(x: u32, a: u32, b: u32, signed: bool) -> u32 {
     let low = Part::byte(a).extend(x, signed);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Special cases of powers: `FPOW_SC_DET` finds them, `FPOW_SC_APPLY` puts their result in place.
-//!
-//! The codes are our own: hardware's are not public, and only `FPOW_SC_APPLY` reads them.
+//! Special cases of powers, in codes of our own: hardware's are not public.
 
 use super::float::{QUIET, is_nan, quiet};
 
@@ -36,7 +34,7 @@ fn integral(y: f32) -> bool {
     y == y.trunc()
 }
 
-/// `FPOW_SC_DET.f32`: a code for the special case, 0 for none.
+/// `FPOW_SC_DET.f32`: the special case's code, 0 for none.
 pub fn detect(x: u32, y: u32, power: Power) -> u32 {
     let v = f32::from_bits(x);
     match power {
@@ -56,7 +54,7 @@ pub fn detect(x: u32, y: u32, power: Power) -> u32 {
             }
         }
         Power::Pown => {
-            // Only the exponent's sign, parity and size matter; the conversion keeps them.
+            // Sign, parity and size of the exponent matter, and stay.
             let n = y as i32;
             let e = if n & 1 == 0 {
                 (n as f32 / 2.0).trunc() * 2.0
@@ -121,7 +119,7 @@ fn root(x: f32, n: i32) -> u32 {
     if minus { NEGATE } else { ORDINARY }
 }
 
-/// `FPOW_SC_APPLY`: `result`, or that of the special case.
+/// `FPOW_SC_APPLY`.
 #[inline(always)]
 pub const fn apply(result: u32, code: u32) -> u32 {
     match code {

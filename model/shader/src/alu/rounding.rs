@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Single rounding of exact sums and products, kept in `f64`.
 //!
-//! A sum of two `f64` numbers may be inexact. Rounding it to odd (an inexact result has its last bit set) keeps all
-//! that a second rounding to at most 51 bits can depend on. Products of two `f32` numbers are exact in `f64`.
+//! An inexact sum rounded to odd (last bit set) keeps all that a second rounding to at most 51 bits depends on.
+//! Products of two `f32` are exact in `f64`.
 
 use super::Round;
 
@@ -14,7 +14,7 @@ pub fn add_odd(x: f64, y: f64) -> f64 {
     let from_x = sum - from_y;
     let error = (x - from_x) + (y - from_y);
     let bits = sum.to_bits();
-    // Away from zero if the error has the sum's sign, else towards zero.
+    // Away from zero if the error has the sum's sign.
     let same = ((bits ^ error.to_bits()) as i64) >= 0;
     let step = if same { 1u64 } else { u64::MAX };
     let inexact = error != 0.0 && error.is_finite() && bits & 1 == 0;
@@ -36,7 +36,6 @@ pub fn to_f32(x: f64, round: Round) -> f32 {
     let bits = near.to_bits();
     let magnitude = bits & 0x7fff_ffff;
     let sign = bits & 0x8000_0000;
-    // `near` is inexact: further from zero than `x`, or nearer.
     let beyond = back.abs() > x.abs();
     let short = back.abs() < x.abs();
     let truncated = magnitude - beyond as u32;
@@ -65,7 +64,7 @@ pub fn to_f32(x: f64, round: Round) -> f32 {
     f32::from_bits(if x.is_nan() { bits } else { sign | rounded })
 }
 
-/// The nearer magnitude, the larger one in a tie.
+/// In a tie, the larger magnitude.
 #[inline(always)]
 fn away(x: f64, low: u32, high: u32) -> u32 {
     if low == high {
@@ -110,7 +109,7 @@ pub fn to_f16(x: f64, round: Round) -> u16 {
         Round::Odd => inexact && floor & 1 == 0,
     };
     let units = floor + up as u32;
-    // Units of 2^(e-10): 1024 to 2048 for a normal number; a carry moves into the exponent by itself.
+    // 1024 to 2048 units of 2^(e-10) for a normal number; a carry moves into the exponent.
     let biased = ((exponent + 14) as u32) << 10;
     let finite = units + biased;
     let most = match round {
@@ -130,7 +129,7 @@ pub fn to_f16(x: f64, round: Round) -> u16 {
     if x.is_nan() { 0x7e00 } else { sign | magnitude }
 }
 
-/// The zero of an exact cancellation (`sum == 0`): `-0` when rounding down unless both terms are `+0`.
+/// The zero for `sum == 0`: `-0` when rounding down unless both terms are `+0`.
 #[inline(always)]
 pub fn zero_sign(sum: f64, x: f64, y: f64, round: Round) -> f64 {
     let both_positive = x.is_sign_positive() && y.is_sign_positive();
@@ -162,7 +161,7 @@ mod tests {
         if h >> 15 == 1 { -v } else { v }
     }
 
-    /// Rounds `x` (in units of 2^-40) by searching all halves.
+    /// In units of 2^-40; searches all halves.
     fn reference(x: i64, round: Round) -> u16 {
         let sign = if x < 0 { 0x8000 } else { 0 };
         let a = x.unsigned_abs() as i128;
@@ -242,7 +241,6 @@ mod tests {
             let bits = i % 56 + 1;
             let mut x = (state >> 8) as i64 & ((1i64 << bits) - 1);
             if i % 3 == 0 {
-                // A tie or its neighbour.
                 x = (x >> 12 << 12) | 0x800;
             }
             if i % 7 == 0 {
@@ -302,7 +300,7 @@ mod tests {
 
     #[test]
     fn odd_sums_keep_what_a_second_rounding_needs() {
-        // 1 + 2^-24 is a tie in single precision; the bit beyond it decides.
+        // 1 + 2^-24 is a tie; the bit beyond it decides.
         let tie = 1.0 + f64::powi(2.0, -24);
         let tiny = f64::powi(2.0, -90);
         assert_eq!(to_f32(add_odd(tie, tiny), Round::Even), 1.0 + f32::EPSILON);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exponents: splitting numbers, and sums and products scaled by powers of two.
+//! Exponents: splitting and scaling numbers.
 
 use super::lanes::{each_half, each_half2};
 use super::rounding::{add_odd, to_f16, to_f32, zero_sign};
 use super::{Round, float, half};
 
-/// The mantissa's interval of `FREXPM` and `FREXPE`.
+/// Mantissas of `FREXPM` and `FREXPE`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interval {
     /// `[0.5, 1)`.
@@ -17,7 +17,7 @@ pub enum Interval {
     Log,
 }
 
-/// `special` modifier of the scaled operations.
+/// `special` modifier of scaled operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Special {
     /// As IEEE 754.
@@ -25,9 +25,9 @@ pub enum Special {
     None,
     /// Zero times infinity is zero (`n`).
     Zero,
-    /// As [`Special::None`]; the left operand's NaN would win, but NaN is canonical here (`left`).
+    /// As [`Special::None`], as NaN is canonical here (`left`).
     Left,
-    /// The scale is the signed low half of its source (`scale16`).
+    /// The scale is the source's signed low half (`scale16`).
     Scale16,
 }
 
@@ -37,7 +37,7 @@ fn power(n: i32) -> f64 {
     f64::from_bits(((1023 + n) as u64) << 52)
 }
 
-/// `x * 2^n` for magnitudes from 2^-300 to 2^260, exact or certainly out of single range.
+/// For magnitudes from 2^-300 to 2^260; exact, or certainly out of single range.
 #[inline(always)]
 fn scaled(x: f64, n: i32) -> f64 {
     let n = n.clamp(-700, 700);
@@ -45,7 +45,7 @@ fn scaled(x: f64, n: i32) -> f64 {
     x * power(first) * power(n - first)
 }
 
-/// Sign, magnitude with the exponent of `[1, 2)`, and exponent; `x` is finite and not zero.
+/// Sign, magnitude in `[1, 2)`, exponent; `x` is finite and not zero.
 #[inline(always)]
 fn split(x: u32) -> (u32, u32, i32) {
     let sign = x & 0x8000_0000;
@@ -58,7 +58,6 @@ fn split(x: u32) -> (u32, u32, i32) {
     (sign, bits & 0x007f_ffff | 0x3f80_0000, exponent)
 }
 
-/// Zero, infinity and NaN have no exponent.
 #[inline(always)]
 const fn exceptional(x: u32) -> bool {
     let a = x & 0x7fff_ffff;
@@ -70,7 +69,6 @@ const fn exceptional(x: u32) -> bool {
 fn halvings(mantissa: u32, exponent: i32, interval: Interval) -> i32 {
     match interval {
         Interval::Half => 1,
-        // Even after one or two halvings.
         Interval::Sqrt => {
             if exponent & 1 == 0 {
                 2
@@ -82,10 +80,10 @@ fn halvings(mantissa: u32, exponent: i32, interval: Interval) -> i32 {
     }
 }
 
-/// `FREXPM.f32`: the mantissa, with the sign of `x`.
+/// `FREXPM.f32`: the signed mantissa.
 ///
 /// Zero, infinity and NaN stay, but infinity gives `1.0` for [`Interval::Log`]: the G71 code multiplies it by a
-/// table value and must get the table's infinity.
+/// table value, which is infinity.
 #[inline(always)]
 pub fn frexpm(x: u32, interval: Interval) -> u32 {
     let (sign, mantissa, exponent) = split(x);
@@ -213,7 +211,7 @@ pub fn fadd_lscale(a: u32, b: u32) -> u32 {
     float::fadd(a, m)
 }
 
-/// `LOGB.f32`: the exponent as a number: `-inf` for zero, `inf` for infinity.
+/// `LOGB.f32`: the exponent; `-inf` for zero, `inf` for infinity.
 #[inline(always)]
 pub fn logb(x: u32) -> u32 {
     let (_, _, e) = split(x);
@@ -227,7 +225,7 @@ pub fn logb(x: u32) -> u32 {
     }
 }
 
-/// `ILOGB.f32`: the exponent as an integer: the least for zero, the greatest for infinity and NaN.
+/// `ILOGB.f32`: the exponent; the least for zero, the greatest for infinity and NaN.
 #[inline(always)]
 pub fn ilogb(x: u32) -> u32 {
     let (_, _, e) = split(x);
@@ -323,7 +321,7 @@ mod tests {
 
     #[test]
     fn scaling_rounds_once() {
-        // 1 + 2^-23, scaled, is exact until bits fall off.
+        // Exact until bits fall off.
         let x = 0x3f80_0001;
         assert_eq!(ldexp(x, (-126i32) as u32, Round::Even), 0x0080_0001);
         assert_eq!(ldexp(x, (-127i32) as u32, Round::Even), 0x0040_0000);
@@ -337,7 +335,7 @@ mod tests {
             ldexp_half(0x3c00_0001, 0xffff_0018, Round::Even),
             0x3800_3c00
         );
-        // 1 + 2^-24 + 2^-60, scaled to a subnormal tie, would round twice.
+        // 1 + 2^-24 + 2^-60 at a subnormal tie would round twice.
         let tiny = ((127 - 60) << 23) as u32;
         let a = fma_rscale(
             0x3f80_0001,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shifts, combined with logic or addition, and halves of 64-bit address arithmetic.
+//! Shifts with logic or addition, and 64-bit address arithmetic.
 
 use super::lanes::Part;
 
@@ -36,7 +36,7 @@ pub enum Sum {
     ReverseSub,
 }
 
-/// Element size of a shift, and the byte of the third source with each count.
+/// Element size, and the third source's bytes with the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counts {
     /// One 32-bit element.
@@ -47,7 +47,7 @@ pub enum Counts {
     Byte([u8; 4]),
 }
 
-/// Shifts each element; counts are modulo the element's size.
+/// Per element; counts are modulo its size.
 #[inline(always)]
 pub fn shift(x: u32, count: u32, shift: Shift, counts: Counts) -> u32 {
     match counts {
@@ -88,7 +88,7 @@ pub fn shift(x: u32, count: u32, shift: Shift, counts: Counts) -> u32 {
     }
 }
 
-/// `LSHIFT_AND` and its relatives; inverts `other` before or the result after.
+/// `LSHIFT_AND` and its relatives; inverts `other` or the result.
 #[inline(always)]
 pub const fn logic(
     shifted: u32,
@@ -131,7 +131,7 @@ pub enum Double {
     RotateRight,
 }
 
-/// `*_DOUBLE.i32`: `{high, low}` shifted; the count is modulo 64, or, with `bytes`, in bytes modulo 8.
+/// `*_DOUBLE.i32` of `{high, low}`; the count is modulo 64, or (`bytes`) in bytes modulo 8.
 #[inline(always)]
 pub const fn double(low: u32, high: u32, count: u32, kind: Double, bytes: bool) -> u64 {
     let x = (high as u64) << 32 | low as u64;
@@ -145,24 +145,24 @@ pub const fn double(low: u32, high: u32, count: u32, kind: Double, bytes: bool) 
     }
 }
 
-/// `FLSHIFT_DOUBLE.i32`: the high word, shifted left by less than 32.
+/// `FLSHIFT_DOUBLE.i32`: the high word; shifts less than 32.
 #[inline(always)]
 pub const fn funnel_left(low: u32, high: u32, count: u32, bytes: bool) -> u32 {
     let n = (if bytes { count << 3 } else { count }) & 31;
     ((((high as u64) << 32 | low as u64) << n) >> 32) as u32
 }
 
-/// `FRSHIFT_DOUBLE.i32`: the low word, shifted right by less than 32.
+/// `FRSHIFT_DOUBLE.i32`: the low word; shifts less than 32.
 #[inline(always)]
 pub const fn funnel_right(low: u32, high: u32, count: u32, bytes: bool) -> u32 {
     let n = (if bytes { count << 3 } else { count }) & 31;
     (((high as u64) << 32 | low as u64) >> n) as u32
 }
 
-/// How `SHADDXL` extends its second source to 64 bits.
+/// Extension of `SHADDXL`'s second source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extend {
-    /// The low word of a 64-bit number; `SHADDXH` gets the high word.
+    /// The low word; `SHADDXH` gets the high one.
     I64,
     /// Zero-extended.
     U32,
@@ -170,10 +170,10 @@ pub enum Extend {
     S32,
 }
 
-/// The carry of a `SHADDXL` for the `SHADDXH` (or load or store) in the same tuple.
+/// From a `SHADDXL` to the `SHADDXH`, load or store in its tuple.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carry {
-    /// What is added to the high word: carry, shifted-out bits, extension.
+    /// Carry, shifted-out bits and extension.
     pub high: u32,
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions that hardware computes from tables that are not public.
+//! Functions of hardware tables that are not public.
 //!
-//! They return the exact value rounded to nearest (computed in double precision with an error far below half a unit
-//! of single precision). They use no mathematics library, so that results are the same on every host.
+//! Exact values rounded to nearest, computed in double precision with an error far below half a unit of single
+//! precision. They use no mathematics library: results are the same on every host.
 
 use super::float::{QUIET, quiet};
 use super::scale::{Interval, frexpm};
@@ -10,7 +10,7 @@ use super::{Round, half, rounding};
 
 const LN_2: f64 = core::f64::consts::LN_2;
 
-/// Of the series of `2^x`: `(ln 2)^n / n!`.
+/// Of `2^x`: `(ln 2)^n / n!`.
 const EXP2: [f64; 18] = {
     let mut coefficients = [1.0; 18];
     let mut n = 1;
@@ -86,9 +86,7 @@ pub fn frsq_approx(x: u32) -> u32 {
     frsq(frexpm(x, Interval::Sqrt))
 }
 
-/// `FEXP.f32`: `2^x`, `x` signed with 24 fraction bits.
-///
-/// `x` was made from `number`: if that is NaN or infinite, it decides.
+/// `FEXP.f32`: `2^x`, `x` signed with 24 fraction bits, made from `number`, which decides if NaN or infinite.
 #[inline(always)]
 pub fn fexp(x: u32, number: u32) -> u32 {
     let whole = (x as i32) >> 24;
@@ -154,9 +152,8 @@ pub enum LogPart {
 
 /// `FLOG_TABLE.f32` (G71).
 ///
-/// With `m` the mantissa of `x` in `[0.75, 1.5)`, `r` is `1/m` rounded to 5 significant bits. Then `log2 x =
-/// exponent + base2(x) + log2(m r)`. For zero, infinity and negative numbers the logarithm modes give `-inf`, `inf`
-/// and NaN.
+/// With `m` the mantissa in `[0.75, 1.5)`, `r` is `1/m` in 5 significant bits; `log2 x = exponent + base2(x) +
+/// log2(m r)`. For zero, infinity and negative numbers the logarithm modes give `-inf`, `inf` and NaN.
 #[inline(always)]
 pub fn flog_table(x: u32, table: LogTable, part: LogPart) -> u32 {
     let a = x & 0x7fff_ffff;
@@ -283,13 +280,12 @@ mod tests {
         assert_eq!(frsq(inf), 0);
         assert_eq!(frsq((-1f32).to_bits()), QUIET);
         for x in numbers().filter(|&x| x != 0 && x < 0x7f80_0000) {
-            // The two midpoints enclose the exact 1/sqrt(x).
             let r = frsq(x);
             let v = f32::from_bits(x) as f64;
             let (below, above) = (f32::from_bits(r - 1) as f64, f32::from_bits(r + 1) as f64);
             let r = f32::from_bits(r) as f64;
             let (low, high) = ((r + below) / 2.0, (r + above) / 2.0);
-            // 25-bit midpoints: their squares are exact.
+            // 25 bits: squares are exact.
             assert!(low * low < 1.0 / v * (1.0 + 1e-15));
             assert!(high * high > 1.0 / v * (1.0 - 1e-15));
             let m = f32::from_bits(frexpm(x, Interval::Sqrt));

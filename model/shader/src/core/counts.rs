@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the execution of a set of work groups counts.
+//! Counts of the execution of work groups.
 
 use super::Core;
 use crate::Statistics;
@@ -7,14 +7,12 @@ use crate::Statistics;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     statistics: Statistics,
-    /// Clauses by number, with the lanes that executed them.
     visits: Vec<(u32, u64)>,
     lane_costs: u64,
     clauses: u64,
 }
 
 impl Counts {
-    /// Those taken from the limits.
     pub(crate) fn clauses(&self) -> u64 {
         self.clauses
     }
@@ -26,7 +24,7 @@ impl Counts {
 }
 
 impl Core<'_> {
-    /// Counts from zero; [`Core::end_counting`] restores the counts before.
+    /// [`Core::end_counting`] restores the counts before.
     pub(crate) fn begin_counting(&mut self) -> Counts {
         let visits = std::mem::take(&mut self.visits);
         Counts {
@@ -37,7 +35,7 @@ impl Core<'_> {
         }
     }
 
-    /// Returns the counts since then, and restores those before.
+    /// Restores the counts before.
     pub(crate) fn end_counting(&mut self, before: Counts) -> Counts {
         let visits = (0..).zip(self.visits.iter().copied());
         let counts = Counts {
@@ -51,7 +49,7 @@ impl Core<'_> {
         counts
     }
 
-    /// Counts what came again. [`Core::afford`] made sure of its clauses.
+    /// [`Core::afford`] made sure of the clauses.
     pub(crate) fn add_counts(&mut self, counts: &Counts) {
         self.statistics.add(&counts.statistics);
         self.add_visits(&counts.visits);

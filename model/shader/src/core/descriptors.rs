@@ -4,7 +4,6 @@
 use super::UniformBuffer;
 use crate::image::{ImageBuffer, Sampler, Texture};
 
-/// By their numbers.
 #[derive(Default)]
 pub(crate) struct Descriptors {
     pub(crate) textures: Vec<Option<Texture>>,

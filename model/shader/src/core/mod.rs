@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the batches of one host thread share: memory, descriptors, counters.
+//! What a host thread's batches share: memory, descriptors, counters.
 
 mod counts;
 mod descriptors;
@@ -21,13 +21,13 @@ use crate::rows::Row;
 use crate::stage::Stage;
 use crate::{Access, AddressSpace, Control, Dispatch, FaultKind, Statistics};
 
-/// Clauses taken from the budget at once.
+/// Taken from the budget at once.
 const SHARE: u64 = 1024;
 
-/// Units of lane-by-lane work that take as long as a clause.
+/// Lane-by-lane units per clause.
 const LANE_COSTS: u64 = 16;
 
-/// Of looking up a page, in clauses.
+/// Per look-up, in clauses.
 const PAGE_COST: u64 = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct UniformBuffer {
     pub(crate) bytes: u64,
 }
 
-/// Rows that a message fills lane by lane, before they replace registers.
+/// Filled lane by lane before they replace registers.
 #[derive(Debug)]
 pub(crate) struct Results(pub(crate) [Box<Row>; 4]);
 
@@ -47,7 +47,6 @@ impl Default for Results {
 }
 
 impl Results {
-    /// Keeps a lane's result until all lanes have theirs.
     #[inline(always)]
     pub(crate) fn put(&mut self, lane: usize, words: &[u32]) {
         for (row, word) in self.0.iter_mut().zip(words) {
@@ -66,7 +65,6 @@ pub(crate) struct Core<'s> {
     pub(crate) write: Tlb<'s>,
     pub(crate) fetch: Tlb<'s>,
     pub(crate) statistics: Statistics,
-    /// Lanes that executed each clause, by its number.
     pub(crate) visits: Vec<u64>,
     pub(crate) ahead: u64,
     pub(crate) results: Results,
@@ -75,13 +73,12 @@ pub(crate) struct Core<'s> {
     control: &'s Control,
     /// Set when another host thread of the dispatch met a fault.
     stop: &'s AtomicBool,
-    /// Clauses left of the share.
     budget: u64,
-    /// Lane-by-lane work since then that takes longer than clauses do, in [`LANE_COSTS`] of a clause.
+    /// Lane-by-lane work since then, in [`LANE_COSTS`] of a clause.
     lane_costs: u64,
     /// The same before.
     earlier_costs: u64,
-    /// The cycle counter that shaders read; counts clauses.
+    /// Shaders read it; counts clauses.
     pub(crate) cycles: u64,
     pub(crate) probing: Option<Box<Probing>>,
 }
@@ -133,7 +130,6 @@ impl<'s> Core<'s> {
         Ok(())
     }
 
-    /// Whether so many clauses may execute without a look at limits.
     #[inline(always)]
     pub(crate) fn has(&mut self, clauses: u64) -> bool {
         self.budget >= clauses || self.can_have(clauses)
@@ -141,11 +137,10 @@ impl<'s> Core<'s> {
 
     #[cold]
     fn can_have(&mut self, clauses: u64) -> bool {
-        // The next clause meets the trouble again.
         self.budget == 0 && self.refill().is_ok() && self.budget >= clauses
     }
 
-    /// Accounts for other work, in clauses that take as long.
+    /// Other work, in clauses that take as long.
     pub(crate) fn charge(&self, clauses: u64) -> Done {
         if self.control.charge(clauses) {
             return Ok(());
@@ -165,13 +160,12 @@ impl<'s> Core<'s> {
         Trouble::new(FaultKind::Budget, 0, text)
     }
 
-    /// Work that lanes do one after the other, at a cost each.
     #[inline(always)]
     pub(crate) fn lane_by_lane(&mut self, lanes: u64, each: u32) {
         self.lane_costs += lanes * u64::from(each);
     }
 
-    /// Lane-by-lane work and page look-ups since the last time, in clauses.
+    /// Since the last time, in clauses.
     fn slow_work(&mut self) -> u64 {
         let costs = std::mem::take(&mut self.lane_costs);
         self.earlier_costs += costs;
@@ -192,7 +186,6 @@ impl<'s> Core<'s> {
         self.lane_by_lane(lanes, clause.lane_cost);
     }
 
-    /// For a joined clause that did not come to its end.
     #[cold]
     pub(crate) fn uncount(&mut self, number: u32, lanes: u64, clause: &Clause) {
         self.statistics.clauses -= clause.count();
@@ -217,8 +210,7 @@ impl<'s> Core<'s> {
         Ok(())
     }
 
-    /// Takes clauses from the limits at once. False if a limit is near or the dispatch is to stop: executing the
-    /// clauses shows which.
+    /// False: a limit is near or the dispatch is to stop; executing the clauses shows which.
     pub(crate) fn afford(&mut self, clauses: u64) -> bool {
         if self.budget < clauses {
             if self.control.is_aborted() || self.stop.load(Relaxed) {
@@ -266,7 +258,7 @@ impl<'s> Core<'s> {
 impl Drop for Core<'_> {
     fn drop(&mut self) {
         self.control.give_back(self.budget);
-        // What ended is not undone: the next one finds the limit used up.
+        // The next one finds the limit used up.
         let _ = self.control.charge(self.slow_work());
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors named by a handle: resource table in the top byte, place below.
+//! Descriptors by handle: resource table in the top byte, place below.
 
 use mali_facts::valhall::{Buffer, Resource, descriptor_type};
 
@@ -7,7 +7,6 @@ use super::{Core, Trouble, UniformBuffer};
 use crate::FaultKind;
 
 impl Core<'_> {
-    /// `None`: the table does not have it.
     fn named(&mut self, handle: u32) -> Result<Option<u64>, Trouble> {
         let (table, place) = (handle >> 24, u64::from(handle & 0xff_ffff));
         if table >= self.dispatch.resource_count {
@@ -33,7 +32,7 @@ impl Core<'_> {
         Ok(Buffer::from_bytes(&bytes).words)
     }
 
-    /// `None`: there is none, and loads give zero.
+    /// `None`: loads give zero.
     pub(super) fn named_buffer(&mut self, handle: u32) -> Result<Option<UniformBuffer>, Trouble> {
         let mut known = self.descriptors.named_buffers.iter();
         if let Some((_, buffer)) = known.find(|(of, _)| *of == handle) {

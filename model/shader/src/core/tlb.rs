@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation look-aside buffers: pages that a host thread reached in this dispatch.
+//! Translation look-aside buffers of a host thread in a dispatch.
 
 use mali_memory::{PAGE_SIZE, Page};
 
 use crate::{Access, AddressSpace, MmuFault};
 
-/// Entries at first, and when these are too few.
+/// At first, and while they suffice.
 const FEW: usize = 16;
 const MANY: usize = 256;
 
@@ -37,7 +37,6 @@ impl<'s> Tlb<'s> {
         }
     }
 
-    /// Since the last time.
     pub(super) fn take_misses(&mut self) -> u64 {
         std::mem::take(&mut self.misses)
     }
@@ -58,18 +57,17 @@ impl<'s> Tlb<'s> {
         }
     }
 
-    /// `None`: it cannot be reached.
     pub(crate) fn get(&mut self, va: u64) -> Option<Page<'s>> {
         self.page(va).ok().cloned()
     }
 
-    /// Looks both up, in this order.
+    /// In this order.
     #[inline(always)]
     pub(crate) fn neighbours(&mut self, vas: [u64; 2]) -> Result<[&Page<'s>; 2], MmuFault> {
         for va in vas {
             self.page(va)?;
         }
-        // Neighbours have different entries: both are there now.
+        // Neighbours have different entries.
         let page = |va: u64| {
             let entry = &self.entries[self.slot(va / PAGE_SIZE as u64)];
             let known = entry
@@ -103,7 +101,6 @@ impl<'s> Tlb<'s> {
 
     #[inline(always)]
     fn slot(&self, number: u64) -> usize {
-        // The number of entries is a power of two.
         number as usize & (self.entries.len() - 1)
     }
 
@@ -118,7 +115,7 @@ impl<'s> Tlb<'s> {
         Ok(())
     }
 
-    /// Looks up all pages before it writes the first byte.
+    /// Looks up all pages first.
     pub(crate) fn write(&mut self, va: u64, from: &[u8]) -> Result<(), MmuFault> {
         if let Some(last) = from.len().checked_sub(1) {
             self.page(va.wrapping_add(last as u64))?;

@@ -7,12 +7,11 @@ use crate::FaultKind;
 #[derive(Debug)]
 pub(crate) struct Trouble {
     pub(crate) kind: FaultKind,
-    /// Of the data; 0: the instruction itself is meant.
+    /// 0: the instruction itself is meant.
     pub(crate) address: u64,
     pub(crate) text: String,
 }
 
-/// Of a micro-operation that only changes rows and memory.
 pub(crate) type Done = Result<(), Trouble>;
 
 impl Trouble {

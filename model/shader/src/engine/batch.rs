@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A batch of lanes: who executes which clause next.
 //!
-//! Lanes at the same clause execute together. When lanes disagree, those at the lowest address go first: compilers
-//! lay blocks out in program order, so lanes that branched ahead wait where the paths meet.
+//! Lanes at one clause execute together. When they disagree, the lowest address goes first: compilers lay blocks
+//! out in program order, so lanes that branched ahead wait where paths meet.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::ir::{Branch, Clause, Condition, Next, Program, Target};
 use crate::rows::{Rows, lanes};
 use crate::{FaultKind, ShaderFault, load};
 
-/// Most clauses that threads of a batch may reach by computed jumps, besides the shader's.
+/// Reached by computed jumps, besides the shader's.
 const MOST_CLAUSES: usize = 1 << 17;
 
 /// Per lane, in sixteenths of a clause.
@@ -26,11 +26,10 @@ struct Group {
     mask: u64,
 }
 
-/// What executes the micro-operations of a clause.
 pub(crate) trait Execute {
     fn switch(&mut self, _batch: usize) {}
 
-    /// Executes the clause on rows. In a joined clause, trouble is that of a part.
+    /// In a joined clause, trouble is a part's.
     fn execute(
         &mut self,
         rows: &mut Rows,
@@ -85,7 +84,6 @@ pub(crate) struct Batch {
     live: u64,
     /// Highest address first.
     runnable: Vec<Group>,
-    /// At a barrier, with the clause after it.
     waiting: Vec<Group>,
 }
 
@@ -180,7 +178,6 @@ impl Batch {
         Ok(())
     }
 
-    /// In a joined clause, it is its part's.
     #[cold]
     fn fault(
         &self,
@@ -226,7 +223,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Parks lanes that leave the group; `None`: none is left.
+    /// `None`: no lane is left in the group.
     #[inline(always)]
     fn advance(
         &mut self,
@@ -290,7 +287,6 @@ impl Batch {
         })
     }
 
-    /// Lanes whose warps take a branch together.
     #[cold]
     fn agreed(&self, condition: Condition, mask: u64, core: &Core<'_>) -> u64 {
         let size = core.dispatch.architecture.warp_lanes();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine: batches of lanes that execute programs.
 //!
-//! A host thread is a [`worker`]: it takes sets of work groups and places their threads in [`batch`]es of up to 64
-//! lanes. A batch executes micro-operations on rows, one per register. Lanes that diverge form groups; the group at
-//! the lowest address runs. Repeated dispatches follow [`tracks`].
+//! A host thread is a [`worker`]: it places threads of work groups in [`batch`]es of up to 64 lanes, which execute
+//! micro-operations on rows, one per register. Of diverged groups of lanes, the one at the lowest address runs.
+//! Repeated dispatches follow [`tracks`].
 
 pub(crate) mod batch;
 pub(crate) mod deal;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the lanes of a batch are in their work groups.
+//! Places of lanes in their work groups.
 
 use super::layout::Layout;
 use crate::rows::{LANES, Row};
@@ -9,9 +9,7 @@ pub(crate) struct Places {
     /// Lanes that are threads.
     pub(crate) mask: u64,
     pub(crate) local: [Row; 3],
-    /// Coordinates x (low half) and y.
     pub(crate) packed: Row,
-    /// Of those that run together.
     pub(crate) group: Row,
 }
 

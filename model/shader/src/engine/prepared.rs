@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows that are the same for each dispatch of a shader: constants, lane numbers, storage.
+//! Rows that are the same for each dispatch of a shader.
 //!
-//! Filling them takes as long as a small dispatch, and a replay repeats its dispatches.
+//! Filling them takes as long as a small dispatch.
 
 use std::sync::{Arc, Weak};
 
@@ -15,7 +15,7 @@ use crate::{Dispatch, ThreadStorage, WorkgroupStorage};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Purpose {
-    /// Weak, so that kept rows keep no program. While it exists, no other program has its address.
+    /// Weak, so that rows keep no program. Its address is not used again meanwhile.
     program: Weak<Program>,
     uniforms: Arc<[u32]>,
     pub(crate) layout: Layout,
@@ -46,7 +46,6 @@ impl Purpose {
         }
     }
 
-    /// Whether rows for one serve the other.
     pub(crate) fn is(&self, other: &Purpose) -> bool {
         self.program.ptr_eq(&other.program)
             && self.uniforms == other.uniforms
@@ -65,7 +64,6 @@ pub(crate) struct Prepared {
     pub(crate) rows: Vec<Rows>,
     pub(crate) places: Vec<Places>,
     pub(crate) tracks: Tracks,
-    /// The core that the lanes were put on.
     pub(crate) placed: Option<u32>,
 }
 

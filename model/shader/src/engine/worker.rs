@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One host thread's share of a dispatch: takes work groups and runs them.
+//! One host thread's share of a dispatch.
 
 use std::sync::Arc;
 
@@ -23,11 +23,9 @@ pub(crate) struct Worker<'s> {
     tracks: Tracks,
     pages: Resolved<'s>,
     index: u32,
-    /// `None`: the lanes are on no core.
     placed: Option<u32>,
     /// Registers whose first value a thread can see.
     visible: u64,
-    /// Where rows come from and return to.
     threads: &'s Threads,
 }
 
@@ -64,7 +62,6 @@ impl<'s> Worker<'s> {
         totals(&self.core, &self.program)
     }
 
-    /// Runs the set of work groups from number `first` on.
     pub(crate) fn run(&mut self, first: u64, core: Option<u32>) -> Result<(), Box<ShaderFault>> {
         if !self.program.own || self.core.stage.is_some() || self.core.probing.is_some() {
             return self.execute(first, core, &mut Plainly);
@@ -142,7 +139,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Without a core, lanes have the first one's storage and the host thread's number.
+    /// Without a core: the first one's storage, the host thread's number.
     fn move_to(&mut self, core: Option<u32>) {
         if self.placed == core {
             return;
@@ -156,7 +153,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Zero, and ids where the shader looks at them.
+    /// Zero, and ids that the shader looks at.
     fn start(&mut self, index: usize, first: u64, count: u32) {
         let size = self.core.dispatch.workgroup_size;
         let batch = &mut self.batches[index];
@@ -196,7 +193,7 @@ impl<'s> Worker<'s> {
                 }
             }
         }
-        // Only the last set can lack work groups.
+        // Only the last set lacks work groups.
         let mask = if count == self.layout.together {
             place.mask
         } else {
@@ -222,7 +219,6 @@ impl Drop for Worker<'_> {
     }
 }
 
-/// Takes rows that others leave, if they fit.
 fn prepare(
     core: &Core<'_>,
     program: &Program,
@@ -273,7 +269,7 @@ pub(crate) fn totals(core: &Core<'_>, program: &Program) -> Statistics {
 
 fn coordinate(number: u64, [columns, lines, _]: [u32; 3], axis: usize) -> u32 {
     match axis {
-        // The usual single row of work groups needs no division.
+        // A single row needs no division.
         0 if number < u64::from(columns) => number as u32,
         1 | 2 if number < u64::from(columns) => 0,
         0 => (number % u64::from(columns)) as u32,
@@ -282,15 +278,14 @@ fn coordinate(number: u64, [columns, lines, _]: [u32; 3], axis: usize) -> u32 {
     }
 }
 
-/// Registers with ids when a thread starts: place in the work group (x low, y high half; z), number of work group
-/// and thread (x, y, z).
+/// Registers with ids at the start: place in the work group (x low, y high half; z), work group and thread (x, y,
+/// z).
 const LOCAL_XY: u16 = 55;
 const LOCAL_Z: u16 = 56;
 const WORKGROUP: u16 = 57;
 const GLOBAL: u16 = 60;
 const PRELOADED: u64 = 0xff << LOCAL_XY;
 
-/// Those that depend on the lane alone.
 fn fill_specials(rows: &mut Rows, dispatch: &Dispatch, layout: &Layout, worker: u32, batch: usize) {
     let warp = dispatch.architecture.warp_lanes();
     rows.get_mut(special::CORE_ID).0.fill(worker);
@@ -311,8 +306,7 @@ fn fill_specials(rows: &mut Rows, dispatch: &Dispatch, layout: &Layout, worker: 
     rows.get_mut(special::WARP_ID).0 = warp_ids;
 }
 
-/// Rows with the lane's storage. A host thread has the same places in each core's storage, so that no two share
-/// one.
+/// A host thread has the same places in each core's storage, so that no two share one.
 fn place(
     rows: &mut Rows,
     dispatch: &Dispatch,

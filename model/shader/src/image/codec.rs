@@ -6,12 +6,12 @@ use mali_facts::texel::{Channel, Encoding, Packing, Texel, TexelFormat};
 use crate::alu::rounding::to_f16;
 use crate::alu::{Round, half};
 
-/// Texels of a format, from and to memory.
+/// Texels from and to memory.
 pub trait Texels {
-    /// The texel in `bytes`; missing bytes are zero.
+    /// Missing bytes are zero.
     fn load(&self, bytes: &[u8]) -> Texel;
 
-    /// `bytes` must hold at least [`TexelFormat::bytes`]; returns how many were written.
+    /// `bytes` holds at least [`TexelFormat::bytes`]; returns how many.
     fn store(&self, texel: Texel, bytes: &mut [u8; 16]) -> usize;
 }
 
@@ -34,7 +34,7 @@ impl Texels for TexelFormat {
     }
 }
 
-/// Numbers for normalised and floating-point formats, else integers.
+/// Numbers or integers, by format.
 fn unpack(format: &TexelFormat, bytes: &[u8]) -> [u32; 4] {
     let mut raw = [0u8; 16];
     for (to, from) in raw.iter_mut().zip(bytes) {
@@ -63,7 +63,6 @@ fn unpack(format: &TexelFormat, bytes: &[u8]) -> [u32; 4] {
     }
 }
 
-/// Components are words of the format's kind.
 fn pack(format: &TexelFormat, components: [u32; 4], bytes: &mut [u8; 16]) {
     let all = match format.packing {
         Packing::Fields(widths) => {
@@ -117,7 +116,7 @@ fn decode(bits: u32, width: u8, encoding: Encoding) -> u32 {
         Encoding::Float => match width {
             32 => bits,
             16 => half::to_single(bits as u16),
-            // No sign, five bits of exponent: a half without its lowest mantissa bits.
+            // Five bits of exponent: a half without sign and lowest mantissa bits.
             _ => half::to_single((bits << (15 - width as u32)) as u16),
         },
     }
@@ -148,7 +147,7 @@ fn encode(word: u32, width: u8, encoding: Encoding) -> u32 {
     }
 }
 
-/// Without sign, with `width - 5` bits of mantissa, to nearest even.
+/// `width - 5` bits of mantissa, no sign, to nearest even.
 fn small_float(x: f32, width: u8) -> u32 {
     if x.is_nan() {
         return mask(width);
@@ -160,14 +159,14 @@ fn small_float(x: f32, width: u8) -> u32 {
     if x == f32::INFINITY {
         return infinity;
     }
-    // Round at the half's last mantissa bit that stays; the first step rounds to odd.
+    // The first step rounds to odd.
     let shift = 15 - width as u32;
     let odd = to_f16(x as f64, Round::Odd) as u32;
     let low = odd & ((1 << shift) - 1);
     let kept = odd >> shift;
     let tie = 1 << (shift - 1);
     let rounded = kept + (low > tie || (low == tie && kept & 1 == 1)) as u32;
-    // The largest finite number stands for all above it.
+    // The largest finite number stands for all above.
     rounded.min(infinity - 1)
 }
 
@@ -178,7 +177,6 @@ fn shared(mantissas: u32, exponent: u32) -> [u32; 4] {
     [one(0), one(1), one(2), 0x3f80_0000]
 }
 
-/// Those that hold three numbers best.
 fn share(components: [u32; 4]) -> (u32, u32) {
     const MOST: f64 = 65408.0;
     let c: [f64; 3] = core::array::from_fn(|i| {
@@ -244,7 +242,7 @@ mod tests {
 
     #[test]
     fn every_value_of_small_formats_survives() {
-        // All values of one component of 8 or 16 bits: stored again they are the same bytes.
+        // All values of one component of 8 or 16 bits give the same bytes again.
         for number in [163, 99, 131, 195, 164, 100, 132, 196, 199, 75, 93] {
             let format = f(number);
             for v in 0..=u16::MAX {
@@ -275,7 +273,6 @@ mod tests {
                 let texel = format.load(&bytes);
                 let mut first = [0; 16];
                 format.store(texel, &mut first);
-                // What a load gives is stored and loaded without change.
                 let again = format.load(&first);
                 let same = texel
                     .iter()

@@ -10,13 +10,13 @@ use mali_facts::{
 
 use super::address::{Extent, Layout, Plane};
 
-/// Planes whose texels are not compressed.
+/// Without compression.
 const GENERIC_PLANE: u32 = 1;
 
-/// Why a descriptor cannot be used, with the bits at fault.
+/// Unusable bits of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DescriptorError {
-    /// The type field is not that of the descriptor asked for.
+    /// The type field is another descriptor's.
     Type(u32),
     /// Unknown pixel format.
     Format(UnknownFormat),
@@ -65,9 +65,9 @@ pub struct Texture {
     pub dimension: Dimension,
     /// Pixel format.
     pub format: TexelFormat,
-    /// The 22-bit word, for conversion descriptors.
+    /// 22 bits, for conversion descriptors.
     pub format_word: u32,
-    /// Applied after the format's own order.
+    /// After the format's own order.
     pub swizzle: [Channel; 4],
     /// Arrangement of texels.
     pub layout: Layout,
@@ -86,11 +86,8 @@ pub struct Texture {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Records {
-    /// [`Surface`]s in the order of v6.
     V6,
-    /// [`Surface`]s in the order of v7.
     V7,
-    /// [`valhall::Plane`]s in the same order.
     Planes,
 }
 
@@ -144,7 +141,7 @@ impl Texture {
         }
     }
 
-    /// `v6` selects that generation's pixel formats and record order.
+    /// `v6` selects pixel formats and record order.
     pub fn parse(w: &[u32; 8], v6: bool) -> Result<Texture, DescriptorError> {
         let texture = mali_facts::Texture { words: *w };
         if texture.descriptor_type() as u32 != descriptor_type::TEXTURE {
@@ -162,7 +159,7 @@ impl Texture {
         )
     }
 
-    /// A descriptor of Valhall. Its first plane says how texels lie in all.
+    /// Of Valhall; its first plane stands for all.
     pub fn with_planes(
         texture: &valhall::Texture,
         first: &valhall::Plane,
@@ -204,7 +201,7 @@ impl Texture {
             .wrapping_add(index * self.record_bytes() as u64)
     }
 
-    /// The texels of a surface record of [`Texture::record_bytes`] bytes.
+    /// From a record of [`Texture::record_bytes`] bytes.
     pub fn plane(&self, record: &[u8; Texture::LONGEST_RECORD]) -> Plane {
         let (base, row, slice) = match (self.records, record.first_chunk()) {
             (Records::V6 | Records::V7, Some(record)) => {
@@ -228,7 +225,7 @@ impl Texture {
     }
 }
 
-/// What becomes of a coordinate outside the image.
+/// Coordinates outside the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wrap {
     /// The image repeats.
@@ -237,11 +234,11 @@ pub enum Wrap {
     ClampToEdge,
     /// The border colour.
     ClampToBorder,
-    /// The image repeats, mirrored every other time.
+    /// Repeats, mirrored every other time.
     Mirror,
-    /// Mirrored once, then the texel at the edge.
+    /// Mirrored once, then the edge.
     MirrorClampToEdge,
-    /// Mirrored once, then the border colour.
+    /// Mirrored once, then the border.
     MirrorClampToBorder,
 }
 
@@ -250,7 +247,7 @@ impl Wrap {
         Ok(match bits as u32 {
             wrap_mode::REPEAT => Wrap::Repeat,
             wrap_mode::CLAMP_TO_EDGE => Wrap::ClampToEdge,
-            // The two modes named only "clamp" blend with the border when filtering; nearest filtering clamps.
+            // Plain "clamp" blends with the border when filtering; nearest filtering clamps.
             wrap_mode::CLAMP => Wrap::ClampToEdge,
             wrap_mode::CLAMP_TO_BORDER => Wrap::ClampToBorder,
             wrap_mode::MIRRORED_REPEAT => Wrap::Mirror,
@@ -277,9 +274,9 @@ pub enum Mipmap {
 /// A sampler descriptor (32 bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampler {
-    /// Wrap modes of the first, second and third coordinate.
+    /// Of three coordinates.
     pub wrap: [Wrap; 3],
-    /// Coordinates are fractions of the size.
+    /// Coordinates are fractions.
     pub normalized: bool,
     /// Magnifying takes the nearest texel.
     pub magnify_nearest: bool,
@@ -293,7 +290,7 @@ pub struct Sampler {
     pub maximum_lod: u32,
     /// Added to the level, in 1/256.
     pub lod_bias: i32,
-    /// Comparison (GL's order: never, <, ==, <=, >, !=, >=, always).
+    /// GL's order: never, <, ==, <=, >, !=, >=, always.
     pub compare: u32,
     /// Numbers or integers, by the texture's format.
     pub border: [u32; 4],
@@ -348,12 +345,12 @@ impl Sampler {
     }
 }
 
-/// A storage image: an attribute, its buffer record and that record's continuation.
+/// A storage image: attribute, buffer record and its continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageBuffer {
     /// Pixel format.
     pub format: TexelFormat,
-    /// The 22-bit word, for conversion descriptors.
+    /// 22 bits, for conversion descriptors.
     pub format_word: u32,
     /// Texels in memory.
     pub plane: Plane,
@@ -362,12 +359,12 @@ pub struct ImageBuffer {
 }
 
 impl ImageBuffer {
-    /// Of the record that an attribute names.
+    /// From an attribute.
     pub fn buffer_index(attribute: &[u32; 2]) -> u32 {
         Attribute { words: *attribute }.buffer_index() as u32
     }
 
-    /// Takes an attribute, its buffer record and the next record.
+    /// From attribute, buffer record and next record.
     pub fn parse(
         attribute: &[u32; 2],
         buffer: &[u32; 4],
@@ -409,7 +406,7 @@ impl ImageBuffer {
         })
     }
 
-    /// Address of a texel; `None` outside the image.
+    /// `None`: outside the image.
     #[inline]
     pub const fn address(&self, x: u32, y: u32, z: u32) -> Option<u64> {
         if self.extent.contains(x, y, z) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images: pixel formats, places of texels in memory, sampling.
+//! Images: pixel formats, places of texels, sampling.
 //!
-//! All are functions of their arguments; memory is reached through a closure `FnMut(address, &mut [u8]) ->
-//! Result<(), E>`.
+//! Memory is reached through a closure `FnMut(address, &mut [u8]) -> Result<(), E>`.
 
 pub mod address;
 mod codec;

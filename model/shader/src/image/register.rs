@@ -5,7 +5,7 @@ use mali_facts::texel::{Kind, Texel};
 
 use crate::alu::half;
 
-/// How a texel lies in registers; the discriminant is the encoding in conversion descriptors.
+/// The discriminant is the encoding in conversion descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterFormat {
     /// Half precision, two to a register.
@@ -36,7 +36,7 @@ impl RegisterFormat {
         })
     }
 
-    /// The 32-bit format that `auto` stands for.
+    /// Of 32 bits; for `auto`.
     pub const fn natural(kind: Kind) -> RegisterFormat {
         match kind {
             Kind::Float => RegisterFormat::F32,
@@ -54,13 +54,13 @@ impl RegisterFormat {
         }
     }
 
-    /// Registers for `components` (1 to 4).
+    /// For 1 to 4 components.
     #[inline]
     pub const fn registers(self, components: usize) -> usize {
         components.div_ceil(self.per_register())
     }
 
-    /// The staging registers' words for a texel.
+    /// Words for a texel.
     pub fn pack(self, texel: Texel, kind: Kind) -> [u32; 4] {
         let pair = |f: &dyn Fn(u32) -> u16| {
             let h = texel.map(f);
@@ -78,7 +78,7 @@ impl RegisterFormat {
         }
     }
 
-    /// The texel in the staging registers.
+    /// A texel from words.
     pub fn unpack(self, words: [u32; 4]) -> Texel {
         let part = |i: usize| words[i / 2] >> (16 * (i as u32 & 1));
         match self {

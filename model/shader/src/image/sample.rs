@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading textures: single texels, and filtered reads through a sampler.
+//! Reading textures: texels, and filtered reads through a sampler.
 
 use mali_facts::texel::{Kind, Texel};
 
@@ -7,7 +7,7 @@ use super::address::Extent;
 use super::codec::Texels;
 use super::descriptor::{Dimension, Mipmap, Sampler, Texture, Wrap};
 
-/// Which level of which layer is read.
+/// Level and layer to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
     /// Array layer; clamped to the last.
@@ -21,7 +21,7 @@ pub struct Level {
 /// Where a sampler reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Coordinates {
-    /// Fractions of the size or texels, as the sampler says.
+    /// Fractions or texels, as the sampler says.
     pub position: [f32; 3],
     /// Array layer.
     pub layer: u32,
@@ -39,7 +39,7 @@ pub struct Coordinates {
 pub struct Lookup<'a, F> {
     /// The texture.
     pub texture: &'a Texture,
-    /// Reads memory at a GPU address.
+    /// Reads GPU memory.
     pub fetch: F,
 }
 
@@ -47,7 +47,7 @@ impl<F, E> Lookup<'_, F>
 where
     F: FnMut(u64, &mut [u8]) -> Result<(), E>,
 {
-    /// Coordinates must be inside; before the texture's swizzle.
+    /// Inside; before the texture's swizzle.
     fn texel(&mut self, level: Level, at: [u32; 3]) -> Result<Texel, E> {
         let record = self
             .texture
@@ -77,7 +77,7 @@ where
     }
 }
 
-/// The texel; zero (through the texture's swizzle) outside the texture.
+/// A texel; outside zero, through the texture's swizzle.
 pub fn fetch_texel<F, E>(lookup: &mut Lookup<'_, F>, at: [u32; 3], level: Level) -> Result<Texel, E>
 where
     F: FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -112,7 +112,7 @@ fn wrap(i: i64, size: u32, mode: Wrap) -> Option<u32> {
     }
 }
 
-/// Brought into a range where arithmetic is exact, fractions wrapped first.
+/// Into an exact range, fractions wrapped first.
 fn in_texels(position: f32, size: u32, normalized: bool, mode: Wrap) -> f32 {
     const LIMIT: f32 = 16_777_216.0;
     if position.is_nan() {
@@ -135,7 +135,7 @@ fn in_texels(position: f32, size: u32, normalized: bool, mode: Wrap) -> f32 {
     }
 }
 
-/// Two texels (`None`: border) and the weight of the second.
+/// Two texels (`None`: border), weight of the second.
 #[derive(Clone, Copy)]
 struct Axis {
     first: Option<u32>,
@@ -246,7 +246,6 @@ where
             None => texel,
         })
     };
-    // Integers are never filtered.
     if nearest || t.format.kind() != Kind::Float {
         let texel = corner(x.first, y.first, z.first)?;
         return Ok(lookup.swizzled(texel));
@@ -311,7 +310,7 @@ where
     }
 }
 
-/// One component of the four texels of a linear filter: (0,1), (1,1), (1,0), (0,0).
+/// A component of a linear filter's texels: (0,1), (1,1), (1,0), (0,0).
 pub fn gather<F, E>(
     lookup: &mut Lookup<'_, F>,
     sampler: &Sampler,
@@ -351,7 +350,7 @@ mod tests {
 
     const DATA: u64 = 0x1000;
 
-    /// A 4 by 2 texture of one single-precision component, `10 y + x`, with a second level of 2 by 1.
+    /// 4 by 2 texels of one single-precision component, `10 y + x`; second level 2 by 1.
     fn memory(va: u64, out: &mut [u8]) -> Result<(), Infallible> {
         let mut m = vec![0u8; 0x2000];
         for (i, base) in [DATA, DATA + 0x100].iter().enumerate() {

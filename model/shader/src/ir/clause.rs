@@ -10,22 +10,21 @@ use crate::core::Trouble;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Condition {
     Always,
-    /// By lanes with a non-zero word.
+    /// Lanes with a non-zero word.
     NonZero(u16),
-    /// By a warp with a non-zero word in an active lane.
+    /// A warp with one in an active lane.
     Any(u16),
-    /// By a warp with non-zero words in all active lanes.
+    /// A warp with them in all active lanes.
     All(u16),
-    /// By a warp if (or unless) lanes that have not ended are elsewhere.
+    /// A warp with (or without) live lanes elsewhere.
     Diverged(bool),
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     Clause(u32),
-    /// The row has the clause's low address word; 0 ends the thread.
+    /// Low address word of the clause; 0 ends the thread.
     Row(u16),
-    /// The thread ends: a branch to address 0.
     End,
 }
 
@@ -35,7 +34,6 @@ pub(crate) struct Branch {
     pub(crate) target: Target,
 }
 
-/// If no branch is taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
     End,
@@ -47,7 +45,6 @@ pub(crate) enum State {
     /// Decoded when a thread comes to it.
     Pending,
     Ready,
-    /// Raises a fault, after its micro-operations.
     Faulty(Arc<ShaderFault>),
 }
 
@@ -55,21 +52,19 @@ pub(crate) enum State {
 pub(crate) struct Clause {
     pub(crate) address: u64,
     pub(crate) state: State,
-    /// A part of the program's.
     pub(crate) ops: Range<usize>,
     pub(crate) next: Next,
     pub(crate) branch: Option<Branch>,
-    /// Whether threads wait for their work group after it.
+    /// Threads wait for their work group after it.
     pub(crate) barrier: bool,
-    /// Operations per lane, by unit.
     pub(crate) fma: u64,
     pub(crate) add: u64,
     pub(crate) messages: Vec<mali_isa::Message>,
-    /// Lane-by-lane cost, in sixteenths of a clause.
+    /// Per lane, in sixteenths of a clause.
     pub(crate) lane_cost: u32,
-    /// Stands for this one and those after it, as long as nothing ends in between.
+    /// Stands for this one and those after it, if nothing ends in between.
     pub(crate) joined: Option<u32>,
-    /// The clauses that it stands for; none for one of the shader's.
+    /// Those that it stands for; none for the shader's own.
     pub(crate) parts: Vec<u32>,
 }
 
@@ -103,13 +98,11 @@ impl Clause {
         matches!(self.state, State::Pending)
     }
 
-    /// Clauses of the shader in it.
     #[inline(always)]
     pub(crate) fn count(&self) -> u64 {
         (self.parts.len() as u64).max(1)
     }
 
-    /// How it ends after its micro-operations.
     #[inline(always)]
     pub(crate) fn ending(&self) -> Result<(), (Trouble, u8)> {
         match &self.state {
@@ -121,13 +114,11 @@ impl Clause {
         }
     }
 
-    /// Whether threads go on to a computed place.
     pub(crate) fn jumps(&self) -> bool {
         self.branch
             .is_some_and(|branch| matches!(branch.target, Target::Row(_)))
     }
 
-    /// For trouble in this clause.
     #[cold]
     pub(crate) fn fault(&self, trouble: Trouble) -> Box<ShaderFault> {
         let address = if trouble.address == 0 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A shader as clauses of micro-operations, with numbered tables.
+//! A shader as clauses of micro-operations.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,9 @@ use super::special;
 use crate::Subnormals;
 use crate::rows::Rows;
 
-/// Push uniforms end here; blend descriptor 0 may follow.
+/// Push uniforms end here, then blend descriptor 0.
 pub(crate) const STAGE_WORDS: u16 = 256;
 
-/// The same for all lanes of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Constant {
     Value(u32),
@@ -22,7 +21,7 @@ pub(crate) enum Constant {
 }
 
 impl Constant {
-    /// Push uniforms that are missing are zero.
+    /// Missing push uniforms are zero.
     fn value(self, uniforms: &[u32]) -> u32 {
         match self {
             Constant::Value(value) => value,
@@ -33,27 +32,22 @@ impl Constant {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Isa {
-    /// Of a product, or all known.
     Bifrost(Option<Product>),
-    /// With what becomes of subnormal numbers.
     Valhall(Subnormals),
 }
 
-/// Clauses and constants get numbers when first referred to. Numbers never change, so that a program may grow while
-/// threads execute it.
+/// Numbers of clauses and constants never change, so that a program may grow while threads execute it.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    /// Of clause number 0.
     pub(crate) entry: u64,
-    /// Instructions that it may contain.
     pub(crate) isa: Isa,
     pub(crate) clauses: Vec<Clause>,
     pub(crate) ops: Vec<MicroOp>,
-    /// Registers that a thread may read before it writes them, as bits.
+    /// Registers read before written, as bits.
     pub(crate) visible: u64,
     /// Whether instructions look at other lanes.
     pub(crate) sees_warp: bool,
-    /// Made for push uniforms whose dispatches are large or come again.
+    /// For push uniforms whose dispatches are large or repeated.
     pub(crate) own: bool,
     constants: Vec<Constant>,
     rows_of_constants: HashMap<Constant, u16>,
@@ -78,7 +72,7 @@ impl Program {
         program
     }
 
-    /// Whether threads may reach clauses that are not decoded: then registers and lanes are not fully known.
+    /// Clauses not decoded yet may be reached: registers and lanes are not fully known.
     pub(crate) fn is_open(&self) -> bool {
         self.clauses
             .iter()
@@ -101,7 +95,7 @@ impl Program {
             + self.clauses.capacity() * size_of::<Clause>()
             + self.ops.capacity() * size_of::<MicroOp>()
             + self.constants.capacity() * size_of::<Constant>()
-            // A table has a byte of its own for each place.
+            // A table has a byte per place.
             + self.rows_of_constants.capacity() * (size_of::<(Constant, u16)>() + 1)
             + self.numbers.capacity() * (size_of::<(u64, u32)>() + 1)
             + messages * size_of::<mali_isa::Message>()
@@ -112,7 +106,7 @@ impl Program {
         self.constants.len()
     }
 
-    /// Gives a batch the rows that it lacks, with constants and push uniforms.
+    /// With constants and push uniforms.
     pub(crate) fn complete(&self, rows: &mut Rows, uniforms: &[u32]) {
         while let Some(row) = rows.count().checked_sub(usize::from(special::CONSTANT)) {
             let Some(constant) = self.constants.get(row) else {
@@ -136,7 +130,6 @@ impl Program {
         })
     }
 
-    /// Which may not be decoded yet.
     pub(crate) fn number(&mut self, address: u64) -> u32 {
         let next = self.clauses.len() as u32;
         *self.numbers.entry(address).or_insert_with(|| {

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows behind the registers: of the lane, temporary results, constants.
+//! Rows behind the registers: lane values, temporaries, constants.
 
 use crate::rows::REGISTERS;
 
 pub(crate) const LANE_ID: u16 = REGISTERS as u16;
-/// In its work group.
 pub(crate) const WARP_ID: u16 = LANE_ID + 1;
 pub(crate) const CORE_ID: u16 = LANE_ID + 2;
 pub(crate) const THREAD_LOW: u16 = LANE_ID + 3;
 pub(crate) const THREAD_HIGH: u16 = LANE_ID + 4;
 pub(crate) const WORKGROUP_LOW: u16 = LANE_ID + 5;
 pub(crate) const WORKGROUP_HIGH: u16 = LANE_ID + 6;
-/// First row of results without a register.
+/// For results without a register.
 pub(crate) const TEMPORARY: u16 = LANE_ID + 8;
-/// Rows per tuple; tuples alternate between two sets.
+/// Per tuple, in two alternating sets.
 pub(crate) const TEMPORARIES: u16 = 28;
 pub(crate) const CONSTANT: u16 = TEMPORARY + 2 * TEMPORARIES;

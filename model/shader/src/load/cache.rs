@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decoded shaders, kept from one dispatch to the next.
+//! Decoded shaders, kept between dispatches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,24 +8,23 @@ use super::decode::{Code, shader};
 use crate::core::Tlb;
 use crate::ir::{Isa, Program};
 
-/// Code and decoded form of all kept shaders.
+/// Code and decoded form together.
 pub(crate) const MOST_BYTES: usize = 32 << 20;
 
-/// Dispatches per shader, told apart by push uniforms.
+/// Per shader, by push uniforms.
 const MOST_OWN: usize = 256;
 
 #[derive(Debug)]
 struct Known {
     program: Arc<Program>,
     code: Code,
-    /// Made for push uniforms; nothing yet for those seen once.
+    /// By push uniforms; `None`: seen once.
     own: HashMap<Arc<[u32]>, Option<Arc<Program>>>,
     bytes: usize,
-    /// A count of questions.
     used: u64,
 }
 
-/// By address of the first clause, at most [`MOST_BYTES`]. The least recently used go first.
+/// By entry, at most [`MOST_BYTES`]; drops the least recently used.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     shaders: HashMap<u64, Known>,
@@ -34,7 +33,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// The shader, and how many clauses were decoded: none if memory still holds the code.
+    /// And how many clauses were decoded: none if memory holds the same code.
     pub(crate) fn shader(
         &mut self,
         entry: u64,
@@ -65,7 +64,7 @@ impl Cache {
         (program, decoded)
     }
 
-    /// `None`: these push uniforms are new.
+    /// `None`: new push uniforms.
     pub(crate) fn own(&mut self, program: &Arc<Program>, uniforms: &[u32]) -> Option<Own> {
         let known = self.of(program)?;
         Some(match known.own.get(uniforms)? {
@@ -74,7 +73,7 @@ impl Cache {
         })
     }
 
-    /// Keeps what was made for these push uniforms, or that they were seen.
+    /// Without a program: they were seen.
     pub(crate) fn keep_own(
         &mut self,
         program: &Arc<Program>,
@@ -129,13 +128,12 @@ impl Cache {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Own {
-    /// Seen, nothing made.
     Seen,
     Made(Arc<Program>),
 }
 
 fn own_bytes(uniforms: &[u32], own: Option<&Arc<Program>>) -> usize {
-    // A table has twice the room, and reference counts come before the words.
+    // Tables have twice the room; reference counts come before the words.
     2 * size_of::<(Arc<[u32]>, Option<Arc<Program>>)>()
         + 16
         + size_of_val(uniforms)

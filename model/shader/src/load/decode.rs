@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From code in memory to clauses of a program.
+//! From code in memory to clauses.
 //!
-//! Clauses that control flow leads to are decoded at once, as far as compilers' shaders reach. The others, further
-//! on or behind computed jumps, are decoded when a thread comes to them.
+//! Clauses reached by control flow are decoded at once, as far as compilers' shaders reach; others, or those behind
+//! computed jumps, when a thread comes to them.
 
 use mali_memory::PAGE_SIZE;
 
@@ -14,29 +14,29 @@ use crate::translate::Bifrost;
 use crate::valhall::Valhall;
 use crate::{FaultKind, MmuFault, ShaderFault};
 
-/// Clauses decoded before a thread comes to them.
+/// Clauses decoded in advance.
 pub(super) const AHEAD: usize = 1 << 10;
 
-/// Clauses at most.
+/// At most.
 pub(super) const MOST_CLAUSES: usize = 1 << 16;
 
-/// Bytes of micro-operations at most.
+/// Of micro-operations, at most.
 pub(super) const MOST_BYTES: usize = 8 << 20;
 
-/// At most; each is a row of every batch.
+/// Each is a row of every batch.
 const MOST_CONSTANTS: usize = 1 << 12;
 
 #[derive(Debug, Default)]
 pub(super) struct Code {
-    /// By address, in the order of decoding.
+    /// In the order of decoding.
     pieces: Vec<(u64, Vec<u8>)>,
-    /// Some code could not be fetched; the next time it may be.
+    /// Not all code could be fetched; it may be next time.
     unreadable: bool,
 }
 
 impl Code {
-    /// Compares pages in the order of decoding and stops at the first difference: other code at the place may be
-    /// shorter, and a fetch that the MMU refuses is reported to software.
+    /// Stops at the first difference in decoding order: other code may be shorter, and software sees a fetch that
+    /// the MMU refuses.
     pub(super) fn is_current(&self, fetch: &mut Tlb<'_>) -> bool {
         let mut now = [0; PAGE_SIZE];
         let mut same = |mut at: u64, mut bytes: &[u8]| {
@@ -72,7 +72,6 @@ impl Code {
     }
 }
 
-/// Decoded [`AHEAD`], with its code.
 pub(super) fn shader(entry: u64, isa: Isa, fetch: &mut Tlb<'_>) -> (Program, Code) {
     let (mut program, mut code) = (Program::new(entry, isa), Code::default());
     let mut number = 0;

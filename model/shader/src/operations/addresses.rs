@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What lanes' addresses have in common decides how to load and store.
+//! What lanes' addresses have in common.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -12,17 +12,17 @@ pub(super) const OFFSET: u32 = 4095;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pattern {
     pub(crate) same: bool,
-    /// Same high word, aligned, no access crosses a page's end.
+    /// One high word, aligned, not crossing a page's end.
     pub(crate) whole: bool,
-    /// `whole` and in one page.
+    /// `whole`, in one page.
     pub(crate) page: bool,
-    /// Those of the first [`CHUNK`] lanes, repeated.
+    /// The first [`CHUNK`] lanes', repeated.
     pub(crate) repeat: bool,
-    /// Each group's lanes have one address.
+    /// One address per group.
     pub(crate) flat: bool,
 }
 
-/// Rows hold low and high words; `align` is a power of two.
+/// `align` is a power of two.
 #[inline(always)]
 pub(crate) fn pattern(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Pattern {
     choose!(
@@ -47,7 +47,6 @@ fn pattern_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> 
     let (lows, highs) = (low.0.as_chunks::<CHUNK>().0, high.0.as_chunks::<CHUNK>().0);
     let chunks = lanes.min(LANES) / CHUNK;
     let (first, first_low, first_high) = (&lows[0], low.0[0], high.0[0]);
-    // A word is not zero where an address does not fit a pattern.
     let (mut same, mut repeat, mut flat) = ([0; CHUNK], [0; CHUNK], [0; CHUNK]);
     let (mut whole, mut page) = ([0; CHUNK], [0; CHUNK]);
     for (lows, highs) in lows.iter().zip(highs).take(chunks) {
@@ -57,7 +56,7 @@ fn pattern_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> 
             same[lane] |= address ^ first_low | other;
             repeat[lane] |= address ^ first[lane] | other;
             flat[lane] |= address ^ groups[lane / GROUP] | other;
-            // The top bit is set if the offset is above the last that fits.
+            // The top bit: the offset is above the last that fits.
             let crosses = (OFFSET + 1 - bytes).wrapping_sub(address & OFFSET) & 1 << 31;
             whole[lane] |= address & (align - 1) | crosses | other;
             page[lane] |= (address ^ first_low) & !OFFSET;
@@ -74,7 +73,7 @@ fn pattern_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> 
     }
 }
 
-/// First lane and lanes up to the last, if the accesses are to consecutive aligned words of one page.
+/// First lane and extent, if the words are consecutive, aligned and in one page.
 #[inline(always)]
 pub(crate) fn run(low: &Row, high: &Row, mask: u64) -> Option<(usize, usize)> {
     let first = mask.trailing_zeros() as usize;
@@ -101,7 +100,6 @@ fn is_run(low: &Row, high: &Row, mask: u64, first: usize) -> bool {
     differs == 0
 }
 
-/// Adds bytes; whether there is no carry.
 #[inline(always)]
 pub(super) fn behind(low: &Row, bytes: u32, sums: &mut Row) -> bool {
     let carry = choose!(
@@ -111,7 +109,6 @@ pub(super) fn behind(low: &Row, bytes: u32, sums: &mut Row) -> bool {
     !carry
 }
 
-/// Adds bytes; whether there is a carry.
 fn add(low: &Row, bytes: u32, sums: &mut Row) -> bool {
     let mut carry = 0;
     for (sum, low) in sums.0.iter_mut().zip(low.0) {
@@ -121,16 +118,15 @@ fn add(low: &Row, bytes: u32, sums: &mut Row) -> bool {
     carry != 0
 }
 
-/// Bit n is about lanes 8 n to 8 n + 7.
+/// Bit n: lanes 8 n to 8 n + 7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Common {
-    /// As the group's first lane.
     pub(crate) same: u32,
-    /// In the page of the group's first lane, aligned, not crossing its end.
+    /// In the first lane's page, aligned, not crossing its end.
     pub(crate) page: u32,
 }
 
-/// As [`pattern`], for each group by itself.
+/// As [`pattern`], per group.
 #[inline(always)]
 pub(crate) fn common(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Common {
     choose!(

@@ -9,8 +9,8 @@ use crate::rows::{CHUNK, GROUP, LANES, Row, Rows};
 use crate::rows::{repeat, spread};
 use crate::words::Words;
 
-/// BYTES (8 or 16) per lane from `e` bytes behind the address in rows `a` (low) and `b` (high) into rows `d` on, if
-/// the words can be loaded together. Bit `m` of what was loaded ahead says whether.
+/// BYTES (8 or 16) from `e` behind the address in rows `a`, `b` (low, high) into rows `d` on, if possible together;
+/// then sets bit `m` of the loads ahead.
 pub(crate) fn ahead<const BYTES: usize>(
     op: &MicroOp,
     rows: &mut Rows,
@@ -29,7 +29,6 @@ pub(crate) fn ahead<const BYTES: usize>(
         low = &sums;
     }
     if mask != u64::MAX >> (LANES - width) {
-        // Inactive lanes load what the first active one does.
         let active = rows.active();
         (lows, highs) = (
             like_first(low, active, mask),
@@ -37,7 +36,7 @@ pub(crate) fn ahead<const BYTES: usize>(
         );
         (low, high) = (&lows, &highs);
     }
-    // A fault is met again by the later loads.
+    // Later loads meet the fault again.
     if load_together::<BYTES>(core, low, high, width).is_none() {
         return Ok(());
     }
@@ -57,8 +56,7 @@ fn like_first(row: &Row, active: &Row, mask: u64) -> Row {
     all
 }
 
-/// Into row `d`: from row `c` if loaded ahead, else from `e` bytes behind the address in rows `a` (low) and `b`
-/// (high).
+/// Into row `d`: row `c` if loaded ahead, else from `e` behind the address in rows `a`, `b`.
 pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     core.statistics.bytes_read += 4 * rows.active_count();
     if core.ahead >> op.m & 1 == 1 {
@@ -68,7 +66,7 @@ pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     load_word(op, rows, core)
 }
 
-/// Whether the next `c` micro-operations' words were loaded ahead in place; `m` has their loads' bits.
+/// Whether the next `c` words are in place; `m` has their loads' bits.
 pub(crate) fn words_are_there(op: &MicroOp, rows: &Rows, core: &mut Core<'_>) -> bool {
     let all = core.ahead & u64::from(op.m) == u64::from(op.m);
     if all {
@@ -123,7 +121,6 @@ fn load_together<const BYTES: usize>(
             words_at::<BYTES>(read, address(low, high, 0))?,
         );
         for group in 0..width / GROUP {
-            // Lines of work groups are often longer than a group.
             let va = address(low, high, group * GROUP);
             if va != known.0 {
                 known = (va, words_at::<BYTES>(read, va)?);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations, lane after lane, each atomic on the host.
 //!
-//! Hardware combines a warp's lanes first, but may choose the order of lanes.
+//! Hardware combines a warp's lanes first, in any order.
 
 use super::image::is_sink;
 use super::memory::address;
@@ -12,10 +12,9 @@ use crate::core::OFFSET;
 use crate::ir::micro::MicroOp;
 use crate::rows::{Rows, lanes};
 
-/// The old value goes to the staging registers.
+/// The old value is returned.
 pub(crate) const RETURNS: u32 = 1 << 8;
 
-/// By number, as in micro-operations' modifiers.
 const OPERATIONS: [Atomic; 9] = [
     Atomic::Add,
     Atomic::SMin,
@@ -39,7 +38,7 @@ fn operation(op: &MicroOp) -> Atomic {
     OPERATIONS[(op.m & 0xff) as usize % OPERATIONS.len()]
 }
 
-/// Address in rows `a`, `b`; operand in row `c`.
+/// Address in `a`, `b`; operand in `c`.
 pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let what = operation(op);
     for lane in lanes(rows.mask()) {
@@ -61,7 +60,7 @@ pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     Ok(())
 }
 
-/// Address in rows `a`, `b`; operand in rows `c` (low), `e` (high).
+/// Address in `a`, `b`; operand in `c`, `e` (low, high).
 pub(crate) fn double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let what = operation(op);
     for lane in lanes(rows.mask()) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sums of 64 bits: a low word and its carry at once.
+//! Sums of 64 bits: low word and carry at once.
 #![allow(unsafe_code)]
 
 use crate::ir::micro::MicroOp;
 use crate::rows::Rows;
 
-/// False if the host has no way. Of two micro-operations, the first puts `a + b` into row `d`; the second, which
-/// may add to another row, compares that with one of the two.
+/// False: the host has no way. First `d = a + b`; the second, maybe an addition to another row, compares that with
+/// one of the two.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 pub(crate) fn add_wide(ops: &[MicroOp], rows: &mut Rows) -> bool {

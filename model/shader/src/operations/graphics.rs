@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! First register values and own instructions of vertices and fragments.
+//! Registers and instructions of vertices and fragments.
 
 use mali_facts::valhall::{self, descriptor_type};
 use mali_facts::{AttributeBuffer, Blend, PixelFormat, attribute_type, blend_mode};
@@ -18,16 +18,16 @@ use crate::stage::{AttributeTable, Fragments, Lookup, Preload, Stage};
 use crate::words::bytes_of;
 use crate::{Architecture, FaultKind};
 
-/// Low word of the address of the vertex's position; the high word is next.
+/// Low word of the position's address; the high word is next.
 const POSITION: u16 = 58;
-/// The pixel: column low, line high half.
+/// Column low, line high half.
 const PIXEL: u16 = 59;
-/// Samples that the fragment covers, as bits.
+/// Covered samples, as bits.
 const COVERAGE: u16 = 60;
-/// On Valhall: number in the packets, vertex, instance. Of a fragment the last is the sample.
+/// On Valhall: number in the packets, vertex, instance; of a fragment, the last is the sample.
 const VERTEX: [u16; 3] = [59, 60, 61];
 
-/// Modifier of [`blend`]: these bits name the colour's type in registers, not the blend descriptor.
+/// Of [`blend`]: the bits name the colour's type, not the descriptor.
 pub(crate) const TYPED: u32 = 1 << 16;
 
 fn invalid(text: impl Into<String>) -> Trouble {
@@ -59,7 +59,7 @@ fn pixel(core: &Core<'_>, fragments: &Fragments<'_>, lane: usize) -> [u32; 2] {
     ]
 }
 
-/// Returns the lanes that start, if not all do.
+/// The starting lanes, if not all.
 pub(crate) fn begin(
     stage: &Stage<'_>,
     rows: &mut Rows,
@@ -233,7 +233,6 @@ impl Attribute {
         })
     }
 
-    /// `None`: outside the buffer.
     fn address(&self, vertex: u32) -> Option<u64> {
         let at = i128::from(self.offset) + i128::from(self.stride) * i128::from(vertex);
         let end = at + i128::from(self.format.bytes);
@@ -249,7 +248,7 @@ impl Attribute {
     }
 }
 
-/// `LD_ATTR`: vertex in row `a`, instance in row `b`, attribute in row `c`.
+/// `LD_ATTR`: vertex `a`, instance `b`, attribute `c`.
 pub(crate) fn load_attribute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if !matches!(core.stage, Some(Stage::Vertices(_))) {
         return Err(missing("+LD_ATTR", "the attributes of a vertex"));
@@ -282,7 +281,7 @@ fn vertex(op: &MicroOp, rows: &Rows, lane: usize) -> Result<(u32, u32), Trouble>
     Ok((vertex, index))
 }
 
-/// `LEA_ATTR`: address and conversion descriptor of a varying to write. Sources as [`load_attribute`].
+/// `LEA_ATTR`: address and conversion of a varying. Sources as [`load_attribute`].
 pub(crate) fn varying_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let Some(Stage::Vertices(vertices)) = core.stage else {
         return Err(missing("+LEA_ATTR", "the attributes of a vertex"));
@@ -297,7 +296,7 @@ pub(crate) fn varying_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
     finish(op, rows, core, 3)
 }
 
-/// `LEA_BUF_IMM`: where a vertex shader of Valhall writes; vertex in row `a`.
+/// `LEA_BUF_IMM`: a vertex shader's output on Valhall; vertex `a`.
 pub(crate) fn packet_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let Some(Stage::Vertices(vertices)) = core.stage else {
         return Err(missing("LEA_BUF_IMM", "the packet of a vertex"));
@@ -309,7 +308,7 @@ pub(crate) fn packet_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>)
     finish(op, rows, core, 2)
 }
 
-/// `LD_VAR_BUF_IMM`, not interpolated: offset into a vertex's attributes in row `a`.
+/// `LD_VAR_BUF_IMM`, not interpolated: offset `a` into a vertex's attributes.
 pub(crate) fn packet_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "LD_VAR_BUF_IMM", "the varyings of a fragment")?;
     let (packets, count) = (fragments.packets, components(op.m));
@@ -331,7 +330,7 @@ pub(crate) fn packet_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>)
     finish(op, rows, core, count)
 }
 
-/// `LD_VAR_FLAT`: varying in row `a`.
+/// `LD_VAR_FLAT`: varying `a`.
 pub(crate) fn flat_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+LD_VAR_FLAT", "the varyings of a fragment")?;
     let mut count = 0;
@@ -347,8 +346,7 @@ pub(crate) fn flat_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -
     finish(op, rows, core, count)
 }
 
-/// `VAR_TEX`: varying in modifier bits 15:8, texture and sampler in 7:0, half precision in 16, computed level in
-/// 17.
+/// `VAR_TEX`: varying in bits 15:8 of `m`, texture and sampler in 7:0, half precision in 16, computed level in 17.
 pub(crate) fn varying_texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+VAR_TEX", "the varyings of a fragment")?;
     let lookup = Lookup {
@@ -360,7 +358,7 @@ pub(crate) fn varying_texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
     look_up(fragments, lookup, op, rows, core)
 }
 
-/// `LD_VAR`: varying in row `a`.
+/// `LD_VAR`: varying `a`.
 pub(crate) fn varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+LD_VAR", "the varyings of a fragment")?;
     let number = |rows: &Rows, lane: usize| rows.get(op.a).0[lane];
@@ -385,7 +383,7 @@ impl Corners {
         Ok(Corners(corners))
     }
 
-    /// At a pixel's centre, right in perspective.
+    /// At the centre, right in perspective.
     fn at(&self, fragments: &Fragments<'_>, [x, y]: [u32; 2]) -> [f32; 4] {
         let weights = fragments.triangle.weights(x, y);
         let (mut value, mut sum) = ([0.0f64; 4], 0.0);
@@ -401,7 +399,6 @@ impl Corners {
     }
 }
 
-/// Into rows from `op.d` on.
 fn interpolate(
     fragments: &Fragments<'_>,
     number: impl Fn(&Rows, usize) -> u32,
@@ -425,7 +422,6 @@ fn interpolate(
     finish(op, rows, core, format.registers(components(op.m)))
 }
 
-/// Into rows from `op.d` on.
 fn look_up(
     fragments: &Fragments<'_>,
     lookup: Lookup,
@@ -463,14 +459,14 @@ fn look_up(
     finish(op, rows, core, if lookup.half { 2 } else { 4 })
 }
 
-/// `ATEST`: coverage in row `a`; it stays, as jobs with tests on alpha are refused.
+/// `ATEST`: coverage `a`, which stays: jobs with alpha tests are refused.
 pub(crate) fn alpha_test(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     fragments(core, "+ATEST", "the coverage of a fragment")?;
     core.results.0[0].0 = rows.get(op.a).0;
     finish(op, rows, core, 1)
 }
 
-/// `BLEND`: coverage in row `a`, descriptor in rows `b` and `c`, colour in staging registers.
+/// `BLEND`: coverage `a`, descriptor `b`, `c`, colour in staging registers.
 pub(crate) fn blend(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+BLEND", "the pixels of a tile")?;
     let mut pixels = Vec::with_capacity(LANES);

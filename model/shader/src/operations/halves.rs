@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Half-precision multiply-adds with the host's conversions, rounded once to nearest even.
+//! Half-precision multiply-adds, rounded once to nearest even.
 //!
-//! A product of halves is exact in single precision. The sum is rounded to odd there, which keeps all that rounding
-//! to half depends on. Compilers cannot do that in loops, so it is written by hand; hosts without the conversions
-//! run [`half::multiply_add`].
+//! The product is exact in single precision; the sum is rounded to odd there, which keeps all that rounding to half
+//! depends on. Compilers cannot do that in loops; hosts without conversions run [`half::multiply_add`].
 #![allow(unsafe_code)]
 
 use super::loops;
@@ -13,7 +12,6 @@ use crate::alu::{Round, half};
 use crate::ir::micro::{MicroOp, OnRows};
 use crate::rows::Rows;
 
-/// `a * b + c` into row `d`, both halves.
 pub(crate) fn multiply_add() -> OnRows {
     choose!(
         portable: loops::three(
@@ -25,7 +23,7 @@ pub(crate) fn multiply_add() -> OnRows {
     )
 }
 
-/// Low halves alone, the result in both: what compilers make of arithmetic on single halves.
+/// Low halves, result in both: compilers' arithmetic on single halves.
 pub(crate) fn multiply_add_low() -> OnRows {
     choose!(
         portable: loops::three(
@@ -37,8 +35,8 @@ pub(crate) fn multiply_add_low() -> OnRows {
     )
 }
 
-/// N multiply-adds of low halves on all lanes; false if the host has no way. Row `d` of each grows by the product
-/// of rows `a` and `b`; `a` is common. No row `d` is another's, or a factor.
+/// N of low halves on all lanes; false: the host has no way. Each row `d` grows by `a * b`; `a` is common. No `d`
+/// is another's, or a factor.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) -> bool {
@@ -55,11 +53,10 @@ mod avx512 {
     use crate::ir::micro::MicroOp;
     use crate::rows::{CHUNK, LANES, Rows};
 
-    /// Rounded to odd; any NaN becomes the quiet one.
+    /// Rounded to odd; NaN becomes quiet.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn odd(a: __m512, b: __m512, c: __m512) -> __m512 {
-        // One neighbour of an inexact sum is odd.
         const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
         const UP: i32 = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
         let down = _mm512_fmadd_round_ps::<DOWN>(a, b, c);
@@ -85,7 +82,6 @@ mod avx512 {
         _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words))
     }
 
-    /// Each in both halves of a word.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn twice(numbers: __m512, to: &mut [u32; CHUNK]) {
@@ -149,13 +145,13 @@ mod avx2 {
     use crate::ir::micro::MicroOp;
     use crate::rows::{CHUNK, LANES, Rows};
 
-    /// Rounded to odd; any NaN becomes the quiet one.
+    /// Rounded to odd; NaN becomes quiet.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     fn odd(a: __m256, b: __m256, c: __m256) -> __m256 {
         let product = _mm256_mul_ps(a, b);
         let sum = _mm256_add_ps(product, c);
-        // The sum's exact error (Knuth's TwoSum); NaN if the sum is not finite.
+        // Knuth's TwoSum; NaN if not finite.
         let from_c = _mm256_sub_ps(sum, product);
         let from_product = _mm256_sub_ps(sum, from_c);
         let error = _mm256_add_ps(
@@ -165,7 +161,7 @@ mod avx2 {
         let inexact = _mm256_cmp_ps::<_CMP_NEQ_OQ>(error, _mm256_setzero_ps());
         let (bits, one) = (_mm256_castps_si256(sum), _mm256_set1_epi32(1));
         let is_odd = _mm256_cmpeq_epi32(_mm256_and_si256(bits, one), one);
-        // Away from zero if the error has the sum's sign, else towards it.
+        // Away from zero if the error has the sum's sign.
         let signs = _mm256_xor_si256(bits, _mm256_castps_si256(error));
         let step = _mm256_or_si256(_mm256_srai_epi32::<31>(signs), one);
         let step = _mm256_and_si256(
@@ -259,7 +255,7 @@ mod tests {
     const B: u16 = 2;
     const C: u16 = 3;
 
-    /// Zeros, ends of subnormal, normal and finite numbers, mantissas next to ties, infinities, all NaN.
+    /// Ends of all kinds of numbers, mantissas next to ties, all NaN.
     fn special() -> Vec<u16> {
         let magnitudes = (0..32u16).flat_map(|exponent| {
             [0, 1, 2, 0x1ff, 0x200, 0x201, 0x3fe, 0x3ff].map(|mantissa| exponent << 10 | mantissa)
@@ -301,7 +297,6 @@ mod tests {
         functions
     }
 
-    /// With the arithmetic on one half.
     fn check(rows: &mut Rows, functions: &[[OnRows; 2]]) {
         let op = op(10, A, B, C);
         let word = |rows: &Rows, row: u16, lane: usize| rows.get(row).0[lane];
@@ -327,8 +322,8 @@ mod tests {
         let (special, functions) = (special(), functions());
         let mut rows = Rows::new(REGISTERS as u16, LANES);
         rows.activate(u64::MAX, u64::MAX);
-        // Each pair of factors, with a differing term, one next to the product, and those for which the product is
-        // nearly half the last place.
+        // Pairs of factors with a differing term, with one next to the product, and with products of nearly half
+        // the last place.
         let mut seed = 1u32;
         let mut lane = 0;
         for &a in &special {

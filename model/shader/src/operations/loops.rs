@@ -1,33 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions of micro-operations that are loops over lanes.
+//! Loops over lanes.
 //!
-//! [`one`] to [`four`] compile a loop for each of the host's vector units: a loop for the lowest common processor
-//! may not use AVX2 or fused multiply-add. [`rare`] has the same for what programs seldom do: one copy, called lane
-//! by lane in a shared loop.
-// Up to four rows, besides where to, how far and what.
+//! [`one`] to [`four`] compile a loop per kind of vector unit, as a portable one may not use AVX2 or fused
+//! multiply-add. [`rare`] is for rare operations: one copy, called by lane in a shared loop.
 #![allow(unsafe_code, clippy::too_many_arguments)]
 
 use crate::ir::micro::{MicroOp, OnRows};
 use crate::rows::{LANES, Row, Rows};
 
-/// Compiled for features that not every host has.
+/// For features that not every host has.
 #[cfg(target_arch = "x86_64")]
 pub(super) type Special = unsafe fn(&MicroOp, &mut Rows);
 
 /// # Safety
 ///
-/// The host must have the features that the function is compiled for.
+/// The host must have the function's features.
 #[cfg(target_arch = "x86_64")]
 pub(super) unsafe fn on_rows(special: Special) -> OnRows {
     // SAFETY: the types differ in that only.
     unsafe { std::mem::transmute::<Special, OnRows>(special) }
 }
 
-/// The value of a type with only one: a function or a closure that captures nothing.
+/// The only value of a type.
 ///
 /// # Safety
 ///
-/// A value of the type exists somewhere.
+/// A value of the type exists.
 #[inline(always)]
 unsafe fn only<F: Copy>() -> F {
     const { assert!(size_of::<F>() == 0) };
@@ -35,13 +33,11 @@ unsafe fn only<F: Copy>() -> F {
     unsafe { std::ptr::dangling::<F>().read() }
 }
 
-/// Row `a` to row `d`.
 pub(crate) fn copy(op: &MicroOp, rows: &mut Rows) {
     rows.copy(op.a, op.d);
 }
 
-/// Defines `$name(f)`: the function that puts `f(m, a, ...)` into row `d`. It chooses the vector units once; `f`
-/// captures nothing.
+/// Defines `$name(f)`: puts `f(m, a, ...)` into row `d`. Chooses the vector units once; `f` captures nothing.
 macro_rules! loop_over_lanes {
     ($name:ident: $run512:ident, $run2:ident, $run:ident, $rare:ident, $loop512:ident, $loop2:ident,
      $shared:ident, $body:ident, ($($source:ident: $number:ty),+)) => {
@@ -54,8 +50,7 @@ macro_rules! loop_over_lanes {
             )
         }
 
-        // Unoptimised builds do without this version, and without AVX2 share one loop with what is rare: each
-        // version is a copy of every loop.
+        // Not in unoptimised builds, which without AVX2 share one loop: each version copies every loop.
         #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
         #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
         fn $run512<F: Fn(u32, $($number),+) -> u32 + Copy>(op: &MicroOp, rows: &mut Rows) {
@@ -105,8 +100,8 @@ macro_rules! loop_over_lanes {
             rows.commit(op.d);
         }
 
-        // All lanes, as a fixed length is faster and smaller, and rows have room. Rows are parameters, which tells
-        // the compiler that they are apart.
+        // All lanes: a fixed length is faster and smaller, and rows have room. Parameters tell the compiler that
+        // rows are apart.
         #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
         #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
         fn $loop512(out: &mut Row, $($source: &Row,)+ m: u32, f: impl Fn(u32, $($number),+) -> u32) {

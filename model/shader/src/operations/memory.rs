@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads and stores of a batch.
 //!
-//! Addresses are two rows: low and high words. Lanes with one address share an access, lanes in one page share a
-//! translation; the rest goes lane by lane.
+//! Rows hold low and high address words. Lanes with one address share an access, lanes in one page a translation;
+//! the rest goes lane by lane.
 
 use mali_memory::{PAGE_SIZE, Page};
 
@@ -16,7 +16,7 @@ use crate::rows::{CHUNK, GROUP, LANES, Row, Rows, lanes};
 use crate::rows::{repeat, spread};
 use crate::words::{Words, bytes_of, words_of};
 
-/// Of a lane that accesses memory by itself, in sixteenths of a clause.
+/// Per lane by itself, in sixteenths of a clause.
 const LANE_COST: u32 = 6;
 
 /// ALIGNED: the caller has checked alignment.
@@ -121,7 +121,6 @@ fn eight(row: &Row, group: usize) -> &[u32; GROUP] {
 
 pub(super) const LOADED_ALIGN: u32 = 4;
 
-/// At which an access takes the short way.
 pub(super) const fn align(bytes: usize) -> u32 {
     match bytes {
         2 => 2,
@@ -165,7 +164,7 @@ pub(crate) fn load_of(bytes: u32) -> OnMemory {
     }
 }
 
-/// BYTES per active lane from the address in rows `a` (low) and `b` (high) into rows `d` on.
+/// BYTES per active lane from the address in rows `a`, `b` into rows `d` on.
 pub(crate) fn load<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mask = rows.mask();
     core.statistics.bytes_read += rows.active_count() * BYTES as u64;
@@ -176,7 +175,6 @@ pub(crate) fn load<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut
     Ok(())
 }
 
-/// For lanes of `mask`, into the results.
 #[inline(always)]
 pub(super) fn load_rows<const BYTES: usize>(
     core: &mut Core<'_>,
@@ -188,7 +186,7 @@ pub(super) fn load_rows<const BYTES: usize>(
     if BYTES == 4
         && let Some((first, count)) = run(low, high, mask)
     {
-        // Loads lanes between the active ones too; their results are dropped.
+        // Results of inactive lanes between are dropped.
         let page = core.read.page(address(low, high, first))?;
         let to = &mut core.results.0[0].0[first..first + count];
         page.load_words(low.0[first] as usize, to);
@@ -200,7 +198,6 @@ pub(super) fn load_rows<const BYTES: usize>(
     }
 }
 
-/// What addresses have in common decides how.
 #[inline(always)]
 fn load_all<const BYTES: usize>(core: &mut Core<'_>, low: &Row, high: &Row, width: usize) -> Done {
     let words = BYTES.div_ceil(4);
@@ -230,7 +227,7 @@ fn load_all<const BYTES: usize>(core: &mut Core<'_>, low: &Row, high: &Row, widt
         }
         return Ok(());
     }
-    // Work groups are often 16 or 32 lanes wide, and their lines read the same.
+    // Work groups' lines are often 16 or 32 lanes and read the same.
     let chunks = match () {
         () if pattern.repeat => 1,
         () if width == LANES && is_repeated(low) => LANES / CHUNK / 2,
@@ -256,7 +253,6 @@ fn is_repeated(row: &Row) -> bool {
     pairs.fold(0, |differs, (one, other)| differs | one ^ other) == 0
 }
 
-/// Accesses must be whole; with `page`, in one page.
 #[inline(always)]
 fn load_chunk<const BYTES: usize>(
     read: &mut Tlb<'_>,
@@ -283,8 +279,7 @@ fn load_chunk<const BYTES: usize>(
     }
 }
 
-/// 8 or 16 bytes per lane at aligned words, in at most two pages: those of one lane and its neighbour. `None`:
-/// more.
+/// 8 or 16 aligned bytes per lane, in at most two pages: those of a lane and its neighbour. `None`: more.
 #[inline(always)]
 pub(super) fn gather_chunk<const BYTES: usize>(
     read: &mut Tlb<'_>,
@@ -318,7 +313,7 @@ pub(super) fn gather_chunk<const BYTES: usize>(
         let page = read.page(va)?;
         [page, page]
     } else {
-        // Lane by lane, the first lane's page is looked up first.
+        // As lane by lane.
         let [own, other] = read.neighbours([va, address(low, high, first + second)])?;
         if offsets[0] < PAGE_SIZE as u32 {
             [own, other]
@@ -336,7 +331,7 @@ pub(super) fn gather_chunk<const BYTES: usize>(
     Ok(Some(()))
 }
 
-/// Accesses must be whole; lanes in the page of the one before share its translation.
+/// Neighbours in one page share its translation.
 fn load_lanes<const BYTES: usize>(
     read: &mut Tlb<'_>,
     low: &Row,
@@ -366,7 +361,6 @@ fn load_lanes<const BYTES: usize>(
     Ok(())
 }
 
-/// Group by group.
 fn load_groups<const BYTES: usize>(
     core: &mut Core<'_>,
     low: &Row,
@@ -423,7 +417,7 @@ pub(crate) fn store_of(bytes: u32) -> OnMemory {
     }
 }
 
-/// BYTES per active lane from rows `d` on to the address in rows `a` (low) and `b` (high).
+/// BYTES per active lane from rows `d` on to the address in rows `a`, `b`.
 pub(crate) fn store<const BYTES: usize>(
     op: &MicroOp,
     rows: &mut Rows,
@@ -449,7 +443,7 @@ pub(crate) fn store<const BYTES: usize>(
         if pattern.whole {
             let lows = &low.0[..width];
             let mut lane = 0;
-            // Lanes in the page of the one before share its translation.
+            // Neighbours in one page share its translation.
             while let Some(&first) = lows.get(lane) {
                 let page = core.write.page(address(low, high, lane))?;
                 while let Some(&low) = lows.get(lane)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What micro-operations do: functions of rows, and of rows and memory.
+//! What micro-operations do.
 //!
-//! [`loops`] is arithmetic; [`singles`] and [`halves`] are hand-written multiply-adds, [`carries`] sums of 64 bits.
-//! [`planned`] has loads and stores with known addresses. [`memory`], [`uniform`], [`atomic`], [`image`],
-//! [`texture`] and [`warp`] look beyond their lane; [`graphics`] is for other stages than compute.
+//! [`loops`] is arithmetic; [`singles`] and [`halves`] are hand-written multiply-adds, [`carries`] 64-bit sums,
+//! [`planned`] accesses with known addresses. [`memory`], [`uniform`], [`atomic`], [`image`], [`texture`] and
+//! [`warp`] look beyond their lane; [`graphics`] is not for compute.
 
 mod addresses;
 pub(crate) mod ahead;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads and stores with known addresses: lanes are compared once.
+//! Loads and stores with known addresses.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,6 @@ use super::memory::{align, fetch, put};
 use crate::core::{OFFSET, Results};
 use crate::rows::{CHUNK, GROUP, LANES, Row, Rows, lanes, repeat, spread};
 
-/// At most, per plan.
 const MOST_PAGES: usize = 1 << 12;
 
 /// Page number times page size, plus offset.
@@ -33,7 +32,6 @@ impl Place {
     }
 }
 
-/// By virtual address.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     addresses: Vec<u64>,
@@ -41,19 +39,16 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// In the order of first access.
     pub(crate) fn addresses(&self) -> &[u64] {
         &self.addresses
     }
 
-    /// Keeps the first pages only.
     pub(crate) fn truncate(&mut self, count: usize) {
         for page in self.addresses.drain(count.min(self.addresses.len())..) {
             self.numbers.remove(&page);
         }
     }
 
-    /// `None`: it crosses a page's end, or there are too many pages.
     fn place(&mut self, va: u64, bytes: usize) -> Option<Place> {
         let offset = va & OFFSET;
         let page = va - offset;
@@ -80,11 +75,11 @@ pub(crate) struct Load {
     to: u16,
     words: u16,
     places: Box<[u32]>,
-    /// Lanes after which places repeat.
+    /// Period of places, in lanes.
     repeats: usize,
 }
 
-/// Bytes per lane of `mask` from its address, into rows `to` on.
+/// Per lane of `mask`, into rows `to` on.
 pub(crate) struct Wanted<'a> {
     pub(crate) addresses: &'a [u64; LANES],
     pub(crate) mask: u64,
@@ -109,7 +104,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Lanes outside the mask get the first active one's.
+    /// Others get the first active lane's.
     fn places(&self, pages: &mut Pages) -> Option<[Place; LANES]> {
         let first = *self.addresses.get(self.mask.trailing_zeros() as usize)?;
         let mut before = (first, pages.place(first, self.bytes)?);
@@ -129,7 +124,7 @@ impl<'a> Wanted<'a> {
         Some(places)
     }
 
-    /// First active lane, lanes up to the last, and first place, if places are consecutive words of a page.
+    /// First lane, extent and place, if places are consecutive words of a page.
     fn run(&self, places: &[Place; LANES]) -> Option<(usize, usize, Place)> {
         let first = self.mask.trailing_zeros() as usize;
         let end = LANES - self.mask.leading_zeros() as usize;
@@ -160,7 +155,7 @@ impl Load {
             return Some(load(by_bytes(bytes, Form::Same)?, &all[..1], LANES));
         }
         if let Some((first, count, start)) = wanted.run(&all) {
-            // Loads lanes between the active ones too; their results are dropped.
+            // Results of inactive lanes between are dropped.
             let run = [start, Place(first as u32), Place(count as u32)];
             return Some(load(load_run, &run, LANES));
         }
@@ -212,19 +207,16 @@ impl Load {
     }
 }
 
-/// How places of lanes differ.
 #[derive(Clone, Copy)]
 enum Form {
     Same,
-    /// Equal in each group.
     Flat,
-    /// Equal in each chunk.
     FlatChunks,
-    /// In no way that helps.
+    /// Nothing that helps.
     Lanes,
 }
 
-/// `None`: no instruction loads so many.
+/// `None`: no such load.
 fn by_bytes(bytes: usize, form: Form) -> Option<Loader> {
     macro_rules! functions {
         ($($bytes:literal)+) => {
@@ -326,10 +318,9 @@ fn complete(load: &Load, results: &mut [Box<Row>]) {
 #[derive(Debug)]
 pub(crate) struct Store {
     run: fn(&Store, &[Page<'_>], &Rows),
-    /// Rows of the words.
     from: [u16; 4],
     mask: u64,
-    /// Of active lanes in order; only the first for consecutive words.
+    /// Of active lanes; only the first for consecutive words.
     places: Box<[u32]>,
 }
 

@@ -5,8 +5,8 @@
 use crate::ir::micro::MicroOp;
 use crate::rows::Rows;
 
-/// N multiply-adds on all lanes; false if the host has no way. Row `d` of each grows by the product of rows `a` and
-/// `b`; `a` is common. No row `d` is another's, or a factor.
+/// N on all lanes; false: the host has no way. Each row `d` grows by `a * b`; `a` is common. No `d` is another's,
+/// or a factor.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) -> bool {
@@ -16,8 +16,7 @@ pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) ->
     })
 }
 
-/// In whole rows; false if the host has no way. The same row `d` grows by each product of rows `a` and `b`. No
-/// factor is that row.
+/// In whole rows; false: the host has no way. One row `d` grows by all `a * b`; it is no factor.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 pub(crate) fn add_all(ops: &[MicroOp], rows: &mut Rows) -> bool {
@@ -36,7 +35,7 @@ mod avx512 {
     use crate::rows::wide::vectors;
     use crate::rows::{CHUNK, Rows};
 
-    /// The sum stays in registers; NaN stays so until the end.
+    /// The sum stays in registers.
     #[target_feature(enable = "avx512f")]
     pub(super) fn add_all(ops: &[MicroOp], rows: &mut Rows) {
         let Some(first) = ops.first() else { return };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images and textures from resource tables, lane after lane.
+//! Images and textures from resource tables.
 
 use mali_facts::valhall;
 
@@ -15,11 +15,8 @@ use crate::rows::{REGISTERS, Rows, lanes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// The texel at integers.
     Fetch,
-    /// Through a sampler.
     Sample,
-    /// One component of the four texels around.
     Gather,
 }
 
@@ -27,20 +24,17 @@ pub(crate) enum What {
 pub(crate) struct Request {
     pub(crate) what: What,
     pub(crate) dimension: Dimension,
-    /// Registers hold a layer.
     pub(crate) array: bool,
-    /// Registers hold offsets; of a fetch, the level with them.
+    /// With a fetch's level.
     pub(crate) offsets: bool,
-    /// Registers hold a reference.
     pub(crate) shadow: bool,
-    /// Registers hold a level of detail or its bias.
+    /// Or its bias.
     pub(crate) lod: bool,
     /// 32 bits each.
     pub(crate) wide_handles: bool,
     /// Two components share a register.
     pub(crate) narrow_result: bool,
     pub(crate) component: u32,
-    /// Components returned, as bits.
     pub(crate) mask: u32,
 }
 
@@ -123,7 +117,6 @@ impl Request {
 
 type Parsed<T> = Result<T, image::descriptor::DescriptorError>;
 
-/// Read when a dispatch first names it.
 fn known<T: Copy>(
     core: &mut Core<'_>,
     handle: u32,
@@ -183,8 +176,7 @@ fn texel_at(
     Ok(Some(plane.address(x, y, slice)))
 }
 
-/// Address and conversion descriptor to three staging registers: coordinates in rows `a` and `b`, image handle in
-/// row `c`.
+/// Address and conversion descriptor to three registers: coordinates `a`, `b`, handle `c`.
 pub(crate) fn texel_address(
     op: &MicroOp,
     rows: &mut Rows,
@@ -200,7 +192,6 @@ pub(crate) fn texel_address(
     finish(op, rows, core, 3)
 }
 
-/// Sources as for [`texel_address`].
 pub(crate) fn load_texel(
     op: &MicroOp,
     rows: &mut Rows,
@@ -222,7 +213,7 @@ pub(crate) fn load_texel(
     finish(op, rows, core, count)
 }
 
-/// Handles in rows `a` and `b`, coordinates and the rest in rows `c` on.
+/// Handles in `a`, `b`, the rest in rows `c` on.
 pub(crate) fn texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
     let request = Request::of(op.m);
     for lane in lanes(rows.mask()) {

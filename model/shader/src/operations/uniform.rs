@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads from uniform buffers: index and offset, no address.
+//! Loads from uniform buffers by index and offset.
 
 use crate::core::Core;
 use crate::core::Done;
@@ -10,7 +10,7 @@ use crate::words::words_of;
 
 type Words = [u32; 4];
 
-/// Offset in row `a`, buffer in row `b`.
+/// Offset `a`, buffer `b`.
 pub(crate) fn load_uniform(bytes: u32) -> OnMemory {
     match bytes {
         1 => uniform::<1>,
@@ -44,7 +44,7 @@ fn uniform<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_
     Ok(())
 }
 
-/// What lies outside, or in no buffer, reads as zero.
+/// Outside, or without a buffer, zero.
 fn uniform_lane<const BYTES: usize>(
     core: &mut Core<'_>,
     offset: u32,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads of neighbouring words, done at once where the first is: addresses are looked at once.
+//! Loads neighbouring words at once.
 //!
-//! Compilers that may assume only the alignment of a word load a vector word by word, each from a 64-bit sum. A
-//! load ahead puts words into unused rows, from which the loads take them. It may leave all to them: faults stay
-//! where they were.
+//! Compilers load a vector word by word, each from a 64-bit sum, if they may assume only a word's alignment. A load
+//! ahead fills unused rows, from which the loads take words, or leaves all to them: faults stay where they were.
 
 use std::collections::HashMap;
 
@@ -12,35 +11,32 @@ use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::ir::special;
 use crate::operations::ahead::{ahead, word};
 
-/// Of a load ahead.
 const MOST_WORDS: u32 = 4;
-/// Per clause; whether each was done is a bit.
 const MOST_GROUPS: usize = 32;
-/// Bytes from a load's base.
+/// Bytes from the base.
 const FARTHEST: u32 = 0xfff;
-/// Sums looked at between base and address.
+/// Sums between base and address.
 const MOST_PLACES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Access {
     at: usize,
-    /// Contents of the base's low and high word.
+    /// Low and high word.
     base: (Content, Content),
     rows: (u16, u16),
-    /// Bytes behind that.
     offset: u32,
 }
 
-/// The same number for the same content.
+/// Equal for equal content.
 type Content = u32;
 
 struct Contents {
     zero: u16,
     rows: [Content; ROWS],
     next: Content,
-    /// Contents that are low words of sums.
+    /// Low words of sums.
     sums: HashMap<Content, Sum>,
-    /// Contents that are high words of sums.
+    /// High words of sums.
     carries: HashMap<Content, Carry>,
 }
 
@@ -51,7 +47,7 @@ struct Sum {
     offset: u32,
 }
 
-/// 1 more if its low word is above the sum's.
+/// Plus 1 if the base's low word is above the sum's.
 #[derive(Clone, Copy, Debug)]
 struct Carry {
     row: u16,
@@ -63,7 +59,7 @@ struct Carry {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     base: (Content, Content),
-    /// Where the base was; no row need hold the low word.
+    /// The low word need not be in a row.
     rows: (Option<u16>, u16),
     offset: u32,
 }
@@ -80,7 +76,6 @@ impl Contents {
     }
 
     fn of(&self, row: u16) -> Content {
-        // What holds the same in all lanes never changes.
         let constant = Content::MAX - Content::from(row);
         *self.rows.get(usize::from(row)).unwrap_or(&constant)
     }
@@ -152,7 +147,7 @@ impl Contents {
             let (row, offset) = if carry.low == sum.low {
                 (Some(sum.row), sum.offset)
             } else {
-                // Both low words may be sums of one base: the high word goes on from the other sum's.
+                // If both are sums of one base, the high word goes on from the other sum's.
                 match self.sums.get(&carry.low) {
                     Some(other) if other.low == sum.low && other.offset <= sum.offset => {
                         (None, sum.offset - other.offset)
@@ -170,7 +165,6 @@ impl Contents {
         places
     }
 
-    /// If they still hold the base.
     fn rows(&self, place: &Place) -> Option<(u16, u16)> {
         let (low, high) = (place.rows.0?, place.rows.1);
         ((self.of(low), self.of(high)) == place.base).then_some((low, high))
@@ -237,7 +231,7 @@ pub(super) fn take_ahead(ops: &mut Vec<MicroOp>, zero: u16, constant: impl Fn(u1
     }
 }
 
-/// By base; nothing is stored between those of a list.
+/// No store is between those of a list.
 fn accesses(ops: &[MicroOp], zero: u16, constant: impl Fn(u16) -> Option<u32>) -> Vec<Vec<Access>> {
     let mut contents = Contents::new(zero);
     let (mut open, mut done): (Vec<Vec<Access>>, Vec<Vec<Access>>) = (Vec::new(), Vec::new());
@@ -253,7 +247,7 @@ fn accesses(ops: &[MicroOp], zero: u16, constant: impl Fn(u16) -> Option<u32>) -
                         offset: Some(place.offset).filter(|offset| *offset <= FARTHEST)?,
                     })
                 };
-                // The farthest base has most in common with other loads.
+                // It has most in common with other loads.
                 let places = contents.places((op.a, op.b));
                 if let Some(access) = places.iter().rev().find_map(access) {
                     match open.iter_mut().find(|run| run[0].base == access.base) {
@@ -286,7 +280,7 @@ fn neighbours(mut run: Vec<Access>) -> Vec<Vec<Access>> {
     groups
 }
 
-/// The first of `count` unused temporary rows.
+/// Unused temporary rows.
 fn free(used: RowSet, count: u16) -> Option<u16> {
     let rows = |first: u16| (0..count).fold(0, |rows, row| rows | bit(first + row));
     (special::TEMPORARY..=special::CONSTANT - count).find(|&first| used & rows(first) == 0)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows that micro-operations read and write, and successors of clauses.
+//! Rows read and written, and successors of clauses.
 
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::ir::{Clause, Condition, Next, Target, special};
 
-/// Rows that change: registers, ids, temporaries.
+/// Without constants.
 pub(super) const ROWS: usize = special::CONSTANT as usize;
 
 pub(super) type RowSet = u128;
@@ -28,7 +28,6 @@ pub(super) fn condition(clause: &Clause) -> RowSet {
     }
 }
 
-/// Constants are in none.
 pub(super) fn bit(row: u16) -> RowSet {
     1u128.checked_shl(row.into()).unwrap_or(0)
 }
@@ -41,7 +40,6 @@ pub(super) fn members(mut rows: RowSet) -> impl Iterator<Item = usize> {
     })
 }
 
-/// `None`: not known.
 pub(super) fn reads(op: &MicroOp) -> Option<RowSet> {
     let sources = [op.a, op.b, op.c, op.e].into_iter();
     let named = sources
@@ -56,12 +54,11 @@ pub(super) fn reads(op: &MicroOp) -> Option<RowSet> {
     }
 }
 
-/// Rows that a load or store moves, from `d` on.
+/// From `d` on.
 pub(super) fn written(op: &MicroOp) -> RowSet {
     (0..op.m as u16).fold(0, |all, word| all | bit(op.d + word))
 }
 
-/// `None`: not known.
 pub(super) fn writes(op: &MicroOp) -> Option<RowSet> {
     match (op.run, op.kind) {
         (Run::Rows(_), _) => Some(bit(op.d)),

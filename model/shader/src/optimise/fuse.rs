@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fusion: multiply-adds with a common factor or sum, which is read once; both words of sums; words that were
-//! loaded ahead in place, skipped at once.
+//! Fusion of multiply-adds with a common factor or sum, of both words of sums, and of words that were loaded ahead.
 //!
-//! The micro-operations stay behind the one that stands for them, and execute by themselves when lanes are
-//! inactive.
+//! The micro-operations stay behind the one that stands for them, for inactive lanes.
 
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::operations::{ahead, carries, halves, singles};
 use crate::rows::Rows;
 use crate::vectors;
 
-/// Multiply-adds with a common factor.
 const MOST: usize = 4;
-/// Multiply-adds of one sum.
 const MOST_OF_SUM: usize = 16;
-/// Micro-operations of 64-bit sums.
 const MOST_WIDE: usize = 16;
-/// Words skipped at once.
 const MOST_WORDS: usize = 256;
 
-/// The order of factors may change.
 pub(crate) fn fuse(ops: &[MicroOp]) -> Vec<MicroOp> {
     let mut fused = Vec::with_capacity(ops.len());
     let mut rest = ops;
@@ -64,13 +57,13 @@ pub(crate) fn fuse(ops: &[MicroOp]) -> Vec<MicroOp> {
     fused
 }
 
-/// Leading ones whose words may have been loaded ahead in place.
+/// Leading ones perhaps loaded ahead in place.
 fn in_place(ops: &[MicroOp]) -> usize {
     let is = |op: &&MicroOp| op.kind == Kind::Word && op.c == op.d;
     ops.iter().take(MOST_WORDS).take_while(is).count()
 }
 
-/// Leading ones that grow one row by products of others.
+/// Leading ones that add products to one row.
 fn of_sum(ops: &[MicroOp]) -> usize {
     let Some(sum) = ops.first().map(|op| op.d) else {
         return 0;
@@ -84,7 +77,7 @@ fn of_sum(ops: &[MicroOp]) -> usize {
     }
 }
 
-/// Leading ones in 64-bit sums, two each.
+/// Leading 64-bit sums, two each.
 fn wide_sums(ops: &[MicroOp]) -> usize {
     let is = |[low, high]: &&[MicroOp; 2]| {
         let [term, other, sum] = match high.kind {
@@ -126,7 +119,7 @@ fn stand_for(ops: &[MicroOp]) -> MicroOp {
     }
 }
 
-/// Leading ones that grow different rows by products with `common`, and read none that another writes.
+/// Leading ones that add products with `common` to different rows, reading none that another writes.
 fn group(ops: &[MicroOp], common: u16) -> usize {
     let Some(kind) = ops.first().map(|op| op.kind) else {
         return 0;
@@ -152,7 +145,7 @@ fn group(ops: &[MicroOp], common: u16) -> usize {
     (0..=grown).rev().find(apart).unwrap_or(0)
 }
 
-/// `None`: nothing does on this host.
+/// `None`: not on this host.
 fn several(kind: Kind, count: usize) -> Option<Run> {
     if !vectors::accumulates() {
         return None;

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Joins clauses that always follow one another: chosen and counted once.
+//! Joins clauses that always follow one another.
 //!
-//! The parts stay in the program and execute singly where a limit may end between them. A joined clause counts as
-//! all, and its fault is that of the part.
+//! The parts stay, for limits that may end between them. A joined clause counts as all, and its fault is a part's.
 
 use super::flow::successors;
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::ir::{Clause, Next, Program, State};
 
-/// At most; lanes at other clauses wait so long.
+/// Lanes at other clauses wait so long.
 const MOST_PARTS: usize = 64;
 
 pub(super) fn chains(program: &Program) -> Vec<Vec<u32>> {
     let clauses = &program.clauses;
-    // One of those to the first is the start.
     let mut ways = vec![0; clauses.len()];
     if let Some(first) = ways.first_mut() {
         *first = 1;
@@ -47,7 +45,6 @@ pub(super) fn chains(program: &Program) -> Vec<Vec<u32>> {
     heads.map(chain).filter(|parts| parts.len() > 1).collect()
 }
 
-/// Only computes, loads and stores.
 fn is_plain(program: &Program, clause: &Clause) -> bool {
     let ops = program.ops[clause.ops.clone()].iter();
     let plain = |op: &MicroOp| {

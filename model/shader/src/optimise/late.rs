@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Multiply-adds as late as possible, so that those of a sum execute at once.
+//! Multiply-adds as late as possible, so that a sum's execute at once.
 //!
-//! Words loaded ahead are used where they are, not copied to registers. What may fault stays in order.
+//! Words loaded ahead are used in place. What may fault stays in order.
 
 use super::flow::{RowSet, bit, reads, writes};
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::operations::loops::copy;
 
-/// Readers of words loaded ahead read those rows.
 pub(super) fn read_in_place(ops: &mut Vec<MicroOp>, live: RowSet) {
     for at in 0..ops.len() {
         let word = ops[at];
@@ -29,14 +28,13 @@ pub(super) fn read_in_place(ops: &mut Vec<MicroOp>, live: RowSet) {
     }
 }
 
-/// Lets readers of `from` read `to`; whether `from` is still wanted at the end. Changes nothing if a reader is
-/// unknown.
+/// Whether `from` is wanted at the end. Changes nothing if a reader is unknown.
 fn replace_reads(ops: &mut [MicroOp], from: u16, to: u16, live: RowSet) -> Option<bool> {
     let mut stays = live & bit(from) != 0;
     let mut readers = Vec::new();
     for (at, op) in ops.iter().enumerate() {
         if reads(op)? & bit(from) != 0 {
-            // Words of a longer store follow one another.
+            // A longer store's words are consecutive.
             if op.kind == Kind::Store && op.m != 1 {
                 return None;
             }
@@ -61,20 +59,17 @@ fn replace_reads(ops: &mut [MicroOp], from: u16, to: u16, live: RowSet) -> Optio
 
 #[derive(Default)]
 struct Waiting {
-    /// Loaded ahead; they come first.
+    /// They come first.
     words: Vec<MicroOp>,
-    /// Where the words go, and their addresses.
+    /// The words' rows and addresses.
     loaded: RowSet,
-    /// Each to a row of its own or in order.
     sums: Vec<MicroOp>,
     factors: RowSet,
     grown: RowSet,
-    /// Some belong to the same row.
     several: bool,
 }
 
 impl Waiting {
-    /// Cannot come before what waits.
     fn hold(&self, op: &MicroOp) -> bool {
         let (Some(read), Some(written)) = (reads(op), writes(op)) else {
             return true;
@@ -87,7 +82,7 @@ impl Waiting {
         written & (changed | self.factors) != 0 || read & changed != 0
     }
 
-    /// It will come before all waiting sums. False: it cannot wait.
+    /// It comes before waiting sums. False: it cannot wait.
     fn add_word(&mut self, op: &MicroOp) -> bool {
         let (place, address) = (bit(op.d), bit(op.a) | bit(op.b));
         if (place | address) & self.grown != 0 || place & self.factors != 0 {
@@ -98,7 +93,7 @@ impl Waiting {
         true
     }
 
-    /// It may come before or after those of other rows. False: it cannot wait.
+    /// Its order to other rows is free. False: it cannot wait.
     fn add_sum(&mut self, op: &MicroOp) -> bool {
         let (sum, factors) = (bit(op.d), bit(op.a) | bit(op.b));
         if factors & (self.grown | sum) != 0 || sum & self.factors != 0 {
@@ -111,7 +106,6 @@ impl Waiting {
         true
     }
 
-    /// The parts of each sum together.
     fn release(&mut self, to: &mut Vec<MicroOp>) {
         to.append(&mut self.words);
         if self.several {
@@ -122,7 +116,7 @@ impl Waiting {
     }
 }
 
-/// Moves multiply-adds and their words behind what does not depend on them.
+/// Behind what does not depend on them.
 pub(super) fn postpone(ops: &[MicroOp]) -> Vec<MicroOp> {
     let mut ordered = Vec::with_capacity(ops.len());
     let mut waiting = Waiting::default();

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A shader for one dispatch: with known push uniforms, much address arithmetic is the same in every thread, and is
-//! done once.
+//! A shader for one dispatch: push uniforms make much address arithmetic the same in every thread.
 //!
-//! A thread's micro-operations are a program of their own, whatever other threads of its batch do: known values and
-//! rows that are read again follow from control flow alone. Loads, stores and what looks at other lanes stay.
-//! Shaders with computed jumps stay as they are.
+//! A thread's known values and live rows follow from control flow alone, whatever other threads do. Loads, stores
+//! and what looks at other lanes stay, and so do shaders with computed jumps.
 
 use super::flow::{ROWS, RowSet, bit, condition, members, reads, successors, writes};
 use super::fuse::fuse;
@@ -14,19 +12,19 @@ use crate::ir::{Condition, Constant, Program, special};
 use crate::operations::loops::{self, copy};
 use crate::rows::{REGISTERS, Rows};
 
-/// Fewer threads do not earn the work back in one dispatch. Debug builds, in which tests run, do it always.
+/// Fewer threads do not earn it back in one dispatch. Debug builds, for tests, do it always.
 pub(crate) const WORTH_IT: u64 = if cfg!(debug_assertions) { 1 } else { 8192 };
 
 /// More take too long.
 const MOST_OPS: usize = 1 << 14;
 
-/// More steps towards known values take too long; nested loops need some rounds.
+/// More take too long; nested loops need some rounds.
 const MOST_STEPS: usize = 8 * MOST_OPS;
 
 /// `None`: threads may differ.
 type Value = Option<u32>;
 
-/// `None`: it takes too long, or nothing is known.
+/// `None`: too long, or nothing is known.
 pub(crate) fn specialised(program: &Program, uniforms: &[u32]) -> Option<Program> {
     if program.ops.len() > MOST_OPS || program.is_open() {
         return None;
@@ -37,7 +35,7 @@ pub(crate) fn specialised(program: &Program, uniforms: &[u32]) -> Option<Program
     Some(own)
 }
 
-/// Replaces known values, and drops what is not read.
+/// And drops what is not read.
 fn specialise(program: &mut Program, uniforms: &[u32]) {
     let mut evaluator = Evaluator::new(uniforms);
     let Some(entries) = entry_values(program, &mut evaluator) else {
@@ -55,7 +53,7 @@ fn specialise(program: &mut Program, uniforms: &[u32]) {
     if let (Some(ops), Some(live), Some(clause)) =
         (code.first(), live.first(), program.clauses.first())
     {
-        // Only what is read before it is written needs a first value.
+        // Only those need a first value.
         program.visible &= live_before(ops, live | condition(clause)) as u64;
     }
     program.ops.clear();
@@ -81,7 +79,6 @@ fn specialise(program: &mut Program, uniforms: &[u32]) {
     }
 }
 
-/// Without those that stand for several.
 fn own_ops(program: &Program, clause: usize) -> Vec<MicroOp> {
     let ops = &program.ops[program.clauses[clause].ops.clone()];
     let own = ops
@@ -146,7 +143,7 @@ fn step(
     }
 }
 
-/// `None`: nothing leads to the clause.
+/// `None`: not reached.
 fn entry_values(
     program: &Program,
     evaluator: &mut Evaluator<'_>,
@@ -183,7 +180,6 @@ fn entry_values(
     Some(entries)
 }
 
-/// Puts known values in place of sources.
 fn rewrite(
     program: &mut Program,
     index: usize,
@@ -193,7 +189,7 @@ fn rewrite(
 ) -> Vec<MicroOp> {
     let mut values = [None; ROWS];
     values[..REGISTERS].copy_from_slice(entry);
-    // Rows that hold the same as others, and those others.
+    // Rows equal to others, and which.
     let (mut copies, mut same): (RowSet, _) = (0, [0; ROWS]);
     let original = |row: u16, copies: RowSet, same: &[u16; ROWS]| {
         if bit(row) & copies == 0 {
@@ -253,7 +249,6 @@ fn rewrite(
     rewritten
 }
 
-/// Rows read before, given those read after.
 fn live_before(ops: &[MicroOp], live: RowSet) -> RowSet {
     ops.iter()
         .rev()
@@ -264,7 +259,6 @@ fn live_before(ops: &[MicroOp], live: RowSet) -> RowSet {
         })
 }
 
-/// Registers that the following clauses read.
 fn live_at_ends(program: &Program, code: &[Vec<MicroOp>]) -> Vec<RowSet> {
     const REGISTER_ROWS: RowSet = (1 << REGISTERS) - 1;
     let mut ends = vec![0; code.len()];
@@ -284,7 +278,6 @@ fn live_at_ends(program: &Program, code: &[Vec<MicroOp>]) -> Vec<RowSet> {
     }
 }
 
-/// Drops what is not read or changes nothing.
 fn sweep(ops: &mut Vec<MicroOp>, live: RowSet) {
     let mut live = live;
     let mut kept: Vec<MicroOp> = Vec::with_capacity(ops.len());
@@ -302,7 +295,7 @@ fn sweep(ops: &mut Vec<MicroOp>, live: RowSet) {
     *ops = kept;
 }
 
-/// Fuses a comparison and the addition of its result: 64-bit sums of compilers.
+/// A comparison plus the addition of its result, as in 64-bit sums.
 fn add_carries(ops: &mut Vec<MicroOp>, live: RowSet) {
     let mut at = 0;
     while at < ops.len() {
@@ -332,7 +325,7 @@ fn add_carries(ops: &mut Vec<MicroOp>, live: RowSet) {
     }
 }
 
-/// The addition of the first comparison's result, if nothing else reads it and its operands are still there.
+/// If nothing else reads the first comparison's result and its operands are still there.
 fn carry_use(ops: &[MicroOp], live: RowSet) -> Option<usize> {
     let (compare, rest) = ops.split_first()?;
     let carry = bit(compare.d);

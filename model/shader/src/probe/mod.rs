@@ -50,7 +50,7 @@ pub struct Wanted {
     pub clauses: bool,
     /// Loads, stores and atomic operations.
     pub accesses: bool,
-    /// Work groups run in ascending order on one host thread. Otherwise in any order, in several parts.
+    /// Work groups run in ascending order on one host thread; else in any order, in several parts.
     pub in_order: bool,
 }
 
@@ -59,7 +59,7 @@ pub trait Analyser: Send + Sync {
     /// What it is told of.
     fn wanted(&self) -> Wanted;
 
-    /// One host thread's share. Which work groups it takes is chance: putting parts together must not depend on it.
+    /// For one host thread, which takes work groups by chance: putting parts together must not depend on it.
     fn part(&self, launch: &Launch<'_>) -> Box<dyn Part>;
 }
 
@@ -70,17 +70,17 @@ pub trait Part: Send {
         let _ = visit;
     }
 
-    /// Memory is about to be read or written.
+    /// Before an access.
     fn access(&mut self, access: &Access<'_>) {
         let _ = access;
     }
 
-    /// An instruction accesses memory without [`Part::access`]: textures and images addressed by coordinates.
+    /// An access without [`Part::access`]: textures and images by coordinates.
     fn unseen(&mut self, visit: &Visit<'_>) {
         let _ = visit;
     }
 
-    /// The share has ended, perhaps by a fault or a stop.
+    /// Ended, perhaps by a fault or a stop.
     fn finish(self: Box<Self>);
 }
 
@@ -95,7 +95,7 @@ pub struct Launch<'a> {
     pub warp_lanes: u32,
 }
 
-/// Memory that an address belongs to.
+/// An address's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// All threads.
@@ -107,13 +107,13 @@ pub enum Place {
 }
 
 impl Launch<'_> {
-    /// Memory that an address belongs to.
+    /// The memory of an address.
     pub fn place(&self, address: u64) -> Place {
         Storages::of(self.dispatch).place(address)
     }
 }
 
-/// Storages of threads and work groups; a copy from [`Launch`].
+/// Storages of threads and work groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Storages {
     thread: (u64, u64),
@@ -144,7 +144,7 @@ impl Storages {
         self.thread.1 == 0 && self.group.1 == 0
     }
 
-    /// Memory that an address belongs to.
+    /// The memory of an address.
     #[inline]
     pub fn place(&self, address: u64) -> Place {
         let within = |(base, bytes): (u64, u64)| address.wrapping_sub(base) < bytes;
@@ -163,30 +163,30 @@ impl Storages {
 pub struct Site {
     /// Address of the clause.
     pub clause: u64,
-    /// Instructions of the FMA unit per lane, without NOP.
+    /// FMA unit's instructions per lane, without NOP.
     pub fma: u32,
-    /// Instructions of the ADD unit per lane, without NOP and messages.
+    /// ADD unit's instructions per lane, without NOP and messages.
     pub add: u32,
-    /// The first message: an instruction that loads or stores.
+    /// The first message.
     pub message: Option<Message>,
-    /// Messages: at most one on Bifrost, several on Valhall.
+    /// At most one on Bifrost, several on Valhall.
     pub messages: u32,
 }
 
-/// Lanes that execute together: up to 64 threads of one or more work groups.
+/// Lanes together: up to 64 threads of one or more work groups.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes<'a> {
     /// Lanes that execute.
     pub active: u64,
-    /// Lanes that have not ended, here or elsewhere.
+    /// Not ended, here or elsewhere.
     pub live: u64,
-    /// Lanes of a warp, 4, 8 or 16: lane `n` is in warp `n / warp`.
+    /// 4, 8 or 16 lanes; lane `n` is in warp `n / warp`.
     pub warp: u32,
-    /// Barriers that the work groups have passed.
+    /// Barriers passed by the work groups.
     pub barriers: u32,
-    /// Number of the first lane's work group times its threads.
+    /// The first lane's work group times its threads.
     first: u64,
-    /// Each lane's thread behind that.
+    /// Per lane, behind that.
     threads: &'a [u32; LANES],
     size: u32,
 }
@@ -197,7 +197,7 @@ impl Lanes<'_> {
         crate::rows::lanes(self.active)
     }
 
-    /// Thread in the dispatch: work group times its threads, plus place in it.
+    /// Number in the dispatch.
     #[inline]
     pub fn thread(&self, lane: usize) -> u64 {
         self.first + u64::from(self.threads[lane % LANES])
@@ -208,7 +208,7 @@ impl Lanes<'_> {
         self.thread(lane) / u64::from(self.size.max(1))
     }
 
-    /// Warps with a lane in `mask`, each as its first lane's bit.
+    /// A bit per warp, its first lane's.
     #[inline]
     pub fn warps_of(&self, mask: u64) -> u64 {
         let mut any = mask | mask >> 1;
@@ -244,7 +244,7 @@ impl Lanes<'_> {
 pub struct Visit<'a> {
     /// The clause.
     pub site: &'a Site,
-    /// Counted from 0 as this part met them; other parts may differ.
+    /// From 0, as this part met them.
     pub number: u32,
     /// Lanes that execute it.
     pub lanes: Lanes<'a>,
@@ -261,20 +261,20 @@ pub enum AccessKind {
     Atomic,
 }
 
-/// Accesses of several lanes by one instruction.
+/// Of several lanes, by one instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
     /// The clause and its message.
     pub visit: Visit<'a>,
     /// What it does.
     pub kind: AccessKind,
-    /// Bytes per lane, 1 to 16.
+    /// Per lane, 1 to 16.
     pub bytes: u32,
     /// Low address words, by lane.
     pub low: &'a [u32; LANES],
     /// High address words, by lane.
     pub high: &'a [u32; LANES],
-    /// Stored words, by lane; `None`: memory will hold others.
+    /// Stored words; `None`: memory will hold others.
     pub values: Option<[&'a [u32; LANES]; 4]>,
 }
 
@@ -291,7 +291,7 @@ impl Access<'_> {
         Some(crate::words::bytes_of(words))
     }
 
-    /// Whether all of several active lanes have one address.
+    /// Whether several active lanes have one address.
     #[inline]
     pub fn is_uniform(&self) -> bool {
         let first = self.visit.lanes.active.trailing_zeros() as usize % LANES;
@@ -303,7 +303,7 @@ impl Access<'_> {
         rows.map(differ).fold(0, |all, one| all | one) == 0
     }
 
-    /// Whether active lanes are neighbours and their bytes are consecutive.
+    /// Whether neighbouring lanes' bytes are consecutive.
     #[inline]
     pub fn is_consecutive(&self) -> bool {
         let active = self.visit.lanes.active;

@@ -26,7 +26,7 @@ impl Probing {
         })
     }
 
-    /// With `as_is`, memory will hold the staging registers' words.
+    /// `as_is`: memory will hold the staging registers.
     #[inline(always)]
     fn tell(
         &mut self,
@@ -71,7 +71,6 @@ pub(super) fn begin(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done 
     Ok(())
 }
 
-/// Of `c` bytes.
 pub(super) fn load(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if let Some(probing) = &mut core.probing {
         probing.tell(
@@ -85,7 +84,6 @@ pub(super) fn load(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     Ok(())
 }
 
-/// Of `c` bytes.
 pub(super) fn store(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if let Some(probing) = &mut core.probing {
         probing.tell(
@@ -113,7 +111,6 @@ pub(super) fn atomic<const BYTES: u32>(op: &MicroOp, rows: &mut Rows, core: &mut
     Ok(())
 }
 
-/// Lanes whose texel does not exist.
 fn sinks(op: &MicroOp, rows: &Rows) -> u64 {
     let (low, high) = (rows.get(op.a), rows.get(op.b));
     let sink = |lane: &usize| is_sink(address(low, high, *lane));
@@ -121,7 +118,7 @@ fn sinks(op: &MicroOp, rows: &Rows) -> u64 {
     gone.fold(0, |mask, lane| mask | 1 << lane)
 }
 
-/// `c` bytes from a uniform buffer: offset in row `a`, index in row `b`. What lies outside is not read.
+/// `c` bytes, offset `a`, buffer `b`. What lies outside is not read.
 pub(super) fn load_uniform(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let (mut low, mut high, mut inside) = ([0; LANES], [0; LANES], 0);
     for lane in lanes(rows.mask()) {
@@ -157,17 +154,15 @@ pub(super) fn load_uniform(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -
     Ok(())
 }
 
-/// Conversion descriptors in row `c`.
 pub(super) fn texel_load(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     texels(op, rows, core, AccessKind::Load)
 }
 
-/// Conversion descriptors in row `c`.
 pub(super) fn texel_store(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     texels(op, rows, core, AccessKind::Store)
 }
 
-/// Those of each size together.
+/// By size.
 fn texels(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, kind: AccessKind) -> Done {
     let gone = sinks(op, rows);
     let mut sizes: [u64; 17] = [0; 17];
@@ -188,7 +183,6 @@ fn texels(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, kind: AccessKind) 
     Ok(())
 }
 
-/// Memory accesses that are not told of.
 pub(super) fn unseen(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if let Some(probing) = &mut core.probing
         && let Some(mut part) = probing.part.take()

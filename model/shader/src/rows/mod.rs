@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of a batch: a row per register, a column per lane.
+//! Registers of a batch: rows of lanes.
 
 mod row;
 mod whole;
@@ -9,29 +9,24 @@ pub(crate) mod wide;
 pub(crate) use row::{CHUNK, GROUP, LANES, Row, lanes};
 pub(crate) use whole::{repeat, spread};
 
-/// 0 to 63 are the architecture's; temporary and constant rows follow.
+/// The architecture's; temporaries and constants follow.
 pub(crate) const REGISTERS: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Rows {
-    // Boxes, because rows change places.
     #[allow(clippy::vec_box)]
     rows: Vec<Box<Row>>,
-    /// From an earlier batch, for later.
     #[allow(clippy::vec_box)]
     unused: Vec<Box<Row>>,
-    /// For the next result, before it replaces its destination.
+    /// For the next result.
     spare: Box<Row>,
-    /// All ones in active lanes, else zero.
     active: Box<Row>,
-    /// The same as bits.
     mask: u64,
     count: u32,
     /// Lanes that have not ended.
     live: u64,
-    /// No lane that matters is inactive: results replace whole rows.
+    /// Results replace whole rows: no lane that matters is inactive.
     full: bool,
-    /// Chunks that hold lanes.
     chunks: usize,
 }
 
@@ -52,8 +47,7 @@ impl Rows {
         }
     }
 
-    /// The last of `count` rows is zero. Registers and temporary rows may hold anything: a thread's start sets what
-    /// it can see.
+    /// Only the last row is zero: a thread's start sets what it can see.
     pub(crate) fn reset(&mut self, count: u16, lanes: usize) {
         let count = usize::from(count).max(REGISTERS);
         if self.rows.len() > count {
@@ -74,7 +68,7 @@ impl Rows {
         (self.rows.len() + self.unused.len() + 2) * (size_of::<Row>() + size_of::<Box<Row>>())
     }
 
-    /// Lanes that results are written to. Those outside `live` may receive anything.
+    /// Lanes outside `live` may receive anything.
     pub(crate) fn activate(&mut self, mask: u64, live: u64) {
         self.full = mask & live == live;
         self.live = live;
@@ -98,19 +92,17 @@ impl Rows {
         self.mask
     }
 
-    /// Kept, as counting bits is slow on hosts without an instruction for it.
+    /// Kept: counting bits may be slow.
     #[inline(always)]
     pub(crate) fn active_count(&self) -> u64 {
         self.count.into()
     }
 
-    /// When the active ones were chosen.
     #[inline(always)]
     pub(crate) fn live(&self) -> u64 {
         self.live
     }
 
-    /// Of [`LANES`] lanes.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
         self.full && self.chunks * CHUNK == LANES
@@ -121,7 +113,6 @@ impl Rows {
         &self.rows[usize::from(row)]
     }
 
-    /// The writer masks.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, row: u16) -> &mut Row {
         &mut self.rows[usize::from(row)]
@@ -131,7 +122,6 @@ impl Rows {
         self.rows.len()
     }
 
-    /// The same value in all lanes.
     pub(crate) fn push(&mut self, value: u32) {
         let mut row = self.unused.pop().unwrap_or_else(|| Box::new(Row::ZERO));
         row.0.fill(value);
@@ -145,17 +135,14 @@ impl Rows {
         }
     }
 
-    /// Keeps the first rows only.
     pub(crate) fn truncate(&mut self, count: usize) {
         self.rows.truncate(count);
     }
 
-    /// Whether results leave inactive lanes.
     pub(crate) fn merges(&self, row: u16) -> bool {
         !self.full && usize::from(row) < REGISTERS
     }
 
-    /// If results replace them whole.
     #[inline(always)]
     pub(crate) fn replaced(&mut self, row: u16, count: u16) -> Option<&mut [Box<Row>]> {
         let first = usize::from(row);
@@ -165,12 +152,11 @@ impl Rows {
         }
     }
 
-    /// Inactive lanes included.
     pub(crate) fn set(&mut self, row: u16, from: u16) {
         self.rows[usize::from(row)].0 = self.rows[usize::from(from)].0;
     }
 
-    /// Merges if lanes are inactive.
+    /// Merges for inactive lanes.
     #[inline(always)]
     pub(crate) fn replace(&mut self, row: u16, new: &mut Box<Row>) {
         std::mem::swap(&mut self.spare, new);
@@ -178,13 +164,12 @@ impl Rows {
         std::mem::swap(&mut self.spare, new);
     }
 
-    /// That a loop must cover.
     #[inline(always)]
     pub(crate) fn lanes(&self) -> usize {
         self.chunks * CHUNK
     }
 
-    /// The spare row replaces `row`; merges if lanes are inactive.
+    /// Merges for inactive lanes.
     #[inline(always)]
     pub(crate) fn commit(&mut self, row: u16) {
         let row = usize::from(row);
@@ -195,7 +180,7 @@ impl Rows {
         }
     }
 
-    /// A temporary row replaces another; merges if lanes are inactive. `from` is of no use then.
+    /// Merges for inactive lanes; `from` is of no use then.
     #[inline(always)]
     pub(crate) fn take(&mut self, from: u16, to: u16) {
         let (from, to) = (usize::from(from), usize::from(to));
@@ -206,14 +191,13 @@ impl Rows {
         }
     }
 
-    /// The spare row for the result, to be committed, and the sources.
+    /// The spare row, to be committed, and sources.
     #[inline(always)]
     pub(crate) fn operands<const N: usize>(&mut self, rows: [u16; N]) -> (&mut Row, [&Row; N]) {
         let sources = rows.map(|row| &*self.rows[usize::from(row)]);
         (&mut self.spare, sources)
     }
 
-    /// Among active lanes.
     pub(crate) fn nonzero(&self, row: u16) -> u64 {
         whole::nonzero(&self.rows[usize::from(row)]) & self.mask
     }

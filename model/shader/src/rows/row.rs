@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One register of a batch: a 32-bit value per lane.
+//! A register of a batch: 32 bits per lane.
 
-/// Threads that execute together.
 pub(crate) const LANES: usize = 64;
 
-/// Lanes that a loop handles at once; batches narrower than [`LANES`] are multiples.
+/// Handled at once; batches narrower than [`LANES`] are multiples.
 pub(crate) const CHUNK: usize = 16;
 
-/// Lanes whose addresses are classified together.
+/// For classified addresses.
 pub(crate) const GROUP: usize = 8;
 
 #[derive(Clone, Debug)]

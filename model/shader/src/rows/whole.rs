@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions of whole rows, with the vector units in use.
+//! Functions of whole rows, by vector units in use.
 #![allow(unsafe_code)]
 
 use super::row::{CHUNK, GROUP, Row};
 #[cfg(target_arch = "x86_64")]
 use super::wide;
 
-/// Where `active` is all ones.
 #[inline(never)]
 pub(crate) fn merge(row: &mut Row, new: &Row, active: &Row) {
     choose!(
@@ -28,7 +27,6 @@ fn merge_body(row: &mut Row, new: &Row, active: &Row) {
     }
 }
 
-/// Repeats the first chunk.
 #[inline(always)]
 pub(crate) fn repeat(row: &mut Row) {
     choose!(portable: repeat_body(row), avx512: wide::repeat(row));
@@ -76,7 +74,6 @@ mod tests {
     use super::super::row::LANES;
     use super::*;
 
-    /// Calls each version by name, where the host has it.
     #[test]
     fn wide_functions_agree_with_portable_ones() {
         if mali_memory::Vectors::of_host() < mali_memory::Vectors::Avx512 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Written for AVX-512 by hand, as compilers do worse: a row is four vectors.
-//!
-//! Other hosts run portable functions; tests compare the two.
+//! AVX-512 by hand, as compilers do worse: a row is four vectors.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;

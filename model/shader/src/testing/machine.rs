@@ -15,10 +15,9 @@ use crate::ir::{Program, special};
 use crate::rows::{LANES, Rows};
 use crate::{Access, AddressSpace, Control, Dispatch, MmuFault};
 
-/// Memory at its own addresses, and two pages of it around 4 GiB.
+/// At its own addresses, two pages around 4 GiB.
 pub(crate) struct Flat(pub(crate) Ram, pub(crate) u64);
 
-/// Where these pages begin.
 pub(crate) const EDGE: u64 = (1 << 32) - 4096;
 
 /// No memory is here.
@@ -53,7 +52,6 @@ impl Machine {
         }
     }
 
-    /// By tracks or without; returns how it ended.
     pub(crate) fn outcome(
         &mut self,
         (program, uniforms): (&Program, &[u32]),
@@ -112,7 +110,7 @@ impl Machine {
         };
         let statistics = totals(&core, &program);
         drop(core);
-        // Joined clauses are taken from the limit at once, even if one faults.
+        // Joined clauses are taken at once, even if one faults.
         let left = result.is_ok().then(|| control.take(u64::MAX));
         format!(
             "{:?} {statistics:?} {left:?}",

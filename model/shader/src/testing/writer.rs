@@ -12,7 +12,7 @@ use crate::optimise::fuse::fuse;
 use crate::rows::LANES;
 use crate::vectors;
 
-/// Region of stores; each has four words per lane.
+/// Each has four words per lane.
 const STORES: usize = 24;
 pub(crate) const PAGES: usize = STORES * LANES * 16 / 4096;
 pub(crate) const UNIFORMS: u16 = 4;
@@ -20,7 +20,6 @@ pub(crate) const UNIFORMS: u16 = 4;
 pub(crate) struct Writer<'a> {
     random: Random,
     program: &'a mut Program,
-    /// Temporary rows that have values.
     temporaries: Vec<u16>,
     out: u32,
     table: u32,
@@ -28,7 +27,7 @@ pub(crate) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Clauses load from the two pages at `table` and store to those at `out`.
+    /// Loads from two pages at `table`, stores to `out`.
     pub(crate) fn new(program: &'a mut Program, seed: u64, table: u64, out: u64) -> Self {
         program.clauses.clear();
         Writer {
@@ -74,7 +73,6 @@ impl<'a> Writer<'a> {
         row
     }
 
-    /// Messages have so many words.
     pub(crate) fn push(&mut self, run: Run, kind: Kind, d: u16, sources: &[u16], m: u32) {
         let source = |at: usize| sources.get(at).copied().unwrap_or(0);
         self.program.ops.push(MicroOp {
@@ -120,7 +118,6 @@ impl<'a> Writer<'a> {
                 0,
             ),
             9 | 10 => {
-                // Sharing a factor.
                 let run = if vectors::has_fused_multiply_add() {
                     loops::three(|_, a, b, c| float::fma(a, b, c))
                 } else {
@@ -141,7 +138,7 @@ impl<'a> Writer<'a> {
         self.push(Run::Rows(run), kind, d, &sources[..count], m);
     }
 
-    /// A load at `table + (row & 0xff0)`, or a store to words of its own.
+    /// Loads at `table + (row & 0xff0)`, or stores to own words.
     fn memory(&mut self, row: u16) {
         let (low, zero) = (special::TEMPORARY + 5, self.constant(0));
         let first = self.random.below(7) as u16;
@@ -178,7 +175,7 @@ impl<'a> Writer<'a> {
         self.stores += 1;
     }
 
-    /// Loads the same words for lines of lanes, or one line's for all; stores words, consecutive or not.
+    /// Loads lines alike, or one line's for all; stores, consecutive or not.
     fn lines(&mut self, low: u16, zero: u16) {
         let d = self.random.below(7) as u16;
         let (base, out) = (self.constant(self.table), self.constant(self.out));
@@ -211,12 +208,11 @@ impl<'a> Writer<'a> {
         self.push(Run::Message(store::<4>), Kind::Store, d, &[low, zero], 1);
     }
 
-    /// Words behind one address, each from a 64-bit sum as compilers make it; some go on from the sum before.
+    /// Words behind one address, from 64-bit sums as of compilers; some continue the last.
     fn words(&mut self, row: u16) {
         let [low, high, sum, carry, last] = [6, 7, 8, 10, 11].map(|n| special::TEMPORARY + n);
         let (mask, zero) = (self.constant(0xfc), self.constant(0));
         let base = match self.random.below(16) {
-            // Nothing is there, or only the first words are.
             0 => self.constant(0x7000_0000),
             1 => self.constant(self.table + 0x2000 - 0xfc - 8),
             2..6 => self.constant(EDGE as u32 + 0xf00),
@@ -227,7 +223,6 @@ impl<'a> Writer<'a> {
         self.push(Run::Rows(place), Kind::Plain, low, &[row, mask, base], 0);
         match self.random.below(2) {
             0 => self.push(Run::Rows(copy as _), Kind::Copy, high, &[zero], 0),
-            // The same, not known before.
             _ => {
                 let none = loops::two(|_, a, b| a ^ b);
                 let lane = special::LANE_ID;
@@ -240,7 +235,7 @@ impl<'a> Writer<'a> {
         for _ in 0..2 + self.random.below(5) {
             let more = 4 * self.random.below(5);
             let from = match self.random.below(3) {
-                // Behind the last sum, which has its own rows.
+                // Its last sum has own rows.
                 0 if before != [low, high] => {
                     offset += more;
                     before

@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The only list of operations that are not executed, and why.
+//! The only list of operations that are not executed.
 
 use mali_isa::Mnemonic as M;
 
-/// Why not: a shader with it raises the fault of an invalid encoding.
+/// Why not; a shader with it faults for an invalid encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absence {
-    /// Belongs to another stage than compute; what it works on.
+    /// Another stage's; what it works on.
     Stage(&'static str),
-    /// What it computes is not public, no public compiler emits it, and a guess would be worse than a fault; what
-    /// is missing.
+    /// Not public, and not emitted by public compilers; what is missing. A guess would be worse than a fault.
     Unknown(&'static str),
 }
 
-/// One list makes the pattern ([`absent_mnemonics!`]) and [`absence`].
+/// Makes the pattern ([`absent_mnemonics!`]) and [`absence`].
 macro_rules! operations {
     (only in shaders that draw { $($draws:ident($what:literal): $($drawing:ident)|+;)+ }
      never { $($kind:ident($why:literal): $($mnemonic:ident)|+;)+ }) => {
-        /// The pattern of operations that are not translated.
+        /// Pattern of operations that are not translated.
         macro_rules! absent_mnemonics {
             () => { $($(M::$mnemonic)|+)|+ };
         }
         pub(super) use absent_mnemonics;
 
-        /// Why compute shaders do not execute it; `None`: they do.
+        /// For compute shaders; `None`: it is executed.
         pub fn absence(mnemonic: M) -> Option<Absence> {
             Some(match mnemonic {
                 $($(M::$drawing)|+ => Absence::$draws($what),)+

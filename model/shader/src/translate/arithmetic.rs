@@ -9,7 +9,6 @@ use super::{Translator, Trap};
 use crate::alu::integer::Element;
 
 impl Translator<'_> {
-    /// Lanes arranged and extended as such elements.
     pub(super) fn integer_source(&mut self, index: usize, element: Element) -> Result<u16, Trap> {
         let (row, lanes) = (self.source(index)?, self.lanes(index));
         self.arranged(row, lanes, element.is_signed())

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations.
 //!
-//! The FMA unit's `ATOM_C` holds operation and argument, `ATOM_CX` in the same tuple does the access. `ATOM_POST`
-//! would tell lanes that shared an access their own old values; here lanes access one by one, so that from
-//! `ATOM_CX` is right.
+//! `ATOM_C` (FMA) holds operation and argument, `ATOM_CX` in the same tuple does the access. `ATOM_POST` would tell
+//! lanes that shared an access their old values; here they access singly.
 
 use mali_isa::Atomic as Name;
 use mali_isa::Segment;
@@ -15,7 +14,6 @@ use crate::ir::micro::{Kind, Run};
 use crate::ir::special;
 use crate::operations::atomic::{self, RETURNS};
 
-/// With its own argument, if it has one.
 fn operation(name: Name) -> (Atomic, Option<u32>) {
     match name {
         Name::Aadd | Name::Aadds | Name::Aaddu => (Atomic::Add, None),
@@ -37,7 +35,7 @@ fn operation(name: Name) -> (Atomic, Option<u32>) {
 impl Translator<'_> {
     /// `ATOM_C`: keeps operation and argument.
     pub(super) fn atomic(&mut self, wide: bool, returns: bool) -> Result<(), Trap> {
-        // Its port may be a result of the previous tuple, still valid here.
+        // Perhaps the previous tuple's result, still valid.
         let argument = Some(self.source(2)?);
         self.side = Side::Atomic {
             op: self.ins.atomic(),
@@ -92,7 +90,6 @@ impl Translator<'_> {
         Ok(first)
     }
 
-    /// From sources a and b and the segment.
     fn atomic_address(&mut self) -> Result<(u16, u16), Trap> {
         let (low, high) = (self.source(0)?, self.source(1)?);
         match self.ins.segment() {
@@ -131,8 +128,8 @@ impl Translator<'_> {
             self.is_atomic(wide);
             return Ok(());
         }
-        // No compiler emits 64-bit atomics with a 64-bit argument; the ADD half's third source, which repeats the
-        // argument in 32-bit atomics, is taken for the high word.
+        // No compiler emits 64-bit arguments; the ADD half's third source, which repeats a 32-bit argument, is
+        // taken for the high word.
         let upper = match (op, own) {
             (_, Some(u32::MAX)) => self.number(u32::MAX),
             (Name::Aaddu, _) | (_, Some(_)) => self.number(0),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations that Bifrost and Valhall share, once sources are rows.
+//! Operations that Bifrost and Valhall share.
 
 use super::compare::{compare_numbers, select_numbers};
 use super::emit::Emit;
@@ -10,7 +10,6 @@ use crate::operations::{halves, loops};
 use crate::vectors;
 
 pub(crate) trait Common: Emit {
-    /// `m` or zero into row `d`.
     fn compare_singles(&mut self, d: u16, [a, b]: [u16; 2], how: Compare, m: u32) {
         let (how, exchanged) = how.turned();
         let sources = if exchanged { [b, a] } else { [a, b] };
@@ -18,7 +17,6 @@ pub(crate) trait Common: Emit {
         self.rows(run, d, sources, m);
     }
 
-    /// The same for pairs of halves.
     fn compare_halves(&mut self, d: u16, [a, b]: [u16; 2], how: Compare, m: u32) {
         let (how, exchanged) = how.turned();
         let sources = if exchanged { [b, a] } else { [a, b] };
@@ -26,11 +24,11 @@ pub(crate) trait Common: Emit {
         self.rows(run, d, sources, m);
     }
 
-    /// The third or fourth number into `d`, of singles or pairs of halves.
+    /// Of singles or pairs of halves.
     fn select_floats(&mut self, d: u16, [a, b, c, e]: [u16; 4], how: Compare, narrow: bool) {
         let (how, exchanged) = how.turned();
         let (a, b) = if exchanged { (b, a) } else { (a, b) };
-        // Unequal or unordered numbers: the other way round.
+        // Inverted for unequal and unordered numbers.
         let (c, e) = if how == Compare::Ne { (e, c) } else { (c, e) };
         let run = match narrow {
             false => select_numbers!(how, float),
@@ -49,7 +47,7 @@ pub(crate) trait Common: Emit {
         }
     }
 
-    /// The same of low halves, into both halves.
+    /// Into both halves.
     fn multiply_add_low(&mut self, d: u16, sources: [u16; 3]) {
         self.rows(halves::multiply_add_low(), d, sources, 0);
         self.known_as(Kind::MultiplyAddLow);
@@ -86,7 +84,6 @@ pub(crate) trait Common: Emit {
         self.moves(store_of(bytes), Kind::Store, first, address, bytes);
     }
 
-    /// The low bytes of a row, by their sign.
     fn extend_sign(&mut self, row: u16, bytes: u32) {
         let run = loops::one(
             #[inline(always)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loops over lanes for comparisons of numbers, one per way of comparing.
+//! Loops for comparisons of numbers.
 
-/// Puts a mask or zero; `$alu` holds `fcmp`.
+/// `$alu` holds `fcmp`.
 macro_rules! compare_numbers {
     ($how:expr, $alu:ident) => {
         match $how {
@@ -31,7 +31,7 @@ macro_rules! compare_numbers {
     };
 }
 
-/// Takes the third number or the fourth; `$alu` holds `csel`.
+/// `$alu` holds `csel`.
 macro_rules! select_numbers {
     ($how:expr, $alu:ident) => {
         match $how {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Branches, barriers, and instructions that look at other lanes.
+//! Branches, barriers, and looks at other lanes.
 
 use mali_isa::{Combine, Fau, InactiveResult, LaneOp, Lanes, Operand, Subgroup};
 
@@ -25,9 +25,7 @@ enum Kind {
 #[derive(Clone, Copy)]
 pub(super) struct Operands {
     kind: Kind,
-    /// 16 bits wide.
     narrow: bool,
-    /// The second one is zero.
     zero: bool,
 }
 
@@ -76,7 +74,6 @@ impl Translator<'_> {
         self.branch_to(target, Condition::NonZero(flag))
     }
 
-    /// The lanes of a warp decide together.
     pub(super) fn branch_combined(&mut self, operands: Operands) -> Result<(), Trap> {
         self.program.sees_warp = true;
         let a = self.compared(0, operands)?;
@@ -120,7 +117,7 @@ impl Translator<'_> {
         Ok(to)
     }
 
-    /// Source `index` holds the target's low address word.
+    /// Source `index` has the low address word.
     fn branch_to(&mut self, index: usize, condition: Condition) -> Result<(), Trap> {
         let source = self
             .ins

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Integer operations on elements of rows, common to Bifrost and Valhall.
+//! Integer operations that Bifrost and Valhall share.
 
 use super::Trap;
 use super::emit::Emit;
@@ -171,7 +171,6 @@ pub(crate) trait Elements: Emit {
         }
     }
 
-    /// `m` where elements compare so, else zero.
     fn compare_integers(
         &mut self,
         d: u16,
@@ -198,7 +197,6 @@ pub(crate) trait Elements: Emit {
         }
     }
 
-    /// The third row where the first two compare so, else the fourth.
     fn select_integers(&mut self, d: u16, sources: [u16; 4], element: Element, how: Compare) {
         let Some((equal, sources)) = equal_or_above(how, sources) else {
             self.copy(sources[2], d);
@@ -233,7 +231,7 @@ pub(crate) trait Elements: Emit {
         self.rows(run, d, sources, 0);
     }
 
-    /// The first row where the third says so, else the second.
+    /// First or second row, by the third.
     fn multiplex(&mut self, mux: Mux, bits: u32, d: u16, [a, b, c]: [u16; 3]) {
         macro_rules! chosen {
             ($bits:literal) => {
@@ -264,7 +262,7 @@ pub(crate) trait Elements: Emit {
         }
     }
 
-    /// `a` shifted by `count`, then `b` or its complement, complemented or not.
+    /// Then `b` or its complement, the result complemented or not.
     fn shifted(
         &mut self,
         (kind, counts, after): (Shift, Counts, After),
@@ -338,8 +336,7 @@ pub(crate) trait Elements: Emit {
 
 impl<T: Emit> Elements for T {}
 
-/// Equality (true) or above, with operands or results exchanged. `None`: whether they are ordered, which integers
-/// always are.
+/// Equality (true) or above, operands or results exchanged. `None`: whether ordered, always true.
 fn equal_or_above(how: Compare, [a, b, c, e]: [u16; 4]) -> Option<(bool, [u16; 4])> {
     Some(match how {
         Compare::Eq => (true, [a, b, c, e]),

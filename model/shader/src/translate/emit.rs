@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How translators emit micro-operations: rows, constants and parts of rows.
+//! How translators emit micro-operations.
 
 use super::Trap;
 use crate::alu::half;
@@ -8,7 +8,7 @@ use crate::ir::micro::{Kind, MicroOp, OnRows, Run};
 use crate::ir::{Constant, Program};
 use crate::operations::loops::{self, copy};
 
-/// Of a function called for one lane, in sixteenths of a clause.
+/// For one lane, in sixteenths of a clause.
 pub(crate) const CALL_COST: u32 = 3;
 
 /// For an arrangement like `b1032`.
@@ -22,13 +22,12 @@ pub(crate) trait Emit {
 
     fn ops(&mut self) -> &mut Vec<MicroOp>;
 
-    /// For a value without a register.
     fn temporary(&mut self) -> Result<u16, Trap>;
 
-    /// Of lanes that execute the clause by themselves, in sixteenths of a clause.
+    /// In sixteenths of a clause.
     fn lane_cost(&mut self) -> &mut u32;
 
-    /// The register's first value may be seen.
+    /// Its first value may be seen.
     fn reads(&mut self, register: u8) {
         self.program().visible |= 1 << (register & 63);
     }
@@ -37,7 +36,6 @@ pub(crate) trait Emit {
         self.program().constant(Constant::Value(value))
     }
 
-    /// Reads all four rows.
     fn emit(&mut self, run: Run, d: u16, [a, b, c, e]: [u16; 4], m: u32) {
         self.ops().push(MicroOp {
             run,
@@ -53,7 +51,6 @@ pub(crate) trait Emit {
         });
     }
 
-    /// Up to four rows.
     fn rows<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
         let mut all = [0; 4];
         for (to, from) in all.iter_mut().zip(sources) {
@@ -65,7 +62,7 @@ pub(crate) trait Emit {
         }
     }
 
-    /// Up to four rows, called lane by lane.
+    /// Called lane by lane.
     fn rare<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
         *self.lane_cost() += CALL_COST;
         self.rows(run, d, sources, m);
@@ -82,7 +79,6 @@ pub(crate) trait Emit {
         }
     }
 
-    /// Extended to 32 bits.
     fn part(&mut self, row: u16, part: Part, signed: bool) -> Result<u16, Trap> {
         if part == Part::Word {
             return Ok(row);
@@ -103,7 +99,6 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
-    /// A half as a single.
     fn widened(&mut self, row: u16, part: Part) -> Result<u16, Trap> {
         let narrow = self.part(row, part, false)?;
         let to = self.temporary()?;
@@ -124,7 +119,6 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
-    /// Each extended to a half.
     fn bytes_as_halves(&mut self, row: u16, bytes: [u32; 2], signed: bool) -> Result<u16, Trap> {
         let (to, m) = (self.temporary()?, bytes[0] | bytes[1] << 2);
         let run = match signed {
@@ -174,7 +168,6 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
-    /// Replaces bits from a place on.
     fn merge(&mut self, to: u16, from: u16, at: u32, mask: u32) {
         let (mask, at) = (self.number(mask << at), self.number(at));
         map!(self, to, [to, from, mask, at], |old, new, mask, at| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions of vertex and fragment shaders. In a compute shader they fault when executed.
+//! Vertex and fragment instructions; in a compute shader they fault when executed.
 
 use mali_isa::Mnemonic as M;
 use mali_isa::{FlatFunction, LodMode, SamplePosition};
@@ -36,7 +36,7 @@ impl Translator<'_> {
         self.interpolated(units::varying, 1)
     }
 
-    /// The varying is an immediate, or source `index`.
+    /// An immediate, or source `index`.
     fn interpolated(&mut self, run: OnMemory, index: usize) -> Result<(), Trap> {
         let index = match self.ins.immediate("index") {
             Some(index) => self.number(index.into()),
@@ -78,7 +78,7 @@ impl Translator<'_> {
         self.reads_staging(4);
         let sources = [self.source(0)?, self.source(1)?, self.source(2)?, 0];
         self.emit(Run::Message(units::blend), staging, sources, 0);
-        // Where a blend shader would return to; there is none.
+        // A blend shader's return address; there is none.
         let (zero, d) = (self.number(0), self.dest);
         self.copy(zero, d);
         Ok(())

@@ -104,7 +104,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Applies clamp modifier and clause header.
+    /// For modifier and clause header.
     pub(super) fn finish_halves(&mut self) {
         let d = self.dest;
         if self.flushes() {

@@ -58,7 +58,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// First values of staging registers may be seen.
+    /// Their first values may be seen.
     pub(super) fn reads_staging(&mut self, count: u8) {
         let first = self.clause.header.staging_register;
         for register in first..=first.saturating_add(count - 1).min(63) {
@@ -74,7 +74,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Numbers of texture and sampler are in the instruction.
     pub(super) fn sample_simple(&mut self, half: bool, cube: bool) -> Result<(), Trap> {
         let staging = self.staging(if half { 2 } else { 4 })?;
         let texture = u32::from(self.ins.immediate("texture_index").unwrap_or(0));
@@ -100,7 +99,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Components less one, where the engine looks for it.
+    /// Components less one.
     pub(super) fn vector(&self) -> u32 {
         match self.ins.vector_size() {
             VectorSize::None => 0,

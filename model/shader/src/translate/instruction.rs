@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What becomes of each instruction: one line per mnemonic.
+//! One line per mnemonic.
 //!
-//! The match has no default: a new instruction does not compile until a line translates it, or
-//! [`absent`](super::absent) says why not.
+//! There is no default: a new instruction does not compile until it is translated or [`absent`](super::absent) says
+//! why not.
 
 use mali_isa::Mnemonic as M;
 
@@ -56,7 +56,6 @@ impl Translator<'_> {
             M::LdexpV2f16 => self.ldexp_halves(),
             M::QuietV2f16 => self.quiet_halves(),
 
-            // Sums, products, minima, bits.
             M::IaddS32 => self.iadd(S32),
             M::IaddU32 => self.iadd(U32),
             M::IaddV2s16 => self.iadd(S16),
@@ -98,10 +97,9 @@ impl Translator<'_> {
             M::ClzV4u8 => self.clz(U8),
             M::PopcountI32 => direct!(self, |a| integer::popcount(a)),
             M::BitrevI32 => direct!(self, |a| integer::bitrev(a)),
-            // Only 64-bit tuples have it, with pairs of registers.
+            // In 64-bit tuples only.
             M::ImadI64 => Err(self.trap("is not in a 64-bit tuple")),
 
-            // Comparison, selection, permutation.
             M::IcmpI32 | M::IcmpU32 => self.icmp(U32),
             M::IcmpS32 => self.icmp(S32),
             M::IcmpV2i16 | M::IcmpV2u16 => self.icmp(U16),
@@ -174,7 +172,7 @@ impl Translator<'_> {
             M::ArshiftRsubV4i8 => self.shift_and(Arithmetic, RSUB, Byte),
             M::ArshiftV2i16 => self.shift_and(Arithmetic, After::Nothing, Half),
             M::ArshiftV4i8 => self.shift_and(Arithmetic, After::Nothing, Byte),
-            // On the FMA unit the shift comes third, on the ADD unit second.
+            // The shift's source on the ADD unit is the second.
             M::ArshiftI32 if self.ins.sources().len() == 3 => {
                 self.shift_and(Arithmetic, After::Nothing, Word)
             }
@@ -213,7 +211,6 @@ impl Translator<'_> {
             M::S8ToS32 | M::S16ToS32 | M::V2s8ToV2s16 => self.extended(true),
             M::U8ToU32 | M::U16ToU32 | M::V2u8ToV2u16 => self.extended(false),
 
-            // Mantissas, exponents, and hardware's tables.
             M::FrexpmF32 => self.frexpm(),
             M::FrexpmV2f16 => self.frexpm_halves(),
             M::FrexpeF32 => self.frexpe(),
@@ -300,7 +297,7 @@ impl Translator<'_> {
             M::AcmpxchgI64 => self.compare_exchange(true, true),
             M::AcmpstoreI64 => self.compare_exchange(true, false),
 
-            // Images, textures, clocks. It names an attribute table; compute shaders have one.
+            // It names an attribute table; compute shaders have one.
             M::DtselImm => self.same(),
             M::LeaAttrTex => self.texel_address(),
             M::LeaTex | M::LeaTexImm => self.texture_address(),
@@ -314,7 +311,7 @@ impl Translator<'_> {
             M::TexsCubeF16 => self.sample_simple(true, true),
             M::LdGclkU64 => self.clock(),
 
-            // Vertices and fragments; in a compute shader they fault when executed.
+            // In a compute shader they fault when executed.
             M::LdAttr | M::LdAttrImm => self.load_attribute(),
             M::LeaAttr | M::LeaAttrImm => self.varying_address(),
             M::LdVarFlat | M::LdVarFlatImm => self.flat_varying(),

@@ -12,7 +12,7 @@ use crate::operations::memory::load_of;
 use crate::operations::uniform::load_uniform;
 
 impl Translator<'_> {
-    /// First staging register; checks that `count` registers follow.
+    /// Checks that `count` registers follow.
     pub(super) fn staging(&self, count: u32) -> Result<u16, Trap> {
         let first = self.clause.header.staging_register;
         if u32::from(first) + count > 64 {
@@ -43,10 +43,9 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// From two sources and the segment.
     fn address(&mut self, a: u16, b: u16) -> Result<(u16, u16), Trap> {
         let (low, high) = match (self.side, self.ins.segment()) {
-            // The tuple's SHADDXL began the address; this completes it.
+            // The tuple's SHADDXL began the address.
             (Side::Address { .. }, Segment::None | Segment::Wls) => {
                 let high = self.add_high(a, b)?;
                 (self.stage, high)
@@ -80,7 +79,6 @@ impl Translator<'_> {
             _ => None,
         };
         if let Some((at, mask)) = part {
-            // Part of the register changes.
             let loaded = self.temporary()?;
             self.moves(run, kind, loaded, [low, high], bytes);
             let loaded = if bytes == 1 && mask == 0xffff && signed {
@@ -108,7 +106,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `offset` bytes after a base.
     pub(super) fn based(
         &mut self,
         offset: u16,
@@ -124,8 +121,8 @@ impl Translator<'_> {
         Ok((low, high))
     }
 
-    /// A half of a 64-bit address from an offset in a segment: FMA unit low, ADD unit high word. Allocations do not
-    /// cross a multiple of 4 GiB, so there is no carry.
+    /// From an offset in a segment: FMA unit low, ADD unit high word. Allocations do not cross a multiple of 4 GiB:
+    /// no carry.
     pub(super) fn segment(&mut self, subtracts: bool) -> Result<(), Trap> {
         let a = self.source(0)?;
         let low = self.unit == Unit::Fma;
@@ -137,7 +134,7 @@ impl Translator<'_> {
             _ => return Err(self.trap("names a segment that has no base")),
         };
         let d = self.dest;
-        // A null pointer has two zero words; the ADD half sees the FMA half's operand through its port.
+        // A null pointer has two zero words; the FMA half's operand is at the ADD half's port.
         match (subtracts, self.ins.preserve_null()) {
             (false, false) => map!(self, d, [a, base], |a, base| a.wrapping_add(base)),
             (true, false) => map!(self, d, [a, base], |a, base| a.wrapping_sub(base)),
@@ -161,10 +158,9 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Zero where the offset is null.
     fn null_test(&mut self, a: u16, low: bool) -> Result<u16, Trap> {
         if low {
-            // The ADD half needs the offset after the register may have changed.
+            // The register may change before the ADD half.
             let kept = self.temporary()?;
             self.copy(a, kept);
             self.side = Side::Segment(kept);

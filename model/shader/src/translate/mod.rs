@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From decoded clauses to micro-operations.
 //!
-//! Operands become rows; modifiers choose a function or add micro-operations on temporary rows. Results are written
-//! at once, but a tuple's FMA result is written later if its ADD instruction reads the register's old value.
-// A closure can be inlined into its loop by request, a path cannot.
+//! Modifiers choose a function or add micro-operations on temporary rows. A tuple's FMA result is written late if
+//! its ADD instruction reads the register's old value.
+// Closures can be inlined by request, paths cannot.
 #![allow(clippy::redundant_closure)]
 
 pub(crate) mod absent;
@@ -43,26 +43,26 @@ pub(crate) use crate::ir::Trap;
 /// More than eight tuples and six constants.
 const LONGEST_CLAUSE: usize = 256;
 
-/// The instructions of a product, or all that are known.
+/// A product's, or all known.
 pub(crate) struct Bifrost(pub(crate) Option<Product>);
 
-/// What an FMA instruction leaves for the ADD instruction of its tuple, besides its result.
+/// From an FMA instruction to its tuple's ADD instruction, besides the result.
 #[derive(Clone, Copy, Debug, Default)]
 enum Side {
     #[default]
     Nothing,
-    /// `SHADDXL`: row for the high word, and the shift if the second operand has a high word.
+    /// `SHADDXL`: the high word's row, and the shift if the operand has a high word.
     Address { carry: u16, shift: Option<u32> },
     /// `*_DOUBLE`.
     Double {
         kind: crate::alu::shift::Double,
         bytes: bool,
     },
-    /// `SEG_ADD`: row of the offset's low word.
+    /// `SEG_ADD`: the offset's low word.
     Segment(u16),
-    /// `CUBEFACE1`: rows of coordinates.
+    /// `CUBEFACE1`: coordinates.
     Cube([u16; 3]),
-    /// `ATOM_C` and its relatives: operation, argument's row, whether the old value is wanted.
+    /// `ATOM_C` and its relatives; whether the old value is wanted.
     Atomic {
         op: mali_isa::Atomic,
         argument: Option<u16>,
@@ -81,7 +81,7 @@ struct Translator<'p> {
     unit: Unit,
     ins: Instruction,
     dest: u16,
-    /// Results that selectors t, t0 and t1 name.
+    /// Rows of t, t0 and t1.
     stage: u16,
     t0: u16,
     t1: u16,
@@ -91,7 +91,7 @@ struct Translator<'p> {
     next_temporary: u16,
     branch: Option<Branch>,
     barrier: bool,
-    /// Lane-by-lane cost, in sixteenths of a clause.
+    /// In sixteenths of a clause.
     lane_cost: u32,
 }
 
@@ -106,7 +106,7 @@ impl Translate for Bifrost {
         address: u64,
         code: &mut dyn Code,
     ) -> Result<Block, Trap> {
-        // The next page is fetched only if the clause reaches into it: code may end with its memory.
+        // Code may end with its memory.
         let mut bytes = [0; LONGEST_CLAUSE];
         let mut length = 0;
         let (clause, length) = loop {
@@ -123,7 +123,7 @@ impl Translate for Bifrost {
                 (Err(mali_isa::DecodeError::Truncated { .. }), None) if length < LONGEST_CLAUSE => {
                 }
                 (Err(error), _) => {
-                    // What could not be decoded is code, too.
+                    // What could not be decoded, too.
                     code.used(address, &bytes[..length]);
                     return Err(Trap {
                         kind: FaultKind::InvalidEncoding,
@@ -137,7 +137,6 @@ impl Translate for Bifrost {
     }
 }
 
-/// A clause of `length` bytes.
 fn translate(
     program: &mut Program,
     product: Option<Product>,
@@ -204,7 +203,7 @@ fn translate(
     })
 }
 
-/// Per lane, in sixteenths of a clause. Loads and stores count where they are slow.
+/// Per lane, in sixteenths of a clause. Slow loads and stores count elsewhere.
 fn message_cost(message: Message) -> u32 {
     match message {
         Message::Tex | Message::Vartex => 128,
@@ -227,8 +226,7 @@ impl Translator<'_> {
         let fma_register = self.register(tuple.fma_destination, Unit::Fma)?;
         let add_register = self.register(tuple.add_destination, Unit::Add)?;
 
-        // The FMA result is written at once unless the register's old value, or the result after a later write, is
-        // still needed.
+        // Late if the old value, or the result after a later write, is needed.
         let late = fma_register.filter(|&register| {
             self.add_touches(register)
                 || add_register == Some(register)
@@ -293,7 +291,7 @@ impl Translator<'_> {
         }
     }
 
-    /// As a source or among its staging registers.
+    /// Staging registers included.
     fn add_touches(&self, register: u8) -> bool {
         let reads = self
             .tuple
@@ -356,7 +354,7 @@ impl Emit for Translator<'_> {
         &mut self.ops
     }
 
-    /// Valid until the end of the next tuple.
+    /// Until the next tuple's end.
     fn temporary(&mut self) -> Result<u16, Trap> {
         let row = self.next_temporary;
         self.next_temporary += 1;

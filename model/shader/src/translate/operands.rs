@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operands as rows: registers, uniforms, constants, results of neighbours, and their parts.
+//! Operands as rows.
 
 use mali_isa::{Fau, Lanes, Operand, Source};
 
@@ -11,7 +11,7 @@ use crate::ir::{Constant, STAGE_WORDS, special};
 use crate::operations::loops;
 
 impl Translator<'_> {
-    /// Unmodified; 0 is a.
+    /// Unmodified.
     pub(super) fn source(&mut self, index: usize) -> Result<u16, Trap> {
         let source = self.ins.sources().get(index).copied();
         let source = source.ok_or_else(|| self.trap("lacks a source"))?;
@@ -73,12 +73,12 @@ impl Translator<'_> {
             Fau::Missing(_) | Fau::Reserved(_) => {
                 return Err(self.trap("reads a reserved FAU index"));
             }
-            // Values of fragments, zero in a compute shader, and high words of ids.
+            // Values of fragments, zero here, and high words of ids.
             _ => self.number(0),
         })
     }
 
-    /// Widened, flushed, without `abs` and `neg`.
+    /// Without `abs` and `neg`.
     pub(super) fn single(&mut self, index: usize) -> Result<u16, Trap> {
         let mut row = self.source(index)?;
         let lanes = self.lanes(index);
@@ -120,7 +120,7 @@ impl Translator<'_> {
         self.modified_halves(row, index)
     }
 
-    /// Lanes are `h00` or `h11`: the one half, modifiers applied, as low half.
+    /// Lanes `h00` or `h11`: the half as low half, modified.
     pub(super) fn low_half(&mut self, index: usize) -> Result<u16, Trap> {
         let mut row = self.source(index)?;
         if self.lanes(index) == Lanes::H11 {
@@ -129,7 +129,6 @@ impl Translator<'_> {
         self.modified_halves(row, index)
     }
 
-    /// Of clause and source `index`.
     fn modified_halves(&mut self, mut row: u16, index: usize) -> Result<u16, Trap> {
         if self.flushes() {
             let flushed = self.temporary()?;
@@ -169,12 +168,11 @@ impl Translator<'_> {
         }
     }
 
-    /// Subnormal numbers become zero.
     pub(super) fn flushes(&self) -> bool {
         self.clause.header.flush_to_zero != mali_isa::FlushToZero::None
     }
 
-    /// Parts are extended to the width of the arrangement's elements.
+    /// Extended to the elements' width.
     pub(super) fn arranged(&mut self, row: u16, lanes: Lanes, signed: bool) -> Result<u16, Trap> {
         match lanes {
             Lanes::None | Lanes::W0 | Lanes::D0 | Lanes::H01 | Lanes::B0123 => Ok(row),
@@ -187,7 +185,6 @@ impl Translator<'_> {
             Lanes::H00 => self.ordered(row, Halves::H00),
             Lanes::H10 => self.ordered(row, Halves::H10),
             Lanes::H11 => self.ordered(row, Halves::H11),
-            // The name gives the low element's byte first.
             Lanes::B0000
             | Lanes::B1111
             | Lanes::B2222

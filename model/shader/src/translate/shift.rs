@@ -46,7 +46,6 @@ fn counts(width: Width, lanes: Lanes) -> Counts {
 }
 
 impl Translator<'_> {
-    /// `SHIFT_DOUBLE`: the upper word.
     pub(super) fn double_upper(&mut self) -> Result<(), Trap> {
         let Side::Double { kind, bytes } = self.side else {
             return Err(self.trap("needs a 64-bit shift in the FMA unit of its tuple"));
@@ -57,7 +56,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A word out of two, from any bit on.
     pub(super) fn funnel(&mut self, kind: Shift) -> Result<(), Trap> {
         let (d, m) = (self.dest, u32::from(self.ins.bytes2()));
         let (a, b, c) = (self.source(0)?, self.source(1)?, self.source(2)?);
@@ -103,7 +101,7 @@ impl Translator<'_> {
             .operand(self.unit, self.ins.sources[2])
             .and_then(|operand| operand.constant());
         let unshifted = counts == Counts::Word(0) && count.is_some_and(|count| count & 31 == 0);
-        // A shift by nothing is the common way to write logic.
+        // The common way to write logic.
         if let (After::Logic(logic), true, [false, false]) = (after, unshifted, not) {
             match logic {
                 Logic::And => map!(self, d, [a, b], |a, b| a & b),
@@ -152,7 +150,7 @@ impl Translator<'_> {
         self.rows(run, d, sources, m);
     }
 
-    /// `SHADDXL`: the low word; the high word's part goes to a row for the ADD instruction.
+    /// `SHADDXL`: the low word; the ADD instruction uses the high word's row.
     pub(super) fn add_low(&mut self, extend: Extend) -> Result<(), Trap> {
         let (a, b) = (self.source(0)?, self.source(1)?);
         let amount = u32::from(self.ins.immediate("shift").unwrap_or(0)) & 7;
@@ -232,7 +230,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Of what `SHADDXL` began.
     pub(super) fn add_high(&mut self, shifted: u16, other: u16) -> Result<u16, Trap> {
         let Side::Address { carry, shift } = self.side else {
             return Err(self.trap("needs SHADDXL in the FMA unit of its tuple"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mantissas, exponents, and functions that hardware computes from tables.
+//! Mantissas, exponents, and functions of hardware tables.
 
 use super::emit::Emit;
 use super::{Side, Translator, Trap};
@@ -169,7 +169,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Of a sixty-fourth of a turn.
     pub(super) fn sine_table(&mut self, sine: bool) -> Result<(), Trap> {
         let (d, a) = (self.dest, self.source(0)?);
         let m = u32::from(self.ins.offset());
@@ -184,7 +183,7 @@ impl Translator<'_> {
     /// `FPOW_SC_DET`.
     pub(super) fn power_special(&mut self, halves: bool) -> Result<(), Trap> {
         let (a, b) = if halves {
-            // An integer exponent has all 32 bits.
+            // Integers have all 32 bits.
             let whole = self.lanes(1) == mali_isa::Lanes::None;
             let b = if whole {
                 self.source(1)?

@@ -30,7 +30,6 @@ impl Translator<'_> {
         map!(self, high, [a[0], b[0], c[0]], |a, b, c| {
             ((u64::from(a) * u64::from(b) + u64::from(c)) >> 32) as u32
         });
-        // A zero high word adds nothing.
         for (x, y) in [(a[0], b[1]), (a[1], b[0])] {
             if x != zero && y != zero {
                 let sum = self.temporary()?;
@@ -55,7 +54,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Low and high row.
     fn pair(&mut self, index: usize, zero: u16) -> Result<[u16; 2], Trap> {
         let source = self
             .ins

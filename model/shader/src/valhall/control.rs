@@ -16,7 +16,7 @@ use crate::translate::elements::Elements;
 use crate::translate::emit::{CALL_COST, Emit};
 
 impl Translator<'_> {
-    /// Each thread decides: its source is zero or not.
+    /// By a source that is zero or not.
     pub(super) fn branch(&mut self) -> Result<(), Trap> {
         let distance = self.ins.branch();
         let distance = distance.ok_or_else(|| self.trap("lacks a target"))?;
@@ -28,7 +28,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// To an address; zero ends the thread.
+    /// Zero ends the thread.
     pub(super) fn branch_to_address(&mut self) -> Result<(), Trap> {
         let ends = self.operand(1)?.code.constant() == Some(0);
         if !ends || self.ins.value(&ABSOLUTE) != Some(1) {
@@ -57,7 +57,6 @@ impl Translator<'_> {
         Ok(Condition::NonZero(flag))
     }
 
-    /// As a power of two.
     fn group(&mut self) -> Result<u32, Trap> {
         self.program.sees_warp = true;
         Ok(match self.ins.named(&SUBGROUP_SIZE) {
@@ -69,7 +68,6 @@ impl Translator<'_> {
         })
     }
 
-    /// A bit per lane with a non-zero source.
     pub(super) fn ballot(&mut self) -> Result<(), Trap> {
         let (d, a, log2) = (self.dest, self.source(0)?, self.group()?);
         self.emit(Run::Message(warp::ballot), d, [a, 0, 0, 0], log2);

@@ -110,7 +110,6 @@ impl Translator<'_> {
         Ok([self.single(0)?, self.single(1)?, self.single(2)?])
     }
 
-    /// The row and the word's number.
     fn with_constant(&mut self, row: u16) -> [u16; 2] {
         let constant = self.ins.value(&CONSTANT).unwrap_or(0);
         [row, self.number(constant as u32)]
@@ -146,7 +145,6 @@ impl Translator<'_> {
         }
     }
 
-    /// Flushes and limits, as program and instruction say.
     pub(super) fn limit(&mut self) {
         let (limits, d) = (self.limits(), self.dest);
         if self.subnormals != Subnormals::Kept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions of vertex and fragment shaders. In a compute shader they fault when executed.
+//! Vertex and fragment instructions; in a compute shader they fault when executed.
 
 use mali_valhall::{
     BUFFER_INDEX, INDEX, RESOURCE_INDEX, RESOURCE_TABLE, SAMPLE_MODE, SOURCE_FORMAT, TABLE, TARGET,
@@ -11,11 +11,10 @@ use crate::operations::graphics as units;
 use crate::translate::Trap;
 use crate::translate::emit::Emit;
 
-/// Table with the vertex packets' memory, as an instruction says it.
+/// The vertex packets' table, in instructions.
 const PACKETS: i64 = 13;
 
 impl Translator<'_> {
-    /// The register's number is not looked at.
     fn first(&self) -> Result<u16, Trap> {
         let group = self.ins.staging().next();
         let group = group.ok_or_else(|| self.trap("lacks registers"))?;
@@ -32,7 +31,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Where the shader writes what a vertex is.
     pub(super) fn packet_address(&mut self) -> Result<(), Trap> {
         let place = [&TABLE, &INDEX].map(|field| self.ins.value(field));
         if place != [Some(PACKETS), Some(0)] {
@@ -44,7 +42,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A descriptor places it.
     pub(super) fn varying(&mut self) -> Result<(), Trap> {
         self.at_centre()?;
         let handle = self.named([&TABLE, &INDEX])?;
@@ -54,7 +51,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// At so many bytes of a vertex's attributes.
+    /// Offset in a vertex's attributes.
     pub(super) fn packet_varying(&mut self) -> Result<(), Trap> {
         self.at_centre()?;
         if self.ins.named(&SOURCE_FORMAT) != Some("src_flat32") {
@@ -91,7 +88,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The handle is in the word.
     fn named(&mut self, fields: [&'static mali_valhall::Field; 2]) -> Result<u16, Trap> {
         let [Some(table), Some(index)] = fields.map(|field| self.ins.value(field)) else {
             return Err(self.trap("lacks a number of a table"));

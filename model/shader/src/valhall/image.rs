@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images and textures, named by handles of resource tables.
+//! Images and textures by handles.
 
 use mali_valhall::{
     ARRAY_ENABLE, DIMENSION, FETCH_COMPONENT, INTEGER_COORDINATES, LOD_MODE, REGISTER_FORMAT,
@@ -17,7 +17,7 @@ use crate::translate::Trap;
 use crate::translate::emit::Emit;
 
 impl Translator<'_> {
-    /// Components less one, where the engine looks for it.
+    /// Components less one.
     pub(super) fn vector(&self) -> u32 {
         match self.ins.named(&VECTOR_SIZE) {
             Some("v2") => 1 << 8,
@@ -41,7 +41,6 @@ impl Translator<'_> {
         })
     }
 
-    /// The third source, or a number in the word.
     fn handle(&mut self) -> Result<u16, Trap> {
         match (
             self.ins.value(&RESOURCE_TABLE),
@@ -96,7 +95,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The request goes into the modifiers; coordinates are in registers.
     pub(super) fn texture(&mut self, what: What) -> Result<(), Trap> {
         let groups: Vec<_> = self.ins.staging().collect();
         let written = groups.iter().find(|group| group.written);
@@ -112,7 +110,7 @@ impl Translator<'_> {
             return Err(self.trap("gathers at integers, which is not translated"));
         }
         match self.ins.named(&REGISTER_TYPE) {
-            // Mesa leaves the type to the texture's format.
+            // Mesa leaves the type to the format.
             Some("reserved") => {}
             _ => return Err(self.trap("names a type, which no compiler does")),
         }

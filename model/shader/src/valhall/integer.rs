@@ -63,7 +63,7 @@ impl Translator<'_> {
                 map!(self, d, [a], |a| a.reverse_bits());
             }
             Op::MkvecV2i16 => {
-                // Of two halves in an order it is the first.
+                // The first of two in an order.
                 let [a, b] = [self.scalar(0, false)?, self.scalar(1, false)?];
                 map!(self, d, [a, b], |a, b| a | b << 16);
             }
@@ -126,7 +126,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Four bytes, added to the third source.
+    /// Added to the third source.
     fn accumulate_dot_product(&mut self, signed: bool) -> Result<(), Trap> {
         if self.saturates() {
             return Err(self.trap("saturates, which is not translated"));

@@ -12,7 +12,7 @@ use crate::translate::common::Common;
 use crate::translate::elements::{After, Elements, true_word};
 use crate::translate::emit::Emit;
 
-/// Bits that a shift works on.
+/// In bits.
 const WORD: u32 = 32;
 const HALF: u32 = 16;
 const BYTE: u32 = 8;
@@ -71,7 +71,7 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// By a byte of the second source, then logic with the third.
+    /// Count in the second source, logic with the third.
     fn shift(&mut self, logic: Logic, left: bool, bits: u32) -> Result<(), Trap> {
         let arithmetic = self.ins.value(&SIGNED) == Some(1);
         let byte = self.counting_byte(1)?;
@@ -95,7 +95,7 @@ impl Translator<'_> {
             self.source(2)?,
             self.source(1)?,
         ];
-        // A shift by nothing is the common way to write logic.
+        // The common way to write logic.
         let unshifted = self
             .operand(1)?
             .code
@@ -128,7 +128,6 @@ impl Translator<'_> {
         })
     }
 
-    /// Integers are always ordered.
     fn order(&self) -> Result<Compare, Trap> {
         match self.condition()? {
             Compare::Total => Err(self.trap("asks whether integers are ordered")),
@@ -165,7 +164,6 @@ impl Translator<'_> {
         self.joined(logic, |t, d| t.compare_halves(d, sources, how, truth))
     }
 
-    /// The result of `compare`, combined with the third source.
     fn joined(&mut self, logic: Logic, compare: impl FnOnce(&mut Self, u16)) -> Result<(), Trap> {
         let (d, other) = (self.dest, self.operand(2)?);
         if logic == Logic::Or && other.code.constant() == Some(0) {

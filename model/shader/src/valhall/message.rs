@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads and stores, by address and from buffers of resource tables.
+//! Loads and stores, by address and from buffers.
 
 use mali_valhall::{
     Field, LOAD_LANE_8_BIT, LOAD_LANE_16_BIT, LOAD_LANE_32_BIT, OFFSET, Op, UNSIGNED,
@@ -36,7 +36,7 @@ fn is_atomic(op: Op) -> bool {
     )
 }
 
-/// Per lane that executes by itself, in sixteenths of a clause.
+/// Per lane, in sixteenths of a clause.
 pub(super) fn cost(op: Op) -> u32 {
     match op.row().registers {
         _ if is_atomic(op) => 16,
@@ -47,14 +47,13 @@ pub(super) fn cost(op: Op) -> u32 {
 
 enum Into {
     Whole,
-    /// Extends to so many words.
+    /// How many.
     Words(u32),
-    /// Replaces bits: the lowest, and how many.
+    /// The lowest, and how many.
     Part(u32, u32),
 }
 
 impl Translator<'_> {
-    /// Checks that there are `count` registers.
     pub(super) fn staging(&self, count: u32) -> Result<u16, Trap> {
         let group = self.ins.staging().next();
         let group = group.filter(|group| u32::from(group.count) == count);
@@ -62,7 +61,6 @@ impl Translator<'_> {
         Ok(group.first.into())
     }
 
-    /// A pair of registers and an offset.
     pub(super) fn address(&mut self, offset: &'static Field) -> Result<[u16; 2], Trap> {
         let [low, high] = self.pair(0)?;
         let offset = self.ins.value(offset).unwrap_or(0);
@@ -83,7 +81,6 @@ impl Translator<'_> {
         self.loads(load_of(bytes), Kind::Load, bytes, address)
     }
 
-    /// An offset and a handle.
     pub(super) fn load_buffer(&mut self, bytes: u32) -> Result<(), Trap> {
         let place = self.sources()?;
         self.loads(load_uniform(bytes), Kind::LoadUniform, bytes, place)

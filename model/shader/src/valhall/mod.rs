@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From Valhall words to micro-operations: the second translator.
+//! From Valhall words to micro-operations.
 //!
-//! A block ends with a branch, a barrier or an end. Messages are synchronous here, so waits do nothing; builds with
-//! debug assertions check them. What is not translated is a fault with the instruction's name.
-// A closure can be inlined into its loop by request, a path cannot.
+//! A block ends with a branch, a barrier or an end. Messages are synchronous, so waits do nothing; debug assertions
+//! check them. An untranslated instruction is a fault with its name.
+// Closures can be inlined by request, paths cannot.
 #![allow(clippy::redundant_closure)]
 
 mod atomic;
@@ -42,7 +42,6 @@ struct Translator<'p> {
     lane_cost: u32,
 }
 
-/// With what becomes of subnormal numbers.
 pub(crate) struct Valhall(pub(crate) Subnormals);
 
 impl Translate for Valhall {
@@ -148,7 +147,7 @@ impl Translator<'_> {
             self.dest = register;
             return self.instruction();
         }
-        // Half of the result replaces half of the register.
+        // The result is half a register.
         self.dest = self.temporary()?;
         self.instruction()?;
         self.reads(to.register);
@@ -227,7 +226,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Refuses a word that touches a result too early.
+    /// It touches a result too early.
     fn arrived(&self, pending: &mut Pending) -> Result<(), Trap> {
         match pending.next(self.ins).filter(|_| cfg!(debug_assertions)) {
             None => Ok(()),
@@ -247,7 +246,7 @@ impl Emit for Translator<'_> {
         &mut self.ops
     }
 
-    /// Valid until the end of the next word.
+    /// Until the next word's end.
     fn temporary(&mut self) -> Result<u16, Trap> {
         let row = self.next_temporary;
         self.next_temporary += 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources as rows: registers, uniforms, constants, special values, and their parts.
+//! Sources as rows.
 
 use mali_valhall::{Code, Kind, Operand, Special, WORD_BYTES};
 
@@ -12,7 +12,6 @@ use crate::translate::Trap;
 use crate::translate::emit::{Emit, byte_named};
 
 impl Translator<'_> {
-    /// In a byte of the word.
     pub(super) fn operand(&self, byte: usize) -> Result<Operand, Trap> {
         let operand = self.ins.source(byte);
         operand.ok_or_else(|| self.trap("lacks a source"))
@@ -50,7 +49,6 @@ impl Translator<'_> {
                 self.program.constant(Constant::Uniform(word))
             }
             Code::Constant(_) => {
-                // For 64 bits it is zero-extended.
                 let value = code.constant().filter(|_| word == 0);
                 self.number(value.unwrap_or(0))
             }
@@ -95,10 +93,9 @@ impl Translator<'_> {
         self.trap(&format!("selects {name}, which is not translated"))
     }
 
-    /// By its select.
     pub(super) fn selected(&self, byte: usize) -> Result<Part, Trap> {
         let operand = self.operand(byte)?;
-        // One half of two in an order is the first.
+        // The first of two in an order.
         let halves = matches!(operand.kind, Kind::I16S | Kind::F16S);
         Ok(match operand.selected() {
             Some("h01") if halves => Part::H0,
@@ -114,7 +111,6 @@ impl Translator<'_> {
         })
     }
 
-    /// For a shift's count, or a lane.
     pub(super) fn counting_byte(&self, byte: usize) -> Result<u8, Trap> {
         Ok(match self.selected(byte)? {
             Part::B0 => 0,
@@ -125,13 +121,12 @@ impl Translator<'_> {
         })
     }
 
-    /// Extended to 32 bits.
     pub(super) fn scalar(&mut self, byte: usize, signed: bool) -> Result<u16, Trap> {
         let (row, part) = (self.source(byte)?, self.selected(byte)?);
         self.part(row, part, signed)
     }
 
-    /// By the select; parts are extended to the elements' width.
+    /// Extended to the elements' width.
     pub(super) fn arranged(&mut self, byte: usize, signed: bool) -> Result<u16, Trap> {
         let operand = self.operand(byte)?;
         let row = self.row(operand.code, 0)?;
@@ -187,7 +182,7 @@ impl Translator<'_> {
         self.modified_halves(row, operand)
     }
 
-    /// A scalar's half, modifiers applied, as low half of a row.
+    /// Modified, as low half.
     pub(super) fn low_half(&mut self, byte: usize) -> Result<u16, Trap> {
         let (operand, mut row) = (self.operand(byte)?, self.source(byte)?);
         if self.selected(byte)? == Part::H1 {
@@ -196,7 +191,6 @@ impl Translator<'_> {
         self.modified_halves(row, operand)
     }
 
-    /// Of program and operand.
     fn modified_halves(&mut self, mut row: u16, operand: Operand) -> Result<u16, Trap> {
         if self.subnormals == Subnormals::Flushed {
             let flushed = self.temporary()?;
@@ -206,7 +200,6 @@ impl Translator<'_> {
         self.signed(row, operand, 0x8000_8000)
     }
 
-    /// `signs` are the sign bits.
     fn signed(&mut self, row: u16, operand: Operand, signs: u32) -> Result<u16, Trap> {
         let keep = if operand.absolute { !signs } else { u32::MAX };
         let flip = if operand.negate { signs } else { 0 };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which messages' results have arrived: reading one before its wait is a shader's error.
-//!
-//! Messages are synchronous here, so nothing else would tell. Only builds with debug assertions look.
+//! Checks that shaders wait for messages' results, with debug assertions: messages are synchronous, so nothing else
+//! would tell.
 
 use mali_valhall::{Code, Instruction, SLOT};
 
-/// Registers that messages of each slot will write, as bits.
+/// Registers to be written, by slot, as bits.
 #[derive(Debug, Default)]
 pub(super) struct Pending([u64; 8]);
 
@@ -14,7 +13,7 @@ fn registers(first: u8, count: u8) -> u64 {
 }
 
 impl Pending {
-    /// Returns a register touched too early, and its slot.
+    /// A register touched too early, and its slot.
     pub(super) fn next(&mut self, ins: Instruction) -> Option<(u32, usize)> {
         let mut touched = 0;
         for source in ins.sources() {
@@ -53,7 +52,6 @@ impl Pending {
 mod tests {
     use super::*;
 
-    /// Of the last one.
     fn early(texts: &[&str]) -> Option<(u32, usize)> {
         let mut pending = Pending::default();
         let words = texts
@@ -71,9 +69,8 @@ mod tests {
         assert_eq!(early(&[LOAD, "NOP.wait0", reads]), Some((3, 1)));
         assert_eq!(early(&[LOAD, "NOP.wait1", reads]), None);
         assert_eq!(early(&[LOAD, "NOP.wait", reads]), None);
-        // The wait acts after its instruction.
         assert_eq!(early(&[LOAD, "IADD.u32.wait1 r0, r3, r1"]), Some((3, 1)));
-        // Writing counts, and so does a store.
+        // So is a write or a store.
         assert_eq!(early(&[LOAD, "MOV.i32 r2, r1"]), Some((2, 1)));
         let store = "STORE.i32.slot0 @r3, r4, offset:0";
         assert_eq!(early(&[LOAD, store]), Some((3, 1)));

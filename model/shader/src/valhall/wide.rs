@@ -10,7 +10,6 @@ use crate::operations::loops;
 use crate::translate::Trap;
 use crate::translate::emit::Emit;
 
-/// Bits from the low to the high word.
 const UP: u32 = 32;
 
 impl Translator<'_> {
@@ -34,7 +33,7 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// The sum's low word is no row of the others.
+    /// Its low word is no row of the others.
     pub(super) fn add_wide(&mut self, to: [u16; 2], a: [u16; 2], b: [u16; 2]) {
         map!(self, to[0], [a[0], b[0]], |a, b| a.wrapping_add(b));
         map!(
@@ -48,7 +47,6 @@ impl Translator<'_> {
         );
     }
 
-    /// A pair, or a part that is extended.
     fn wide_source(&mut self, byte: usize, signed: bool) -> Result<[u16; 2], Trap> {
         let low = match self.operand(byte)?.selected() {
             None | Some("none") => return self.pair(byte),
@@ -63,7 +61,6 @@ impl Translator<'_> {
         Ok([low, high])
     }
 
-    /// To the destination's pair of registers.
     fn finish_wide(&mut self, [low, high]: [u16; 2]) -> Result<(), Trap> {
         let d = self.dest;
         if !d.is_multiple_of(2) {
@@ -97,7 +94,7 @@ impl Translator<'_> {
         self.finish_wide(to)
     }
 
-    /// The second source is shifted left by a number in the word.
+    /// Shifted by the word's number.
     fn shift_and_add(&mut self, signed: bool) -> Result<(), Trap> {
         let [a, b] = [self.pair(0)?, self.wide_source(1, signed)?];
         let by = self.ins.value(&SHIFT).unwrap_or(0);
@@ -108,7 +105,7 @@ impl Translator<'_> {
         self.finish_wide(to)
     }
 
-    /// By a byte of the second source, then logic with the third.
+    /// Count in the second source, logic with the third.
     fn shift_wide(&mut self, logic: Logic, left: bool) -> Result<(), Trap> {
         let kind = match (left, self.ins.value(&SIGNED)) {
             (true, _) => Double::Left,

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders that no compiler makes: each operation alone, random instructions, random bytes. Nothing panics, nothing
-//! runs for ever, and what compute shaders may contain executes.
+//! Shaders that no compiler makes: no panic, no endless run, and compute shaders execute.
 
 use crate::support::*;
 use mali_isa::*;
 use mali_shader::{FaultKind, absence};
 
-/// Of the other unit, in its tuple.
 fn partner(op: Op) -> Instruction {
     let name = match op.info().name {
         "SHADDXH.i32" => "SHADDXL.i64",
@@ -166,7 +164,6 @@ fn random_bytes_end_without_panic() {
 #[test]
 fn an_endless_shader_ends() {
     let space = Flat::new(16);
-    // A clause that continues with itself.
     let target = space.put(&[0]) + 4096;
     let jump = instruction(Unit::Add, "JUMP", &[Source::FauLow]);
     let code = encode_clause(&clause(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations in no sample kernel, against hand-made values or the standard library.
+//! Operations in no sample kernel, against hand-made or the library's values.
 
 use crate::support::*;
 use mali_isa::*;
@@ -27,7 +27,7 @@ fn coded(
     encode_clause(&clause(header, registers, fma, add)).unwrap()
 }
 
-/// Store the thread's number plus 1 in word (number) at uniform slot 0.
+/// The thread's number plus 1 in word (number) at slot 0.
 fn store_number() -> Vec<u8> {
     let number = instruction(Unit::Add, "IADD.u32", &[Port1, FauLow]);
     let address = instruction(Unit::Fma, "IMAD.i32", &[Port1, FauHigh, FauLow]);
@@ -57,15 +57,13 @@ fn store_number() -> Vec<u8> {
     code
 }
 
-/// Of 20 threads, those that do not take the branch to the end. With `leaves`, the first thread goes around the
-/// branch.
+/// Of 20 threads, those that do not branch to the end. `leaves`: the first thread goes around.
 fn survivors(branch: Instruction, architecture: Architecture, leaves: bool) -> Vec<usize> {
     let space = Flat::new(64);
     let out = space.put(&[0; 256]);
     let mut code = Vec::new();
     let branch = coded(
         HEADER,
-        // Slot 3 is zero: the end.
         block(0x83, [0, ID, 3], None),
         nop(Unit::Fma),
         branch,
@@ -116,7 +114,7 @@ fn branches_of_whole_warps() {
         branch
     };
     let alone = |name| instruction(Unit::Add, name, &[FauLow]);
-    // The thread's number, zero in the first thread alone.
+    // Zero in the first thread alone.
     for (architecture, warp) in [(Architecture::V6, 4), (Architecture::V7, 8)] {
         let check = |branch, leaves, expected: Vec<usize>| {
             assert_eq!(
@@ -136,7 +134,7 @@ fn branches_of_whole_warps() {
             false,
             (0..warp).collect(),
         );
-        // Without the first thread, the others of its warp agree.
+        // The others of its warp agree.
         check(combined("BRANCHC.i32", Combine::All), true, vec![0]);
         check(alone("BRANCH_DIVERG"), false, (0..20).collect());
         check(alone("BRANCH_NO_DIVERG"), false, vec![]);
@@ -146,7 +144,7 @@ fn branches_of_whole_warps() {
     }
 }
 
-/// r1 and r2 are given; returns r4 to r6.
+/// r1, r2 to r4 to r6.
 fn result(
     fma: Instruction,
     add: Instruction,
@@ -257,7 +255,7 @@ fn special_cases_of_half_precision_powers() {
 
 #[test]
 fn addresses_of_texels_of_a_texture() {
-    // RGBA8 unsigned normalised, 40 by 24 texels, three layers of one level.
+    // RGBA8 unsigned normalised, 40 by 24, three layers.
     const FORMAT: u32 = 187 << 12;
     const SURFACE: u64 = 0x1_2345_0000;
     let texture = |layout: u32, volume: bool, surfaces: u64| {
@@ -309,7 +307,6 @@ fn addresses_of_texels_of_a_texture() {
         let tile = SURFACE + 3 * 1024 + 2 * 1024;
         assert_eq!(ask(op, 1, false, [33, 16, 0]), tile + 4);
         assert_eq!(ask(op, 1, false, [33, 17, 0]), tile + 8);
-        // An address that nothing can be at.
         for outside in [[40, 0, 0], [0, 24, 0], [0, 0, 3]] {
             assert_eq!(ask(op, 2, false, outside) >> 60, 8, "{outside:?}");
             assert_eq!(ask(op, 2, true, outside) >> 60, 8, "{outside:?}");

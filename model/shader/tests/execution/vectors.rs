@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random shaders leave the same memory whichever vector units are in use.
+//! Random shaders leave the same memory with any vector units.
 //!
-//! Optimised builds have AVX-512 loops of their own: `cargo test --release -p mali-shader --test execution
-//! vectors`.
+//! For AVX-512 loops: `cargo test --release -p mali-shader --test execution vectors`.
 
 use crate::support::*;
 use mali_isa::*;
@@ -13,7 +12,6 @@ const REGISTERS: u8 = 48;
 
 const THREAD_BYTES: u32 = 256;
 
-/// A full batch, and one that is not.
 const THREADS: u32 = 64 + 37;
 
 trait Shaders {
@@ -22,7 +20,7 @@ trait Shaders {
 }
 
 impl Shaders for Random {
-    /// Special as a number, pair of halves or integer, or any.
+    /// Special in one of its meanings, or any.
     fn word(&mut self) -> u32 {
         let bits = self.next();
         let half = |bits: u64| {
@@ -46,7 +44,6 @@ impl Shaders for Random {
         }
     }
 
-    /// With random modifiers and sources.
     fn instruction(&mut self, op: Op) -> Instruction {
         let mut ins = Instruction::new(op);
         for (slot, modifier) in ins.modifiers.iter_mut().zip(op.info().modifiers) {
@@ -63,7 +60,7 @@ impl Shaders for Random {
     }
 }
 
-/// Those that compute from registers alone.
+/// From registers alone.
 fn operations() -> Vec<Op> {
     let computes = |op: &Op| {
         let info = op.info();
@@ -86,7 +83,7 @@ fn operations() -> Vec<Op> {
     Op::ALL.iter().copied().filter(computes).collect()
 }
 
-/// Moves registers `staging` to `staging` + 3 from or to the thread's place in memory, by FAU value `slot`.
+/// Registers `staging` to `staging` + 3, from or to the thread's place by FAU `slot`.
 fn transfer(name: &str, staging_register: u8, slot: u8, flow_control: FlowControl) -> Vec<u8> {
     use Source::{FauHigh, FauLow, Port1, Port2, Stage};
     let address = instruction(Unit::Fma, "LSHIFT_ADD.i32", &[Port1, FauLow, Port2]);
@@ -107,7 +104,6 @@ fn transfer(name: &str, staging_register: u8, slot: u8, flow_control: FlowContro
     .unwrap()
 }
 
-/// Loads its registers, computes, stores them.
 fn shader(random: &mut Random, operations: &[Op]) -> Vec<u8> {
     let mov = instruction(Unit::Fma, "MOV.i32", &[Source::FauLow]);
     let shift = block(0x80, [0, 1, 2], Some((Unit::Fma, 59)));

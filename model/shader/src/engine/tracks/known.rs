@@ -10,14 +10,12 @@ use super::track::Track;
 use crate::core::{Core, Counts};
 use crate::engine::batch::Batch;
 
-/// Most sets of a dispatch with tracks. Larger dispatches take so long that others use the memory better.
+/// Larger dispatches take so long that others use the memory better.
 const MOST_SETS: u64 = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Set {
-    /// Number of its first work group.
     pub(crate) first: u64,
-    /// The core that the lanes are on.
     pub(crate) core: Option<u32>,
 }
 
@@ -28,7 +26,7 @@ enum Known {
     Refused,
 }
 
-/// Of a host thread's share of a repeated dispatch.
+/// For a host thread.
 #[derive(Debug)]
 pub(crate) struct Tracks {
     known: HashMap<Set, Known>,
@@ -39,15 +37,12 @@ pub(crate) struct Tracks {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// There was a track, and it was followed.
     Followed,
-    /// Execute the clauses and record.
     Record,
     Execute,
 }
 
 impl Tracks {
-    /// New tracks take this room.
     pub(crate) fn new(room: Room) -> Tracks {
         Tracks {
             known: HashMap::new(),
@@ -62,7 +57,7 @@ impl Tracks {
         std::mem::replace(self, none)
     }
 
-    /// Follows the track of a set, of so many, or says what to do.
+    /// Follows a track, or says what to do.
     pub(crate) fn go<'s>(
         &mut self,
         (set, sets): (Set, u64),
@@ -76,7 +71,7 @@ impl Tracks {
         let full = self.full || self.known.len() as u64 > 2 * MOST_SETS;
         match self.known.get(&set) {
             Some(Known::Track(track)) => {
-                // The clauses meet again what cannot be reached.
+                // The clauses meet failures again.
                 let done =
                     pages.complete(&self.reached, core) && track.follow(pages, batches, core);
                 if !done {
@@ -100,7 +95,7 @@ impl Tracks {
         Recorder::new(batches, reached, self.room.bytes_left())
     }
 
-    /// Keeps a recorded track with its counts, or notes that there is none.
+    /// Without a track, notes that there is none.
     pub(crate) fn keep(
         &mut self,
         set: Set,

@@ -12,20 +12,18 @@ use crate::operations::planned::Pages;
 pub(crate) struct Reached {
     pub(super) read: Pages,
     pub(super) written: Pages,
-    /// Threads' own storage is taken to be unchanged as long as nothing is stored at its addresses.
+    /// Threads' own storage is unchanged unless something is stored at its addresses.
     pub(super) has_private: bool,
 }
 
-/// Per page, here and where it is looked up: addresses, a place in a table, what it is resolved to.
+/// Per page, here and where it is looked up.
 const PAGE_BYTES: usize = 128;
 
 impl Reached {
-    /// Pages read, pages written.
     pub(super) fn count(&self) -> (usize, usize) {
         (self.read.addresses().len(), self.written.addresses().len())
     }
 
-    /// Keeps the first pages only.
     pub(super) fn truncate(&mut self, (read, written): (usize, usize)) {
         self.read.truncate(read);
         self.written.truncate(written);
@@ -38,20 +36,18 @@ impl Reached {
     }
 }
 
-/// The same while a dispatch runs.
 #[derive(Debug, Default)]
 pub(crate) struct Resolved<'s> {
     pub(super) read: Vec<Page<'s>>,
     pub(super) written: Vec<Page<'s>>,
-    /// Where in memory the first pages are, and how many that is.
+    /// Places of the first pages, and their number.
     seen: HashSet<usize>,
     apart: usize,
-    /// One of them came twice.
+    /// A page came twice.
     aliased: bool,
 }
 
 impl<'s> Resolved<'s> {
-    /// False if a page cannot be reached.
     pub(super) fn complete(&mut self, reached: &Reached, core: &mut Core<'s>) -> bool {
         let tables = [
             (&mut self.read, &reached.read, &mut core.read),
@@ -68,7 +64,7 @@ impl<'s> Resolved<'s> {
         !reached.has_private || self.are_apart()
     }
 
-    /// Whether no page is written at two addresses.
+    /// No page is written at two addresses.
     fn are_apart(&mut self) -> bool {
         for page in &self.written[self.apart..] {
             self.aliased |= !self.seen.insert(page.as_ptr() as usize);

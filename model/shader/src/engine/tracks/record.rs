@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes clauses one micro-operation at a time, and notes what depends on memory.
+//! Executes micro-operations singly, and notes what depends on memory.
 
 use std::collections::HashMap;
 
@@ -24,34 +24,30 @@ fn set(op: &MicroOp, rows: &mut Rows) {
 #[derive(Debug, Default)]
 struct Contents {
     depends: Vec<bool>,
-    /// Rows behind the program's with values that the track needs.
+    /// Added rows with values that the track needs.
     known: HashMap<[u32; LANES], u16>,
-    /// The active lanes and those that have not ended, as the track knows them.
+    /// Active and live lanes, as the track knows them.
     lanes: Option<(u64, u64)>,
 }
 
-/// Records the batches of a set of work groups.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     steps: Vec<Step>,
     operations: Vec<MicroOp>,
-    /// After the last step.
     pending: Vec<MicroOp>,
     reached: Reached,
-    /// How many of these pages were known before.
+    /// Pages known before.
     known_pages: (usize, usize),
     private: Private,
     contents: Vec<Contents>,
     batch: usize,
-    /// What the track takes up at most, and may take up.
+    /// Taken at most, and allowed.
     bytes: usize,
     room: usize,
-    /// There can be no track.
     refused: bool,
 }
 
 impl Recorder {
-    /// For pages besides those that are known, in so many bytes.
     pub(super) fn new(batches: usize, reached: Reached, room: usize) -> Recorder {
         Recorder {
             steps: Vec::new(),
@@ -70,7 +66,7 @@ impl Recorder {
         }
     }
 
-    /// The track, and the pages known now. If there is no track, nothing of it stays in batches and pages.
+    /// Without a track, batches and pages stay as they were.
     pub(super) fn track(
         mut self,
         (counts, wanted): (Counts, bool),
@@ -95,7 +91,6 @@ impl Recorder {
         (Some(track), self.reached)
     }
 
-    /// At most, with rows and pages that it needs.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -104,7 +99,6 @@ impl Recorder {
         self.refused
     }
 
-    /// Makes a step of the pending micro-operations.
     fn flush(&mut self) {
         if !self.pending.is_empty() {
             let start = self.operations.len();
@@ -147,7 +141,7 @@ impl Recorder {
         }
     }
 
-    /// The row in which a track finds this row's present value.
+    /// Where a track finds this row's value.
     fn source(&mut self, row: u16, rows: &mut Rows) -> u16 {
         if row >= special::CONSTANT || self.depends(row) {
             return row;
@@ -167,7 +161,6 @@ impl Recorder {
         place
     }
 
-    /// Makes the track choose the lanes active now.
     fn choose_lanes(&mut self, rows: &Rows) {
         let (mask, live) = (rows.mask(), rows.live());
         if self.contents[self.batch].lanes != Some((mask, live)) {
@@ -176,8 +169,7 @@ impl Recorder {
         }
     }
 
-    /// Before a result that depends on memory is written. Inactive lanes keep the row: a known value must be put
-    /// there by the track.
+    /// Before a result that depends on memory. Inactive lanes keep the row: a known value must be put there.
     fn begin_result(&mut self, row: u16, rows: &mut Rows) {
         if rows.merges(row) && !self.depends(row) {
             let from = self.source(row, rows);
@@ -197,7 +189,6 @@ impl Recorder {
         self.mark(row, true);
     }
 
-    /// Before it is executed.
     fn on_rows(&mut self, op: &MicroOp, rows: &mut Rows) {
         let mut sources = [op.a, op.b, op.c, op.e];
         let count = usize::from(op.sources).min(sources.len());
@@ -215,7 +206,7 @@ impl Recorder {
         self.operation(MicroOp { a, b, c, e, ..*op });
     }
 
-    /// Addresses plus `offset`; `None` if they depend on memory.
+    /// `None`: they depend on memory.
     fn addresses(&self, op: &MicroOp, offset: u16, rows: &Rows) -> Option<[u64; LANES]> {
         if self.depends(op.a) || self.depends(op.b) {
             return None;
@@ -225,7 +216,6 @@ impl Recorder {
         Some(std::array::from_fn(at))
     }
 
-    /// Before it is executed.
     fn load(&mut self, op: &MicroOp, (offset, bytes, to): (u16, usize, u16), rows: &mut Rows) {
         let Some(addresses) = self.addresses(op, offset, rows) else {
             self.refused = true;
@@ -280,7 +270,6 @@ impl Recorder {
                 return Ok(());
             }
             Run::Message(run) => run,
-            // Those that they stand for follow.
             Run::Several(_) | Run::Done(_) => return Ok(()),
         };
         if self.refused {
@@ -302,7 +291,7 @@ impl Recorder {
                 self.on_rows(&copied, rows);
             }
             Kind::Ahead => {
-                // Whether it loads shows afterwards; it does not overwrite rows of the address.
+                // Only then it shows whether it loads; it does not overwrite its address.
                 run(op, rows, core)?;
                 if core.ahead >> op.m & 1 == 1 {
                     self.load(op, (op.e, 4 * usize::from(op.c), op.d), rows);
@@ -332,7 +321,7 @@ impl Execute for Recorder {
     ) -> Result<(), (Trouble, u8)> {
         let program_rows = usize::from(special::CONSTANT) + program.constants();
         let contents = &mut self.contents[self.batch];
-        // Constants are known, and so is what a thread begins with.
+        // So is what a thread begins with.
         contents.depends.resize(special::CONSTANT.into(), false);
         self.refused |= rows.count() < program_rows;
         core.spend(clause.count()).map_err(|trouble| (trouble, 0))?;

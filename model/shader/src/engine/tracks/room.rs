@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much memory tracks may take, and whether recording more pays.
+//! Memory for tracks, and whether recording more pays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// Of all tracks. They are read from end to end each time, and help only while they stay in caches.
+/// They are read from end to end, and help only while they stay in caches.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Cost of recording a clause, in clauses that a track saves.
+/// Per clause, in clauses that a track saves.
 const RECORDING_COST: u64 = 16;
 
-/// Clauses that may be recorded before any was won.
+/// Clauses recorded before any was saved.
 const ADVANCE: u64 = 1 << 16;
 
 #[derive(Debug)]
 struct Shared {
     /// Bytes left.
     bytes: AtomicUsize,
-    /// Clauses to spend on recording. If tracks are forgotten before use, it soon runs out.
+    /// In clauses; runs out if tracks are forgotten before use.
     gain: AtomicU64,
 }
 
-/// Gives its bytes back on drop.
+/// Returns its bytes on drop.
 #[derive(Debug)]
 pub(crate) struct Room {
     shared: Arc<Shared>,
@@ -39,7 +39,6 @@ impl Room {
         }
     }
 
-    /// Another share of the same.
     pub(crate) fn share(&self) -> Room {
         Room {
             shared: Arc::clone(&self.shared),
@@ -51,7 +50,6 @@ impl Room {
         self.shared.bytes.load(Relaxed)
     }
 
-    /// Whether another track may be worth recording.
     pub(super) fn is_worth_it(&self) -> bool {
         self.shared.gain.load(Relaxed) > 0
     }
@@ -65,7 +63,6 @@ impl Room {
         self.shared.gain.fetch_add(clauses, Relaxed);
     }
 
-    /// False if there are fewer.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
         let less = |left: usize| left.checked_sub(bytes);
         let bytes_left = &self.shared.bytes;

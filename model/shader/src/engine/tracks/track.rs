@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A set of work groups as consecutive loads, stores and micro-operations.
+//! A set of work groups as loads, stores and micro-operations.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ use crate::rows::Rows;
 
 #[derive(Debug)]
 pub(super) enum Step {
-    /// What follows is about this batch.
+    /// For what follows.
     Batch(usize),
-    /// These lanes are active, of those that have not ended.
+    /// Active and live lanes.
     Lanes {
         mask: u64,
         live: u64,
@@ -41,13 +41,11 @@ impl Step {
 pub(super) struct Track {
     pub(super) steps: Vec<Step>,
     pub(super) operations: Vec<MicroOp>,
-    /// Of executing the clauses.
     pub(super) counts: Counts,
 }
 
 impl Track {
-    /// Does and counts what the clauses would. False: a limit is near, and nothing was done; the clauses say what
-    /// is wrong.
+    /// False: a limit is near and nothing was done; the clauses say what is wrong.
     pub(super) fn follow(
         &self,
         pages: &Resolved<'_>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many large shaders: what they cost is bounded, whatever the code says.
+//! The cost of many large shaders is bounded, whatever the code.
 #![allow(clippy::unwrap_used)]
 
 use mali_isa::{
@@ -22,7 +22,7 @@ impl AddressSpace for Flat {
     }
 }
 
-/// Tuples that add something to r0, falling through.
+/// Adds to r0 and falls through.
 fn clause(tuples: usize) -> Vec<u8> {
     clause_with(tuples, ClauseHeader::PLAIN)
 }
@@ -30,7 +30,7 @@ fn clause(tuples: usize) -> Vec<u8> {
 fn clause_with(tuples: usize, header: ClauseHeader) -> Vec<u8> {
     let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
     let tuple = Tuple {
-        // Port 0 reads r1; the FMA result of the tuple before goes to r0.
+        // Port 0 reads r1; the earlier FMA result goes to r0.
         registers: RegisterBlock(1 << 20 | 2 << 25 | 3 << 31 | 3 << 14),
         ports: [None; 3],
         fau: Fau::Zero,
@@ -51,7 +51,7 @@ fn clause_with(tuples: usize, header: ClauseHeader) -> Vec<u8> {
 fn shaders_take_up_bounded_memory_and_are_decoded_once() {
     const ENTRIES: usize = 60;
     let (short, long) = (clause(1), clause(8));
-    // Each of the first clauses is the entry of a shader; all fall through into the same long code.
+    // Each first clause is an entry; all fall through into the same long code.
     let mut code = short.repeat(ENTRIES);
     code.extend(long.repeat(2 * AHEAD));
     let space = Flat(Ram::new(code.len() / 4096 + 2).unwrap());
@@ -82,7 +82,7 @@ fn shaders_take_up_bounded_memory_and_are_decoded_once() {
         0,
         "the last is kept"
     );
-    // Other code in the same place is decoded anew; what was kept of the old code is gone.
+    // Other code in place is decoded anew, and the old is gone.
     let before = cache.bytes();
     space.0.write(last + 64 * 1024, &short).unwrap();
     assert!(cache.shader(last, Isa::Bifrost(None), &mut fetch).1 > 0);
@@ -127,7 +127,6 @@ fn a_shader_has_as_many_micro_operations_as_it_may() {
     let (op, each) = (program.ops[0], program.ops.len() / AHEAD);
     assert!(each > 1);
     let most = decode::MOST_BYTES / size_of::<MicroOp>();
-    // With room for so many of its micro-operations.
     let mut decoded = |room: usize| {
         let mut program = Program::clone(&program);
         program.ops.resize(most - room, op);
@@ -137,7 +136,6 @@ fn a_shader_has_as_many_micro_operations_as_it_may() {
     };
     let (ops, ended) = decoded(each);
     assert!(ended.is_ok() && ops == most);
-    // What does not fit leaves nothing.
     let (ops, ended) = decoded(each - 1);
     assert_eq!(ops, most - (each - 1));
     let trouble = ended.unwrap_err();
@@ -170,7 +168,6 @@ fn what_is_made_for_push_uniforms_is_kept_with_the_shader() {
     }
     let known = (0..2 * MOST_OWN as u32).filter(|n| cache.own(&program, &uniforms(*n)).is_some());
     assert_eq!(known.count(), MOST_OWN);
-    // Nothing made of the old code counts.
     space.0.write(start, &clause(2)).unwrap();
     let (other, _) = cache.shader(start, Isa::Bifrost(None), &mut fetch);
     assert!(!Arc::ptr_eq(&program, &other));

@@ -8,7 +8,6 @@ use mali_shader::{
     Access, AddressSpace, Control, Dispatch, MmuFault, ShaderFault, Statistics, Threads,
 };
 
-/// Virtual addresses are bus addresses.
 pub(crate) struct Flat(pub(crate) Ram);
 
 impl AddressSpace for Flat {
@@ -58,7 +57,7 @@ pub(crate) fn instruction(unit: Unit, name: &str, sources: &[Source]) -> Instruc
     instruction
 }
 
-/// Of a clause's only tuple: ports 0, 1, 2 read `reads` (ascending), the result of `unit` goes to `write`.
+/// Ports 0, 1, 2 read `reads` (ascending); `unit` writes `write`.
 pub(crate) fn block(fau: u8, reads: [u8; 3], write: Option<(Unit, u8)>) -> RegisterBlock {
     let (control, slot3) = match write {
         Some((Unit::Fma, register)) => (3, register),

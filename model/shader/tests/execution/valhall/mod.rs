@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Valhall shaders: two kernels of Mesa's compiler, and words made by hand.
+//! Valhall shaders: Mesa's, and words made by hand.
 
 mod lanes;
 mod tables;
@@ -46,7 +46,7 @@ fn code(texts: &[&str]) -> Vec<u8> {
     words.flat_map(u64::to_le_bytes).collect()
 }
 
-/// r0 of each thread; inputs are in u2 and behind. r5 to r7 are lost.
+/// Each thread's r0; inputs from u2 on; r5 to r7 are lost.
 fn results(texts: &[&str], inputs: &[u32], groups: u32) -> Result<Vec<u32>, ShaderFault> {
     let space = Flat::new(64);
     let count = 16 * groups as usize;
@@ -219,7 +219,7 @@ type OldValue = fn(u32) -> u32;
 
 #[test]
 fn atomic_operations_count_every_lane_once() {
-    // 16 lanes work on a word that starts at 40; their old values, in order, end up behind it.
+    // 16 lanes on a word from 40; then their old values, in order.
     let cases: [(&str, u32, OldValue); 6] = [
         (
             "ATOM1_RETURN.i32.slot0.ainc.wait0 @r2, r6, offset:0x0",
@@ -278,7 +278,7 @@ fn atomic_operations_count_every_lane_once() {
 #[test]
 fn subnormal_numbers_are_kept_or_flushed() {
     use Subnormals::{Flushed, Kept, SinglesFlushed};
-    // The least numbers, and the result of adding nothing.
+    // Least numbers, and nothing added.
     let cases = [
         ("FADD.f32 r0, r2, 0x0", Kept, 1),
         ("FADD.f32 r0, r2, 0x0", SinglesFlushed, 0),
@@ -335,7 +335,6 @@ fn what_is_not_translated_is_a_fault_by_its_name() {
         let said = fault(&[text, "NOP.end"]);
         assert!(said.contains(why), "{text}: {said}");
     }
-    // Code that ends with its memory, or is none.
     let zero = run(&space, &[0xff; 8], &[], 1).unwrap_err().to_string();
     assert!(zero.contains("is no instruction"), "{zero}");
     // Meets the limit on work.

@@ -7,7 +7,6 @@ use mali_shader::Dispatch;
 use super::{code, halves, put, run_with};
 use crate::support::Flat;
 
-/// Tables with these descriptors.
 fn list(space: &Flat, tables: &[Vec<[u32; 8]>]) -> Dispatch {
     let mut words = Vec::new();
     for table in tables {
@@ -49,11 +48,11 @@ fn buffers_are_read_up_to_their_end() {
     ]);
     let more = list(&space, &[vec![], vec![[0; 8], buffer.words]]);
     run_with(&space, &code, &[low, high], 1, more).unwrap();
-    // Two bytes are in the buffer, two behind; no table has the last handle.
+    // Two bytes are outside; the last handle has no table.
     assert_eq!(space.words(to, 4), [22, 33, 0x5544, 0]);
 }
 
-/// 8 by 4 texels, RGBA of 8 bits; handles `table << 24 | index` 3:0 and 4:1.
+/// 8 by 4 texels, RGBA8; handles `table << 24 | index` 3:0, 4:1.
 fn picture(space: &Flat, texels: u64) -> Dispatch {
     let plane = Plane { words: [0; 8] }
         .with("Type", 10)
@@ -95,7 +94,7 @@ fn texels_are_fetched_sampled_and_stored() {
     let at = put(&space, &texels);
     let to = put(&space, &[0; 8]);
     let [low, high] = halves(to);
-    // Column 5, line 2. The narrow handles name texture 4:1 and sampler 3:0.
+    // Narrow handles: texture 4:1, sampler 3:0.
     let code = code(&[
         "MOV.i32 r6, u0",
         "MOV.i32 r7, u1",
@@ -128,7 +127,7 @@ fn texels_are_fetched_sampled_and_stored() {
     for (found, expected) in numbers.iter().zip([r, g, b, a, g]) {
         assert!((found - expected).abs() < 1e-6, "{numbers:?}");
     }
-    // 0.4 * 255 and 0.5 * 255, rounded to nearest even.
+    // To nearest even.
     assert_eq!(
         space.words(at, 32)[3 * 8 + 1],
         u32::from_le_bytes([255, 0, 102, 128])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations on words, halves and bytes against `vectors.txt` from `vectors.py`.
+//! Operations against `vectors.txt` from `vectors.py`.
 
 use super::results;
 
