@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library's calls of its own exported functions stay its own, never a preloaded library's.
+//! The library calls its own exported functions, never a preloaded library's.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

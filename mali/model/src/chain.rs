@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains: reads each header, runs the job, writes its status back.
+//! Job chains: reads headers, runs jobs, writes status back.
 
 use std::time::Instant;
 
@@ -26,12 +26,11 @@ pub(crate) struct Chain {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) status: JobStatus,
-    /// The last job, or where a stopped chain resumes.
+    /// Or where a stopped chain resumes.
     pub(crate) tail: u64,
     pub(crate) mmu: Option<MmuFault>,
 }
 
-/// To its end, its first fault, or a stop.
 pub(crate) fn run<B: Bus>(environment: &Environment<B>, chain: &Chain) -> Outcome {
     let notify = environment.notify.as_deref();
     let notify = notify.map(|notify| move |begins| notify(begins));
@@ -69,7 +68,6 @@ impl<B: Bus> Runner<'_, B> {
         }
     }
 
-    /// A job starts when the one before it has ended.
     fn run_in_order(&self) -> Outcome {
         let mut address = self.chain.head;
         for _ in 0..self.environment.control.jobs {
@@ -94,7 +92,7 @@ impl<B: Bus> Runner<'_, B> {
             let request = self.environment.control.request();
             match request {
                 RUN => order.read(|address| self.header(address).ok()),
-                // A resumed chain starts at a job before which all have ended.
+                // All jobs before its start must have ended to resume.
                 STOP_AFTER_JOB if !order.is_kept() => {}
                 STOP_AFTER_JOB => return ended(JobStatus::STOPPED, order.first(), None),
                 _ => return ended(JobStatus::TERMINATED, order.first(), None),
@@ -177,7 +175,6 @@ impl<B: Bus> Runner<'_, B> {
         result.map(|()| header.next())
     }
 
-    /// A job's fixed cost.
     fn charge(&self, address: u64) -> Result<(), JobFault> {
         let control = &self.environment.control.shader;
         if control.charge(JOB_COST) {
@@ -221,7 +218,7 @@ impl<B: Bus> Runner<'_, B> {
         };
         let features = self.environment.profile.js_features;
         let supported = features.get(self.chain.slot as usize).copied().unwrap_or(0);
-        // No public log has the slot features of a Valhall GPU: where Bifrost ran the one, it runs the other.
+        // No public log has slot features of Valhall: it runs what Bifrost ran.
         let bit = match job_type {
             JobType::MallocVertex if valhall => JobType::IndexedVertex,
             other => other,
@@ -267,7 +264,6 @@ impl<B: Bus> Runner<'_, B> {
         }
     }
 
-    /// Those that may work on a job.
     fn cores(&self, address: u64) -> Result<u64, JobFault> {
         let chain = self.chain;
         let usable = chain.affinity & self.environment.profile.shader_present;
@@ -310,7 +306,6 @@ impl<B: Bus> Runner<'_, B> {
         }
     }
 
-    /// Into the job's header.
     fn write_back(&self, address: u64, fault: Option<&JobFault>) -> Result<(), JobFault> {
         if self
             .chain
@@ -328,7 +323,7 @@ impl<B: Bus> Runner<'_, B> {
                 let mut words = [0; 16];
                 words[..4].copy_from_slice(&(fault.status.0 | access).to_le_bytes());
                 words[8..].copy_from_slice(&fault.pointer.to_le_bytes());
-                // Software that has just dealt with the fault expects the job to end, not to fault again.
+                // Software that dealt with the fault expects no other.
                 let memory = JobMemory {
                     stall: None,
                     ..self.memory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a chain runs with, how it is stopped, why a job fails.
+//! What a chain runs with, its stops and faults.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -21,8 +21,7 @@ const STOP_NOW: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct ChainControl {
     request: AtomicU8,
-    /// Jobs that may run: as many as clauses, as a compute job takes at least one. A longer chain is taken for a
-    /// loop.
+    /// As many as clauses, as each compute job takes one; a longer chain is taken for a loop.
     pub(crate) jobs: u64,
     pub(crate) shader: Control,
 }
@@ -36,24 +35,22 @@ impl ChainControl {
         }
     }
 
-    /// Soft stop: the running job is the last.
+    /// The running job is the last.
     pub(crate) fn stop_after_job(&self) {
         self.request.fetch_max(STOP_AFTER_JOB, Ordering::Relaxed);
     }
 
-    /// Hard stop or reset: abandons the running job.
+    /// Abandons the running job.
     pub(crate) fn stop_now(&self) {
         self.request.store(STOP_NOW, Ordering::Relaxed);
         self.shader.abort();
     }
 
-    /// [`RUN`], [`STOP_AFTER_JOB`], or to stop at once.
     pub(crate) fn request(&self) -> u8 {
         self.request.load(Ordering::Relaxed)
     }
 }
 
-/// Apart from the register side.
 pub(crate) struct Environment<B: Bus> {
     pub(crate) profile: &'static Profile,
     pub(crate) bus: Arc<B>,
@@ -63,7 +60,7 @@ pub(crate) struct Environment<B: Bus> {
     pub(crate) clock: Clock,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
-    /// Called when an access stalls; `None`: faults are reported at once.
+    /// On stalls; `None`: faults are reported at once.
     pub(crate) notify: Option<Arc<dyn Fn(bool) + Send + Sync>>,
     /// [`mali_shader::Cores::seed`].
     pub(crate) seed: u64,
@@ -91,7 +88,7 @@ impl JobFault {
         }
     }
 
-    /// The job manager accessed a descriptor.
+    /// Of a descriptor access.
     pub(crate) fn descriptor(status: JobStatus, fault: MmuFault) -> JobFault {
         JobFault {
             status,

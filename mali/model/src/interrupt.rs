@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An interrupt block: RAWSTAT, CLEAR, MASK and STAT, one level-triggered line.
+//! An interrupt block: RAWSTAT, CLEAR, MASK, STAT, a level-triggered line.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Interrupts {
@@ -10,7 +10,7 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// STAT: pending and enabled; the line is high unless 0.
+    /// STAT: the line is high unless 0.
     pub(crate) fn status(self) -> u32 {
         self.raw & self.mask
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model's messages and the observer of its jobs.
+//! The model's messages and the jobs' observer.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use mali_shader::{Access, Dispatch, Statistics};
 /// Importance of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Software will see a failed job or wrong value.
+    /// Software sees a failed job or wrong value.
     Error,
-    /// Suspicious or not modelled; hardware would not mind.
+    /// Suspicious or not modelled.
     Warning,
     /// Resets, power, jobs.
     Info,
@@ -79,7 +79,7 @@ pub struct JobReport {
     pub status: JobStatus,
     /// Time on the host.
     pub duration: Duration,
-    /// For a compute job with sensible descriptors.
+    /// With sensible descriptors.
     pub compute: Option<ComputeReport>,
 }
 
@@ -92,7 +92,7 @@ pub struct ComputeReport {
     pub workgroup_size: [u32; 3],
     /// By dimension.
     pub workgroup_count: [u32; 3],
-    /// If an observer asked, and the code can be read and decoded.
+    /// If asked for, readable and decodable.
     pub kernel: Option<Identity>,
     /// `None`: the job failed.
     pub statistics: Option<Statistics>,
@@ -103,29 +103,29 @@ pub trait Observer: Send + Sync {
     /// A job ended.
     fn job(&self, report: &JobReport);
 
-    /// Whether to fill [`ComputeReport::kernel`], which costs time per job.
+    /// Fill [`ComputeReport::kernel`]? It costs time.
     fn wants_kernels(&self) -> bool {
         false
     }
 
-    /// Whether to call [`Observer::page`], which costs time.
+    /// Call [`Observer::page`]? It costs time.
     fn wants_pages(&self) -> bool {
         false
     }
 
-    /// The running job reached a page, before [`Observer::job`]. Each thread tells at least once per page and kind
-    /// of access; the job's descriptors count.
+    /// The running job reached a page. Each thread tells at least once per page and kind of access, before
+    /// [`Observer::job`]; descriptors count.
     fn page(&self, va: u64, access: Access) {
         let _ = (va, access);
     }
 
-    /// Before a compute job: an analyser for it. [`Observer::job`] follows at its end.
+    /// An analyser for a compute job; [`Observer::job`] follows.
     fn analyser(&self, address: u64, dispatch: &Dispatch) -> Option<Box<dyn Analyser>> {
         let _ = (address, dispatch);
         None
     }
 
-    /// Bytes that no shader stored: by the host or the job manager (a status, the value of a write-value job).
+    /// Bytes from the host or the job manager (a status, a write-value job).
     fn wrote(&self, va: u64, bytes: u64) {
         let _ = (va, bytes);
     }

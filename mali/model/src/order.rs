@@ -1,30 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Start order of a chain's jobs: by lot within dependencies and barriers.
+//! Jobs' order: by lot within dependencies and barriers.
 
 use std::collections::VecDeque;
 
 use mali_facts::JobHeader;
 
-/// Jobs read before earlier ones have ended.
+/// Before earlier ones have ended.
 const AHEAD: usize = 16;
 
-/// Read, not started.
 struct Waiting {
     address: u64,
     index: u64,
-    /// Indices of jobs to wait for.
     dependencies: [u64; 2],
-    /// Waits for all before it.
     barrier: bool,
-    /// Nothing behind it is read before its end: it may change what follows.
+    /// It may change what follows: not read before its end.
     last_read: bool,
-    /// A job behind it has ended.
     overtaken: bool,
 }
 
 pub(crate) struct Order {
     waiting: VecDeque<Waiting>,
-    /// Not read yet; 0: none.
     next: u64,
     last: u64,
     random: u64,
@@ -40,18 +35,18 @@ impl Order {
         }
     }
 
-    /// That has not ended; after the end of the chain its last.
+    /// Not ended; or the chain's last.
     pub(crate) fn first(&self) -> u64 {
         let waits = self.waiting.front().map(|job| job.address);
         waits.unwrap_or(if self.next != 0 { self.next } else { self.last })
     }
 
-    /// Jobs ended in order so far.
+    /// In order so far.
     pub(crate) fn is_kept(&self) -> bool {
         self.waiting.iter().all(|job| !job.overtaken)
     }
 
-    /// An unreadable header is the last one: it faults at its turn.
+    /// An unreadable header is last, and faults at its turn.
     pub(crate) fn read(&mut self, header: impl Fn(u64) -> Option<JobHeader>) {
         while self.next != 0
             && self.waiting.len() < AHEAD
@@ -87,7 +82,7 @@ impl Order {
         }
     }
 
-    /// A job that may start; without `any` the first. `None`: the chain has ended.
+    /// Without `any` the first. `None`: the chain has ended.
     pub(crate) fn take(&mut self, any: bool) -> Option<u64> {
         let may_start = |at: &usize| {
             let Some(job) = self.waiting.get(*at) else {
@@ -123,7 +118,6 @@ mod tests {
             .with("Next", next)
     }
 
-    /// For jobs at 64, 128 and so on.
     fn orders(jobs: &[(u64, u64)]) -> std::collections::BTreeSet<Vec<u64>> {
         let of = |address: u64| {
             let at = address / 64;
@@ -157,7 +151,7 @@ mod tests {
     fn dependencies_and_barriers_hold() {
         let chain = orders(&[(0, 0), (1, 0), (2, 0)]);
         assert_eq!(chain, [vec![1, 2, 3]].into());
-        // The third waits for both before it, the fourth for none.
+        // The third waits for two, the fourth for none.
         let all = orders(&[(0, 0), (0, 0), (0, 1), (0, 0)]);
         assert!(all.iter().all(|order| {
             let place = |job: u64| order.iter().position(|it| *it == job);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Power domains: shader cores, tilers, level-2 caches, core stacks.
+//! Power domains.
 
 use mali_facts::Profile;
 
@@ -45,7 +45,6 @@ pub(crate) fn decode(offset: u32) -> Option<(Domain, Function, bool)> {
     }
 }
 
-/// Which units exist and are on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Power {
     present: [u64; 4],
@@ -69,9 +68,9 @@ impl Power {
         self.ready[domain as usize]
     }
 
-    /// At once; true when any changed.
+    /// True when any changed.
     ///
-    /// A core or tiler brings the level-2 caches with it: a G71 told to power its tiler alone read back L2_READY.
+    /// A core or tiler brings the level-2 caches: a G71 told to power its tiler read back L2_READY.
     pub(crate) fn switch(&mut self, domain: Domain, units: u64, on: bool) -> bool {
         let index = domain as usize;
         let old = self.ready[index];

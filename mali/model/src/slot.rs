@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One job slot: the running chain, the one in NEXT, and their registers.
+//! A job slot: running chain, next chain, registers.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::environment::ChainControl;
 struct Running {
     chain: Chain,
     control: Arc<ChainControl>,
-    /// A thread runs it; before, a stop acts at once.
+    /// Else a stop acts at once.
     taken: bool,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Stop {
     Hard,
 }
 
-/// Words by offset in the slot's block.
+/// Words by offset.
 #[derive(Debug)]
 pub(crate) struct Slot {
     index: u32,
@@ -102,7 +102,6 @@ impl Slot {
         self.set_word(job_slot::COMMAND_NEXT, 0);
     }
 
-    /// If the slot is free.
     pub(crate) fn promote(&mut self, clauses: u64, work: &Arc<WorkLimit>) {
         if self.running.is_some() || !self.pending {
             return;
@@ -145,7 +144,7 @@ impl Slot {
         })
     }
 
-    /// If its chain flag is `flag`; `None`: any. Returns the outcome if no thread runs it.
+    /// Of chain flag `flag`, or any. Returns the outcome if no thread runs it.
     pub(crate) fn stop(&mut self, stop: Stop, flag: Option<bool>) -> Option<Outcome> {
         let running = self.running.as_ref()?;
         let chain_flag = running
@@ -174,7 +173,7 @@ impl Slot {
         })
     }
 
-    /// Forgets everything; a running chain is told to stop.
+    /// Stops a running chain.
     pub(crate) fn reset(&mut self) {
         if let Some(running) = self.running.take() {
             running.control.stop_now();
@@ -182,7 +181,7 @@ impl Slot {
         *self = Slot::new(self.index);
     }
 
-    /// Returns its address space, and the job interrupt to raise.
+    /// Returns address space and job interrupt.
     pub(crate) fn retire(&mut self, outcome: &Outcome) -> Option<(u32, u32)> {
         let running = self.running.take()?;
         self.set_word(job_slot::STATUS, outcome.status.0);

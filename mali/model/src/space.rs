@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An address space of running jobs: translation, and stalled accesses.
+//! An address space of running jobs: translation and stalls.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -16,8 +16,8 @@ pub enum FaultPolicy {
     /// The job fails at once.
     #[default]
     Report,
-    /// The access waits, as on hardware: the MMU raises its interrupt, and the next command to the space retries.
-    /// Needed by software that maps on demand; another thread must serve the registers.
+    /// The access waits, as on hardware, for the next command to the space after the MMU's interrupt. For software
+    /// that maps on demand; another thread must serve the registers.
     Stall,
 }
 
@@ -25,15 +25,13 @@ pub enum FaultPolicy {
 struct State {
     translation: Translation,
     waiting: Option<MmuFault>,
-    /// To be shown in the registers.
     unreported: bool,
-    /// Registers have shown a fault of the running chain.
+    /// For the running chain.
     shown: bool,
-    /// Commands so far; each ends a wait.
+    /// Each ends a wait.
     commands: u64,
 }
 
-/// Shared by registers and running jobs.
 #[derive(Debug)]
 pub(crate) struct Space {
     state: Mutex<State>,
@@ -60,7 +58,7 @@ impl Space {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// With the number of the last command.
+    /// With the last command's number.
     fn snapshot(&self) -> (Translation, u64) {
         let state = self.lock();
         (state.translation, state.commands)
@@ -77,7 +75,6 @@ impl Space {
         self.changed.notify_all();
     }
 
-    /// So that stalled accesses see an abort.
     pub(crate) fn wake(&self) {
         drop(self.lock());
         self.changed.notify_all();
@@ -98,9 +95,9 @@ impl Space {
         std::mem::take(&mut self.lock().shown)
     }
 
-    /// Waits for software; `fault` was found after `seen` commands. True: retry.
+    /// After `seen` commands. True: retry.
     ///
-    /// Nothing waits in a space that maps nothing: software has given it up, and will not answer.
+    /// A space that maps nothing was given up: software will not answer.
     fn stall(&self, fault: MmuFault, seen: u64, stall: &Stall<'_>) -> bool {
         let hopeless =
             |state: &State| stall.control.is_aborted() || state.translation.is_unmapped();
@@ -138,16 +135,14 @@ impl Space {
     }
 }
 
-/// How a faulting access waits.
 #[derive(Clone, Copy)]
 pub(crate) struct Stall<'a> {
-    /// Its abort ends the wait.
+    /// Ends the wait.
     pub(crate) control: &'a Control,
-    /// True: a fault to report; false: the wait is over.
+    /// True: a fault to report; false: over.
     pub(crate) notify: &'a (dyn Fn(bool) + Sync),
 }
 
-/// As one running chain sees it.
 pub(crate) struct JobMemory<'a, B: Bus> {
     pub(crate) bus: &'a B,
     pub(crate) space: &'a Space,
@@ -224,7 +219,7 @@ pub(crate) fn fault_status(fault: &MmuFault) -> FaultStatus {
     FaultStatus::new(JobStatus(fault.code.into()), access, 0)
 }
 
-/// Bus faults have their own interrupt bits.
+/// They have own interrupt bits.
 pub(crate) fn is_bus_fault(fault: &MmuFault) -> bool {
     matches!(fault.code, 0x80 | 0xd0..=0xd7)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page-table walk: from virtual to bus address, or to the fault.
+//! The page-table walk.
 
 use mali_facts::Profile;
 use mali_facts::page_table::{
@@ -47,7 +47,7 @@ pub struct Mapping {
 }
 
 impl Translation {
-    /// Before the first UPDATE: everything faults.
+    /// Before the first UPDATE; everything faults.
     pub const UNMAPPED: Translation = Translation {
         mode: Mode::Unmapped,
         root: 0,
@@ -73,7 +73,7 @@ impl Translation {
         };
         let input_bits = match mode {
             Mode::Tables(Format::AArch64) => register.input_bits().min(VIRTUAL_BITS),
-            // There are always four levels; bits above the GPU's range are not looked at but must be 0.
+            // Always four levels; bits above the GPU's range are ignored but must be 0.
             _ => VIRTUAL_BITS,
         };
         Translation {

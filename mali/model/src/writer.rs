@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which instruction of a chain or stream gave a byte its value. Runs it in copies of its pages, then the writing
-//! job again with fewer clauses, until one clause makes the difference. A clause has at most one message, so its
-//! store is known.
+//! The instruction that gave a byte its value. Runs the chain in copies of its pages, then the writing job with
+//! fewer clauses until one makes the difference. A clause has at most one message, so its store is known.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -17,10 +16,10 @@ use crate::gpu::Gpu;
 use crate::space::{JobMemory, Space};
 use crate::streams::{LONGEST, Streams, asked};
 
-/// Pages of a job: 4 GiB.
+/// 4 GiB.
 const MOST_PAGES: usize = 1 << 20;
 
-/// What gave a byte its value.
+/// What wrote a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
     /// A clause of a shader.
@@ -32,7 +31,7 @@ pub enum Writer {
         /// The clause's address.
         clause: u64,
     },
-    /// A status in a job's header, or a write-value job.
+    /// A job's status, or a write-value job.
     JobManager {
         /// The job's address.
         job: u64,
@@ -44,10 +43,9 @@ pub enum Writer {
 /// By physical address.
 type Pages = BTreeMap<u64, Vec<u8>>;
 
-/// Copies pages at first access; writes stay in the copies.
+/// Copied at first access, for writes.
 struct Copies<'a, B: Bus> {
     under: &'a B,
-    /// As earlier jobs left them.
     left: &'a Pages,
     ram: Ram,
     copies: Mutex<HashMap<u64, u64>>,
@@ -63,7 +61,6 @@ impl<'a, B: Bus> Copies<'a, B> {
         })
     }
 
-    /// With those of earlier jobs.
     fn into_pages(self) -> Pages {
         let mut pages = self.left.clone();
         let copies = self.copies.into_inner();
@@ -110,7 +107,7 @@ struct Trial<'a, B: Bus> {
 }
 
 impl<B: Bus> Trial<'_, B> {
-    /// With `start` in the byte and at most `clauses` clauses. Returns the byte, how the job ended, and its pages.
+    /// `start` is in the byte. Returns the byte, the job's end, and its pages.
     fn run(
         &self,
         start: Option<u8>,
@@ -138,7 +135,7 @@ impl<B: Bus> Trial<'_, B> {
 
     /// `None`: no clause did.
     fn clause(&self, before: u8, after: u8, clauses: u64) -> Option<u64> {
-        // A store of the old value shows only over another value.
+        // An equal value shows only over another.
         let most = clauses.saturating_mul(2).saturating_add(1024);
         let starts = [before, !after, after ^ 0x55].into_iter();
         let (start, value, clauses) = starts.take(3).find_map(|start| {
@@ -183,7 +180,6 @@ impl<'a, B: Bus> Search<'a, B> {
         }
     }
 
-    /// As the jobs so far have left it.
     fn look<T>(&self, look: impl FnOnce(&JobMemory<'_, Copies<'_, B>>) -> Option<T>) -> Option<T> {
         let copies = Copies::new(self.bus, &self.left)?;
         look(&JobMemory {
@@ -219,8 +215,8 @@ impl<'a, B: Bus> Search<'a, B> {
 }
 
 impl<B: Bus> Gpu<B> {
-    /// The last job to write the byte at `va` if the chain ran now, and its clause. The GPU and its memory stay as
-    /// they are. `None`: the chain would not end, or uses what only the job manager can do.
+    /// The last job to write the byte at `va` if the chain ran now, and its clause; nothing changes. `None`: it
+    /// would not end, or needs the job manager.
     ///
     /// Jobs run on one thread, the writing one some thirty times.
     pub fn writer(&self, space: u32, chain: u64, va: u64) -> Option<Writer> {
@@ -261,8 +257,8 @@ impl<B: Bus> Gpu<B> {
 }
 
 impl<B: Bus> Streams<B> {
-    /// As [`Gpu::writer`], for a stream as [`Streams::run`] takes it; a job is a dispatch's instruction. `None`
-    /// also if the stream does more than dispatches of constants.
+    /// As [`Gpu::writer`], for [`Streams::run`]; a job is a dispatch. `None` also for more than dispatches of
+    /// constants.
     pub fn writer(&self, root: u64, (address, bytes): (u64, u32), va: u64) -> Option<Writer> {
         let space = self.space(root);
         let mut search = Search::new(self.bus(), &space, va);

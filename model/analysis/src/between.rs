@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Races between jobs: accesses to the same byte, one of which writes, that nothing orders. The GPU may run jobs of
-//! one chain at the same time, unless a dependency or a barrier orders them.
+//! Races between jobs: accesses to a byte, one of which writes, that no dependency or barrier orders.
 //!
-//! Per word it keeps the first clause that writes, reads and changes it atomically, with the bytes: enough to
-//! notice a race, not to list all pairs.
+//! Per word it keeps the first clause that writes, reads and changes it atomically: enough to notice a race, not to
+//! list all pairs.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,10 +12,10 @@ use crate::pages::PAGE;
 use crate::report::RaceKind;
 
 const WORDS: usize = PAGE as usize / 4;
-/// Pages kept of all jobs, 16 KiB each: at most 256 MiB.
+/// Of all jobs, 16 KiB each: at most 256 MiB.
 const MOST: usize = 1 << 14;
 
-/// By job number, the earlier jobs that may run at the same time.
+/// Per job, earlier ones that may run at the same time.
 pub type Unordered = BTreeMap<usize, Vec<usize>>;
 
 /// By store, load, atomic operation.
@@ -31,12 +30,12 @@ const STORE: usize = 0;
 const LOAD: usize = 1;
 const ATOMIC: usize = 2;
 
-/// Without storage of threads and work groups.
+/// Without thread and group storage.
 #[derive(Default)]
 pub(crate) struct Reach {
     pages: HashMap<u64, Box<[Word; WORDS]>>,
     storages: Storages,
-    /// The high half of all clauses' addresses.
+    /// Of all clauses' addresses.
     high: u64,
     room: usize,
     pub(crate) full: bool,
@@ -147,7 +146,7 @@ impl Between {
         }
     }
 
-    /// Pages that there is room for, if it matters what a job reaches.
+    /// Room in pages, if what it reaches matters.
     pub(crate) fn concerns(&self, job: usize) -> Option<usize> {
         let concerns = self.unordered.contains_key(&job)
             || self.unordered.values().any(|it| it.contains(&job));
@@ -155,7 +154,7 @@ impl Between {
         concerns.then(|| MOST.saturating_sub(kept))
     }
 
-    /// Returns races with earlier jobs, by number.
+    /// Returns races with earlier jobs.
     pub(crate) fn ended(&mut self, job: usize, reach: Reach) -> Vec<(usize, Pair, Found)> {
         let earlier = self.unordered.get(&job).into_iter().flatten();
         let races = earlier

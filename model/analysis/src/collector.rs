@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watches a model's jobs, analyses those asked for, makes the report.
+//! Watches jobs, analyses those asked for, reports.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,7 @@ const CELLS: u64 = 128;
 
 type Chosen = Box<dyn Fn(usize) -> bool + Send + Sync>;
 
-/// Watches the jobs of a model.
+/// Watches a model's jobs.
 pub struct Collector {
     what: What,
     map: Arc<Map>,
@@ -34,14 +34,13 @@ pub struct Collector {
 
 #[derive(Default)]
 struct State {
-    /// Jobs that have ended.
     ended: usize,
     running: Option<Arc<Mutex<Findings>>>,
     jobs: Vec<Job>,
 }
 
 impl Collector {
-    /// `chosen` accepts job numbers, counted from 0 as jobs end.
+    /// `chosen` accepts numbers, from 0 as jobs end.
     pub fn new(
         what: What,
         map: Map,
@@ -57,7 +56,7 @@ impl Collector {
         }
     }
 
-    /// Jobs that may run at the same time as earlier ones: races between them are reported if both are analysed.
+    /// Jobs that may run at the same time: reports their races if both are analysed.
     #[must_use]
     pub fn with_unordered(mut self, unordered: Unordered) -> Self {
         self.between = Mutex::new(Between::new(unordered));
@@ -72,7 +71,7 @@ impl Collector {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what was found, job by job.
+    /// Takes the findings, job by job.
     pub fn take(&self) -> Vec<Job> {
         std::mem::take(&mut self.state().jobs)
     }
@@ -222,7 +221,7 @@ impl Collector {
                 }
                 sum = [sum[0] + read, sum[1] + written];
                 let address = number * PAGE + line * LINE;
-                // A line that a tensor has a part of counts as the tensor's.
+                // A line with a part of a tensor counts as the tensor's.
                 let own = self.map.area(address);
                 let is_tensor =
                     |at: &usize| areas.get(*at).map(|area| area.kind) == Some(AreaKind::Tensor);
@@ -299,7 +298,7 @@ fn clauses(findings: &Findings) -> Vec<Clause> {
         })
         .collect();
     if all.is_empty() {
-        // Accesses were looked at, but nothing was counted.
+        // Only accesses were looked at.
         all = findings
             .lines
             .keys()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often clauses execute, by how many lanes, and where warps part.
+//! Executions of clauses, lanes, and parting warps.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use mali_model::probe::{Site, Visit};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// By warps: once for each time that lanes of a warp execute together.
+    /// Per warp that executes together.
     pub(crate) warps: u64,
     pub(crate) lanes: u64,
-    /// By warps with lanes elsewhere.
+    /// Warps with lanes elsewhere.
     pub(crate) divergent: u64,
 }
 
@@ -22,7 +22,7 @@ impl Count {
     }
 }
 
-/// Of one host thread, by clause number.
+/// By clause number.
 #[derive(Default)]
 pub(crate) struct Counts(Vec<(Option<Site>, Count)>);
 
@@ -40,7 +40,7 @@ impl Counts {
         count.divergent += u64::from(visit.lanes.divergent());
     }
 
-    /// By address of the clause.
+    /// By clause address.
     pub(crate) fn merge_into(self, all: &mut BTreeMap<u64, (Site, Count)>) {
         for (site, count) in self.0 {
             if let Some(site) = site {

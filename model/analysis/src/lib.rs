@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Analysers of what shaders do to memory.
 //!
-//! A [`Collector`] watches a model (`mali_model::Options::observer`) and analyses the compute jobs that it was
-//! asked for. It counts clauses and lanes, adds up accesses by line, compares bytes that warps use with those of
-//! their lines, and finds races, reads of unwritten memory and accesses outside tensors. Results do not depend on
-//! the host's threads. An analysis that had to stop says so: [`report::Verdict`].
+//! A [`Collector`] watches a model (`mali_model::Options::observer`) and analyses chosen compute jobs: counts of
+//! clauses and lanes, accesses by line, warps' use of lines, races, reads of unwritten memory, accesses outside
+//! tensors. Results do not depend on host threads. A [`report::Verdict`] says whether an analysis had to stop.
 //!
-//! The normalisations, and what is left out, stand in `docs/kernels.md`.
+//! Normalisations and omissions: `docs/kernels.md`.
 #![forbid(unsafe_code)]
 
 mod between;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bytes that warps use, against bytes of the lines that they touch.
+//! Bytes that warps use, against those of touched lines.
 //!
-//! The unit is an access of a warp's lanes that execute the instruction together. How the model groups warps plays
-//! no part.
+//! The unit is an access of a warp's active lanes, however the model groups warps.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +15,11 @@ pub(crate) struct Use {
     pub(crate) accesses: u64,
     /// Bytes that lanes asked for.
     pub(crate) asked: u64,
-    /// The same, each byte once per warp.
+    /// Each byte once per warp.
     pub(crate) used: u64,
-    /// Lines touched, once per warp's access.
+    /// Once per warp's access.
     pub(crate) lines: u64,
-    /// Loads and atomic operations.
     pub(crate) read: u64,
-    /// Stores and atomic operations.
     pub(crate) written: u64,
 }
 
@@ -37,7 +34,7 @@ impl Use {
     }
 }
 
-/// Of one host thread, by clause number.
+/// By clause number.
 #[derive(Default)]
 pub(crate) struct Lines(Vec<(Option<Site>, Use)>);
 
@@ -90,7 +87,7 @@ impl Lines {
         }
     }
 
-    /// By address of the clause.
+    /// By clause address.
     pub(crate) fn merge_into(self, all: &mut BTreeMap<u64, Use>) {
         for (site, sum) in self.0 {
             if let Some(site) = site {
@@ -100,7 +97,6 @@ impl Lines {
     }
 }
 
-/// Without empty ones.
 fn split(active: u64, warp: u32) -> impl Iterator<Item = u64> {
     let first = u64::MAX >> (64 - warp);
     let masks = (0..64 / warp).map(move |number| active & first << (number * warp));
@@ -108,7 +104,7 @@ fn split(active: u64, warp: u32) -> impl Iterator<Item = u64> {
 }
 
 fn scattered(access: &Access<'_>, mut part: u64) -> (u64, u64) {
-    // Two lines for each of up to sixteen lanes.
+    // Two each for sixteen lanes.
     const MOST: usize = 32;
     let mut lines = [(0, 0); MOST];
     let mut count = 0;

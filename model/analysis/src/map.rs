@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names of memory: regions of a recording, and the tensors in them.
+//! Names of memory: regions and tensors of a recording.
 
 /// What an area holds.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -34,17 +34,17 @@ pub struct Area {
 /// The memory of a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Map {
-    /// By ascending address.
+    /// Ascending.
     tensors: Vec<Area>,
-    /// By ascending address.
+    /// Ascending.
     regions: Vec<Area>,
-    /// Of tensors: disjoint ranges by ascending address.
+    /// Of tensors, disjoint, ascending.
     covered: Vec<(u64, u64)>,
 }
 
 impl Map {
-    /// Regions are disjoint, tensors may overlap. `covered` are the address ranges (first, size) of tensors'
-    /// elements: a tensor with gaps has several.
+    /// Regions are disjoint, tensors may overlap. `covered`: ranges (first, size) of tensors' elements, several
+    /// with gaps.
     pub fn new(
         mut regions: Vec<Area>,
         mut tensors: Vec<Area>,
@@ -69,12 +69,12 @@ impl Map {
         }
     }
 
-    /// Those with a row in reports: a region's row is for what is in no tensor.
+    /// With a row in reports; a region's is for the rest.
     pub(crate) fn areas(&self) -> impl Iterator<Item = &Area> {
         self.tensors.iter().chain(&self.regions)
     }
 
-    /// As [`Map::areas`] counts. Of overlapping tensors the one that begins last.
+    /// As [`Map::areas`] counts; the overlapping tensor that begins last.
     pub(crate) fn area(&self, address: u64) -> Option<usize> {
         let holds = |area: &Area| address.wrapping_sub(area.address) < area.bytes;
         let before = self.tensors.partition_point(|area| area.address <= address);
@@ -103,7 +103,7 @@ impl Map {
         (address - region.address < region.bytes).then_some(region.kind)
     }
 
-    /// The range of tensors' elements with the address, or the gap between two: (inside, first address, end).
+    /// (inside, first address, end) of the range or gap.
     pub(crate) fn covered(&self, address: u64) -> (bool, u64, u64) {
         let after = self.covered.partition_point(|range| range.0 <= address);
         let before = after.checked_sub(1).and_then(|at| self.covered.get(at));

@@ -9,7 +9,7 @@ use mali_model::probe::{Access, AccessKind};
 use crate::map::{AreaKind, Map};
 use crate::pattern::Pattern;
 
-/// By one instruction, reads or writes.
+/// By an instruction; reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stray {
     /// By lanes.
@@ -33,14 +33,12 @@ impl Stray {
     }
 }
 
-/// By clause, and whether it writes.
+/// By clause; true: writes.
 pub(crate) type Strays = BTreeMap<(u64, bool), Stray>;
 
-/// Of one host thread.
 pub(crate) struct Outside {
     map: Arc<Map>,
     pub(crate) strays: Strays,
-    /// The range of the last look.
     last: (bool, u64, u64),
 }
 
@@ -86,7 +84,7 @@ impl Outside {
     #[cold]
     fn stray(&mut self, access: &Access<'_>, lane: usize, at: u64, bytes: u64) {
         let writes = access.kind != AccessKind::Load;
-        // Uniforms and descriptors belong to no tensor.
+        // They belong to no tensor.
         match self.map.kind(at) {
             Some(AreaKind::Scratch) => return,
             Some(AreaKind::Descriptors | AreaKind::Code) if !writes => return,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A value for each page of memory that is reached, with a bound.
+//! A value per page, with a bound.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,12 @@ pub(crate) const PAGE: u64 = 4096;
 
 const RECENT: usize = 256;
 
-/// By page number.
 pub(crate) struct Pages<T> {
     index: HashMap<u64, u32>,
     pages: Vec<(u64, Box<T>)>,
-    /// A cache by the low bits of page numbers.
+    /// By low bits of page numbers.
     recent: Vec<(u64, u32)>,
     most: usize,
-    /// Something had no room.
     pub(crate) full: bool,
 }
 
@@ -29,7 +27,7 @@ impl<T: Default> Pages<T> {
         }
     }
 
-    /// `None`: no room for another page.
+    /// `None`: no room.
     #[inline]
     pub(crate) fn page(&mut self, number: u64) -> Option<&mut T> {
         let (known, at) = self.recent[number as usize % RECENT];
@@ -58,14 +56,12 @@ impl<T: Default> Pages<T> {
         self.pages.get_mut(at as usize).map(|(_, page)| &mut **page)
     }
 
-    /// By ascending number.
     pub(crate) fn sorted(&self) -> Vec<(u64, &T)> {
         let mut all: Vec<_> = self.pages.iter().map(|(n, page)| (*n, &**page)).collect();
         all.sort_unstable_by_key(|(number, _)| *number);
         all
     }
 
-    /// In the order of first access.
     pub(crate) fn into_pages(self) -> impl Iterator<Item = (u64, Box<T>)> {
         self.pages.into_iter()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an access's addresses have in common: usual cases are quick.
+//! What an access's addresses have in common.
 
 use mali_model::probe::Access;
 
@@ -7,7 +7,7 @@ use mali_model::probe::Access;
 pub(crate) enum Pattern {
     /// One address for all lanes.
     Uniform(u64),
-    /// Bytes without a gap from this address on.
+    /// Without a gap.
     Consecutive(u64),
     Scattered,
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Races: accesses of different threads to the same byte, one of which writes, that nothing orders.
+//! Races: accesses of threads to a byte, one of which writes, that nothing orders.
 //!
-//! Barriers order threads of a work group; nothing orders those of different groups. Atomic operations do not race
-//! with each other. Per word (per byte, where accesses are smaller) it keeps the last writer, two readers, and one
-//! reader of an earlier work group: enough to notice a race, not to list all pairs. With barriers, work groups must
-//! come one after the other.
+//! Barriers order threads of a work group; atomic operations do not race with each other. Per word (or byte) it
+//! keeps the last writer, two readers, and a reader of an earlier work group: enough to notice a race, not to list
+//! all pairs. With barriers, work groups must come one after the other.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,13 +13,10 @@ use crate::pages::{PAGE, Pages};
 use crate::pattern::Pattern;
 use crate::report::RaceKind;
 
-/// Pages whose accesses are kept.
 const MOST_PAGES: usize = 1 << 16;
-/// Memory for these: 8 KiB for a page that one thread reads a word of, 36 KiB with all that is kept, four times
-/// that by bytes.
+/// 8 KiB for a page that one thread reads a word of, 36 KiB with all, four times that by bytes.
 const MOST_BYTES: usize = 256 << 20;
 
-/// Words with atomic operations kept.
 const MOST_ATOMICS: usize = 1 << 20;
 
 const WORDS: usize = PAGE as usize / 4;
@@ -51,9 +47,8 @@ impl Who {
 struct Cell {
     writer: Who,
     readers: [Who; 2],
-    /// A reader of an earlier work group.
+    /// Of an earlier work group.
     earlier: Who,
-    /// Of the last writer.
     value: u32,
 }
 
@@ -66,7 +61,7 @@ impl Cell {
     };
 }
 
-/// By columns: only used ones take memory.
+/// Only used columns take memory.
 #[derive(Default)]
 struct Cells<const N: usize> {
     writers: Column<Who>,
@@ -112,7 +107,7 @@ impl<const N: usize> Cells<N> {
         }
     }
 
-    /// A column's first use takes memory from `room`. False: not enough.
+    /// From `room`; false: not enough.
     #[inline]
     fn set(&mut self, at: usize, cell: &Cell, room: &mut usize) -> bool {
         let [first, second] = &mut self.readers;
@@ -126,12 +121,11 @@ impl<const N: usize> Cells<N> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Pair {
-    /// The clause whose access came first, by number.
+    /// Came first.
     first: u16,
     second: u16,
     pub(crate) kind: RaceKind,
     pub(crate) place: Place2,
-    /// Of different work groups.
     pub(crate) across: bool,
 }
 
@@ -141,7 +135,7 @@ pub(crate) enum Place2 {
     Group,
 }
 
-/// An example, and how many there are.
+/// An example, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) times: u64,
@@ -149,24 +143,21 @@ pub(crate) struct Found {
     pub(crate) threads: [u32; 2],
 }
 
-/// In one dispatch.
 pub(crate) struct Races {
     words: Pages<Cells<WORDS>>,
     bytes: Pages<Cells<{ PAGE as usize }>>,
-    /// Bytes left for both.
+    /// Bytes for both.
     room: usize,
-    /// Pages looked at by bytes.
     by_byte: HashMap<u64, ()>,
-    /// The last two threads with atomic operations on a word (by address, with a bit for group storage).
+    /// The last two threads, by word's address with a bit for group storage.
     atomics: HashMap<u64, [Who; 2]>,
     storages: Storages,
     size: u32,
-    /// A barrier was passed: work groups come one after the other.
+    /// Work groups come one after the other.
     barriers: bool,
     /// By number.
     clauses: Vec<u64>,
     found: BTreeMap<Pair, Found>,
-    /// Why not everything was looked at.
     pub(crate) stopped: Option<&'static str>,
 }
 
@@ -188,7 +179,6 @@ impl Races {
         }
     }
 
-    /// With the addresses of their clauses.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = ([u64; 2], &Pair, &Found)> {
         let clause = |number: u16| self.clauses.get(usize::from(number)).copied().unwrap_or(0);
         let found = self.found.iter();
@@ -214,7 +204,7 @@ impl Races {
         }
         self.clauses[number] = visit.site.clause;
         let mut left = match (pattern, access.kind) {
-            // Of those that read the same, two are as good as all.
+            // Two that read the same suffice.
             (Pattern::Uniform(at), AccessKind::Load)
                 if self.storages.place(at) == Place::Global =>
             {
@@ -286,7 +276,6 @@ impl Races {
         }
     }
 
-    /// From now on by bytes.
     #[cold]
     fn divide(&mut self, page: u64) {
         let Some(bytes) = self.bytes.page(page) else {
@@ -306,7 +295,6 @@ impl Races {
         }
     }
 
-    /// With the atomic operations on a word.
     fn atomic(&mut self, who: Who, at: u64, kind: AccessKind, context: Context) {
         let word = at & !3;
         if kind != AccessKind::Atomic {
@@ -368,7 +356,6 @@ impl Context {
         a.thread / self.size == b.thread / self.size
     }
 
-    /// Whether nothing orders them.
     #[inline]
     fn race(self, before: Who, now: Who) -> bool {
         before.is_somebody()
@@ -376,7 +363,7 @@ impl Context {
             && (before.epoch == now.epoch || !self.same_group(before, now))
     }
 
-    /// As [`Context::check`]; `None`: no memory for the cell.
+    /// As [`Context::check`]; `None`: no memory.
     #[inline]
     fn visit<const N: usize>(
         self,
@@ -392,7 +379,7 @@ impl Context {
         cells.set(at, &cell, room).then_some(found)
     }
 
-    /// Compares with earlier accesses, and remembers. Returns the race, and the other party.
+    /// Remembers the access. Returns the race and the other party.
     #[inline]
     fn check(
         self,
@@ -452,8 +439,7 @@ impl Context {
         } else if second.thread == who.thread || !second.is_somebody() {
             cell.readers[1] = who;
         } else if self.barriers {
-            // What is older than the last barrier matters to later work groups only; one reader is enough for
-            // them.
+            // What is older than the barrier matters to later work groups: one reader is enough.
             let old = |other: Who| other.epoch != who.epoch || !self.same_group(other, who);
             if old(first) {
                 if !self.same_group(first, who) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was found, for text, JSON and pages. Bytes and lanes are sums over all threads.
+//! Findings for text, JSON and pages. Bytes and lanes are sums over threads.
 
 use serde::{Deserialize, Serialize};
 
 use crate::map::AreaKind;
 
-/// Changes when a field changes its meaning or goes away.
+/// Changes with a field's meaning.
 pub const FORMAT: &str = "gpureplay-analysis 1";
 
 /// The analyses of a run.
@@ -58,7 +58,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict, from whether it found something and looked at everything.
+    /// From finding and completeness.
     pub fn of(found: bool, complete: bool) -> Verdict {
         match (found, complete) {
             (true, _) => Verdict::Found,
@@ -128,14 +128,14 @@ pub struct Job {
 }
 
 impl Job {
-    /// Memory lines touched, once per warp's access.
+    /// Once per warp's access.
     pub fn lines(&self) -> u64 {
         let memory = self.clauses.iter().filter_map(|it| it.memory.as_ref());
         memory.fold(0, |sum, memory| sum.saturating_add(memory.lines))
     }
 }
 
-/// Pages of a job that a report lists.
+/// In a report of a job.
 pub const MOST_PAGES: usize = 1024;
 
 /// Counts of the model.
@@ -210,7 +210,7 @@ impl Memory {
         self.written = self.written.saturating_add(other.written);
     }
 
-    /// Share of its lines' bytes that it used, 0 to 1.
+    /// Used share of its lines, 0 to 1.
     pub fn share(&self, line_bytes: u64) -> Option<f64> {
         let touched = self
             .lines

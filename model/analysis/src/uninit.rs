@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads of memory without an upload, earlier job or earlier store. A work group's storage is unwritten when it
-//! begins.
+//! Reads of unwritten memory. A work group's storage is unwritten when it begins.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +8,10 @@ use mali_model::probe::{Access, AccessKind, Place, Storages};
 use crate::pages::{PAGE, Pages, by_page};
 use crate::pattern::Pattern;
 
-/// Pages: 8 GiB of memory, 512 bytes each.
+/// 8 GiB of memory, 512 bytes each.
 const MOST: usize = 1 << 21;
 
-/// Of group storage: 64 MiB, four times that for their owners.
+/// 64 MiB, four times that for owners.
 const MOST_GROUP: usize = 1 << 14;
 
 struct Bits([u64; 64]);
@@ -43,7 +42,6 @@ impl Bits {
     }
 }
 
-/// Of a range of bits.
 #[inline]
 fn masks(offset: usize, length: usize) -> impl Iterator<Item = (usize, u64)> {
     let end = offset + length;
@@ -75,14 +73,14 @@ impl Written {
 
     fn has(&mut self, at: u64, bytes: u64) -> bool {
         by_page(at, bytes).all(|(page, offset, length)| {
-            // What had no room counts as written; the analysis says that it is not complete.
+            // Without room it counts as written; the analysis is incomplete.
             self.0
                 .page(page)
                 .is_none_or(|bits| bits.has(offset, length))
         })
     }
 
-    /// Bytes not written, and the first of them.
+    /// How many, and the first.
     fn missing(&mut self, at: u64, bytes: u64) -> (u64, Option<u64>) {
         let (mut count, mut first) = (0, None);
         for (page, offset, length) in by_page(at, bytes) {
@@ -97,7 +95,7 @@ impl Written {
     }
 }
 
-/// Per byte the work group that wrote it, from 1.
+/// Per byte the writing work group, from 1.
 struct Owners([u32; PAGE as usize]);
 
 impl Default for Owners {
@@ -106,7 +104,6 @@ impl Default for Owners {
     }
 }
 
-/// By one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reads {
     pub(crate) lanes: u64,
@@ -116,12 +113,10 @@ pub(crate) struct Reads {
     pub(crate) group: bool,
 }
 
-/// Looks for reads of unwritten memory.
 pub(crate) struct Uninit {
     written: Written,
     owners: Pages<Owners>,
     storages: Storages,
-    /// Something had no room.
     full: bool,
     /// By clause.
     pub(crate) reads: BTreeMap<u64, Reads>,
@@ -138,7 +133,6 @@ impl Uninit {
         }
     }
 
-    /// Whether something had no room.
     pub(crate) fn is_full(&self) -> bool {
         self.full
     }
@@ -154,7 +148,7 @@ impl Uninit {
         let all = bytes * u64::from(lanes.active.count_ones());
         let reads = access.kind != AccessKind::Store;
         let writes = access.kind != AccessKind::Load;
-        // For group storage the pattern holds only within one group; else look at each lane.
+        // In group storage it holds only within a group.
         let range = match pattern {
             Pattern::Uniform(at) => Some((at, bytes)),
             Pattern::Consecutive(at) => Some((at, all)),

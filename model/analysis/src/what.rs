@@ -6,15 +6,15 @@ use std::str::FromStr;
 /// From text such as `heat,lines`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct What {
-    /// Executions of clauses and instructions, and lanes.
+    /// Executions and lanes.
     pub counts: bool,
     /// Where warps part.
     pub divergence: bool,
     /// Memory read and written, by line.
     pub heat: bool,
-    /// Bytes that warps use, against bytes of their lines.
+    /// Used bytes of touched lines.
     pub lines: bool,
-    /// Unordered accesses of threads to the same byte.
+    /// Unordered accesses to a byte.
     pub races: bool,
     /// Reads of uninitialised memory.
     pub uninit: bool,

@@ -13,14 +13,14 @@ pub struct BusError {
 
 /// The physical address space of the GPU.
 pub trait Bus: Send + Sync {
-    /// The page at a bus address (low 12 bits ignored); `None`: no memory, a bus error.
+    /// The page of an address (low 12 bits ignored); `None`: a bus error.
     fn page(&self, address: u64) -> Option<Page<'_>>;
 
     /// Reads from `address` on.
     ///
     /// # Errors
     ///
-    /// The first address without memory; what lies before it was read.
+    /// The first address without memory; earlier bytes were read.
     fn read(&self, address: u64, to: &mut [u8]) -> Result<(), BusError> {
         let mut done = 0;
         while done < to.len() {
@@ -34,7 +34,7 @@ pub trait Bus: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The first address without memory; what lies before it was written.
+    /// The first address without memory; earlier bytes were written.
     fn write(&self, address: u64, from: &[u8]) -> Result<(), BusError> {
         let mut done = 0;
         while done < from.len() {

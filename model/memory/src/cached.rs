@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A virtual machine's memory behind processor caches, coherent with the GPU or not.
+//! A virtual machine's memory behind processor caches.
 
 use std::collections::HashMap;
 use std::os::fd::AsRawFd;
@@ -7,16 +7,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{Bus, MapError, Mapped, PAGE_SIZE, Page, Ram};
 
-/// Bytes of a line, the unit of maintenance.
+/// Bytes; the unit of maintenance.
 pub const LINE_SIZE: usize = 64;
 
 const LINES: usize = PAGE_SIZE / LINE_SIZE;
 const WORDS: usize = LINE_SIZE / 8;
-/// Pages for copies, two per page that the GPU reaches: 8 GiB of address space, memory only as used.
+/// Two per page that the GPU reaches: 8 GiB of address space.
 const COPIES: usize = 1 << 21;
-/// Content of memory that no cleaned cache has written to.
+/// Where no cleaned cache has written.
 const NEVER_WRITTEN: u64 = 0xdead_57a1_e0dd_ba11;
-/// XORed to a byte that the GPU has written, for a processor that does not look at memory: never that byte.
+/// XORed to the GPU's bytes for a processor with stale lines.
 const STALE: [u8; 2] = [0xa5, 0x5a];
 
 /// What maintenance does to lines.
@@ -24,25 +24,25 @@ const STALE: [u8; 2] = [0xa5, 0x5a];
 pub enum Maintenance {
     /// Written data go to memory.
     Clean,
-    /// Drops the copy, written or not; memory is read next.
+    /// Drops the copy, written or not.
     Invalidate,
     /// Clean, then invalidate.
     CleanInvalidate,
 }
 
-/// A page that the processor may have in its caches.
+/// With lines in the processor's caches.
 struct Apart {
-    /// A page of the copies, as the GPU sees it.
+    /// The GPU's view, a page of the copies.
     memory: u64,
-    /// A page of the copies: the processor's lines when last filled, cleaned or made stale.
+    /// The lines when last filled, cleaned or made stale, a page of the copies.
     filled: u64,
-    /// Lines cleaned or invalidated since the page became known, as bits. Memory holds nothing of the others.
+    /// Lines cleaned or invalidated so far, as bits; the others are not in memory.
     valid: u64,
 }
 
 enum State {
     Apart(Apart),
-    /// The processor bypasses its caches: both see the same.
+    /// Both see the same.
     Uncached,
 }
 
@@ -53,10 +53,9 @@ struct Views {
 
 /// Regions of a virtual machine's memory ([`Mapped`]), as its GPU sees them.
 ///
-/// Coherent: processor and GPU see the same bytes. Otherwise as if caches kept each line until told to clean or
-/// invalidate it: the machine's memory is the processor's view, and the GPU has a copy of each page that it
-/// reaches. Bytes that the GPU has written turn wrong for certain in the processor's view, until invalidated: a
-/// stale value could be right by chance.
+/// Either coherent, or as if caches kept each line until cleaned or invalidated: the machine's memory is the
+/// processor's view, and the GPU has a copy of each page that it reaches. Its writes turn wrong in the processor's
+/// view until invalidated, as a stale value could be right by chance.
 pub struct Cached {
     regions: Mapped,
     views: Option<Views>,
@@ -80,7 +79,7 @@ impl Cached {
         }
     }
 
-    /// A bus without memory, where GPU and processor see only memory and their own caches.
+    /// A bus without memory, not coherent.
     ///
     /// # Errors
     ///
@@ -130,7 +129,7 @@ impl Cached {
         self.regions.clear();
     }
 
-    /// Maintains `lines` lines from `address` on (rounded down to a line), without those without memory.
+    /// Maintains `lines` lines from `address` (rounded down) on, if they have memory.
     pub fn maintain(&self, what: Maintenance, address: u64, lines: u64) {
         let Some(views) = &self.views else { return };
         let mut pages = views.lock();
@@ -145,7 +144,7 @@ impl Cached {
         });
     }
 
-    /// The processor now bypasses its caches for these lines' pages. What it had not cleaned is lost.
+    /// The processor now bypasses its caches there; what it had not cleaned is lost.
     pub fn set_uncached(&self, address: u64, lines: u64) {
         let Some(views) = &self.views else { return };
         let mut pages = views.lock();
@@ -161,7 +160,7 @@ impl Cached {
         });
     }
 
-    /// These lines' pages are no longer shared with the GPU.
+    /// No longer shared with the GPU.
     pub fn forget(&self, address: u64, lines: u64) {
         let Some(views) = &self.views else { return };
         let mut pages = views.lock();
@@ -172,7 +171,7 @@ impl Cached {
         });
     }
 
-    /// The GPU may have written: its bytes become stale in the processor's caches.
+    /// The GPU's writes become stale in caches.
     pub fn written(&self) {
         let Some(views) = &self.views else { return };
         for (&page, state) in views.lock().iter() {
@@ -204,7 +203,7 @@ impl Views {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// At first access. Without copies left it stays unknown.
+    /// Without copies left it stays unknown.
     fn learn(&self, pages: &mut HashMap<u64, State>, page: u64, seen: &Page<'_>) {
         if pages.contains_key(&page) {
             return;
@@ -273,8 +272,7 @@ impl Views {
             for at in words.filter(|&at| memory.load_u64(at) != filled.load_u64(at)) {
                 for at in at..at + 8 {
                     let (now, old) = (memory.load_u8(at), filled.load_u8(at));
-                    // A byte that the processor has written stays: its line is written to, and fights with the
-                    // GPU's.
+                    // The processor's writes stay; the line fights with the GPU's.
                     if now == old || STALE.contains(&(now ^ old)) || seen.load_u8(at) != old {
                         continue;
                     }
@@ -286,7 +284,7 @@ impl Views {
     }
 }
 
-/// With each page's address, and a bit per line.
+/// Each page, a bit per line.
 fn for_pages(address: u64, lines: u64, mut each: impl FnMut(u64, u64)) {
     let line = address / LINE_SIZE as u64;
     let last = line.saturating_add(lines).min(u64::MAX / LINE_SIZE as u64);
@@ -312,7 +310,6 @@ mod tests {
 
     const RAM: u64 = 0x4000_0000;
 
-    /// Two pages, and the processor's view of them.
     fn machine(cached: Cached) -> (Cached, File) {
         let file = tempfile::tempfile().unwrap();
         file.set_len(2 * PAGE_SIZE as u64).unwrap();
@@ -392,7 +389,7 @@ mod tests {
         cached.maintain(Maintenance::Clean, RAM, 64);
         gpu_writes(&cached, 0, 9);
         gpu_writes(&cached, 64, 10);
-        // The same value as before is a write nevertheless.
+        // The same value is a write, too.
         cpu_writes(&file, 0, 1);
         cached.maintain(Maintenance::Clean, RAM, 64);
         assert_eq!((gpu(&cached, 0), gpu(&cached, 64)), (1, 10));

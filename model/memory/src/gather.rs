@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gathers: two or four words for each of sixteen lanes, from one or two pages.
+//! Gathers of two or four words for sixteen lanes.
 
 #[cfg(target_arch = "x86_64")]
 use crate::Vectors;
@@ -8,9 +8,8 @@ use crate::{PAGE_SIZE, Page};
 /// Lanes of a gather.
 pub const GATHER_LANES: usize = 16;
 
-/// Reads WORDS (2 or 4) words per lane: word `w` of lane `l` goes to `to[w][l]`. Offsets from 4096 on are in the
-/// second page. An offset is rounded down to a multiple of 4, and so that all words are in the page. Each word is
-/// read whole.
+/// Word `w` (of 2 or 4) of lane `l` goes to `to[w][l]`. Offsets from 4096 on are in the second page. They are
+/// rounded down to a multiple of 4, and so that all words are in the page. Words are read whole.
 #[inline(always)]
 pub fn gather<const WORDS: usize>(
     pages: [&Page<'_>; 2],
@@ -33,12 +32,11 @@ pub fn gather<const WORDS: usize>(
     }
 }
 
-/// As [`gather`], from any number of pages. A place is page number times 4096, plus an offset rounded down to a
-/// multiple of 4.
+/// As [`gather`], from pages: number times 4096, plus an offset rounded down to a multiple of 4.
 ///
 /// # Panics
 ///
-/// A page does not exist, or words cross a page's end.
+/// A page does not exist, or words cross its end.
 #[inline(always)]
 pub fn gather_from<const WORDS: usize>(
     pages: &[Page<'_>],
@@ -65,8 +63,7 @@ pub fn gather_from<const WORDS: usize>(
 }
 
 impl Page<'_> {
-    /// Reads a word per lane at the offset's lowest 12 bits, rounded down to a multiple of 4. Each word is one
-    /// access.
+    /// A word per lane at the offset's low 12 bits, rounded down to a multiple of 4; each in one access.
     #[inline(always)]
     pub fn gather_words(&self, offsets: &[u32; GATHER_LANES], to: &mut [u32; GATHER_LANES]) {
         #[cfg(target_arch = "x86_64")]
@@ -79,8 +76,8 @@ impl Page<'_> {
         }
     }
 
-    /// Writes a word per lane at the offset's lowest 12 bits, rounded down to a multiple of 4; the last lane comes
-    /// last. Each word is one access.
+    /// Stores a word per lane at the offset's low 12 bits, rounded down to a multiple of 4; the last lane comes
+    /// last. Each in one access.
     #[inline(always)]
     pub fn scatter_words(&self, offsets: &[u32; GATHER_LANES], from: &[u32; GATHER_LANES]) {
         #[cfg(target_arch = "x86_64")]
@@ -101,8 +98,8 @@ mod avx512 {
 
     use super::{GATHER_LANES, PAGE_SIZE, Page};
 
-    /// Reads 16 bytes of shared memory into a quarter. The compiler does not look into assembler, so the access is
-    /// as good as an atomic one; the processor does not split an aligned word.
+    /// 16 bytes into a quarter. The compiler does not see through assembler, so the access is like an atomic one;
+    /// aligned words are not split.
     ///
     /// # Safety
     ///
@@ -220,7 +217,7 @@ mod avx512 {
             );
             [low, high, low, high]
         } else {
-            // Lanes n, n + 4, n + 8 and n + 12 side by side.
+            // Lanes n, n + 4, n + 8, n + 12.
             let four = |n: usize| {
                 let vector = _mm512_setzero_si512();
                 // SAFETY: the caller's promise.
@@ -232,7 +229,7 @@ mod avx512 {
                 }
             };
             let (a, b, c, d) = (four(0), four(1), four(2), four(3));
-            // Transposes squares of four words by four lanes in each quarter.
+            // Four words by four lanes in each quarter.
             let (ab, cd) = (_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d));
             let low = [_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd)];
             let (ab, cd) = (_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d));
@@ -335,7 +332,7 @@ mod tests {
             .flat_map(|n| [n as u8 ^ (n >> 8) as u8])
             .collect();
         ram.write(first, &bytes).unwrap();
-        // The last places that fit, the first ones, and all over both pages.
+        // Last and first places, and others.
         let edges = [
             0, 4, 4080, 4096, 4100, 8176, 16, 12, 4076, 8172, 8, 4080, 0, 20, 4096, 4,
         ];
@@ -363,7 +360,7 @@ mod tests {
         pages[0].store_u32(4092, 7);
         pages[1].store_u32(4092, 9);
         let mut rows = [[0; GATHER_LANES]; 4];
-        // Offsets that do not fit are moved back; bits above the second page are ignored.
+        // They are moved back; bits above the second page are ignored.
         gather(
             [&pages[0], &pages[1]],
             &std::array::from_fn(|lane| if lane < 8 { 4093 } else { u32::MAX }),
@@ -392,7 +389,6 @@ mod tests {
         for at in 0..PAGE_SIZE / 4 {
             page.store_u32(4 * at, 7 * at as u32);
         }
-        // Offsets are rounded down, and wrap.
         let offsets = std::array::from_fn(|lane| (lane as u32 * 1212 + 3) & !u32::from(lane < 8));
         let mut words = [0; GATHER_LANES];
         page.gather_words(&offsets, &mut words);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that the GPU model and a host share.
 //!
-//! The model sees a bus of 4 KiB pages ([`Bus`]): memory of this process ([`Ram`], for replays and tests) or of a
-//! virtual machine ([`Mapped`], from file descriptors), whose caches may be out of step ([`Cached`]). Every access
-//! is a relaxed atomic one or as good as one for each word, so that shader threads, a guest's processors and
-//! devices may touch the same bytes at once. All unsafe code of the model that deals with memory lives in this
-//! crate.
+//! A bus of 4 KiB pages ([`Bus`]): this process's memory ([`Ram`]) or a virtual machine's ([`Mapped`]), maybe
+//! behind caches ([`Cached`]). Accesses are relaxed atomics or as good per word, so that shader threads, a guest's
+//! processors and devices may touch the same bytes. All unsafe memory code of the model is here.
 
 mod bus;
 mod cached;

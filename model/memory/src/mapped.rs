@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory of a running virtual machine, mapped from file descriptors.
+//! Memory of a virtual machine, from file descriptors.
 
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
@@ -9,10 +9,10 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use crate::{Bus, PAGE_SIZE, Page};
 
-/// Why a region was not added or removed.
+/// Why a region was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
-    /// Address, length or offset is not a multiple of the page size, the length is 0, or the end overflows.
+    /// Not in whole pages, empty, or overflowing.
     #[error(
         "region {address:#x}+{length:#x} (file offset {offset:#x}) is not made of whole 4 KiB pages"
     )]
@@ -24,7 +24,7 @@ pub enum MapError {
         /// Offset in the file.
         offset: u64,
     },
-    /// Part of the range belongs to another region.
+    /// Another region has a part.
     #[error("region {address:#x}+{length:#x} overlaps the region at {other:#x}")]
     Overlap {
         /// Bus address of the refused region.
@@ -59,7 +59,7 @@ struct Region {
     memory: MmapRaw,
 }
 
-/// Regions of shared memory at bus addresses. A page in use keeps its removed region mapped.
+/// Regions of shared memory at bus addresses; a page in use keeps its region mapped.
 #[derive(Debug, Default)]
 pub struct Mapped {
     regions: RwLock<Vec<Arc<Region>>>,
@@ -71,8 +71,8 @@ impl Mapped {
         Mapped::default()
     }
 
-    /// Maps `length` bytes of `file` from `offset` on at bus address `address`. Without `writable` stores reach a
-    /// private copy, as stores to a ROM go nowhere.
+    /// Maps `length` bytes of `file` from `offset` on. Without `writable` stores reach a private copy, as for a
+    /// ROM.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl Mapped {
         Ok(())
     }
 
-    /// Removes the region with this address and length.
+    /// Removes a region.
     ///
     /// # Errors
     ///

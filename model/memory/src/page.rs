@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One page of shared memory and the accesses to it.
+//! A page of shared memory and its accesses.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -9,19 +9,19 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 
 use crate::words;
 
-/// Bytes in a page of the bus.
+/// Bytes of a page.
 pub const PAGE_SIZE: usize = 4096;
 
 const MASK: usize = PAGE_SIZE - 1;
 
-/// 4096 bytes that other threads and processes may access at the same time.
+/// 4096 bytes that others may access at the same time.
 ///
-/// Offsets are in bytes, values little-endian. An access at a multiple of its size is one atomic access; any other
-/// is made of bytes. Offsets wrap: a caller that crosses the page's end splits the access.
+/// Values are little-endian. Accesses at multiples of their size are atomic, others are made of bytes. Offsets
+/// wrap: callers split accesses at the page's end.
 #[derive(Clone)]
 pub struct Page<'a> {
     base: NonNull<u8>,
-    /// Keeps a removed mapping alive while its pages are in use.
+    /// Keeps a removed mapping alive.
     _owner: Option<Arc<dyn Any + Send + Sync>>,
     _memory: PhantomData<&'a [AtomicU8]>,
 }
@@ -90,8 +90,8 @@ macro_rules! word_access {
 
 macro_rules! atomic_update {
     ($update:ident, $exchange:ident, $int:ty, $atomic:ty) => {
-        /// Atomically replaces the word at `offset` (rounded down to the word's size) by `new(old)`, returns the
-        /// old value. `new` may run more than once.
+        /// Atomically replaces the word at `offset` (rounded down to its size), returns the old one. `new` may run
+        /// more than once.
         #[inline]
         pub fn $update(&self, offset: usize, mut new: impl FnMut($int) -> $int) -> $int {
             let at = offset & MASK & !(size_of::<$int>() - 1);
@@ -107,8 +107,7 @@ macro_rules! atomic_update {
             }
         }
 
-        /// Atomically writes `new` at `offset` (rounded down to the word's size) if `expected` is there. Returns
-        /// the old value.
+        /// Atomically writes `new` at `offset` (rounded down to its size) over `expected`. Returns the old value.
         #[inline]
         pub fn $exchange(&self, offset: usize, expected: $int, new: $int) -> $int {
             let at = offset & MASK & !(size_of::<$int>() - 1);
@@ -120,7 +119,7 @@ macro_rules! atomic_update {
     };
 }
 
-/// Offset, and how many of `count` words the page holds from there.
+/// Rounded offset, and words up to the page's end.
 #[inline(always)]
 fn words_at(offset: usize, count: usize) -> (usize, usize) {
     let offset = offset & MASK & !3;
@@ -130,8 +129,8 @@ fn words_at(offset: usize, count: usize) -> (usize, usize) {
 impl<'a> Page<'a> {
     /// # Safety
     ///
-    /// `base` must be aligned to 4096 and point to 4096 bytes that stay readable and writable for `'a`, or while
-    /// `owner` lives. No plain (non-atomic) reference to them may exist meanwhile.
+    /// `base` is aligned to 4096, and 4096 bytes stay readable and writable for `'a`, or while `owner` lives. No
+    /// plain (non-atomic) reference to them exists meanwhile.
     pub(crate) unsafe fn new(
         base: NonNull<u8>,
         owner: Option<Arc<dyn Any + Send + Sync>>,
@@ -200,8 +199,8 @@ impl<'a> Page<'a> {
         u128::from(self.load_u64(offset)) | u128::from(self.load_u64(offset.wrapping_add(8))) << 64
     }
 
-    /// Reads words from `offset` (rounded down to a multiple of 4); returns how many the page had. Each word is one
-    /// access.
+    /// Reads words from `offset` (rounded down to a multiple of 4), each in one access; returns how many the page
+    /// had.
     #[inline(always)]
     pub fn load_words(&self, offset: usize, to: &mut [u32]) -> usize {
         let (offset, count) = words_at(offset, to.len());
@@ -212,8 +211,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Writes words from `offset` (rounded down to a multiple of 4); returns how many the page had room for. Each
-    /// word is one access.
+    /// Writes words from `offset` (rounded down to a multiple of 4), each in one access; returns how many fit.
     #[inline(always)]
     pub fn store_words(&self, offset: usize, from: &[u32]) -> usize {
         let (offset, count) = words_at(offset, from.len());
@@ -244,7 +242,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Copies bytes in; returns how many the page had room for.
+    /// Copies bytes in; returns how many fit.
     pub fn copy_from_slice(&self, offset: usize, from: &[u8]) -> usize {
         let count = from.len().min(PAGE_SIZE.saturating_sub(offset));
         let mut at = offset;
@@ -266,7 +264,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Fills the page, eight bytes at a time.
+    /// Eight bytes at a time.
     pub fn fill_u64(&self, value: u64) {
         for at in (0..PAGE_SIZE).step_by(8) {
             self.store_u64(at, value);

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Vector units in use: the host's best, or fewer for measurements and tests.
+//! Vector units in use: the host's best, or fewer for tests.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// At most `portable`, `avx2` or `avx512`.
 const VARIABLE: &str = "GPUREPLAY_VECTORS";
 
-/// Vector units, ascending. Results do not depend on them.
+/// Ascending; results do not depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Vectors {
     /// What every processor has.
     Portable = 1,
-    /// AVX2, FMA, F16C and bit instructions (x86-64-v3).
+    /// AVX2, FMA, F16C, bit instructions (x86-64-v3).
     Avx2 = 2,
-    /// AVX-512 F, VL, BW, DQ, and all of the above (x86-64-v4).
+    /// AVX-512 F, VL, BW, DQ, and the above (x86-64-v4).
     Avx512 = 3,
 }
 
-/// 0 before the first question. Never more than the host has.
+/// 0: not asked yet. Never more than the host has.
 static IN_USE: AtomicU8 = AtomicU8::new(0);
 
 impl Vectors {
@@ -50,7 +50,7 @@ impl Vectors {
         Vectors::Portable
     }
 
-    /// The host's best, unless the environment's `GPUREPLAY_VECTORS` or [`Vectors::limit`] allows less.
+    /// The best that `GPUREPLAY_VECTORS` or [`Vectors::limit`] allows.
     #[inline(always)]
     pub fn in_use() -> Vectors {
         match IN_USE.load(Relaxed) {
@@ -61,8 +61,7 @@ impl Vectors {
         }
     }
 
-    /// Limits this process to `most`; returns what that is here. Translated shaders keep what they were translated
-    /// for.
+    /// Limits this process; returns the result. Translated shaders stay.
     pub fn limit(most: Vectors) -> Vectors {
         let used = most.min(Vectors::of_host());
         IN_USE.store(used as u8, Relaxed);

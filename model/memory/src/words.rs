@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies of words to and from shared memory, in the widest accesses that keep words whole.
+//! Copies of whole words from and to shared memory.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -9,8 +9,7 @@ use crate::Vectors;
 #[cfg(target_arch = "x86_64")]
 const VECTOR: usize = 4;
 
-/// The compiler does not look into assembler, so shared memory is as good as behind an atomic; the processor does
-/// not split an aligned word.
+/// The compiler does not see through assembler, so it is like an atomic access; aligned words are not split.
 ///
 /// # Safety
 ///
@@ -34,7 +33,7 @@ unsafe fn copy_vector(from: *const u8, to: *mut u8) {
 #[cfg(target_arch = "x86_64")]
 const WIDEST: usize = 16;
 
-/// Whole vectors of 64 bytes; returns how many words.
+/// 64 bytes each; returns words.
 ///
 /// # Safety
 ///
@@ -60,7 +59,7 @@ unsafe fn copy_widest(from: *const u8, to: *mut u8, words: usize) -> usize {
     done
 }
 
-/// In the host's widest vectors; returns how many.
+/// Returns how many.
 ///
 /// # Safety
 ///
@@ -81,7 +80,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, words: usize) -> usize {
     done
 }
 
-/// Leaves all words to the loop that follows.
+/// Leaves all to the loop.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn copy(_: *const u8, _: *mut u8, _: usize) -> usize {
     0
@@ -89,7 +88,7 @@ unsafe fn copy(_: *const u8, _: *mut u8, _: usize) -> usize {
 
 /// # Safety
 ///
-/// `from` is aligned to 4, and as many words as `to` has stay readable. No plain reference to them exists.
+/// `from` is aligned to 4, and `to.len()` words stay readable. No plain reference to them exists.
 #[inline(always)]
 pub(crate) unsafe fn load(from: *const u8, to: &mut [u32]) {
     // SAFETY: there are that many words on both sides.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults of the GPU go to standard error, as the kernel's go to its log.
+//! Faults of the GPU, to standard error.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// At most, per process: an app may go on after each fault.
+/// Per process.
 const MOST: u64 = 200;
 
 pub(crate) fn tell(fault: fmt::Arguments<'_>) {

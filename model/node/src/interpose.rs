@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! C functions that a program's calls reach first; what is not the node's is passed on.
+//! C functions that a program's calls reach first; others' are passed on.
 //!
-//! A library preloaded before this one reaches these by `dlsym(RTLD_NEXT, …)`. The node's own calls go straight on:
-//! a thread inside the node is marked.
+//! An earlier preloaded library gets here by `dlsym(RTLD_NEXT, …)`. A thread inside the node is marked, and its
+//! calls go straight on.
 
-// The linker takes them from here, not a crate.
+// For the linker, not a crate.
 #![allow(unreachable_pub)]
 
 use std::cell::Cell;
@@ -22,23 +22,22 @@ const PATH: &CStr = c"/dev/dri/renderD128";
 const VARIABLE: &str = "GPUREPLAY_NODE_GPU";
 const DEFAULT: &str = "g52";
 
-/// Once opened; what is stored lives for ever.
+/// What is stored lives for ever.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
-/// Before, nothing can be the node's.
+/// Until then nothing is the node's.
 static OPENED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Until it is dropped.
 struct Inside;
 
 impl Inside {
-    /// `None`: it already is.
+    /// `None`: already inside.
     fn enter() -> Option<Self> {
         let inside = INSIDE.try_with(|inside| inside.replace(true));
-        // Made only then: a drop would end what the outer one began.
+        // Else a drop would end the outer one.
         (inside == Ok(false)).then(|| Inside)
     }
 }
@@ -62,14 +61,12 @@ fn made() -> Option<&'static Node> {
     unsafe { NODE.load(Ordering::Acquire).as_ref() }
 }
 
-/// In a child of `fork`, with the parent's memory files and none of its threads: it gets a node of its own on
-/// opening.
+/// The child of `fork` has the memory files, no threads: it gets a node of its own.
 extern "C" fn forked() {
     OPENED.store(false, Ordering::Release);
     NODE.store(ptr::null_mut(), Ordering::Release);
 }
 
-/// Made when first opened.
 fn node() -> Result<&'static Node> {
     if let Some(node) = made() {
         return Ok(node);
@@ -93,7 +90,7 @@ fn node() -> Result<&'static Node> {
         .inspect_err(|error| eprintln!("gpureplay node: no memory file (error {})", error.0))?;
     // SAFETY: the handler takes no lock and allocates nothing.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-    // Without a lock, which another thread might hold when the app forks.
+    // Another thread might hold a lock when the app forks.
     let new = Box::into_raw(Box::new(node));
     let stored = NODE.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
     if stored.is_err() {
@@ -103,7 +100,6 @@ fn node() -> Result<&'static Node> {
     made().ok_or(Errno(libc::ENODEV))
 }
 
-/// As a C function returns it.
 fn answer(result: Result<c_int>) -> c_int {
     result.unwrap_or_else(|error| {
         // SAFETY: `errno` is this thread's.
@@ -112,7 +108,7 @@ fn answer(result: Result<c_int>) -> c_int {
     })
 }
 
-/// Keeps `errno` over a successful call of ours.
+/// For our successful calls.
 fn keeping_errno<T>(step: impl FnOnce() -> T) -> T {
     // SAFETY: `errno` is this thread's.
     unsafe {
@@ -124,8 +120,6 @@ fn keeping_errno<T>(step: impl FnOnce() -> T) -> T {
     }
 }
 
-/// If the path is the node's.
-///
 /// # Safety
 /// The path is null or a C string.
 unsafe fn open_node(path: *const c_char, flags: c_int) -> Option<c_int> {
@@ -145,7 +139,6 @@ type Ioctl = unsafe extern "C" fn(c_int, c_ulong, *mut c_void) -> c_int;
 type Mmap = unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, c_int, i64) -> *mut c_void;
 type Close = unsafe extern "C" fn(c_int) -> c_int;
 
-/// The next function of this name.
 macro_rules! next {
     ($name:literal: $kind:ty) => {{
         static NEXT: Next = Next::new($name);
@@ -216,7 +209,7 @@ open_at! {
 /// As the C library's: the request determines the argument.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
-    // A request is 32 bits; some callers extend its sign.
+    // 32 bits; some callers extend the sign.
     let number = request as u32;
     if matches!((number >> 8) as u8, b'd' | b'>')
         && let Some((node, _inside)) = opened()
@@ -246,7 +239,7 @@ fn map_node(
     }
     let (node, _inside) = opened()?;
     let mapped = keeping_errno(|| node.mapped(fd, length, offset))?;
-    // The kernel refuses a private copy of GPU memory, too.
+    // As the kernel refuses it.
     let shared = flags & libc::MAP_TYPE != libc::MAP_PRIVATE;
     let mapped = mapped.and_then(|mapped| {
         if shared {
@@ -279,7 +272,7 @@ fn map_node(
     }
 }
 
-/// Offsets have 64 bits under both names.
+/// Both have 64-bit offsets.
 macro_rules! mmap {
     ($($name:ident, $text:literal);* $(;)?) => {$(
         /// As the C library's.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU: what it says about itself, and how chains run.
+//! The GPU: parameters and chains.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,26 +19,22 @@ use crate::faults::tell;
 use crate::object::{Memory, Object};
 use crate::tables::{Rights, Tables};
 
-/// Clauses per chain: about three minutes of a processor, then it is stopped. The kernel's watchdog has half a
-/// second of a GPU.
+/// In clauses: about three minutes. The kernel's watchdog has half a second of a GPU.
 pub(crate) const WORK_LIMIT: u64 = 1 << 32;
 const SPACE: u32 = 0;
 /// As panfrost writes it, for [`SPACE`].
 const JOB_CONFIG: u32 = 0x8_7300;
-/// Ticks per second of the timestamps of shaders and GET_PARAM.
+/// Ticks per second for shaders and GET_PARAM.
 pub(crate) const TIMESTAMP_FREQUENCY: u64 = 62_500_000;
 
 pub(crate) type Mappings = Vec<(u64, Arc<Object>)>;
 
-/// A chain to run.
 pub(crate) struct Submission {
-    /// The file and its objects' change count: equal numbers, equal page tables.
+    /// File and change count: equal numbers, equal page tables.
     pub(crate) space: (u64, u64),
-    /// What the chain can reach.
     pub(crate) mappings: Arc<Mappings>,
-    /// GPU address of the first job.
+    /// The first job.
     pub(crate) chain: u64,
-    /// Goes to the slot of fragment jobs.
     pub(crate) fragment: bool,
 }
 
@@ -48,7 +44,6 @@ pub(crate) struct Machine {
     space: Option<(u64, u64)>,
 }
 
-/// Faults that the model names go to standard error.
 pub(crate) struct Faults;
 
 impl Log for Faults {
@@ -79,7 +74,7 @@ impl Machine {
                 model.write32(on + half, units);
             }
         }
-        // The driver starts it for jobs that ask, unknown here.
+        // The driver starts it for some jobs, unknown here.
         model.write32(gpu::GPU_CMD, GpuCommand::CycleCountStart as u32);
         Self {
             gpu: model,
@@ -88,7 +83,7 @@ impl Machine {
         }
     }
 
-    /// By its number in `drm_panfrost_param`.
+    /// `drm_panfrost_param`.
     pub(crate) fn parameter(&mut self, which: u32) -> Option<u64> {
         let word = |gpu: &mut Gpu<Mapped>, register| u64::from(gpu.read32(register));
         let wide = |gpu: &mut Gpu<Mapped>, low| word(gpu, low) | word(gpu, low + 4) << 32;
@@ -105,13 +100,13 @@ impl Machine {
             parameter::CORE_GROUPS => wide(model, gpu::L2_PRESENT_LO).count_ones().into(),
             parameter::TIMESTAMP => wide(model, gpu::TIMESTAMP_LO),
             parameter::TIMESTAMP_FREQUENCY => TIMESTAMP_FREQUENCY,
-            // The model always sees what the processor wrote.
+            // It is coherent.
             parameter::SELECTED_COHERENCY => parameter::COHERENT,
             _ => return None,
         })
     }
 
-    /// Returns the job slot's status.
+    /// The slot's status.
     ///
     /// # Errors
     /// The page tables do not fit.

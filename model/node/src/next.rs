@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions after ours in library order: the C library's.
+//! The C library's functions, next after ours.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Looked up at the first call.
 pub(crate) struct Next {
     name: &'static CStr,
     found: AtomicPtr<c_void>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The render node: open files and what they share, and requests.
+//! The render node: files, shared state, requests.
 
 mod objects;
 mod panthor;
@@ -26,7 +26,7 @@ use mali_facts::Product;
 use mali_facts::panfrost::request::{self as uapi, Request, number};
 use mali_facts::panthor::FLUSH_ID_OFFSET;
 
-/// Of the page with LATEST_FLUSH.
+/// With LATEST_FLUSH.
 const FLUSH_ID_BYTES: u64 = 4096;
 /// Not in panfrost.
 const SYNCOBJ_TIMELINES: std::ops::RangeInclusive<u8> = 0xca..=0xcd;
@@ -54,7 +54,7 @@ const PANTHOR: Driver = Driver {
     text: "panthor DRM, on the GPU model",
 };
 
-/// By driver. Busy while work runs; never taken while holding the state.
+/// Never locked while holding the state.
 enum Model {
     Panfrost(Box<Mutex<Machine>>),
     Panthor {
@@ -73,7 +73,7 @@ impl Model {
             Product::Streams(gpu) => gpu,
         };
         let flush_id = descriptor::memory_file(c"gpureplay-flush", FLUSH_ID_BYTES)?;
-        // Each stream begins with a flush, whatever the app says: the number may stand still.
+        // Each stream begins with a flush: the number may stand still.
         let page = std::fs::File::from(flush_id.try_clone().map_err(|_| Errno::NO_MEMORY)?);
         let written = std::os::unix::fs::FileExt::write_all_at(&page, &1u32.to_le_bytes(), 0);
         written.map_err(|_| Errno::NO_MEMORY)?;
@@ -89,9 +89,8 @@ pub struct Node {
     memory: Arc<Memory>,
     model: Model,
     state: Mutex<State>,
-    /// A sync object got a fence.
     signalled: Condvar,
-    /// Sync files of successful and failed work.
+    /// Of successful and failed work.
     fences: [(OwnedFd, Identity); 2],
 }
 
@@ -100,11 +99,10 @@ struct State {
     files: HashMap<Identity, File>,
     opened: u64,
     syncs: HashMap<Identity, Arc<SyncObject>>,
-    /// Those that had a descriptor outside.
+    /// With a descriptor outside.
     objects: HashMap<Identity, Weak<Object>>,
 }
 
-/// What an app's descriptor is to the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Node(Identity),
@@ -133,7 +131,7 @@ impl Node {
         })
     }
 
-    /// Opens a new file with an address space of its own.
+    /// A new file with its address space.
     ///
     /// # Errors
     /// No more files.
@@ -148,7 +146,7 @@ impl Node {
         Ok(fd)
     }
 
-    /// What to forget on closing, to pass to `Node::closed`.
+    /// What to forget on closing, for `Node::closed`.
     pub fn closing(&self, fd: RawFd) -> Option<impl FnOnce(&Node) + use<>> {
         let identity = descriptor::identity(fd)?;
         let state = self.state();
@@ -167,10 +165,10 @@ impl Node {
         drop((file, sync));
     }
 
-    /// The memory file to map in place of a file of the node, and its offset. `None`: not the node's file.
+    /// Memory file and offset to map. `None`: not the node's.
     ///
     /// # Errors
-    /// Nothing that this file may map has the offset, or so many bytes.
+    /// Nothing has the offset, or so many bytes.
     pub fn mapped(
         &self,
         fd: RawFd,
@@ -204,7 +202,7 @@ impl Node {
         Some(find())
     }
 
-    /// A request. `None`: the descriptor is not the node's.
+    /// A request; `None`: not the node's descriptor.
     pub fn ioctl(&self, fd: RawFd, request: u32, argument: u64) -> Option<Result<c_int>> {
         let request = Request(request);
         let done = match (request.class(), self.kind(fd)?) {
@@ -241,7 +239,6 @@ impl Node {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Never used by a file or an address space.
     fn new_number(&self) -> u64 {
         let mut state = self.state();
         state.opened += 1;
@@ -253,7 +250,7 @@ fn locked<T>(machine: &Mutex<T>) -> MutexGuard<'_, T> {
     machine.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The memory file of an object, which lives as long as this.
+/// An object's memory file, alive with this.
 pub struct MappedFile(Mappable);
 
 enum Mappable {
@@ -320,7 +317,7 @@ impl Call<'_> {
         }
     }
 
-    /// Runs `step` on the argument, whose length may differ from ours.
+    /// Its length may differ from ours.
     fn with<T: FromBytes + IntoBytes + Immutable>(
         &self,
         step: impl FnOnce(&mut T) -> Result<()>,
@@ -358,7 +355,7 @@ fn get_param(machine: &Mutex<Machine>, argument: &mut uapi::GetParam) -> Result<
     Ok(())
 }
 
-/// Runs `step` on the argument: read before, zero where the app's is shorter, written after.
+/// Zero where the app's is shorter; written back.
 fn with<T: FromBytes + IntoBytes + Immutable>(
     request: Request,
     argument: u64,
@@ -394,7 +391,7 @@ fn version(driver: &Driver, version: &mut uapi::Version) -> Result<()> {
     Ok(())
 }
 
-/// For an app's answer: closed again if the answer cannot be written.
+/// Closed if the answer cannot be written.
 struct ForApp(OwnedFd);
 
 impl ForApp {

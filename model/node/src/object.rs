@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Buffer objects: memory files at bus addresses. Mappings and descriptors keep their memory.
+//! Buffer objects: memory files at bus addresses.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,11 +13,11 @@ use crate::ranges::Ranges;
 use crate::tables::{self, BLOCK_BYTES};
 use mali_facts::panfrost::request as uapi;
 
-/// As far as all GPUs reach; also the offsets for `mmap`.
+/// Of all GPUs' reach; also `mmap` offsets.
 const ADDRESSES: (u64, u64) = (1 << 32, 1 << 40);
 const NAME: &str = "gpureplay-object";
 
-/// The GPU's memory: objects and page tables.
+/// Objects and page tables.
 #[derive(Debug)]
 pub(crate) struct Memory {
     bus: Arc<Mapped>,
@@ -31,9 +31,8 @@ pub(crate) struct Object {
     file: OwnedFd,
     pub(crate) identity: Identity,
     pub(crate) address: u64,
-    /// Bytes, a multiple of the page size.
+    /// A multiple of the page size.
     pub(crate) size: u64,
-    /// The GPU may execute it.
     pub(crate) executable: bool,
     /// The processor cannot map it.
     pub(crate) heap: bool,
@@ -56,7 +55,7 @@ impl Memory {
         &self.bus
     }
 
-    /// Zeros. A heap has its full size at once: untouched pages cost nothing.
+    /// Heaps have full size: untouched pages cost nothing.
     pub(crate) fn create(self: &Arc<Self>, size: u64, flags: u32) -> Result<Arc<Object>> {
         let heap = flags & uapi::HEAP != 0;
         let unit = if heap { BLOCK_BYTES } else { PAGE_BYTES };
@@ -65,7 +64,7 @@ impl Memory {
         self.object(file, size, flags & uapi::NO_EXECUTE == 0, heap)
     }
 
-    /// Zeros, for panthor: mappings say what may be executed.
+    /// For panthor: mappings say what is executable.
     pub(crate) fn create_plain(self: &Arc<Self>, size: u64, mappable: bool) -> Result<Arc<Object>> {
         let size = size.checked_next_multiple_of(PAGE_BYTES);
         let size = size.ok_or(Errno::NO_MEMORY)?;
@@ -73,7 +72,7 @@ impl Memory {
         self.object(file, size, true, !mappable)
     }
 
-    /// Of an exported descriptor, closed since.
+    /// Of an exported descriptor.
     pub(crate) fn adopt(self: &Arc<Self>, fd: RawFd) -> Result<Arc<Object>> {
         let size = descriptor::size(fd).unwrap_or(0);
         if !descriptor::is_sealed(fd, NAME) || size == 0 || !size.is_multiple_of(PAGE_BYTES) {
@@ -103,7 +102,7 @@ impl Memory {
             })
         };
         let address = place.ok_or(Errno::NO_MEMORY)? * PAGE_BYTES;
-        // Before the memory is mapped: the address always comes back.
+        // So that the address comes back.
         let object = Object {
             memory: self.clone(),
             file,
@@ -127,7 +126,7 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        // If mapping failed, there is nothing to remove.
+        // Nothing to remove if mapping failed.
         let _ = self.memory.bus.remove(self.address, self.size);
         let mut free = self
             .memory

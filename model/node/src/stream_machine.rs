@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU with command streams: its model, and how streams run.
+//! A GPU with command streams.
 
 use std::sync::Arc;
 
@@ -15,7 +15,6 @@ use crate::object::Memory;
 use crate::tables::{BASE, Tables};
 use crate::vm::Regions;
 
-/// With the page tables in use.
 pub(crate) struct StreamMachine {
     streams: Streams<Mapped>,
     memory: Arc<Memory>,
@@ -36,7 +35,7 @@ impl StreamMachine {
         }
     }
 
-    /// `space` is the address space and its change count: equal numbers, equal page tables.
+    /// `space`: equal numbers, equal page tables.
     ///
     /// # Errors
     /// The page tables do not fit.

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fences and sync objects. Work ends within its request, so no fence waits: it tells how work ended.
+//! Fences and sync objects. Work ends within its request: fences tell how, and never wait.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::errno::Errno;
 
-/// How the work before it ended.
 pub(crate) type Fence = Result<(), Errno>;
 
-/// Files can share it. It may be a time line, whose points are reached in order.
+/// Shared by files; maybe a time line, reached in order.
 #[derive(Debug, Default)]
 pub(crate) struct SyncObject(Mutex<State>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     fence: Option<Fence>,
-    /// The last point; 0 without a time line.
+    /// 0: no time line.
     point: u64,
 }
 
@@ -28,7 +27,7 @@ impl SyncObject {
         self.state().fence
     }
 
-    /// 0 is all there is; `None`: nothing was submitted for the point.
+    /// 0: all; `None`: not submitted.
     pub(crate) fn fence_at(&self, point: u64) -> Option<Fence> {
         let state = self.state();
         state.fence.filter(|_| point <= state.point)
@@ -38,12 +37,11 @@ impl SyncObject {
         self.state().point
     }
 
-    /// Replaces the fence and the time line.
     pub(crate) fn set(&self, fence: Option<Fence>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = State { fence, point: 0 };
     }
 
-    /// 0 replaces the time line.
+    /// 0 replaces all.
     pub(crate) fn reach(&self, point: u64, fence: Fence) {
         if point == 0 {
             return self.set(Some(fence));
@@ -58,12 +56,11 @@ impl SyncObject {
     }
 }
 
-/// The one that stands for both.
 pub(crate) fn both(first: Fence, second: Fence) -> Fence {
     first.and(second)
 }
 
-/// As a sync file tells it: 1, or the error.
+/// As of a sync file: 1, or the error.
 pub(crate) fn status(fence: Fence) -> i32 {
     match fence {
         Ok(()) => 1,

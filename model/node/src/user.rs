@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at an app's addresses. An unmapped one gives EFAULT, as from the kernel.
+//! An app's memory; unmapped addresses give EFAULT, as from the kernel.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -10,7 +10,6 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::errno::{Errno, Result};
 
-/// Of an array's object, at most.
 const MOST_BYTES: usize = 256;
 
 pub(crate) fn read(address: u64, to: &mut [u8]) -> Result<()> {
@@ -18,8 +17,7 @@ pub(crate) fn read(address: u64, to: &mut [u8]) -> Result<()> {
 }
 
 /// # Safety
-/// The app gave the address for an answer of at least this length: it has no reference that says that those bytes
-/// stay.
+/// The app gave the address for an answer of at least this length, and relies on none of those bytes.
 pub(crate) unsafe fn write(address: u64, from: &[u8]) -> Result<()> {
     if from.is_empty() {
         return Ok(());
@@ -39,7 +37,7 @@ pub(crate) unsafe fn write(address: u64, from: &[u8]) -> Result<()> {
         Some(libc::ENOSYS | libc::EPERM)
     );
     let done = match written {
-        // A sandbox that forbids the call lets the process open its own memory.
+        // If a sandbox forbids the call, own memory can be opened.
         -1 if refused => {
             let memory = OpenOptions::new().write(true).open("/proc/self/mem");
             memory.is_ok_and(|memory| memory.write_all_at(from, address).is_ok())
@@ -49,7 +47,7 @@ pub(crate) unsafe fn write(address: u64, from: &[u8]) -> Result<()> {
     done.then_some(()).ok_or(Errno::FAULT)
 }
 
-/// Reads in pieces: the length is the app's word.
+/// In pieces: the app gives the length.
 pub(crate) fn each(array: u64, count: u32, mut step: impl FnMut(u32) -> Result<()>) -> Result<()> {
     let mut piece = [0u32; 256];
     let mut done = 0;
@@ -65,7 +63,7 @@ pub(crate) fn each(array: u64, count: u32, mut step: impl FnMut(u32) -> Result<(
     Ok(())
 }
 
-/// An array's objects may be shorter than we know them, or longer if the rest is zero.
+/// They may be shorter than ours, or longer with zeros.
 pub(crate) fn objects<T: FromBytes + IntoBytes + Immutable>(
     array: &ObjectArray,
     mut step: impl FnMut(T) -> Result<()>,

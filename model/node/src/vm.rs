@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a panthor file has besides objects: address spaces, queue groups, tiler heaps.
+//! What a panthor file has besides objects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,11 +11,10 @@ use crate::errno::{Errno, Result};
 use crate::object::Object;
 use crate::tables::Rights;
 
-/// Address spaces, groups and heaps per file, as the driver's pools have it.
+/// Per file, as the driver's pools.
 const MOST: u32 = 128;
-/// Per space, at most.
 const REGIONS: usize = 1 << 16;
-/// Addresses for the driver's own objects, at least.
+/// For the driver's own, at least.
 const KERNEL_RANGE: u64 = 256 << 20;
 
 #[derive(Clone, Debug)]
@@ -35,7 +34,7 @@ impl Regions {
         self.0.iter().map(|(va, region)| (*va, region))
     }
 
-    /// Cuts regions that reach out of the range.
+    /// Cuts overlapping regions.
     fn clear(&mut self, va: u64, size: u64) {
         let end = va + size;
         let before = self.0.range(..end).rev();
@@ -68,14 +67,14 @@ impl Regions {
 
 #[derive(Debug)]
 pub(crate) struct Vm {
-    /// Never used by another space, before or after.
+    /// Never used again.
     number: u64,
     changes: u64,
     user_range: u64,
     regions: Arc<Regions>,
-    /// For the next object of the driver's own.
+    /// For its next object.
     kernel: u64,
-    /// An operation of its queue failed.
+    /// An operation failed.
     pub(crate) unusable: bool,
 }
 
@@ -88,7 +87,6 @@ impl Vm {
         }
     }
 
-    /// Replaces what is there.
     pub(crate) fn map(&mut self, va: u64, region: Region) -> Result<()> {
         self.check(va, region.size)?;
         let end = region.offset.checked_add(region.size);
@@ -114,22 +112,22 @@ impl Vm {
         Ok(())
     }
 
-    /// What a stream can reach, and numbers that are equal while that is the same.
+    /// Equal numbers, equal regions.
     pub(crate) fn regions(&self) -> (Arc<Regions>, (u64, u64)) {
         (self.regions.clone(), (self.number, self.changes))
     }
 }
 
-/// What a queue's streams leave in registers.
+/// Registers left by streams.
 pub(crate) type Queue = Arc<Mutex<Sequencer>>;
 
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) vm: u32,
-    /// Of the address space; another may have the same handle later.
+    /// The space's number; its handle may be used again.
     pub(crate) space: u64,
     pub(crate) queues: Vec<Queue>,
-    /// Queues whose stream ended with a fault, as bits.
+    /// After faults, as bits.
     pub(crate) fatal_queues: u32,
 }
 
@@ -165,7 +163,7 @@ impl<T> Pool<T> {
     }
 }
 
-/// Nothing is mapped there: no stream that runs here uses a heap.
+/// Nothing is mapped: no stream here uses it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heap {
     vm: u32,
@@ -181,7 +179,7 @@ pub(crate) struct Spaces {
 }
 
 impl Spaces {
-    /// The lowest `user_range` bytes are the app's; 0: the driver chooses. `number` is a new one.
+    /// `user_range` low bytes are the app's; 0: the driver chooses. `number` is new.
     pub(crate) fn create(&mut self, user_range: u64, number: u64) -> Result<(u32, u64)> {
         let whole = 1 << VIRTUAL_BITS;
         let user_range = match user_range {
@@ -200,14 +198,13 @@ impl Spaces {
         Ok((id, user_range))
     }
 
-    /// With its heaps. Groups keep its number and can no longer run.
+    /// Groups keep its number and cannot run.
     pub(crate) fn destroy(&mut self, vm: u32) -> Result<()> {
         self.vms.remove(vm)?;
         self.heaps.retain(|heap| heap.vm != vm);
         Ok(())
     }
 
-    /// `bytes` of chunks.
     pub(crate) fn heap(&mut self, vm: u32, bytes: u64) -> Result<(u32, Heap)> {
         let space = self.vms.get(vm)?;
         let context = space.kernel;
@@ -234,7 +231,7 @@ mod tests {
         execute: false,
     };
 
-    /// At random, beside a plain list of pages.
+    /// Against a list of pages.
     #[test]
     fn regions_are_cut_and_replaced() {
         let memory = Memory::new().unwrap();

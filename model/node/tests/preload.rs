@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library in a program, also with another library in front of it.
+//! The library in a program.
 
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::Command;
 /// Set in the app's process.
 const APP: &str = "GPUREPLAY_TEST_APP";
 
-/// A library in front of the node, like a recorder: counts requests and maps.
+/// Like a recorder: counts requests and maps.
 const FRONT: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -60,7 +60,6 @@ struct Submit {
     requirements: u32,
 }
 
-/// Where cargo puts it.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("this test");
     let folder = test.parent().expect("a folder");
@@ -72,7 +71,7 @@ fn library() -> PathBuf {
         .expect("the node's library")
 }
 
-/// Runs one test of this file as an app; returns its standard error.
+/// Returns its standard error.
 fn as_app(test: &str, libraries: &[&Path], gpu: &str) -> (bool, String) {
     let list: Vec<_> = libraries.iter().map(|path| path.as_os_str()).collect();
     let output = Command::new(std::env::current_exe().expect("this test"))
@@ -98,7 +97,7 @@ fn open_node() -> c_int {
     }
 }
 
-/// A job writes a value behind itself in its object.
+/// A job writes behind itself.
 #[test]
 fn app() {
     if std::env::var_os(APP).is_none() {
@@ -142,7 +141,7 @@ fn app() {
     assert_eq!(words(libc::MAP_PRIVATE), libc::MAP_FAILED);
     let words = words(libc::MAP_SHARED).cast::<u64>();
     assert_ne!(words.cast(), libc::MAP_FAILED);
-    // A write-value job: type 2, 64 bits of 0x5a5a to the second page.
+    // Write-value: type 2, 64 bits of 0x5a5a to the second page.
     let job = [
         (2, 1 | 2 << 1 | 1 << 16),
         (4, made.offset + 4096),
@@ -231,6 +230,6 @@ fn a_library_in_front_sees_all_and_reaches_the_node() {
     assert!(compiled.unwrap().success());
     let (good, text) = as_app("app", &[&front, &library()], "g52");
     assert!(good, "{text}");
-    // The app's own, not the node's maps.
+    // Without the node's own.
     assert!(text.contains("front: 5 requests, 2 maps"), "{text}");
 }

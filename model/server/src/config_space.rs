@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI configuration space: 256 bytes, a few of them writable.
+//! PCI configuration space: 256 bytes, some writable.
 
 use std::ops::Range;
 
 pub(crate) const SIZE: usize = 256;
 
-/// QEMU uses it for test devices; no driver claims the pair.
+/// Of QEMU's test devices; no driver claims it.
 const VENDOR: u16 = 0x1234;
 
-/// Base class 0xff: unassigned, so that no class driver binds.
+/// Base class 0xff: no class driver binds.
 const CLASS: [u8; 3] = [0x00, 0x80, 0xff];
 
 const COMMAND: Range<usize> = 0x04..0x06;
@@ -17,17 +17,16 @@ const BAR0: Range<usize> = 0x10..0x14;
 const INTERRUPT_LINE: usize = 0x3c;
 const INTERRUPT_PIN: usize = 0x3d;
 
-/// Status bit 3: the interrupt pin is asserted.
+/// The interrupt pin is asserted.
 const INTERRUPT_STATUS: u8 = 1 << 3;
 
-/// And which bits can be written.
 pub(crate) struct ConfigSpace {
     bytes: [u8; SIZE],
     writable: [u8; SIZE],
 }
 
 impl ConfigSpace {
-    /// One memory BAR of `bar_size` bytes (a power of two, at least 16) and pin INTA.
+    /// One memory BAR (a power of two, at least 16), pin INTA.
     pub(crate) fn new(device: u16, bar_size: u32) -> ConfigSpace {
         let mut bytes = [0; SIZE];
         bytes[0..2].copy_from_slice(&VENDOR.to_le_bytes());
@@ -52,7 +51,6 @@ impl ConfigSpace {
         }
     }
 
-    /// Only the writable bits.
     pub(crate) fn write(&mut self, offset: u64, from: &[u8]) {
         for (value, at) in from.iter().zip(start(offset)..) {
             if let (Some(byte), Some(mask)) = (self.bytes.get_mut(at), self.writable.get(at)) {
@@ -61,7 +59,6 @@ impl ConfigSpace {
         }
     }
 
-    /// Undoes software's writes.
     pub(crate) fn reset(&mut self) {
         for (byte, mask) in self.bytes.iter_mut().zip(self.writable) {
             *byte &= !mask;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The socket for QEMU: a private path, one client, whole messages.
+//! The socket for QEMU, its only client.
 
 use std::fs;
 use std::io::{self, IoSliceMut, Read, Write};
@@ -15,10 +15,8 @@ use crate::protocol::{HEADER_SIZE, Header, MAXIMUM_MESSAGE};
 
 /// Per message.
 const MAXIMUM_FDS: usize = 16;
-/// Waiting clients: QEMU is the only one.
 const BACKLOG: i32 = 1;
 
-/// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SocketError {
     #[error("cannot make the directory {path}: {source}")]
@@ -43,7 +41,7 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// Makes the directory, which must keep other users out: the protocol hands guest memory to the other end.
+    /// Its directory must keep other users out: the protocol hands out guest memory.
     pub(crate) fn new(path: &Path) -> Result<Socket, SocketError> {
         let directory = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -86,8 +84,7 @@ impl Socket {
     }
 }
 
-/// Only the user may open it. The mode is set before the file is there, and not by the umask, which other threads
-/// share.
+/// For the user only. The mode is set before, and not by the umask, which threads share.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
     let socket = rustix::net::socket_with(
@@ -102,7 +99,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
-/// No process listens on it.
+/// No process listens.
 fn remove_stale(path: &Path) -> Result<(), SocketError> {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return Ok(());
@@ -125,7 +122,7 @@ impl Drop for Socket {
     }
 }
 
-/// With the file descriptors that came along.
+/// With file descriptors.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) header: Header,
@@ -133,7 +130,6 @@ pub(crate) struct Message {
     pub(crate) fds: Vec<OwnedFd>,
 }
 
-/// Why the conversation is over.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectionError {
     #[error("the client said a message has {0} bytes, which no message can have")]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The PCI device: registers behind BAR 0, interrupts on INTA, guest memory as bus.
+//! The PCI device: BAR 0, INTA, guest memory.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ struct State {
     config: ConfigSpace,
     intx: Intx,
     registers: Option<RegisterLog>,
-    /// Registers for modules of the guest, if they are to tell.
+    /// For modules of the guest.
     outside: Option<outside::Registers>,
     reads: u64,
     writes: u64,
@@ -86,14 +86,13 @@ impl State {
         self.gpu.write32(register, value);
     }
 
-    /// As after a power-up.
     fn lose_state(&mut self) {
         self.gpu.hard_reset();
         self.gpu.write32(GPU_INT_CLEAR, u32::MAX);
     }
 }
 
-/// Shared by the threads that serve QEMU and run jobs.
+/// For threads that serve QEMU or run jobs.
 pub(crate) struct Device {
     state: Mutex<State>,
     work: Condvar,
@@ -103,7 +102,6 @@ pub(crate) struct Device {
     warden: Option<Arc<Warden>>,
 }
 
-/// For the last line of the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Totals {
     pub(crate) reads: u64,
@@ -145,7 +143,7 @@ impl Device {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ok: the reply's body; an error: its number.
+    /// Body of the reply, or error number.
     pub(crate) fn handle(
         &self,
         header: &Header,
@@ -206,7 +204,7 @@ impl Device {
                     .intx
                     .set(flags, start, count, fds)
                     .map(|()| vec![]),
-                // QEMU switches off what the device does not have.
+                // QEMU switches off missing ones.
                 _ if index < irq::COUNT => Ok(vec![]),
                 _ => Err(errno::EINVAL),
             },
@@ -240,7 +238,7 @@ impl Device {
         fds: Vec<OwnedFd>,
     ) -> Result<(), u32> {
         let Some(fd) = fds.into_iter().next() else {
-            // Memory without a descriptor (a ROM, say) cannot be shared: a bus error for the GPU.
+            // Memory without a descriptor, like a ROM, is a bus error for the GPU.
             let message =
                 format_args!("{address:#x}+{size:#x} cannot be shared and stays unmapped");
             self.log.write(Level::Warning, message);
@@ -268,7 +266,7 @@ impl Device {
             self.memory.clear();
             return Ok(());
         }
-        // Regions that could not be shared are unknown here.
+        // Or it could not be shared.
         if let Err(error) = self.memory.remove(address, size) {
             self.log.write(Level::Warning, format_args!("{error}"));
         }
@@ -345,7 +343,7 @@ impl Device {
         state.intx.reset();
     }
 
-    /// An access begins or ends to wait for the driver, which is shown the fault.
+    /// An access waits for the driver, or goes on.
     pub(crate) fn stalled(&self, begins: bool) {
         if let Some(warden) = &self.warden {
             warden.stall(begins);
@@ -399,7 +397,7 @@ impl Device {
         }
     }
 
-    /// Stops a running job and ends [`Device::run_jobs`].
+    /// Ends [`Device::run_jobs`], too.
     pub(crate) fn quit(&self) -> Totals {
         let mut state = self.lock();
         state.quit = true;
@@ -416,7 +414,7 @@ impl Device {
     }
 }
 
-/// Whether the file is long enough: an access behind its end would be a signal.
+/// An access behind the end would be a signal.
 fn has(file: &OwnedFd, offset: u64, size: u64) -> bool {
     rustix::fs::fstat(file).is_ok_and(|status| {
         let regular = rustix::fs::FileType::from_raw_mode(status.st_mode).is_file();
@@ -425,7 +423,7 @@ fn has(file: &OwnedFd, offset: u64, size: u64) -> bool {
     })
 }
 
-/// Version 0.0, the oldest, and this server's capabilities.
+/// 0.0, the oldest, and our capabilities.
 fn version() -> Vec<u8> {
     let capabilities = format!(
         "{{\"capabilities\":{{\"max_msg_fds\":1,\"max_data_xfer_size\":{}}}}}\0",

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interrupt pin: level-triggered, an eventfd that masks itself when it fires.
 //!
-//! QEMU raises the guest's line when it reads the eventfd and lowers it when the guest next accesses the device. An
-//! event read late, after the guest has handled the cause, would raise the line for nothing. If the driver has
-//! suspended the GPU meanwhile, its handler accesses nothing, and the line stays up until the kernel gives up ("irq
-//! 18: nobody cared"). So an event that QEMU has not read when the level drops is taken back.
+//! QEMU raises the guest's line when it reads the eventfd, and lowers it when the guest accesses the device. A late
+//! read would raise it for nothing; if the driver has suspended the GPU, its handler accesses nothing, and the line
+//! stays up ("irq 18: nobody cared"). So an unread event is taken back when the level drops.
 
 use std::os::fd::OwnedFd;
 
@@ -17,14 +16,14 @@ use crate::protocol::{errno, irq};
 pub(crate) struct Intx {
     trigger: Option<OwnedFd>,
     masked: bool,
-    /// The mask is from an event for the level, perhaps unread.
+    /// From a perhaps unread event.
     signalled: bool,
     level: bool,
     fired: u64,
 }
 
 impl Intx {
-    /// SET_IRQS. Errors are the number to answer.
+    /// Errors are the number to answer.
     pub(crate) fn set(
         &mut self,
         flags: u32,
@@ -48,7 +47,7 @@ impl Intx {
             }
             irq::ACTION_MASK if none => self.mask(true),
             irq::ACTION_UNMASK if none => self.mask(false),
-            // Masking by eventfd is for accelerators without QEMU.
+            // That is for accelerators without QEMU.
             _ => return Err(errno::EINVAL),
         }
         self.update();
@@ -69,7 +68,7 @@ impl Intx {
         self.fired
     }
 
-    /// The level drops, the connection stays.
+    /// The connection stays.
     pub(crate) fn reset(&mut self) {
         self.set_level(false);
         self.mask(false);
@@ -89,10 +88,10 @@ impl Intx {
         }
     }
 
-    /// Takes back an unread event; the client will not unmask the pin then.
+    /// The client will not unmask the pin then.
     fn take_back(&mut self) {
         let Some(trigger) = &self.trigger else { return };
-        // A read of a blocking descriptor would wait for the next event.
+        // A blocking read would wait for an event.
         if !fcntl_getfl(trigger).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK)) {
             return;
         }
@@ -106,7 +105,7 @@ impl Intx {
         if let Some(trigger) = &self.trigger {
             self.masked = true;
             self.fired += 1;
-            // A full trigger would stop the device; then the client has much to read anyway.
+            // If full, the client has much to read.
             let mut ready = [PollFd::new(trigger, PollFlags::OUT)];
             if poll(&mut ready, Some(&Timespec::default())).is_ok_and(|count| count == 1) {
                 let _ = rustix::io::write(trigger, &1u64.to_ne_bytes());
@@ -123,7 +122,6 @@ mod tests {
     const TRIGGER: u32 = irq::ACTION_TRIGGER | irq::DATA_EVENTFD;
     const UNMASK: u32 = irq::ACTION_UNMASK | irq::DATA_NONE;
 
-    /// Since the last call.
     fn count(fd: &OwnedFd) -> u64 {
         let mut bytes = [0; 8];
         match rustix::io::read(fd, &mut bytes) {

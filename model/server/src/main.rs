@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The GPU model as a PCI device for QEMU over vfio-user.
 //!
-//! One process serves one guest: a thread answers QEMU, one runs job chains, one stops the guest meanwhile. It ends
-//! when QEMU disconnects.
+//! Per guest; a thread answers QEMU, one runs chains, one stops the guest meanwhile. Ends with QEMU.
 
 #![forbid(unsafe_code)]
 
@@ -191,7 +190,7 @@ fn device(
     log: &Arc<dyn Log>,
     warden: Option<Arc<Warden>>,
 ) -> Arc<Device> {
-    // The model calls back into the device that owns it.
+    // The model calls its owner back.
     let this: Arc<OnceLock<Weak<Device>>> = Arc::default();
     let stalled = {
         let this = this.clone();

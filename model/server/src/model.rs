@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPUs behind the PCI device: with jobs, or with command streams.
+//! The GPUs behind the PCI device.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Task {
 }
 
 impl Done {
-    /// A loop without end would keep the guest stopped: its driver is to see that time goes by.
+    /// Else an endless loop would keep the guest stopped: its driver must see time go by.
     pub(crate) fn is_cut(&self) -> bool {
         matches!(self, Done::Streams(finished) if finished.is_cut())
     }
@@ -107,7 +107,6 @@ impl Model {
             }
     }
 
-    /// At once; stops what runs.
     pub(crate) fn hard_reset(&mut self) {
         match self {
             Model::Jobs(gpu) => gpu.write32(GPU_CMD, GpuCommand::HardReset as u32),
@@ -144,7 +143,7 @@ impl Model {
         }
     }
 
-    /// Shows faults of accesses that wait for the driver; those of streams end them.
+    /// Of accesses that wait for the driver; streams' end them.
     pub(crate) fn poll_faults(&mut self) {
         if let Model::Jobs(gpu) = self {
             gpu.poll_faults();

@@ -1,35 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that no GPU has: guest modules tell what happens to the processor's caches and the GPU's power.
+//! Registers for guest modules: caches and power.
 //!
-//! They exist with `--non-coherent` or `--power-domain` only. A write of [`OPERATION`] acts on the lines named
-//! before; a read of [`DONE`] returns when it has.
+//! Only with `--non-coherent` or `--power-domain`. [`OPERATION`] acts on the lines named before; a read of [`DONE`]
+//! returns when it has.
 
 use mali_memory::{Cached, LINE_SIZE, Maintenance};
 use mali_model::{Level, Log};
 
-/// In BAR 0: a page without GPU registers.
+/// In BAR 0, without GPU registers.
 const FIRST: u32 = 0xf000;
 /// Read: [`PRESENT`].
 const MAGIC: u32 = FIRST;
-/// Bus address of the first line, in lines.
+/// First line's bus address, in lines.
 const LINE: u32 = FIRST + 0x4;
-/// Number of lines.
 const COUNT: u32 = FIRST + 0x8;
 const OPERATION: u32 = FIRST + 0xc;
-/// Operations so far.
 const DONE: u32 = FIRST + 0x10;
 
-/// Bit 0: the GPU has power. Without it registers read 0, ignore writes, and count in [`UNPOWERED`].
+/// Bit 0: on. Off, registers read 0, ignore writes, and count in [`UNPOWERED`].
 const POWER: u32 = FIRST + 0x14;
-/// Accesses to a GPU without power, and power losses under a running chain.
+/// Accesses without power, and losses under a chain.
 const UNPOWERED: u32 = FIRST + 0x18;
 
-/// Resets still carried out, plus one: later ones are ignored. 0: all are carried out.
+/// Resets to carry out, plus one; later ones are ignored. 0: all.
 const RESETS: u32 = FIRST + 0x1c;
 
 /// "CACH": the registers are there.
 const PRESENT: u32 = 0x4341_4348;
-/// Lines of one operation: at most a gibibyte.
+/// At most a gibibyte.
 const MAXIMUM: u32 = 1 << 24;
 
 pub(crate) fn has(register: u32) -> bool {
@@ -47,7 +45,7 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// No operation yet; power is on.
+    /// Power is on.
     pub(crate) fn new() -> Registers {
         Registers {
             line: 0,
@@ -63,14 +61,13 @@ impl Registers {
         self.powered
     }
 
-    /// Whether the GPU carries out this reset.
     pub(crate) fn resets(&mut self) -> bool {
         let carried_out = self.resets != 1;
         self.resets = self.resets.saturating_sub(u32::from(carried_out));
         carried_out
     }
 
-    /// A wrong access without power, where hardware would hang or raise a bus error.
+    /// Hardware would hang or raise a bus error.
     pub(crate) fn miss(&mut self, log: &dyn Log, register: u32) {
         self.complain(
             log,
@@ -78,7 +75,6 @@ impl Registers {
         );
     }
 
-    /// A wrong power loss under a running chain.
     pub(crate) fn interrupt(&mut self, log: &dyn Log) {
         self.complain(log, format_args!("power switched off under a chain"));
     }
@@ -102,7 +98,6 @@ impl Registers {
         }
     }
 
-    /// Acts on `memory`.
     pub(crate) fn write(&mut self, memory: &Cached, log: &dyn Log, register: u32, value: u32) {
         match register {
             LINE => self.line = value,
@@ -141,7 +136,6 @@ impl Registers {
         }
     }
 
-    /// For the last lines of the log.
     pub(crate) fn report(&self, log: &dyn Log) {
         let [cleaned, invalidated, both, uncached, forgotten] = self.done;
         log.write(

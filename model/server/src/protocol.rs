@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The vfio-user protocol between QEMU (the client) and a device (the server).
+//! The vfio-user protocol of QEMU (client) and a device (server).
 //!
-//! A message has a 16-byte header; its size field covers header and body. Numbers are in the host's byte order,
-//! which both ends share. Facts are from the vfio-user specification in QEMU's documentation and from Linux's
-//! `vfio.h`.
+//! A message's 16-byte header has the size of header and body. Both ends share the host's byte order. Facts are
+//! from the vfio-user specification in QEMU's documentation and Linux's `vfio.h`.
 
 pub(crate) const HEADER_SIZE: usize = 16;
 
-/// Data of one region access; our capabilities tell the client.
+/// Of one access, by our capabilities.
 pub(crate) const MAXIMUM_DATA: usize = 1 << 20;
 
-/// The largest region write.
+/// A region write.
 pub(crate) const MAXIMUM_MESSAGE: usize = HEADER_SIZE + 16 + MAXIMUM_DATA;
 
 const FLAG_TYPE: u32 = 0xf;
@@ -32,12 +31,12 @@ pub(crate) mod region {
     pub(crate) const COUNT: u32 = 9;
 }
 
-/// Interrupts of a PCI device, for SET_IRQS.
+/// For SET_IRQS.
 pub(crate) mod irq {
     /// The level-triggered pin.
     pub(crate) const INTX: u32 = 0;
     pub(crate) const COUNT: u32 = 5;
-    /// Signalled by eventfd, can be masked, masks itself when it fires.
+    /// By eventfd, maskable, masks itself when it fires.
     pub(crate) const INTX_FLAGS: u32 = 0b111;
     pub(crate) const DATA_NONE: u32 = 1 << 0;
     pub(crate) const DATA_EVENTFD: u32 = 1 << 2;
@@ -73,7 +72,6 @@ impl Header {
         self.flags & FLAG_NO_REPLY == 0
     }
 
-    /// With a body.
     pub(crate) fn reply(&self, body: &[u8]) -> Vec<u8> {
         self.answer(FLAG_REPLY, 0, body)
     }
@@ -95,10 +93,9 @@ impl Header {
     }
 }
 
-/// A body that does not suit its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
-    /// Shorter than its command needs.
+    /// For its command.
     #[error("the body has {length} bytes, {needed} are needed")]
     Short {
         /// Bytes.
@@ -106,10 +103,10 @@ pub(crate) enum Malformed {
         /// Bytes.
         needed: usize,
     },
-    /// Client and server share no version.
+    /// None is shared.
     #[error("version {major}.{minor} is not supported")]
     Version { major: u16, minor: u16 },
-    /// Larger than agreed, or data are missing.
+    /// Too large, or missing.
     #[error("a region access of {count} bytes with {data} bytes of data")]
     Data {
         /// Bytes announced.
@@ -122,7 +119,6 @@ pub(crate) enum Malformed {
     Command(u16),
 }
 
-/// From the client, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command<'a> {
     Version,
@@ -133,7 +129,7 @@ pub(crate) enum Command<'a> {
         address: u64,
         size: u64,
     },
-    /// Guest memory goes away; `all`: all of it.
+    /// `all`: all of it.
     DmaUnmap {
         all: bool,
         flags: u32,
@@ -270,7 +266,6 @@ impl<'a> Command<'a> {
     }
 }
 
-/// The body of a reply.
 #[derive(Default)]
 pub(crate) struct Reply(pub(crate) Vec<u8>);
 

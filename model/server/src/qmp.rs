@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! QEMU's machine protocol: just enough to stop and continue the guest.
+//! QEMU's machine protocol: stop and continue.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,7 +11,6 @@ const MAXIMUM_LINE: u64 = 1 << 20;
 /// For QEMU's answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Why QEMU did not obey.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QmpError {
     #[error("{0}")]
@@ -32,7 +31,6 @@ pub(crate) struct Qmp {
 }
 
 impl Qmp {
-    /// Leaves negotiation mode.
     pub(crate) fn connect(path: &Path) -> Result<Qmp, QmpError> {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(TIMEOUT))?;

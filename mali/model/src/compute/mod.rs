@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compute jobs: from descriptors to a dispatch on the shader cores.
+//! Compute jobs: from descriptors to a dispatch.
 
 mod bifrost;
 mod valhall;
@@ -19,7 +19,7 @@ use crate::environment::{Environment, JobFault};
 use crate::log::{ComputeReport, Level, log};
 use crate::space::JobMemory;
 
-/// A failed job has a report too, if its descriptors make sense.
+/// A failed job has one too, if its descriptors make sense.
 pub(crate) fn run<B: Bus>(
     environment: &Environment<B>,
     memory: &JobMemory<'_, B>,
@@ -32,7 +32,6 @@ pub(crate) fn run<B: Bus>(
     }
 }
 
-/// A command stream's payload and environment, as a job's.
 pub(crate) fn from_registers<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,
@@ -44,7 +43,7 @@ pub(crate) fn from_registers<B: Bus>(
     checked(profile, address, dispatch)
 }
 
-/// A failed one has a report too.
+/// A failed one has a report, too.
 pub(crate) fn launch<B: Bus>(
     environment: &Environment<B>,
     memory: &JobMemory<'_, B>,
@@ -117,7 +116,6 @@ pub(crate) fn dispatch<B: Bus>(
     checked(profile, address, dispatch)
 }
 
-/// If it fits the GPU.
 fn checked(profile: &Profile, address: u64, dispatch: Dispatch) -> Result<Dispatch, JobFault> {
     let size = dispatch.workgroup_size.iter();
     let threads = size.map(|&n| u64::from(n)).product::<u64>();

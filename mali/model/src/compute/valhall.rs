@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compute jobs of Valhall: payload, shader program, storage, resource tables.
+//! Compute jobs of Valhall.
 
 use mali_facts::valhall::{
     ComputePayload, LocalStorage, ShaderEnvironment, ShaderProgram, descriptor_type, stage,
@@ -44,7 +44,7 @@ pub(super) fn requested<B: Bus>(
     })
 }
 
-/// A dispatch of nothing; faults name `address`.
+/// Faults name `address`.
 pub(crate) fn started<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,
@@ -57,8 +57,7 @@ pub(crate) fn started<B: Bus>(
         push_uniform_count: environment.uniform_count() as u32,
         ..Dispatch::default()
     };
-    // Mesa omits the program of a shader without code (`pan_cmdstream.c`, `prepare_shader`), of which nothing
-    // runs.
+    // Mesa omits the program of a shader without code (`pan_cmdstream.c`, `prepare_shader`).
     if environment.program() != 0 {
         let program = ShaderProgram::from_bytes(&memory.bytes(environment.program())?);
         if program.descriptor_type() as u32 != descriptor_type::SHADER {

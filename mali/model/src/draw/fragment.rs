@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fragment jobs: tile by tile, from old content to writeback.
+//! Fragment jobs, tile by tile.
 
 use mali_facts::{FragmentPayload, job};
 use mali_memory::Bus;
@@ -14,19 +14,19 @@ use super::tiler::{self, Record};
 use super::valhall;
 use crate::environment::JobFault;
 
-/// In pixels. Hardware's are smaller, which nothing shows.
+/// In pixels. Hardware's are smaller, which is not visible.
 const TILE: u32 = 64;
 
-// Host time besides shaders, in clauses that take at least as long.
-/// Reading a draw and its descriptors.
+// Host time in clauses that take at least as long.
+/// Per draw, with descriptors.
 const DRAW_COST: u64 = 64;
-/// Placing: three vertices from memory.
+/// With three vertices from memory.
 const TRIANGLE_COST: u64 = 4;
-/// Starting a shader on a triangle in a tile.
+/// Per triangle and tile.
 const SHADING_COST: u64 = 64;
-/// Cleared, or written as part of a line, per clause.
+/// Cleared, or written in lines.
 const PIXELS_OF_A_CLAUSE: u64 = 32;
-/// Written one by one, per clause.
+/// Written one by one.
 const SINGLE_PIXELS_OF_A_CLAUSE: u64 = 4;
 
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
@@ -73,7 +73,6 @@ pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     Ok(())
 }
 
-/// With the triangle that its varyings belong to.
 fn frame_shading<B: Bus>(
     job: &Job<'_, B>,
     framebuffer: &Framebuffer,
@@ -87,7 +86,7 @@ fn frame_shading<B: Bus>(
     Ok((shading, placed))
 }
 
-/// The frame shader's rectangle begins with these vertices.
+/// Of the frame shader's rectangle.
 const FRAME_CORNERS: Corners = Corners {
     vertices: [0, 1, 2],
     provoking: 2,
@@ -102,7 +101,6 @@ struct Pass<'a, B: Bus> {
 
 impl<B: Bus> Pass<'_, B> {
     fn tile(&self, part: &Rectangle) -> Result<(), JobFault> {
-        // Each draw is asked whether it reaches the tile.
         self.job.spend(1 + self.draws.len() as u64)?;
         let mut tile = None;
         for (record, shading) in &self.draws {
@@ -119,7 +117,6 @@ impl<B: Bus> Pass<'_, B> {
         self.write_back(part, tile)
     }
 
-    /// Before anything is drawn.
     fn begin(&self, part: &Rectangle) -> Result<Tile, JobFault> {
         let target = &self.framebuffer.target;
         let [columns, lines] = part.size().map(u64::from);
@@ -134,7 +131,6 @@ impl<B: Bus> Pass<'_, B> {
         Ok(tile)
     }
 
-    /// The tile begins with the first triangle.
     fn draw(
         &self,
         record: &Record,

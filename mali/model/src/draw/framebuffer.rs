@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Framebuffers: pixels of a fragment job, and their form in memory.
+//! Framebuffers: pixels of a fragment job and in memory.
 
 use mali_facts::{
     Architecture, FragmentPayload, FramebufferParameters, RENDER_TARGET_OFFSET, RenderTarget,
@@ -11,7 +11,6 @@ use mali_shader::image::{Layout, Plane};
 use super::Job;
 use crate::environment::JobFault;
 
-/// Leaves components as they are.
 const RGBA: u64 = 0o3210;
 
 /// Without `end`.
@@ -36,13 +35,12 @@ impl Rectangle {
     }
 }
 
-/// When the frame shader runs, which loads old content.
+/// It loads old content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameShader {
-    /// Tiles begin with the clear colour.
     Never,
     Always,
-    /// In tiles that something is drawn to; the others keep their memory.
+    /// In tiles that are drawn to; others keep their memory.
     Intersect,
 }
 
@@ -52,30 +50,27 @@ pub(crate) struct Framebuffer {
     pub(crate) bounds: Option<Rectangle>,
     pub(crate) frame: Rectangle,
     pub(crate) frame_shader: FrameShader,
-    /// Its draw descriptor.
     pub(crate) frame_draw: u64,
-    /// Tiler context, or 0.
+    /// Or 0.
     pub(crate) tiler: u64,
     pub(crate) target: Target,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// Of the blend unit's pixel.
+    /// Per pixel of the blend unit.
     pub(crate) bytes: usize,
-    /// Before anything is drawn.
     pub(crate) clear: [u8; 16],
-    /// `None`: pixels go nowhere.
     pub(crate) plane: Option<Plane>,
-    /// Of each byte of a pixel in memory.
+    /// Of a pixel's bytes in memory.
     source: Source,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// The tile's pixel, so many bytes.
+    /// So many bytes of the tile's pixel.
     Raw(usize),
-    /// Number of components, each a byte's number, zero (4) or 255 (5).
+    /// How many; each a byte's number, zero (4) or 255 (5).
     Components(usize, [u8; 4]),
 }
 
@@ -154,16 +149,16 @@ impl Target {
     }
 }
 
-/// Bytes of the blend unit's pixel, and the source of those in memory.
+/// Bytes per pixel, and their places.
 fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source)> {
     match (internal, writeback) {
-        // Eight bits for each of four components, in memory one to four of them.
+        // Eight bits for each of four components; one to four in memory.
         (1, 16..=19) => {
             let from = [0, 3, 6, 9].map(|shift| (swizzle >> shift & 7) as u8);
             let known = from.iter().all(|&from| from < 6);
             known.then_some((4, Source::Components(writeback as usize - 15, from)))
         }
-        // As the blend unit stored them; three components take as much of the tile as four.
+        // Three components take as much of the tile as four.
         (32..=36, 0..=7) => {
             let bytes = 1usize << (internal - 32);
             let stored = [1usize, 2, 3, 4, 6, 8, 12, 16][writeback as usize];

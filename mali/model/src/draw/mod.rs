@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Drawing, as far as runtimes need that fill images by drawing a rectangle.
+//! Drawing, as far as runtimes fill images by a rectangle.
 //!
-//! An indexed vertex job ([`vertex`]), on Valhall a malloc vertex job ([`valhall`]), runs the shaders of positions
-//! and varyings, and notes primitives in the tiler's heap ([`tiler`]). A fragment job ([`fragment`]) goes over its
-//! framebuffer ([`framebuffer`]) by tiles: clear, frame shader, fragments of triangles ([`primitive`],
-//! [`shading`]), writeback. What is not modelled ends the job with JOB_CONFIG_FAULT, what makes no sense with
-//! DATA_INVALID_FAULT; the text names it.
+//! An indexed vertex job ([`vertex`]), on Valhall a malloc vertex job ([`valhall`]), computes positions and
+//! varyings, and notes primitives in the tiler's heap ([`tiler`]). A fragment job ([`fragment`]) fills its
+//! framebuffer ([`framebuffer`]) by tiles: clear, frame shader, triangles ([`primitive`], [`shading`]), writeback.
+//! What is not modelled ends with JOB_CONFIG_FAULT, what makes no sense with DATA_INVALID_FAULT.
 
 pub(crate) mod fragment;
 mod framebuffer;
@@ -27,12 +26,10 @@ use crate::space::JobMemory;
 pub(crate) struct Job<'a, B: Bus> {
     pub(crate) environment: &'a Environment<B>,
     pub(crate) memory: &'a JobMemory<'a, B>,
-    /// Of its header.
     pub(crate) address: u64,
 }
 
 impl<B: Bus> Job<'_, B> {
-    /// For what the model does not have.
     fn unmodelled(&self, what: impl std::fmt::Display) -> JobFault {
         let text = format!("{what}: not modelled");
         JobFault::new(JobStatus::JOB_CONFIG_FAULT, self.address, text)
@@ -42,7 +39,6 @@ impl<B: Bus> Job<'_, B> {
         JobFault::new(JobStatus::DATA_INVALID_FAULT, self.address, what)
     }
 
-    /// A fault unless all hold.
     fn demand(&self, conditions: &[(bool, &str)]) -> Result<(), JobFault> {
         match conditions.iter().find(|(holds, _)| !holds) {
             Some((_, what)) => Err(self.unmodelled(what)),

@@ -23,7 +23,7 @@ pub(crate) fn count(mode: u32, vertices: u32) -> u32 {
     }
 }
 
-/// And the one whose values hold for the whole triangle.
+/// And the one whose values hold for all.
 pub(crate) fn vertices(mode: u32, number: u32, first_provokes: bool) -> ([u32; 3], u32) {
     let [a, b, c] = match mode {
         TRIANGLES => [3 * number, 3 * number + 1, 3 * number + 2],
@@ -43,13 +43,11 @@ pub(crate) struct Placed {
     pub(crate) triangle: Triangle,
     /// 1/w of its corners.
     pub(crate) reciprocals: [f32; 3],
-    /// Least and greatest.
     pub(crate) depth: [f32; 2],
-    /// Pixels that it may cover.
     pub(crate) bounds: Rectangle,
 }
 
-/// From positions in memory. `None`: the triangle has no area.
+/// `None`: no area.
 pub(crate) fn place<B: Bus>(
     job: &Job<'_, B>,
     positions: u64,

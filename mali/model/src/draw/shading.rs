@@ -18,7 +18,7 @@ pub(super) const ALWAYS: u64 = 7;
 pub(super) const DEPTH_FROM_SHADER: u64 = 3;
 /// Pixel (bit 11) and its coverage (bit 7).
 const PRELOADS: u64 = 1 << 11 | 1 << 7;
-/// Replaces colour and alpha: source + source * 0 for both, no component masked.
+/// Replaces colour and alpha: source + source * 0, no component masked.
 const REPLACE: u64 = 0xf012_2122;
 /// Writes nothing.
 const OFF: [u32; 2] = [3, 0];
@@ -29,11 +29,9 @@ pub(crate) struct Shading {
     pub(super) packets: Packets,
     pub(super) preload: Option<Preload>,
     pub(super) blend: [u32; 2],
-    /// Of its vertices' positions.
     pub(crate) positions: u64,
-    /// Pixels that it may draw to.
     pub(crate) scissor: Rectangle,
-    /// Without bounds if depth discards nothing.
+    /// Unbounded if depth discards nothing.
     pub(super) depth: [f32; 2],
 }
 
@@ -110,12 +108,11 @@ impl Shading {
         })
     }
 
-    /// Whether all of a triangle is drawn; a part would have to be clipped.
+    /// False: a part would have to be clipped.
     pub(crate) fn shows(&self, placed: &Placed) -> bool {
         self.depth[0] <= placed.depth[0] && placed.depth[1] <= self.depth[1]
     }
 
-    /// `everywhere`: also outside the triangle.
     pub(crate) fn shade<B: Bus>(
         &self,
         job: &Job<'_, B>,
@@ -146,7 +143,7 @@ impl Shading {
     }
 }
 
-/// Of v7: runs before the shader.
+/// Of v7, before the shader.
 fn preload<B: Bus>(job: &Job<'_, B>, state: &FragmentState) -> Result<Option<Preload>, JobFault> {
     if job.environment.profile.architecture == Architecture::V6 {
         return Ok(None);
@@ -180,7 +177,6 @@ fn preload<B: Bus>(job: &Job<'_, B>, state: &FragmentState) -> Result<Option<Pre
     }
 }
 
-/// What shaders read as blend descriptor.
 pub(super) fn blend_words<B: Bus>(job: &Job<'_, B>, blend: &Blend) -> Result<[u32; 2], JobFault> {
     const OPAQUE: u64 = 1;
     const NOTHING: u64 = 3;

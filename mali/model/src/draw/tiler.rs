@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A list of draws in the tiler's heap, from vertex jobs for the fragment job. Hardware keeps triangles by tile
-//! there, in a form that is not public; the model's form is its own. The count is in the tiler context, where
-//! hardware keeps its state.
+//! A list of draws in the tiler's heap, in the model's own form: hardware's, by tile, is not public. The count is
+//! in the tiler context.
 
 use mali_facts::registers::JobStatus;
 use mali_facts::{TILER_STATE_OFFSET, TilerContext, TilerHeap, descriptor_address};
@@ -10,22 +9,22 @@ use mali_memory::Bus;
 use super::{Job, primitive};
 use crate::environment::JobFault;
 
-/// In the tiler context and each record: it is the model's.
+/// Marks the model's context and records.
 const MARK: u32 = 0x5741_5244;
 const RECORD_BYTES: u64 = 32;
 /// Per framebuffer.
 const MOST_DRAWS: u64 = 1024;
 
-/// Primitives with the same state.
+/// Of the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Draw descriptor of the fragments; on Valhall, the job.
+    /// Draw descriptor; on Valhall, the job.
     pub(crate) draw: u64,
     pub(crate) mode: u32,
     pub(crate) vertices: u32,
-    /// Values that are not interpolated come from a triangle's first vertex, not its last.
+    /// Flat values come from a triangle's first vertex, not its last.
     pub(crate) first_provokes: bool,
-    /// The vertex shaders' output on Valhall.
+    /// Vertex shaders' output on Valhall.
     pub(crate) packets: u64,
 }
 
@@ -59,12 +58,11 @@ impl Record {
     }
 }
 
-/// Address, count and capacity of a context's records.
 struct List {
     bottom: u64,
     count: u64,
     room: u64,
-    /// At the heap's end: first byte, and bytes.
+    /// At the heap's end.
     vertices: u64,
     taken: u64,
 }
@@ -107,7 +105,6 @@ fn words(bytes: [u8; 32]) -> [u32; 8] {
     words
 }
 
-/// At the end of the heap.
 pub(crate) fn allocate<B: Bus>(
     job: &Job<'_, B>,
     context: u64,
@@ -146,7 +143,7 @@ pub(crate) fn add<B: Bus>(job: &Job<'_, B>, context: u64, record: &Record) -> Re
     Ok(job.memory.write(at, state.as_flattened())?)
 }
 
-/// In order; none without a context.
+/// In order.
 pub(crate) fn records<B: Bus>(job: &Job<'_, B>, context: u64) -> Result<Vec<Record>, JobFault> {
     if context == 0 {
         return Ok(Vec::new());

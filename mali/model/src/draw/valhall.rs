@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Malloc vertex jobs and their draws on Valhall.
+//! Malloc vertex jobs and draws of Valhall.
 //!
-//! Hardware keeps vertices in packets in the tiler's heap, in its own form. The model keeps positions there, then
-//! attributes.
+//! Hardware's packets in the tiler's heap have their own form; the model keeps positions, then attributes.
 
 use mali_facts::valhall::drawing::{self, DepthStencil, FragmentDraw, Scissor};
 use mali_facts::valhall::drawing::{VertexAllocation, VertexPrimitive};
@@ -135,7 +134,7 @@ pub(super) fn shading<B: Bus>(job: &Job<'_, B>, record: &Record) -> Result<Shadi
     })
 }
 
-/// The vertices are the corners of the frame, which no descriptor says.
+/// The vertices are the frame's corners, in no descriptor.
 pub(super) fn frame_shading<B: Bus>(
     job: &Job<'_, B>,
     framebuffer: &Framebuffer,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Indexed vertex jobs: positions, varyings, and primitives for the tiler.
+//! Indexed vertex jobs.
 
 use mali_facts::{
     Draw, DrawFlags, Invocation, Primitive, TilerPointer, VertexState, clause_address,
@@ -66,7 +66,7 @@ pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     tiler::add(job, descriptor_address(tiler.context()), &record)
 }
 
-/// Positions, then varyings if it has such a shader.
+/// Positions, then varyings, if any.
 fn shade<B: Bus>(
     job: &Job<'_, B>,
     draw: &Draw,

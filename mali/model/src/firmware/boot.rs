@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The firmware's start: tells its interface's blocks and capabilities.
+//! The firmware's start: describes its interface.
 
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, GLOBAL_OUTPUT, REQUEST, SECTION, STREAM_STRIDE, global, group, group_control,
@@ -13,7 +13,7 @@ use super::{StreamDevice, saved};
 
 /// 1.1.0.
 const VERSION: u32 = 1 << 24 | 1 << 16;
-/// Of a suspended group in protected mode, not modelled; drivers allocate it all the same.
+/// In protected mode, not modelled, but allocated by drivers.
 const PROTECTED_SUSPEND_SIZE: u32 = 0x1000;
 
 impl<B: Bus> StreamDevice<B> {
@@ -62,7 +62,6 @@ impl<B: Bus> StreamDevice<B> {
         Ok(())
     }
 
-    /// At the driver's request.
     pub(super) fn halt(&mut self) -> Result<(), MmuFault> {
         self.abandon_groups();
         let memory = self.memory();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Slots of groups and streams, and how a group comes and goes.
+//! Slots of groups and streams.
 
 use std::sync::Arc;
 
@@ -18,16 +18,14 @@ use crate::log::log;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stream {
-    /// The driver wants it to run.
     pub(super) started: bool,
-    /// It may have something to do.
+    /// May have work.
     pub(super) rung: bool,
-    /// Stands after a fault until the driver rings.
+    /// Until the driver rings.
     pub(super) faulted: bool,
-    /// Stops it while a thread runs it.
     pub(super) running: Option<Arc<ChainControl>>,
     pub(super) queue: Queue,
-    /// Last advance, in cycles.
+    /// In cycles.
     pub(super) progress: u64,
 }
 
@@ -35,9 +33,9 @@ pub(super) struct Stream {
 pub(super) struct Group {
     pub(super) active: bool,
     pub(super) space: u32,
-    /// The driver knows that it is idle.
+    /// The driver knows it.
     pub(super) idle: bool,
-    /// Taken as soon as no stream of it runs.
+    /// Taken when no stream of it runs.
     pub(super) pending: Option<State>,
     pub(super) streams: Vec<Stream>,
 }
@@ -61,7 +59,6 @@ impl Group {
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// Taken when no thread runs a stream of the group.
     pub(super) fn ask_state(&mut self, number: u32, state: State) -> Result<(), MmuFault> {
         let Some(slot) = self.groups.get_mut(number as usize) else {
             return Ok(());
@@ -133,7 +130,7 @@ impl<B: Bus> StreamDevice<B> {
         self.settle(number)
     }
 
-    /// Begins with its group: the slot's earlier reports do not count.
+    /// Earlier reports in the slot do not count.
     fn start_stream(&mut self, number: u32, at: u32, state: State) -> Result<(), MmuFault> {
         let memory = self.memory();
         let output = stream_output(number, at);
@@ -149,7 +146,7 @@ impl<B: Bus> StreamDevice<B> {
         slot.started = request & stream::STATE_MASK == stream::STARTED;
         slot.progress = now;
         if slot.started && slot.queue.failed && state == State::Resumed {
-            // The buffer has no stream, or one that cannot go on.
+            // No stream, or one that cannot go on.
             let code = StreamStatus::FIRMWARE_INTERNAL_ERROR;
             memory.put(output + stream::FATAL, code.0)?;
             return self.stream_event(number, at, stream::FATAL_EVENT);
@@ -157,7 +154,6 @@ impl<B: Bus> StreamDevice<B> {
         self.ring(number, at)
     }
 
-    /// Looks for work, if it may run.
     pub(super) fn ring(&mut self, number: u32, at: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         let active = self.groups.get(number as usize).is_some_and(|it| it.active);
@@ -189,7 +185,7 @@ impl<B: Bus> StreamDevice<B> {
         self.memory().put(group_output(number) + group::STATE, 0)
     }
 
-    /// Streams that wait for a sync object look again.
+    /// Those that wait for a sync object.
     pub(super) fn ring_waiting(&mut self) -> Result<(), MmuFault> {
         for number in 0..self.gpu.groups {
             for at in 0..self.gpu.streams {
@@ -209,7 +205,7 @@ impl<B: Bus> StreamDevice<B> {
         group.streams.get_mut(at as usize)
     }
 
-    /// Tells the driver when a group, and when all, have nothing to do.
+    /// Reports idle groups, one and all.
     pub(super) fn settle(&mut self, number: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         let Some(slot) = self.groups.get(number as usize) else {

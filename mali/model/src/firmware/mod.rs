@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU with command streams: registers, interrupts, and its firmware's interface in memory.
+//! A GPU with command streams, with its firmware's interface in memory.
 //!
-//! No firmware is executed. At each doorbell the model does what a driver may expect: it acknowledges requests,
-//! starts, suspends and resumes groups, and reports. Streams run away from the registers, in pieces.
+//! No firmware is executed. At each doorbell the model does what drivers expect: acknowledges requests, starts,
+//! suspends and resumes groups, reports. Streams run in pieces, away from the registers.
 
 mod boot;
 mod group;
@@ -35,8 +35,8 @@ use crate::space::is_bus_fault;
 
 /// A Mali GPU with command streams and memory `B`.
 ///
-/// Register accesses never wait for streams. A stream with work waits for [`run`](StreamDevice::run), or for a
-/// thread that takes it with [`take_work`](StreamDevice::take_work), runs it and gives it back.
+/// Register accesses never wait for streams, which wait for [`run`](StreamDevice::run) or a thread with
+/// [`take_work`](StreamDevice::take_work).
 pub struct StreamDevice<B: Bus> {
     gpu: &'static StreamGpu,
     bus: Arc<B>,
@@ -53,9 +53,9 @@ pub struct StreamDevice<B: Bus> {
     processor: Processor,
     flush_id: u32,
     groups: Vec<Group>,
-    /// The driver knows that all groups are idle.
+    /// The driver knows it.
     idle: bool,
-    /// Counts resets and halts: older streams must not touch what is after one.
+    /// Counts resets and halts, which older streams must not touch.
     epoch: u64,
     outstanding: usize,
     reset_pending: bool,
@@ -108,7 +108,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// Runs all that waits or starts meanwhile. Returns how many pieces ran.
+    /// Runs all that waits. Returns how many pieces.
     pub fn run(&mut self) -> usize {
         let mut count = 0;
         while let Some(work) = self.take_work() {
@@ -124,13 +124,12 @@ impl<B: Bus> StreamDevice<B> {
         self.outstanding != 0
     }
 
-    /// Address space 0.
     fn memory(&self) -> Memory<B> {
         let space = self.spaces.first().map(|space| space.space().clone());
         Memory::new(self.bus.clone(), space.unwrap_or_default())
     }
 
-    /// If the firmware's memory is not mapped, it cannot go on.
+    /// Without mapped memory the firmware cannot go on.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<(), MmuFault>) {
         if let Err(fault) = act(self) {
             log!(self.options.log, Error, "the firmware's memory: {fault}");
@@ -146,7 +145,6 @@ impl<B: Bus> StreamDevice<B> {
         self.interrupts.raise(MCU_STATUS_CHANGED);
     }
 
-    /// At once, without telling.
     fn abandon_groups(&mut self) {
         for group in &mut self.groups {
             group.abort();

@@ -15,7 +15,7 @@ use crate::interrupt::Interrupts;
 use crate::log::log;
 use crate::power::{self, Function, Power};
 
-/// Registers that keep what is written.
+/// They keep what is written.
 const CONTROL: u32 = 0x1000;
 const CYCLES: u32 = 0x90;
 const TIME: u32 = 0x98;
@@ -27,7 +27,7 @@ fn of_space(offset: u32) -> Option<(usize, u32)> {
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// Reads a register; an unknown one reads 0.
+    /// Reads a register; unknown ones are 0.
     pub fn read32(&mut self, offset: u32) -> u32 {
         if let Some((space, register)) = of_space(offset) {
             let space = self.spaces.get(space);
@@ -92,7 +92,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// Without effect; the identity's stay.
+    /// The identity's stay.
     fn keep(&mut self, offset: u32, value: u32) {
         let mut fixed = self.gpu.profile.identity();
         if offset == CSF_ID || fixed.any(|(register, _)| register == offset) {
@@ -143,7 +143,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// 0: off; 1: on; 2: on, when hardware chooses.
+    /// 0: off; 1: on; 2: when hardware chooses.
     fn control_processor(&mut self, value: u32) {
         match value {
             0 => {
@@ -155,7 +155,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// The GPU's interrupt mask stays: the driver waits for the end of the reset.
+    /// The interrupt mask stays: the driver waits for the end.
     fn reset(&mut self) {
         log!(self.options.log, Info, "reset");
         let mask = self.interrupts.mask;
@@ -186,7 +186,7 @@ impl<B: Bus> StreamDevice<B> {
         self.processor = Processor::Disabled;
     }
 
-    /// Over when no stream from before it can write to memory.
+    /// When no older stream can write to memory.
     pub(super) fn complete_reset(&mut self) {
         if self.reset_pending && self.outstanding == 0 {
             self.reset_pending = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Doorbells: the driver's requests, and the firmware's answers and events.
+//! Doorbells: requests, answers and events.
 
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, GLOBAL_OUTPUT, REQUEST, global, group, group::State, group_input, group_output,
@@ -115,7 +115,6 @@ impl<B: Bus> StreamDevice<B> {
         Ok(())
     }
 
-    /// Of a group.
     pub(super) fn acknowledged(&mut self, number: u32, bits: u32) -> Result<(), MmuFault> {
         let wanted = self.memory().get(group_input(number) + group::INTERRUPTS)?;
         if wanted & bits != 0 {
@@ -131,7 +130,7 @@ impl<B: Bus> StreamDevice<B> {
         Ok(())
     }
 
-    /// The acknowledgement differs from the request until the driver makes them equal.
+    /// Differs from the request until the driver makes them equal.
     fn set_event(&self, input: u32, output: u32, bit: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         let request = memory.get(input)?;

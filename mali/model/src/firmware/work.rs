@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A piece of a stream: up to the next call, or a sync object to wait for.
+//! Pieces of streams: up to a call or a wait.
 
 use std::sync::Arc;
 
@@ -28,7 +28,6 @@ struct Done {
     changed: bool,
 }
 
-/// Of a ring and its two positions.
 #[derive(Clone, Copy, Debug)]
 struct Ring {
     base: u64,
@@ -37,10 +36,10 @@ struct Ring {
     output: u64,
 }
 
-/// A piece of a stream to be run.
+/// A piece of a stream to run.
 pub struct StreamWork<B: Bus> {
     environment: Environment<B>,
-    /// The firmware's, with the ring's positions.
+    /// With the ring's positions.
     memory: Memory<B>,
     ring: Ring,
     queue: Queue,
@@ -53,19 +52,17 @@ pub struct StreamWork<B: Bus> {
 pub(super) enum End {
     /// Empty ring.
     Empty,
-    /// A sync object changed, and a call follows.
+    /// After a change of a sync object, before a call.
     Turn,
-    /// Waits for a sync object.
     Blocked(Sync),
-    /// The piece's limit; there is more.
+    /// The piece's limit.
     More,
-    /// By the driver.
     Stopped,
-    /// The stream can go on after it.
+    /// It can go on.
     Fault(StreamFault),
-    /// The stream cannot go on.
+    /// It cannot go on.
     Fatal(StreamFault),
-    /// The firmware's own memory is not mapped.
+    /// The firmware's memory is not mapped.
     Lost(MmuFault),
 }
 
@@ -77,15 +74,13 @@ pub struct StreamFinished {
     pub(super) stream: u32,
     pub(super) queue: Queue,
     pub(super) end: End,
-    /// The ring's position moved.
     pub(super) advanced: bool,
-    /// A sync object changed.
     pub(super) changed: bool,
     pub(super) epoch: u64,
 }
 
 impl StreamFinished {
-    /// The stream goes on; there was nothing to tell.
+    /// Goes on without a report.
     pub fn is_cut(&self) -> bool {
         matches!(self.end, End::More)
     }
@@ -188,7 +183,7 @@ impl<B: Bus> StreamDevice<B> {
 }
 
 impl<B: Bus> StreamWork<B> {
-    /// Runs until there is something to tell.
+    /// Runs until a report.
     pub fn execute(mut self) -> StreamFinished {
         let mut queue = std::mem::take(&mut self.queue);
         let mut done = Done::default();
@@ -241,7 +236,7 @@ impl<B: Bus> StreamWork<B> {
                 },
             };
             let word = runner.fetch(address, address);
-            // The driver is told between jobs, not in the middle of one.
+            // The driver is told between jobs.
             let calls = |word: &u64| word >> 56 == u64::from(Op::Call.row().opcode);
             if done.changed && position.is_some() && word.as_ref().is_ok_and(calls) {
                 return Ok(End::Turn);
@@ -268,14 +263,13 @@ impl<B: Bus> StreamWork<B> {
         Ok(End::More)
     }
 
-    /// If the driver's is another.
+    /// If it is not the driver's.
     fn position(&self) -> Result<Option<u64>, MmuFault> {
         let end = self.memory.get_wide(self.ring.input)?;
         let position = self.memory.get_wide(self.ring.output)?;
         Ok((position != end).then_some(position))
     }
 
-    /// A position's offset in the ring.
     fn within(&self, position: u64) -> Result<u64, StreamFault> {
         let Ring { base, size, .. } = self.ring;
         if size.is_power_of_two() && size >= WORD && (base | position).is_multiple_of(WORD) {
@@ -290,7 +284,7 @@ impl<B: Bus> StreamWork<B> {
     }
 }
 
-/// After faults of shaders, of sync objects with an error, and of limits.
+/// Faults of shaders, sync objects' errors, and limits.
 fn can_go_on(status: StreamStatus) -> bool {
     let code = status.0 & 0xff;
     matches!(code, 0x50..=0x5b)

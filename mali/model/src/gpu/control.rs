@@ -45,7 +45,7 @@ impl<B: Bus> Gpu<B> {
         let base = u64::from(self.word(gpu::PRFCNT_BASE_LO))
             | u64::from(self.word(gpu::PRFCNT_BASE_HI)) << 32;
         let cores = self.profile.core_id_range() as usize;
-        // A block of 64 words each for job manager, tiler, every level-2 slice and core.
+        // Blocks of 64 words: job manager, tiler, each level-2 slice and core.
         let slices = (self.profile.mem_features >> 8 & 0xf) as usize + 1;
         let enables = [
             gpu::PRFCNT_JM_EN,
@@ -85,7 +85,7 @@ impl<B: Bus> Gpu<B> {
         }
     }
 
-    /// Soft and hard are the same: there is no bus traffic, only running chains to wait for.
+    /// Soft and hard are the same: only chains to wait for.
     pub(super) fn reset(&mut self) {
         log!(self.options.log, Info, "reset");
         for slot in &mut self.slots {
@@ -112,7 +112,7 @@ impl<B: Bus> Gpu<B> {
         self.complete_reset();
     }
 
-    /// Over when no chain from before it can write to memory.
+    /// When no older chain can write to memory.
     pub(super) fn complete_reset(&mut self) {
         if self.reset_pending && self.outstanding == 0 {
             self.reset_pending = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU as its driver sees it: registers, interrupts, waiting chains.
+//! The GPU as its driver sees it.
 
 mod control;
 mod registers;
@@ -26,22 +26,22 @@ use crate::space::{FaultPolicy, Space, is_bus_fault};
 pub struct Options {
     /// Host threads; 0: one per processor.
     pub threads: usize,
-    /// For accesses that the MMU refuses.
+    /// For refused accesses.
     pub faults: FaultPolicy,
-    /// Clauses per chain, once per batch of lanes.
+    /// Per chain and batch of lanes.
     pub clause_budget: u64,
-    /// Clauses of all chains until [`Gpu::renew_work`]; jobs and decoding count as clauses that take as long. A job
-    /// that needs more is terminated, and [`Gpu::used_up`] names it. `None`: no limit.
+    /// Clauses of all chains until [`Gpu::renew_work`], or jobs and decoding that take as long. A job beyond is
+    /// terminated, and [`Gpu::used_up`] names it. `None`: no limit.
     pub work_limit: Option<u64>,
-    /// Order and cores of work groups, and order of jobs within dependencies and barriers; hardware promises none.
-    /// 0: in order, to the cores in turn; else by lot.
+    /// Order and cores of work groups, and order of jobs within dependencies; hardware promises none. 0: in order,
+    /// cores in turn; else by lot.
     pub seed: u64,
     /// Where messages go.
     pub log: Arc<dyn Log>,
     /// Watches jobs.
     pub observer: Option<Arc<dyn Observer>>,
-    /// With [`FaultPolicy::Stall`]: called by the job's thread when an access stalls (true) and goes on (false).
-    /// For true the callee calls [`Gpu::poll_faults`] and looks at the interrupt lines.
+    /// With [`FaultPolicy::Stall`]: called by the job's thread for a stall (true) and its end (false). For true the
+    /// callee calls [`Gpu::poll_faults`] and looks at the interrupt lines.
     pub stalled: Option<Arc<dyn Fn(bool) + Send + Sync>>,
 }
 
@@ -53,7 +53,6 @@ impl Options {
         })
     }
 
-    /// A fresh limit.
     pub(crate) fn new_work(&self) -> Arc<WorkLimit> {
         Arc::new(WorkLimit::new(self.work_limit.unwrap_or(u64::MAX)))
     }
@@ -76,8 +75,8 @@ impl Default for Options {
 
 /// A Mali GPU with job-manager registers and memory `B`.
 ///
-/// Register accesses never wait for jobs. A started chain waits for [`run`](Gpu::run), or for a thread that takes
-/// it with [`take_work`](Gpu::take_work), runs it and gives it back.
+/// Register accesses never wait for jobs. Chains wait for [`run`](Gpu::run) or a thread with
+/// [`take_work`](Gpu::take_work).
 pub struct Gpu<B: Bus> {
     profile: &'static Profile,
     bus: Arc<B>,
@@ -93,18 +92,17 @@ pub struct Gpu<B: Bus> {
     power: Power,
     slots: Vec<Slot>,
     spaces: Vec<AddressSpaceRegisters>,
-    /// JOB_INT_JS_STATE: follows the slots, but a slot's part stands still from its interrupt until that is
-    /// cleared.
+    /// JOB_INT_JS_STATE: a slot's part stands still from its interrupt until that is cleared.
     job_state: u32,
     flush_id: u32,
     cycle_counter: bool,
-    /// Counts resets: older chains must not touch what is after one.
+    /// Counts resets, which older chains must not touch.
     epoch: u64,
     outstanding: usize,
     reset_pending: bool,
 }
 
-/// A chain to run, away from the registers.
+/// A chain to run.
 pub struct Work<B: Bus> {
     chain: Chain,
     environment: Environment<B>,
@@ -137,7 +135,7 @@ impl<B: Bus> Work<B> {
         self.chain.slot
     }
 
-    /// Runs to the end, first fault or stop.
+    /// Runs to its end, fault or stop.
     pub fn execute(self) -> Finished {
         let outcome = chain::run(&self.environment, &self.chain);
         Finished {
@@ -217,7 +215,7 @@ impl<B: Bus> Gpu<B> {
         self.used_up = None;
     }
 
-    /// The job that used up the limit since the last [`Gpu::renew_work`].
+    /// Since the last [`Gpu::renew_work`].
     pub fn used_up(&self) -> Option<UsedUp> {
         self.used_up
     }
@@ -232,7 +230,7 @@ impl<B: Bus> Gpu<B> {
         self.outstanding != 0
     }
 
-    /// Runs all chains that wait or start meanwhile. Returns how many.
+    /// Runs all waiting chains. Returns how many.
     pub fn run(&mut self) -> usize {
         let mut count = 0;
         while let Some(work) = self.take_work() {
@@ -243,12 +241,12 @@ impl<B: Bus> Gpu<B> {
         count
     }
 
-    /// Takes a chain, to run on another thread.
+    /// Takes a chain for another thread.
     pub fn take_work(&mut self) -> Option<Work<B>> {
         let started = self.slots.iter_mut().find_map(Slot::take)?;
         let chain = started.chain;
         let index = chain.config.address_space() as usize;
-        // A missing space translates nothing.
+        // It translates nothing.
         let space = match self.spaces.get(index) {
             Some(space) => space.space().clone(),
             None => Arc::default(),
@@ -287,7 +285,7 @@ impl<B: Bus> Gpu<B> {
         })
     }
 
-    /// Gives back a chain: updates status registers and interrupts.
+    /// Takes a chain back: updates registers and interrupts.
     pub fn finish(&mut self, finished: Finished) {
         self.outstanding = self.outstanding.saturating_sub(1);
         if finished.outcome.status == JobStatus::TERMINATED && self.work.is_used_up() {
@@ -303,7 +301,7 @@ impl<B: Bus> Gpu<B> {
         self.complete_reset();
     }
 
-    /// Shows stalled accesses' faults and raises their interrupts.
+    /// Shows stalled accesses' faults.
     pub fn poll_faults(&mut self) {
         for index in 0..self.spaces.len() {
             if let Some(fault) = self.spaces[index].space().take_unreported() {
@@ -312,7 +310,7 @@ impl<B: Bus> Gpu<B> {
         }
     }
 
-    /// Starts the queued chain when the slot is free, and updates JS_STATE.
+    /// If the slot is free; updates JS_STATE.
     fn update_slot(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;
@@ -347,7 +345,7 @@ impl<B: Bus> Gpu<B> {
             outcome.tail
         );
         if let Some(fault) = &outcome.mmu {
-            // A stalled fault was shown when it happened.
+            // Stalled ones were shown.
             let registers = self.spaces.get(space as usize);
             if !registers.is_some_and(|registers| registers.space().take_shown()) {
                 self.report_fault(space, fault);

@@ -13,7 +13,7 @@ use crate::power::{self, Function};
 use crate::slot::Stop;
 
 impl<B: Bus> Gpu<B> {
-    /// Reads a register; missing and write-only ones read 0.
+    /// Reads a register; missing and write-only ones are 0.
     pub fn read32(&mut self, offset: u32) -> u32 {
         let Some(located) = lookup(offset) else {
             log!(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Command streams: what the front end of architecture 10 executes for a queue.
+//! Command streams: the front end of architecture 10.
 //!
-//! Instructions end in order, so scoreboards never block; reading a register before its load was waited for is a
-//! fault. [`Streams`] runs one queue alone: a wait that does not hold can never end, and is a fault. The firmware
-//! of a [`StreamDevice`](crate::StreamDevice) has other queues to run meanwhile.
+//! Instructions end in order: scoreboards never block, but reading a register before waiting for its load is a
+//! fault. [`Streams`] runs one queue: a wait that does not hold is a fault. A [`StreamDevice`](crate::StreamDevice)
+//! has other queues meanwhile.
 
 mod runner;
 
@@ -57,7 +57,7 @@ impl fmt::Display for StreamFault {
 impl std::error::Error for StreamFault {}
 
 impl<B: Bus> Streams<B> {
-    /// A powered GPU. Options about stalled faults have no effect.
+    /// A powered GPU. Stalls have no effect.
     pub fn new(gpu: &'static StreamGpu, bus: Arc<B>, options: Options) -> Streams<B> {
         Streams {
             gpu,
@@ -74,7 +74,7 @@ impl<B: Bus> Streams<B> {
         self.gpu
     }
 
-    /// A 62.5 MHz counter, for shaders and streams.
+    /// A 62.5 MHz counter.
     pub fn timestamp(&self) -> u64 {
         self.clock.timestamp()
     }
@@ -89,7 +89,7 @@ impl<B: Bus> Streams<B> {
         self.work.renew();
     }
 
-    /// The limit, if it was used up since the last [`Streams::renew_work`].
+    /// Since the last [`Streams::renew_work`].
     pub fn used_up(&self) -> Option<u64> {
         self.work.is_used_up().then(|| self.work.limit())
     }
@@ -98,7 +98,6 @@ impl<B: Bus> Streams<B> {
         &self.bus
     }
 
-    /// Of these page tables.
     pub(crate) fn space(&self, root: u64) -> Space {
         let space = Space::default();
         let config = TranslationConfig::aarch64_4k().0;
@@ -106,10 +105,10 @@ impl<B: Bus> Streams<B> {
         space
     }
 
-    /// Runs a stream as a driver's ring calls it, through the AArch64 page tables at bus address `root`.
+    /// Runs a stream as a ring calls it, with AArch64 page tables at bus address `root`.
     ///
     /// # Errors
-    /// The first fault; earlier instructions had their effect.
+    /// The first fault; earlier effects stay.
     pub fn run(
         &self,
         queue: &mut Sequencer,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One instruction of a command stream, on memory and shader cores.
+//! An instruction of a command stream.
 
 use std::time::Instant;
 
@@ -16,14 +16,12 @@ use crate::environment::{Environment, JobFault};
 use crate::log::JobReport;
 use crate::space::JobMemory;
 
-/// Instructions per submission; a longer one is taken for a loop.
+/// Per submission; more is taken for a loop.
 pub(crate) const LONGEST: u32 = 1 << 20;
 
 pub(crate) enum Happened {
     Nothing,
-    /// A shared sync object changed.
     Changed,
-    /// Waits for a sync object.
     Blocked(Sync),
 }
 
@@ -53,7 +51,7 @@ impl<'a, B: Bus> Runner<'a, B> {
             .map_err(|fault| unmapped(at, fault))
     }
 
-    /// While the queue has an error, dispatches do nothing.
+    /// After an error, dispatches do nothing.
     pub(crate) fn step(
         &self,
         queue: &mut Sequencer,
@@ -148,7 +146,7 @@ impl<'a, B: Bus> Runner<'a, B> {
         result
     }
 
-    /// A value and, behind it, 32 bits of error.
+    /// A value, then 32 bits of error.
     pub(crate) fn sync(&self, at: u64, sync: Sync, error: u32) -> Result<Happened, StreamFault> {
         let size = if sync.wide { 8 } else { 4 };
         let mut bytes = [0; 8];
@@ -190,7 +188,7 @@ impl<'a, B: Bus> Runner<'a, B> {
     }
 }
 
-/// As a job has them in memory.
+/// As in a job's memory.
 pub(crate) fn asked(compute: &Compute) -> (ComputePayload, ShaderEnvironment) {
     let [count, offset] = [compute.count, compute.offset];
     let payload = [
@@ -236,7 +234,7 @@ pub(super) fn fault(status: StreamStatus, at: u64, text: String) -> StreamFault 
     }
 }
 
-/// The sequencer refuses the instruction.
+/// By the sequencer.
 pub(super) fn refused(at: u64, found: Fault) -> StreamFault {
     let status = match found {
         Fault::CallDepth => StreamStatus::CS_CALL_STACK_OVERFLOW,

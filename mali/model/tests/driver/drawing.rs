@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Vertex and fragment jobs: pixels against rules worked out here, and refusals.
+//! Vertex and fragment jobs: pixels, and refusals.
 
 use mali_facts::Memory;
 use mali_facts::registers::{JobStatus, job_slot};
@@ -28,7 +28,6 @@ pub(crate) fn draw(machine: &mut Machine) {
     assert_eq!(run(machine, 0, JOBS + FRAGMENT_JOB), JobStatus::DONE);
 }
 
-/// Of the linear target.
 fn pixel(machine: &Machine, x: u32, y: u32) -> [u32; 4] {
     let at = DATA + u64::from(y * WIDTH + x) * 16;
     [0, 4, 8, 12].map(|offset| machine.memory.read32(at + offset))
@@ -43,7 +42,7 @@ fn inside(x: u32, y: u32) -> bool {
     (left..right).contains(&x) && (top..bottom).contains(&y)
 }
 
-/// The fan's diagonal goes from its first to its third corner; the last vertex decides.
+/// The diagonal goes from first to third corner; the last vertex decides.
 fn drawn(x: u32, y: u32) -> Option<[u32; 4]> {
     let [left, top, right, bottom] = DRAWN.map(|v| f64::from(v) * 2.0);
     let (x2, y2) = (f64::from(2 * x + 1), f64::from(2 * y + 1));
@@ -84,7 +83,7 @@ fn triangles_are_drawn_over_what_was_there() {
 #[test]
 fn a_message_before_the_shader_does_what_its_instruction_does() {
     let mut machine = machine("g52");
-    // Lookup at varying 0 with texture 0, level 0; the shader begins behind its own.
+    // Lookup: varying 0, texture 0, level 0; the shader follows its own.
     machine.memory.write32(JOBS + FRAME_STATE + 60, 2 | 1 << 15);
     machine.memory.write64(JOBS + FRAME_STATE, CODE + 0x310);
     draw(&mut machine);
@@ -94,7 +93,7 @@ fn a_message_before_the_shader_does_what_its_instruction_does() {
 #[test]
 fn a_varying_before_the_shader_is_interpolated() {
     let mut machine = machine("g52");
-    // Varying 0 with four single-precision components is the pixel's place; its words are blended.
+    // Varying 0, four singles, is the pixel's place, blended as words.
     machine.memory.write32(JOBS + FRAME_STATE + 60, 1 | 3 << 11);
     machine.memory.write64(JOBS + FRAME_STATE, CODE + 0x310);
     draw(&mut machine);
@@ -159,7 +158,6 @@ fn the_first_vertex_can_give_the_colour() {
     machine.memory.write32(JOBS + 40, 12 | 1 << 18 | 1 << 15);
     draw(&mut machine);
     let [left, top, right, bottom] = DRAWN;
-    // The fan's first vertex behind the hub.
     assert_eq!(pixel(&machine, right - 1, top), colour(1));
     assert_eq!(pixel(&machine, left, bottom - 1), colour(2));
 }
@@ -172,7 +170,6 @@ fn a_target_can_consist_of_tiles() {
         machine
             .memory
             .write32(JOBS + TARGET + 4, 1 | 7 << 3 | block | 0o3210 << 16);
-        // Two tiles in a row.
         machine.memory.write32(JOBS + TARGET + 40, 2 * 256 * 16);
         draw(&mut machine);
         for y in 0..HEIGHT {
@@ -198,8 +195,7 @@ fn a_target_can_consist_of_tiles() {
 fn two_draws_come_in_order() {
     let mut machine = machine("g52");
     assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
-    // The second draw has other colours, but the varyings lie in one place, so both show the last one's. The test
-    // shows that both are there.
+    // Both draws' varyings lie in one place, so both show the last one's colours; both are there.
     for vertex in 0..4 {
         let at = JOBS + VERTICES + 32 * u64::from(vertex) + 16;
         for (at, word) in (at..).step_by(4).zip(colour(vertex + 40)) {
@@ -212,10 +208,10 @@ fn two_draws_come_in_order() {
     assert_eq!(pixel(&machine, DRAWN[2] - 1, DRAWN[1]), colour(42));
 }
 
-/// Makes the drawing unmodelled or senseless.
+/// Unmodelled or senseless.
 struct Refused {
     what: &'static str,
-    /// From JOBS on, and the word there.
+    /// From JOBS on.
     offset: u64,
     word: u32,
     status: JobStatus,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The work limit of all chains: what it ends, and that it is named.
+//! The work limit of all chains.
 
 use mali_facts::registers::{JobStatus, job_slot};
 use mali_isa::Source;
@@ -26,7 +26,7 @@ fn run(machine: &mut Machine) -> JobStatus {
     JobStatus(machine.slot(SLOT, job_slot::STATUS))
 }
 
-/// The only clause jumps to itself.
+/// Jumps to itself.
 fn endless(machine: &Machine, threads: u32) {
     machine.memory.compute_job(JOBS, threads, 0);
     machine.memory.write(CODE, &[0; 64]);
@@ -50,7 +50,7 @@ fn a_shader_that_never_ends_is_terminated_and_named() {
         };
         assert_eq!(used_up, Some(expected), "{threads} threads");
     }
-    // Nothing runs until there is more to use.
+    // Until there is more.
     machine.memory.compute_job(JOBS, 64, 0);
     assert_eq!(run(&mut machine), JobStatus::TERMINATED);
     machine.gpu.renew_work();
@@ -61,7 +61,7 @@ fn a_shader_that_never_ends_is_terminated_and_named() {
 
 #[test]
 fn chains_share_the_limit() {
-    // Jobs cost something: of a chain in a circle only so many run.
+    // A chain in a circle ends, as jobs cost something.
     let jobs = 10;
     let limit = jobs * mali_model::JOB_COST;
     let mut machine = limited(limit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU with page tables and job descriptors made by hand.
+//! A GPU with hand-made page tables and jobs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use mali_valhall::assemble;
 
 pub(crate) const GPUS: [&str; 6] = ["g31", "g52", "g57", "g71", "g72", "g76"];
 
-/// Those whose shaders are clauses.
+/// Shaders are clauses.
 pub(crate) const BIFROST: [&str; 5] = ["g31", "g52", "g71", "g72", "g76"];
 
-/// Mali LPAE, or ARMv8 tables as Arm's driver uses them.
+/// ARMv8 tables as Arm's driver uses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Lpae,
@@ -34,7 +34,7 @@ pub(crate) enum Rights {
     Execute,
 }
 
-/// Adds floats at u0 and u1, stores at u2, one per thread: a runtime's `c[i] = a[i] + b[i]`.
+/// `u2[i] = u0[i] + u1[i]` in floats, one per thread, from a runtime.
 pub(crate) const ADD: [u8; 0x110] = [
     0x29, 0x42, 0x00, 0xc0, 0x43, 0xc0, 0x88, 0x8b, 0x91, 0x65, 0x07, 0xc0, 0x48, 0x08, 0x40, 0x29,
     0x21, 0x42, 0x00, 0xc0, 0x0b, 0xc0, 0x8a, 0x83, 0x91, 0x65, 0x07, 0x0c, 0x02, 0x40, 0xc0, 0x58,
@@ -55,7 +55,7 @@ pub(crate) const ADD: [u8; 0x110] = [
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 ];
 
-/// Adds floats at u0 and u2, stores at u4, one per thread, for Valhall.
+/// The same from u0, u2 to u4, for Valhall.
 const ADD_WORDS: [&str; 11] = [
     "LSHIFT_OR.i32 r0, r60, 0x3020100.b22, 0x0",
     "IADD.u32 r2, u0, r0",
@@ -70,7 +70,7 @@ const ADD_WORDS: [&str; 11] = [
     "STORE.i32.slot2.end @r0, r6, offset:0",
 ];
 
-/// Bytes from a Valhall job to its environment.
+/// From a Valhall job.
 pub(crate) const ENVIRONMENT: u64 = job_header::PAYLOAD + ComputePayload::SIZE as u64;
 
 /// Of [`Machine::compute_job`].
@@ -80,7 +80,7 @@ pub(crate) const DATA: u64 = 0x400_0000;
 /// Never mapped.
 pub(crate) const NOWHERE: u64 = 0x7_0000_0000;
 
-/// As panfrost writes it, for address space 0.
+/// As panfrost's, for address space 0.
 pub(crate) const CONFIG: u32 = 0x8_7300;
 
 pub(crate) struct Machine<B: Bus = Ram> {
@@ -88,18 +88,16 @@ pub(crate) struct Machine<B: Bus = Ram> {
     pub(crate) memory: PageMemory,
 }
 
-/// Usable while the GPU is elsewhere.
 pub(crate) struct PageMemory {
     ram: Arc<Ram>,
     root: u64,
     format: Format,
-    /// Jobs are Valhall's.
     valhall: bool,
     pages: HashMap<u64, u64>,
 }
 
 impl Machine {
-    /// A powered Mali-G52 in address space 0.
+    /// A powered Mali-G52, address space 0.
     pub(crate) fn new() -> Machine {
         Machine::with("g52", Format::Lpae, Options::default())
     }
@@ -115,7 +113,6 @@ impl Machine {
 }
 
 impl<B: Bus> Machine<B> {
-    /// The GPU sees `ram` through `bus`.
     pub(crate) fn on(
         bus: Arc<B>,
         ram: Arc<Ram>,
@@ -153,7 +150,6 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// In address space 0.
     pub(crate) fn activate(&mut self) {
         let (table, config) = match self.memory.format {
             Format::Lpae => (TranslationTable::legacy(self.memory.root, true).0, 0),
@@ -192,7 +188,6 @@ impl<B: Bus> Machine<B> {
         self.read64(job_slot::offset(slot, job_slot::TAIL_LO))
     }
 
-    /// By the NEXT registers.
     pub(crate) fn submit(&mut self, slot: u32, head: u64, config: u32) {
         let cores = self.gpu.read32(gpu::SHADER_PRESENT_LO);
         self.submit_on(slot, head, config, cores);
@@ -246,7 +241,7 @@ impl PageMemory {
         }
     }
 
-    /// Makes missing tables above it.
+    /// With missing tables.
     pub(crate) fn set_entry(&self, va: u64, level: u32, entry: u64) {
         let mut table = self.root;
         for above in 0..level {
@@ -303,7 +298,6 @@ impl PageMemory {
         u64::from(self.read32(va)) | u64::from(self.read32(va + 4)) << 32
     }
 
-    /// Zeros the status.
     pub(crate) fn job(&self, address: u64, job_type: JobType, next: u64) {
         self.write(address, &[0; 192]);
         self.write32(address + 16, 1 | (job_type as u32) << 1 | 1 << 16);
@@ -317,7 +311,7 @@ impl PageMemory {
         self.write64(address + 48, value);
     }
 
-    /// Adds `count` floats at DATA and DATA + 0x1000 to DATA + 0x2000, in groups of 16; state at `address + 0x100`.
+    /// Adds `count` floats at DATA and DATA + 0x1000 to DATA + 0x2000 by 16; state at `address + 0x100`.
     pub(crate) fn compute_job(&self, address: u64, count: u32, next: u64) {
         self.job(address, JobType::Compute, next);
         if self.valhall {
@@ -336,7 +330,6 @@ impl PageMemory {
         }
     }
 
-    /// In the state.
     pub(crate) fn code_pointer(&self, state: u64) -> u64 {
         state + if self.valhall { 8 } else { 0 }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hand-made drawing: a fan of two triangles, framebuffer of 24 by 20 pixels of four 32-bit integers.
+//! A drawing: a fan of two triangles, 24 by 20 pixels of four 32-bit integers.
 
 use mali_facts::{Invocation, JobType};
 
@@ -23,7 +23,6 @@ const FRAME: [u32; 8] = [
     0x0080004e, 0x80cb1e02, 0xc0028803, 0x01000000, 0x3000084e, 0x80cb1e04, 0x0002a583, 0x02400800,
 ];
 
-/// From the start of the vertex job on.
 pub(crate) const VERTEX_STATE: u64 = 0x200;
 pub(crate) const FRAGMENT_STATE: u64 = 0x240;
 const ATTRIBUTES: u64 = 0x2c0;
@@ -50,13 +49,12 @@ pub(crate) const VERTICES: u64 = 0xa00;
 pub(crate) const POSITIONS: u64 = 0xb00;
 const COLOURS: u64 = 0xb40;
 
-/// And how long it is.
 pub(crate) const HEAP_MEMORY: u64 = DATA + 0x8000;
 const HEAP_BYTES: u64 = 0x1000;
 
 pub(crate) const WIDTH: u32 = 24;
 pub(crate) const HEIGHT: u32 = 20;
-/// First column and line, and those behind the last.
+/// Last column and line excluded.
 pub(crate) const DRAWN: [u32; 4] = [3, 2, 17, 13];
 
 pub(crate) fn colour(vertex: u32) -> [u32; 4] {
@@ -151,13 +149,13 @@ pub(crate) fn write(memory: &PageMemory, v6: bool) {
     memory.write32(at(FRAGMENT_JOB + 16), 1 | (JobType::Fragment as u32) << 1);
     words(at(FRAGMENT_JOB + 36), &[1 | 1 << 16]);
     memory.write64(at(FRAGMENT_JOB + 40), at(FRAMEBUFFER) | 1);
-    // Frame shader in tiles that are drawn to.
+    // In tiles that are drawn to.
     words(at(FRAMEBUFFER), &[2]);
     memory.write64(at(FRAMEBUFFER + 24), at(FRAME_DRAW));
     let last = (WIDTH - 1) | (HEIGHT - 1) << 16;
     words(at(FRAMEBUFFER + 32), &[last, 0, last]);
     memory.write64(at(FRAMEBUFFER + 56), at(TILER));
-    // Internal format RAW128, writeback format RAW128.
+    // RAW128, in memory too.
     let block = if v6 { 2 << 10 } else { 2 << 8 };
     words(at(TARGET), &[36 << 26, 1 | 7 << 3 | block | 0o3210 << 16]);
     memory.write64(at(TARGET + 32), DATA);
@@ -180,7 +178,7 @@ pub(crate) fn write(memory: &PageMemory, v6: bool) {
     memory.write64(at(FRAME_TEXTURE + 16), at(FRAME_SURFACE));
     memory.write64(at(FRAME_SURFACE), DATA);
     words(at(FRAME_SURFACE + 8), &[WIDTH * 16]);
-    // Clamped to the edge, coordinates in texels, nearest.
+    // To the edge, in texels, nearest.
     words(at(FRAME_SAMPLER), &[1 | 0x999 << 8 | 3 << 27]);
     words(at(FRAME_VARYING), &[rgba(191) << 10, 0]);
     words(
@@ -202,16 +200,15 @@ pub(crate) fn write(memory: &PageMemory, v6: bool) {
     }
 }
 
-/// At first, word by word.
 pub(crate) fn before(word: u32) -> u32 {
     word.wrapping_mul(0x9e37_79b9)
 }
 
-/// Replaces what was there; a blend descriptor follows.
+/// Replaces; a blend descriptor follows.
 fn fragment_state(memory: &PageMemory, at: u64, shader: u64, format: u32) {
     memory.write64(at, shader);
     memory.write32(at + 12, 1 << 16);
-    // Depth from the rasteriser; every sample, every depth; coverage in a register.
+    // Rasteriser's depth; every sample and depth; coverage in a register.
     memory.write32(at + 16, 2 << 8);
     memory.write32(at + 32, 0xffff | 7 << 24 | 3 << 28);
     memory.write32(at + 48, 1 << 7);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random registers, descriptors, page tables and shaders: no panic, no hang, and after a reset the next job is
-//! right.
+//! Random registers, descriptors, tables and shaders: no panic, no hang, and recovery by reset.
 
 use mali_facts::registers::{GpuCommand, JobStatus, all, gpu, job_slot};
 use mali_facts::{Text, walk::walk_chain};
@@ -9,7 +8,7 @@ use mali_model::{Architecture, Options, Profile};
 
 use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, Rights};
 
-/// Splitmix64 with a fixed seed, so that failures repeat.
+/// Splitmix64: failures repeat.
 struct Random(u64);
 
 impl Random {
@@ -25,7 +24,7 @@ impl Random {
         self.next() % end
     }
 
-    /// Meaningful more often than by chance.
+    /// Meaningful more often.
     fn word(&mut self) -> u32 {
         match self.below(6) {
             0 => 0,
@@ -52,7 +51,7 @@ fn machine() -> Machine {
     machine
 }
 
-/// A reset GPU computes, whatever happened before.
+/// After a reset.
 fn expect_recovery(machine: &mut Machine) {
     machine
         .gpu
@@ -138,7 +137,7 @@ fn page_tables() {
             let mut random = Random(3000 + seed);
             let mut machine = Machine::with("g52", format, Options::default());
             machine.memory.compute_job(JOBS, 64, 0);
-            // The first pages are the tables.
+            // Tables come first.
             for _ in 0..=random.below(8) {
                 let page = machine
                     .gpu

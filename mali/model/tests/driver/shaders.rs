@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults of shaders, stops of endless shaders, and the next job.
+//! Faults and stops of shaders, and the next job.
 
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use mali_model::{Finished, Options};
 
 use crate::machine::{BIFROST, CODE, CONFIG, DATA, Format, JOBS, Machine};
 
-/// One ADD instruction; the FAU value is push uniform slot 0.
+/// The FAU value is slot 0.
 pub(crate) fn code(name: &str, sources: &[Source]) -> Vec<u8> {
     code_with(0, name, sources)
 }
@@ -30,7 +30,7 @@ pub(crate) fn clause_of(slot: u64, add: Instruction) -> Vec<u8> {
         ..ClauseHeader::PLAIN
     };
     let tuple = Tuple {
-        // Slot 2 is read, nothing written; ports 0 and 1 read r0 and r1.
+        // Slot 2 is read; ports 0 and 1 read r0 and r1.
         registers: RegisterBlock(0x80 | slot | 2 << 14 | 1 << 25 | 12 << 31),
         ports: [None; 3],
         fau: Fau::Zero,
@@ -47,7 +47,6 @@ pub(crate) fn clause_of(slot: u64, add: Instruction) -> Vec<u8> {
     encode_clause(&clause).unwrap()
 }
 
-/// `value` is in push uniform slot 0.
 pub(crate) fn machine(gpu: &str, code: &[u8], value: u64) -> Machine {
     machine_with(gpu, code, value, Options::default())
 }
@@ -157,7 +156,7 @@ fn shaders_that_cannot_go_on() {
     }
 }
 
-/// Its shader stores 0 where 4.0 was, then loops; with a thread in it.
+/// Stores 0 where 4.0 was, then loops; with a thread in it.
 fn endless(gpu: &str) -> (Machine, JoinHandle<Finished>) {
     let mut shader = code("STORE.i32", &[Source::FauLow, Source::FauHigh]);
     let again = CODE + shader.len() as u64;
@@ -182,7 +181,7 @@ fn stops_of_a_shader_that_does_not_end() {
     {
         let (mut machine, runner) = endless(gpu);
         if soft {
-            // Takes effect after the running job, which never ends.
+            // After the running job, which never ends.
             machine.set_slot(1, job_slot::COMMAND, JobCommand::SoftStop as u32);
             thread::sleep(Duration::from_millis(5));
             assert!(!runner.is_finished(), "the job still runs");

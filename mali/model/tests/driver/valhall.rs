@@ -38,8 +38,7 @@ fn threads_and_groups_have_storage_of_their_own() {
     machine
         .memory
         .write64(JOBS + ENVIRONMENT + 48, JOBS + 0x140);
-    // Each thread keeps its number, group and thread apart, and its group's sum; then stores what it finds behind
-    // a barrier.
+    // Threads keep number, group and thread apart, and the group's sum; a barrier follows.
     machine.memory.write_code(&[
         "MOV.i32 r2, thread_local_pointer.w0",
         "MOV.i32 r3, thread_local_pointer.w1",
@@ -79,7 +78,6 @@ fn a_shader_without_code_has_no_program_and_does_nothing() {
 
 #[test]
 fn descriptors_that_make_no_sense_are_faults() {
-    // Where, and what is written there.
     let cases: [(&str, u64, u64, JobStatus); 7] = [
         (
             "a program of no type",

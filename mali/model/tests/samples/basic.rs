@@ -175,7 +175,7 @@ fn div_loop(b: &mut Bench) -> Result<(), String> {
 }
 
 fn sw(b: &mut Bench) -> Result<(), String> {
-    // Case 5 reads what other threads write; only the first thread, which then reads nothing, may take it.
+    // Case 5 reads other threads' writes; only the first thread may take it.
     let pick = |i: usize, x: u32| if i > 0 && x & 7 == 5 { x ^ 1 } else { x };
     let mut a: Vec<i32> = b
         .words(80)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a kernel's test needs: buffers, data, runs, comparisons.
+//! What a kernel's test needs.
 
 use crate::dump::Dump;
 use crate::machine::Machine;
 
-/// Of every buffer argument.
 const BUFFER: usize = 65536;
 
 /// Not part of the dump.
@@ -13,16 +12,14 @@ const SHADER: u64 = 0xe000_0000;
 pub(crate) struct Bench {
     pub(crate) machine: Machine,
     arguments: Vec<u64>,
-    /// Of push uniforms.
     words: Vec<u64>,
     push_uniforms: u64,
     state: u64,
 }
 
-/// Distance from the reference.
 #[derive(Clone, Copy)]
 pub(crate) enum Within {
-    /// Units of the last place, single precision.
+    /// Of single precision.
     Ulps(f64),
     /// Relative, or absolute below 1.
     Relative(f64),
@@ -65,7 +62,6 @@ impl Bench {
         }
     }
 
-    /// In place of the kernel's.
     pub(crate) fn replace_shader(&mut self, code: &[u8]) {
         let state = self.machine.draw(30) & !63;
         let address = SHADER;
@@ -79,7 +75,6 @@ impl Bench {
             .write(self.push_uniforms + word * 4, &value.to_le_bytes());
     }
 
-    /// Gives one argument the buffer of another.
     pub(crate) fn alias(&mut self, index: usize, other: usize) {
         let address = self.arguments[other];
         self.set_uniform(self.words[index], address as u32);
@@ -95,7 +90,6 @@ impl Bench {
         (self.state >> 32) as u32
     }
 
-    /// Between `low` and `high`.
     pub(crate) fn uniform(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * (self.random() >> 8) as f32 / 16777216.0
     }
@@ -112,7 +106,7 @@ impl Bench {
         self.arguments[index]
     }
 
-    /// The rest gets a pattern that no reference gives.
+    /// The rest gets an unexpected pattern.
     pub(crate) fn fill(&self, index: usize, bytes: &[u8]) {
         let mut all = vec![0xa5; BUFFER.min(0x4000.max(bytes.len()))];
         all[..bytes.len()].copy_from_slice(bytes);

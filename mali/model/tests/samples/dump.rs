@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory dumps of sample kernels, from Mesa's submission of a chain.
+//! Memory of sample kernels at Mesa's submission.
 
 use std::path::Path;
 use std::process::Command;
 
 pub(crate) struct Dump {
-    /// The first job.
     pub(crate) chain: u64,
-    /// Address and content.
     pub(crate) buffers: Vec<(u64, Vec<u8>)>,
 }
 
 impl Dump {
-    /// Reads `NAME.trace.txt.xz`: text of the decoded chain, and a hexadecimal dump of every buffer without
-    /// repeated lines of zeros.
+    /// Reads `NAME.trace.txt.xz`: a decoded chain, and hexadecimal dumps without repeated lines of zeros.
     pub(crate) fn read(path: &Path) -> Dump {
         let output = Command::new("xz")
             .arg("-dc")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU with a dump in its memory, driven as a kernel driver would.
+//! A GPU with a dump, driven as by a kernel driver.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// `threads` of the host run work groups.
+    /// `threads` of the host.
     pub(crate) fn new(product: u16, dump: &Dump, threads: usize) -> Machine {
         Machine::watched(product, dump, threads, None)
     }
@@ -50,7 +50,7 @@ impl Machine {
             log: lines.clone(),
             clause_budget: 1 << 24,
             observer,
-            // With several threads also in an order by lot.
+            // Several threads: also by lot.
             seed: threads as u64 - 1,
             ..Options::default()
         };
@@ -106,7 +106,6 @@ impl Machine {
                     known & !0xfff
                 };
             }
-            // A leaf that may be read and written.
             self.ram
                 .write(
                     table + (page & 511) * 8,
@@ -147,14 +146,14 @@ impl Machine {
             .fold(0, |value, &byte| value << 8 | u64::from(byte))
     }
 
-    /// From the first job's draw descriptor, `word` words after the job's start.
+    /// `word` words after the first job's start.
     pub(crate) fn draw(&self, word: u64) -> u64 {
         self.pointer(self.chain + word * 4)
     }
 
-    /// On job slot 1. `Err` says what the GPU reported.
+    /// On job slot 1.
     pub(crate) fn run(&mut self) -> Result<(), String> {
-        // The dumps have storage for four cores of 256 threads: enough for one core of any product.
+        // The dumps' storage is for four cores of 256 threads: enough for one core.
         let affinity = 1;
         let chain = self.chain;
         self.gpu.write32(0x1004, u32::MAX);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sample kernels from dumps of Mesa's submissions, against references on the host.
+//! Sample kernels from Mesa's submissions, against host references.
 #![allow(clippy::unwrap_used)]
 
 mod basic;
@@ -16,15 +16,13 @@ mod support;
 use bench::Bench;
 use dump::Dump;
 
-/// A kernel's name and check.
 type Case = (&'static str, fn(&mut Bench) -> Result<(), String>);
 
-/// Runs per kernel, each with other data.
+/// With other data each.
 const ROUNDS: u64 = 4;
 
-/// All kernels compiled for the product. Dumps exist for some GPUs only; other GPUs' shaders replace that in the
-/// dump of `memory_of`, of the same generation. No OpenGL ES samples for G71 and G76 (five kernels), no indirect
-/// dispatch for G31 and G72.
+/// Shaders without a dump run in that of `memory_of`, of the same generation. No OpenGL ES samples for G71 and G76
+/// (five kernels), no indirect dispatch for G31 and G72.
 fn kernels(product: u16, memory_of: u16, expected: usize) {
     let Some(samples) = support::shared("reference/shader-samples") else {
         return;

@@ -97,14 +97,12 @@ pub(crate) const CASES: &[Case] = &[
     ("m_half", halves),
 ];
 
-/// Arguments of a function.
 #[derive(Clone, Copy, PartialEq)]
 enum Domain {
     /// With special ones.
     All,
-    /// Any normal number.
     Normal,
-    /// From -1000 to 1000, near whole numbers too.
+    /// To ±1000, near whole numbers too.
     Moderate,
     /// From -10 to 10.
     Small,
@@ -190,7 +188,7 @@ fn select(x: f64) -> f64 {
     let step = if x < 1.0 { 0.0 } else { 1.0 };
     let t = x.clamp(0.0, 1.0);
     let sign = if x == 0.0 { 0.0 } else { x.signum() };
-    // select() looks at the condition's bits: 1 as a number is true.
+    // It looks at bits: 1 is true.
     let chosen = if x > 3.0 { 2.0 * x } else { x };
     chosen + step + t * t * (3.0 - 2.0 * t) + (x + (2.0 - x) * 0.25) + sign + x.to_degrees()
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels with and without races, as Mesa compiled them for two GPUs and as OpenCL C.
+//! Kernels with and without races, from Mesa for two GPUs and as OpenCL C.
 //!
-//! A safe kernel races when it is given one buffer twice: the same code, another verdict.
+//! A safe kernel races with one buffer twice: same code, another verdict.
 
 /// Of 16,384 words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Data {
-    /// From 1 on, in steps of 1/4, repeated.
+    /// From 1 on by 1/4, repeated.
     Floats,
     Word(u32),
-    /// The low bytes of a sequence of words.
+    /// Low bytes of words.
     Bytes,
 }
 
@@ -27,9 +27,9 @@ impl Data {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arg {
     Buffer(Data),
-    /// The buffer of an earlier argument.
+    /// An earlier argument's buffer.
     Same(usize),
-    /// Storage of a work group.
+    /// Group storage.
     Local(u32),
     Int(i32),
     Float(f32),
@@ -42,7 +42,7 @@ pub(crate) struct Case {
     pub(crate) local: [u32; 3],
     pub(crate) args: &'static [Arg],
     pub(crate) racy: bool,
-    /// Bytes are those of Oclgrind.
+    /// As Oclgrind's.
     pub(crate) bytes: bool,
 }
 
@@ -71,7 +71,7 @@ const fn case(
     }
 }
 
-/// Oclgrind does not count atomics' bytes; some loops' end depends on the race.
+/// Oclgrind does not count atomics' bytes; loops may depend on the race.
 const fn other_bytes(case: Case) -> Case {
     Case {
         bytes: false,
@@ -107,7 +107,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case("sync.cl", "reduce", LINE, &[F, F, Local(1024)], false),
     case("sync.cl", "gemm_tiled", TILES, &[F, F, F, Int(16)], false),
-    // Each group overwrites what only it has read, behind a barrier.
+    // Behind a barrier, what only it has read.
     case(
         "sync.cl",
         "gemm_tiled",
@@ -126,7 +126,6 @@ pub(crate) const CASES: &[Case] = &[
         true,
     )),
     case("basic.cl", "sw", LINE, &[Buffer(Word(5)), F], true),
-    // Rows of the result overlap.
     case("nn.cl", "gemm4", PLANE, &[F, F, F, Int(16), Int(16)], true),
     case("nn.cl", "maxpool", PLANE, &[F, F, Int(16)], true),
     case("nn.cl", "maxpool", PLANE, &[F, Same(0), Int(16)], true),
@@ -146,7 +145,7 @@ pub(crate) const CASES: &[Case] = &[
         true,
     ),
     case("math.cl", "m_dot", LINE, &[F, Same(0)], true),
-    // The other group reads the columns that this one writes.
+    // It reads this one's columns.
     case(
         "sync.cl",
         "gemm_tiled",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts of instructions, in terms that do not depend on the instruction set.
+//! Counts that do not depend on the instruction set.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,18 @@ use mali_isa::{Shader, Unit};
 
 use crate::dump::Dump;
 
-/// What two simulators of different instruction sets can both count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Normalised {
     /// Ended ones.
     pub(crate) threads: u64,
-    /// Bytes from global memory and group storage: one load of four words is four loads of one.
+    /// Global and group memory: four words are four loads of one.
     pub(crate) loaded: u64,
     /// Bytes.
     pub(crate) stored: u64,
     /// Once per thread.
     pub(crate) barriers: u64,
     pub(crate) atomics: u64,
-    /// Additions, multiplications, both in one, minima and maxima, once per element.
+    /// Additions, multiplications, both in one, minima, maxima; per element.
     pub(crate) floats: u64,
 }
 
@@ -38,7 +37,7 @@ pub(crate) fn normalised(job: &Job, dump: &Dump) -> Normalised {
         }
         match name {
             "BARRIER" => all.barriers += count,
-            // The second half of an FMA unit's operation.
+            // The FMA unit's second half.
             "ATOM_CX" => {}
             "ACMPXCHG.i32" | "AXCHG.i32" => all.atomics += count,
             _ if name.starts_with("ATOM_C") => all.atomics += count,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verdicts and bytes of Mesa's kernels on two GPUs, and of Oclgrind, if installed.
+//! Mesa's kernels on two GPUs, and Oclgrind, if installed.
 #![allow(clippy::unwrap_used, dead_code)]
 
 #[path = "../../../../mali/model/tests/samples/bench.rs"]
@@ -161,7 +161,7 @@ fn oclgrind_says_the_same() {
     assert!(compared >= 24, "{compared}");
 }
 
-/// Mesa divides whole numbers with floats; the race decides how often a compare-and-swap loop runs.
+/// Mesa divides integers with floats; a race decides a compare-and-swap loop.
 const COUNTED_OTHERWISE: [&str; 2] = ["early", "atom_f"];
 
 #[test]
@@ -174,7 +174,7 @@ fn oclgrind_counts_the_same() {
         return;
     }
     let (mut wrong, mut kernels) = (Vec::new(), Vec::new());
-    // Given one buffer twice, it is another kernel to Oclgrind, with a call in it.
+    // With one buffer twice it is another kernel to Oclgrind.
     let plain = CASES.iter().filter(|case| {
         let same = case.args.iter().any(|arg| matches!(arg, Arg::Same(_)));
         !same && !COUNTED_OTHERWISE.contains(&case.kernel)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Oclgrind: a simulator of OpenCL C that shares nothing with the model.
+//! Oclgrind: an OpenCL C simulator independent of the model.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,7 +10,6 @@ use crate::counts::Normalised;
 
 pub(crate) struct Theirs {
     pub(crate) races: bool,
-    /// Loaded and stored, of global memory.
     pub(crate) bytes: [u64; 2],
 }
 
@@ -35,7 +34,7 @@ pub(crate) fn run(kernels: &Path, case: &Case) -> Theirs {
         });
         numbers.sum::<u64>()
     };
-    // Moves of vectors are calls, of which it counts only the number: here of four floats.
+    // Moves of vectors are calls, counted without bytes: here of four floats.
     let calls = |of: &str| {
         let lines = text.lines().filter(|line| line.contains(of));
         let numbers = lines.filter_map(|line| line.split_once(" - ")?.0.trim().parse::<u64>().ok());
@@ -53,7 +52,6 @@ pub(crate) fn run(kernels: &Path, case: &Case) -> Theirs {
 pub(crate) fn text(kernels: &Path, case: &Case) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut source = std::fs::read_to_string(kernels.join(case.file)).unwrap();
-    // With as many buffers as it is given.
     let buffers = |to: &mut dyn FnMut(usize, &Arg)| {
         case.args
             .iter()
@@ -89,7 +87,7 @@ pub(crate) fn text(kernels: &Path, case: &Case) -> String {
             let _ = writeln!(sim, "<size=4 float>\n{value}");
         }
     });
-    // A kernel with group storage cannot be called by another: its text with one parameter less is called.
+    // A kernel with group storage cannot be called: its text with one parameter less is.
     let entry = if !case.args.iter().any(|arg| matches!(arg, Arg::Same(_))) {
         case.kernel.to_owned()
     } else if case.kernel == "gemm_tiled" {
@@ -159,7 +157,7 @@ pub(crate) fn normalised(text: &str) -> Normalised {
             "fadd" | "fsub" | "fmul" => all.floats += count,
             _ if what.starts_with("load ") => all.loaded += bytes(),
             _ if what.starts_with("store ") => all.stored += bytes(),
-            // Calls without bytes, each of four floats.
+            // Without bytes, of four floats.
             _ if calls(&["vload4"]) => all.loaded += 16 * count,
             _ if calls(&["vstore4"]) => all.stored += 16 * count,
             _ if calls(&["_Z7barrier"]) => all.barriers += count,

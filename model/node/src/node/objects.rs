@@ -27,7 +27,7 @@ impl Call<'_> {
     }
 
     pub(super) fn gem_close(&self, argument: &mut uapi::GemClose) -> Result<()> {
-        // Its memory goes when the state is free.
+        // Its memory goes outside the lock.
         self.in_file(|file| file.remove(argument.handle)).map(drop)
     }
 

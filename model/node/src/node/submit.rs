@@ -32,7 +32,7 @@ impl Call<'_> {
         };
         user::each(argument.in_syncs, argument.in_sync_count, |handle| {
             let sync = self.in_file(|file| file.sync(handle).cloned())?;
-            // Nothing was submitted for it. Others' failure stops nothing.
+            // Nothing submitted. Others' failure stops nothing.
             sync.fence().map(drop).ok_or(Errno::INVALID)
         })?;
         user::each(argument.handles, argument.handle_count, |handle| {

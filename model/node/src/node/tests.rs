@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The node as an app sees it: requests of Mesa, and wrong ones.
+//! The node as an app sees it.
 
 mod chains;
 mod streams;
@@ -66,7 +66,6 @@ impl App {
         Ok(argument)
     }
 
-    /// Handle and GPU address.
     fn create(&self, fd: RawFd, size: u32, flags: u32) -> (u32, u64) {
         let made = self
             .ask(

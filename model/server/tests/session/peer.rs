@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The other end of the socket: what QEMU does, command by command.
+//! QEMU's end of the socket.
 
 use std::fs::{self, File};
 use std::io::{IoSlice, Read};
@@ -97,7 +97,7 @@ impl Session {
         assert_eq!(sent.unwrap(), message.len());
     }
 
-    /// Returns the reply's body, or the error number.
+    /// Or the error number.
     pub(crate) fn call(
         &mut self,
         command: u16,
@@ -133,7 +133,7 @@ impl Session {
         u32::from_le_bytes(reply[16..].try_into().unwrap())
     }
 
-    /// Posted, as QEMU sends them: no reply.
+    /// Posted: no reply.
     pub(crate) fn write32(&mut self, register: u32, value: u32) {
         let body: Vec<u8> = [register, 0, 0, 4, value]
             .iter()
@@ -147,7 +147,7 @@ impl Session {
         self.write32(low + 4, (value >> 32) as u32);
     }
 
-    /// The job of [`guest_memory`], on slot 1.
+    /// Of [`guest_memory`], on slot 1.
     pub(crate) fn submit(&mut self) {
         for on in [gpu::L2_PWRON_LO, gpu::SHADER_PWRON_LO] {
             self.write32(on, 1);
@@ -170,7 +170,7 @@ impl Session {
         }
     }
 
-    /// What the processor did to lines of the first `bytes`.
+    /// For the first `bytes`.
     pub(crate) fn maintain(&mut self, operation: u32, bytes: u64) {
         self.write32(0xf004, (RAM / 64) as u32);
         self.write32(0xf008, (bytes / 64) as u32);
@@ -193,7 +193,7 @@ impl Drop for Session {
     }
 }
 
-/// Page tables (Mali LPAE) map virtual 0 on to it; a job at 0x8000 writes to 0x9000.
+/// Mali LPAE maps virtual 0 on to it; a job at 0x8000 writes to 0x9000.
 pub(crate) fn guest_memory() -> File {
     let memory = File::from(memfd_create("guest", MemfdFlags::CLOEXEC).unwrap());
     memory.set_len(RAM_SIZE).unwrap();

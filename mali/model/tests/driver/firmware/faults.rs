@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults of streams at the interface, and senseless requests.
+//! Faults of streams, and senseless requests.
 
 use mali_facts::StreamStatus;
 use mali_facts::firmware::interface::{
@@ -13,7 +13,7 @@ use super::host::{Host, RING_SIZE, positions, suspend_buffer};
 use crate::machine::{CODE, JOBS, NOWHERE};
 use crate::streams::{dispatch, pair};
 
-/// Of a stream, and of its group's streams.
+/// Of a stream and its group's.
 fn events(host: &Host, number: u32, at: u32) -> (u32, u32) {
     let stream = host.get(stream_input(number, at)) ^ host.get(stream_output(number, at));
     let events = group::STREAM_EVENTS;
@@ -34,13 +34,12 @@ fn an_instruction_that_does_not_exist_is_fatal() {
     assert_eq!(fatal, StreamStatus::CS_INVALID_INSTRUCTION.0);
     let place = host.firmware.read64((output + stream::FATAL_INFO).into());
     assert_eq!(host.shared.read64(place), 0xff << 56);
-    // It does not go on; the group's other stream does.
+    // The group's other stream goes on.
     host.ring(1);
     assert_eq!(host.device.run(), 0);
     host.job(0, 0, 32);
     host.device.run();
     assert_eq!([host.sync(0, 0), host.sync(0, 1)], [(1, 0), (0, 0)]);
-    // Not even after a suspension.
     assert!(host.ask(0, State::Suspended));
     assert!(host.ask(0, State::Resumed));
     assert_eq!(events(&host, 0, 1).0, stream::FATAL_EVENT);
@@ -134,7 +133,6 @@ fn firmware_without_its_memory_cannot_go_on() {
     host.boot();
     host.start_group(0, 1);
     host.job(0, 0, 64);
-    // The ring's positions are nowhere.
     host.put(stream_input(0, 0) + stream::RING_OUTPUT, NOWHERE as u32);
     host.device.run();
     assert_eq!(host.device.read32(MCU_STATUS), 3);

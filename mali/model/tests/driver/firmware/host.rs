@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A driver's side: memory of firmware and apps, groups, rings.
+//! A driver's side of the interface.
 
 use std::sync::Arc;
 
@@ -17,16 +17,15 @@ use crate::machine::{Format, JOBS, Machine, PageMemory, Rights};
 use crate::streams::{dispatch, pair, word};
 
 pub(super) const RING_SIZE: u64 = 0x1000;
-/// In the app's memory: 16 bytes per stream.
+/// The app's: 16 bytes per stream.
 const SYNC: u64 = JOBS + 0x8000;
-/// In the app's memory.
+/// The app's.
 const STREAM: u64 = JOBS + 0x1000;
 
 pub(super) struct Host {
     pub(super) device: StreamDevice<Ram>,
     /// Address space 0.
     pub(super) firmware: PageMemory,
-    /// All other address spaces.
     pub(super) shared: PageMemory,
 }
 
@@ -35,12 +34,11 @@ pub(super) fn ring_at(number: u32, at: u32) -> u64 {
     0x5000_0000 + RING_SIZE * u64::from(8 * number + at)
 }
 
-/// The firmware's address: the driver's, and 8 bytes on its own.
+/// In the firmware's space: the driver's, and 8 bytes on its own.
 pub(super) fn positions(number: u32, at: u32) -> u64 {
     JOBS + 64 * u64::from(8 * number + at)
 }
 
-/// The firmware's address.
 pub(super) fn suspend_buffer(number: u32) -> u64 {
     0x6000_0000 + 0x4000 * u64::from(number)
 }
@@ -50,7 +48,7 @@ pub(super) fn sync_object(number: u32, at: u32) -> u64 {
 }
 
 impl Host {
-    /// Mapped memory; the GPU just got power.
+    /// Memory is mapped.
     pub(super) fn off() -> Host {
         Host::with(Options::default())
     }
@@ -81,7 +79,7 @@ impl Host {
         }
     }
 
-    /// The firmware runs, and took all initial requests.
+    /// With all initial requests.
     pub(super) fn started() -> Host {
         let mut host = Host::off();
         host.boot();
@@ -128,7 +126,6 @@ impl Host {
             .write32(DOORBELLS + DOORBELL_STRIDE * doorbell, 1);
     }
 
-    /// The firmware looks at a group's requests.
     pub(super) fn ring_group(&mut self, number: u32) {
         let rung = self.get(GLOBAL_OUTPUT + global::DOORBELLS) ^ 1 << number;
         self.put(GLOBAL_INPUT + global::DOORBELLS, rung);
@@ -148,7 +145,6 @@ impl Host {
         self.get(group_output(number)) & group::STATE_MASK
     }
 
-    /// With two streams.
     pub(super) fn prepare_group(&mut self, number: u32, space: u32, buffer: u64) {
         let input = group_input(number);
         for (offset, value) in [
@@ -162,7 +158,7 @@ impl Host {
         }
     }
 
-    /// Its ring is that of stream `of`, where the group may have been before.
+    /// With the ring of stream `of`, where the group may have been.
     pub(super) fn prepare_stream(&mut self, number: u32, at: u32, of: u32) {
         let input = stream_input(number, at);
         let (ring, positions) = (ring_at(of, at), positions(of, at));
@@ -187,7 +183,7 @@ impl Host {
         assert!(self.ask(number, group::State::Started));
     }
 
-    /// A call as panthor makes it, without ringing.
+    /// As panthor, without ringing.
     pub(super) fn submit(&mut self, number: u32, at: u32, words: &[u64]) {
         let place = STREAM + 0x400 * u64::from(8 * (number % 2) + at);
         for (address, word) in (place..).step_by(8).zip(words) {
@@ -204,7 +200,7 @@ impl Host {
                 pair(92, sync_object(number, at)),
                 pair(94, 1),
                 3 << 56 | 0xff << 16,
-                // SYNC_ADD64 of the whole system, with errors.
+                // SYNC_ADD64, system scope, with errors.
                 0x33 << 56 | 92 << 40 | 94 << 32 | 1,
                 0x2f << 56,
             ],
@@ -229,7 +225,7 @@ impl Host {
         self.ring(number + 1);
     }
 
-    /// How often it was raised, and its error.
+    /// Its value and error.
     pub(super) fn sync(&self, number: u32, at: u32) -> (u64, u32) {
         let object = sync_object(number, at);
         (self.shared.read64(object), self.shared.read32(object + 8))

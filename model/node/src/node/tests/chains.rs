@@ -118,7 +118,7 @@ fn files_have_address_spaces_and_share_what_they_export() {
         .unwrap()
         .va;
     assert_ne!(va, same);
-    // The second file's chain writes the first one's object; both have closed it meanwhile.
+    // Writes the first file's object; both have closed it.
     let (jobs, chain) = app.create(second, 4096, 1);
     app.write_value_job(app.bus_address(second, jobs), va, 77);
     app.submit(second, chain, 0, &[jobs, imported]).unwrap();
@@ -186,7 +186,6 @@ fn code_runs_only_where_it_may_and_heaps_cannot_be_mapped() {
         },
     );
     assert_eq!(refused.err(), Some(Errno::INVALID));
-    // The GPU reaches it all the same.
     let (jobs, chain) = app.create(fd, 4096, 1);
     let sync = app.sync(fd, 0);
     app.write_value_job(app.bus_address(fd, jobs), va + (1 << 20), 3);

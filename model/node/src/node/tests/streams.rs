@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The node of a Mali-G610: panthor's requests, right and wrong.
+//! The node of a Mali-G610, with panthor's requests.
 
 use mali_facts::panfrost::request::{SyncobjTimelineArray, SyncobjTimelineWait, SyncobjTransfer};
 use mali_facts::panthor::{self as uapi, *};
@@ -16,7 +16,7 @@ const TIMELINE_SIGNAL: u32 = 0xc018_64cd;
 const CODE: u64 = 0x7fff_fff0_0000;
 const DATA: u64 = 0x7fff_ffe0_0000;
 
-/// With an address space, two objects in it and a group of two queues.
+/// Two objects, two queues.
 struct Streaming {
     app: App,
     fd: RawFd,
@@ -229,7 +229,6 @@ fn the_node_is_panthors_and_tells_of_a_g610() {
         assert_eq!(answer.err(), Some(Errno::INVALID), "{kind}");
     }
     assert_eq!(query(0, 104, 8).err(), Some(Errno::FAULT));
-    // The page with LATEST_FLUSH, and none of panfrost's requests.
     let (page, offset) = app.node.mapped(fd, 4096, 1 << 56).unwrap().unwrap();
     assert_eq!(
         (descriptor::size(page.as_raw_fd()), offset),
@@ -264,7 +263,7 @@ fn streams_run_and_reach_points_of_time_lines() {
     let both = [waits(sync, 1), signal(sync, 2)];
     own.submit(1, &adds(DATA, 1), &both).unwrap();
     assert_eq!(own.app.load(own.data), 43);
-    // What was not submitted is not waited for; an empty submission only signals.
+    // Not submitted, not waited for; empty ones only signal.
     let early = own.submit(0, &adds(DATA, 1), &[waits(sync, 9)]);
     assert_eq!(early, Err(Errno::INVALID));
     own.submit(0, &[], &[waits(sync, 2), signal(sync, 5)])

@@ -58,7 +58,6 @@ fn waits_end_by_a_fence_or_by_the_clock() {
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| wait(&[full, empty], 3, i64::MAX));
         std::thread::sleep(std::time::Duration::from_millis(20));
-        // By a sync file.
         let file = app
             .ask(
                 fd,
@@ -101,7 +100,6 @@ fn waits_end_by_a_fence_or_by_the_clock() {
         app.close(file);
         app.close(merged);
     });
-    // By a descriptor, in another file.
     let shared = app
         .ask(
             fd,
