@@ -92,7 +92,7 @@ impl<B: Bus> Runner<'_, B> {
             let request = self.environment.control.request();
             match request {
                 RUN => order.read(|address| self.header(address).ok()),
-                // All jobs before its start must have ended to resume.
+                // A resumed chain starts at a job before which all have ended.
                 STOP_AFTER_JOB if !order.is_kept() => {}
                 STOP_AFTER_JOB => return ended(JobStatus::STOPPED, order.first(), None),
                 _ => return ended(JobStatus::TERMINATED, order.first(), None),
@@ -323,7 +323,7 @@ impl<B: Bus> Runner<'_, B> {
                 let mut words = [0; 16];
                 words[..4].copy_from_slice(&(fault.status.0 | access).to_le_bytes());
                 words[8..].copy_from_slice(&fault.pointer.to_le_bytes());
-                // Software that dealt with the fault expects no other.
+                // Software that dealt with the fault expects the job to end.
                 let memory = JobMemory {
                     stall: None,
                     ..self.memory

@@ -62,7 +62,6 @@ pub(crate) struct Environment<B: Bus> {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// On stalls; `None`: faults are reported at once.
     pub(crate) notify: Option<Arc<dyn Fn(bool) + Send + Sync>>,
-    /// [`mali_shader::Cores::seed`].
     pub(crate) seed: u64,
     pub(crate) cores_ready: u64,
     /// Whether the level-2 cache is on.
@@ -88,7 +87,6 @@ impl JobFault {
         }
     }
 
-    /// Of a descriptor access.
     pub(crate) fn descriptor(status: JobStatus, fault: MmuFault) -> JobFault {
         JobFault {
             status,

@@ -79,7 +79,7 @@ pub struct JobReport {
     pub status: JobStatus,
     /// Time on the host.
     pub duration: Duration,
-    /// With sensible descriptors.
+    /// Of a compute job with sensible descriptors.
     pub compute: Option<ComputeReport>,
 }
 
@@ -92,7 +92,7 @@ pub struct ComputeReport {
     pub workgroup_size: [u32; 3],
     /// By dimension.
     pub workgroup_count: [u32; 3],
-    /// If asked for, readable and decodable.
+    /// The code's identity, if asked for and decodable.
     pub kernel: Option<Identity>,
     /// `None`: the job failed.
     pub statistics: Option<Statistics>,
@@ -103,12 +103,12 @@ pub trait Observer: Send + Sync {
     /// A job ended.
     fn job(&self, report: &JobReport);
 
-    /// Fill [`ComputeReport::kernel`]? It costs time.
+    /// Whether to fill [`ComputeReport::kernel`], which costs time.
     fn wants_kernels(&self) -> bool {
         false
     }
 
-    /// Call [`Observer::page`]? It costs time.
+    /// Whether to call [`Observer::page`], which costs time.
     fn wants_pages(&self) -> bool {
         false
     }

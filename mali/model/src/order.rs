@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use mali_facts::JobHeader;
 
-/// Before earlier ones have ended.
+/// Jobs read before earlier ones have ended.
 const AHEAD: usize = 16;
 
 struct Waiting {
@@ -35,13 +35,13 @@ impl Order {
         }
     }
 
-    /// Not ended; or the chain's last.
+    /// The first job that has not ended, or the chain's last.
     pub(crate) fn first(&self) -> u64 {
         let waits = self.waiting.front().map(|job| job.address);
         waits.unwrap_or(if self.next != 0 { self.next } else { self.last })
     }
 
-    /// In order so far.
+    /// Jobs ended in order so far.
     pub(crate) fn is_kept(&self) -> bool {
         self.waiting.iter().all(|job| !job.overtaken)
     }

@@ -13,7 +13,7 @@ use crate::environment::ChainControl;
 struct Running {
     chain: Chain,
     control: Arc<ChainControl>,
-    /// Else a stop acts at once.
+    /// A thread runs it; else a stop acts at once.
     taken: bool,
 }
 

@@ -64,7 +64,6 @@ impl Space {
         (state.translation, state.commands)
     }
 
-    /// UPDATE.
     pub(crate) fn update(&self, translation: Translation) {
         self.lock().translation = translation;
         self.retry();
@@ -148,7 +147,6 @@ pub(crate) struct JobMemory<'a, B: Bus> {
     pub(crate) space: &'a Space,
     /// `None`: faults are reported at once.
     pub(crate) stall: Option<Stall<'a>>,
-    /// For pages.
     pub(crate) observer: Option<&'a dyn Observer>,
 }
 
@@ -219,7 +217,7 @@ pub(crate) fn fault_status(fault: &MmuFault) -> FaultStatus {
     FaultStatus::new(JobStatus(fault.code.into()), access, 0)
 }
 
-/// They have own interrupt bits.
+/// Bus faults have their own interrupt bits.
 pub(crate) fn is_bus_fault(fault: &MmuFault) -> bool {
     matches!(fault.code, 0x80 | 0xd0..=0xd7)
 }

@@ -40,10 +40,9 @@ pub enum Writer {
     Nobody,
 }
 
-/// By physical address.
 type Pages = BTreeMap<u64, Vec<u8>>;
 
-/// Copied at first access, for writes.
+/// Copies pages at first access; writes stay there.
 struct Copies<'a, B: Bus> {
     under: &'a B,
     left: &'a Pages,
@@ -135,7 +134,7 @@ impl<B: Bus> Trial<'_, B> {
 
     /// `None`: no clause did.
     fn clause(&self, before: u8, after: u8, clauses: u64) -> Option<u64> {
-        // An equal value shows only over another.
+        // A store of the old value shows only over another.
         let most = clauses.saturating_mul(2).saturating_add(1024);
         let starts = [before, !after, after ^ 0x55].into_iter();
         let (start, value, clauses) = starts.take(3).find_map(|start| {

@@ -18,7 +18,6 @@ const MOST: usize = 1 << 14;
 /// Per job, earlier ones that may run at the same time.
 pub type Unordered = BTreeMap<usize, Vec<usize>>;
 
-/// By store, load, atomic operation.
 #[derive(Clone, Copy, Default)]
 struct Word {
     /// The low half of the clause's address, never 0.

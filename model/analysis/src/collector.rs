@@ -40,7 +40,7 @@ struct State {
 }
 
 impl Collector {
-    /// `chosen` accepts numbers, from 0 as jobs end.
+    /// `chosen` accepts job numbers, from 0 as jobs end.
     pub fn new(
         what: What,
         map: Map,

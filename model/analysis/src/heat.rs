@@ -6,7 +6,7 @@ use mali_model::probe::{Access, AccessKind};
 use crate::pages::{PAGE, Pages};
 use crate::pattern::Pattern;
 
-/// Level-2 cache of all job-manager GPUs.
+/// Bytes; level-2 cache of all job-manager GPUs.
 pub(crate) const LINE: u64 = 64;
 
 const LINES: usize = (PAGE / LINE) as usize;

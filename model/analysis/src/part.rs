@@ -30,7 +30,7 @@ pub(crate) struct Findings {
     pub(crate) reach: Option<Reach>,
     pub(crate) thread_storage: u64,
     pub(crate) group_storage: u64,
-    /// Not told of.
+    /// Accesses not told of.
     pub(crate) unseen: u64,
 }
 
@@ -195,7 +195,7 @@ impl Part for JobPart {
             *written = uninit.take_written();
             all.uninit = Some(uninit);
         }
-        // One thread looks for these.
+        // One thread looks for races and reads of nothing.
         all.races = part.races.or(all.races.take());
         all.reach = part.reach.or(all.reach.take());
         all.thread_storage += part.thread_storage;

@@ -14,7 +14,7 @@ use crate::pattern::Pattern;
 use crate::report::RaceKind;
 
 const MOST_PAGES: usize = 1 << 16;
-/// 8 KiB for a page that one thread reads a word of, 36 KiB with all, four times that by bytes.
+/// Bytes: 8 KiB for a page that one thread reads a word of, 36 KiB with all, four times that by bytes.
 const MOST_BYTES: usize = 256 << 20;
 
 const MOST_ATOMICS: usize = 1 << 20;
@@ -121,7 +121,7 @@ impl<const N: usize> Cells<N> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Pair {
-    /// Came first.
+    /// Its access came first, by number.
     first: u16,
     second: u16,
     pub(crate) kind: RaceKind,
@@ -155,7 +155,6 @@ pub(crate) struct Races {
     size: u32,
     /// Work groups come one after the other.
     barriers: bool,
-    /// By number.
     clauses: Vec<u64>,
     found: BTreeMap<Pair, Found>,
     pub(crate) stopped: Option<&'static str>,

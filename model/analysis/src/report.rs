@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::map::AreaKind;
 
-/// Changes with a field's meaning.
+/// Changes when a field changes its meaning or goes away.
 pub const FORMAT: &str = "gpureplay-analysis 1";
 
 /// The analyses of a run.
@@ -58,7 +58,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// From finding and completeness.
+    /// The verdict, from finding and completeness.
     pub fn of(found: bool, complete: bool) -> Verdict {
         match (found, complete) {
             (true, _) => Verdict::Found,
@@ -128,14 +128,14 @@ pub struct Job {
 }
 
 impl Job {
-    /// Once per warp's access.
+    /// Touched lines, once per warp's access.
     pub fn lines(&self) -> u64 {
         let memory = self.clauses.iter().filter_map(|it| it.memory.as_ref());
         memory.fold(0, |sum, memory| sum.saturating_add(memory.lines))
     }
 }
 
-/// In a report of a job.
+/// Pages of a job in a report.
 pub const MOST_PAGES: usize = 1024;
 
 /// Counts of the model.

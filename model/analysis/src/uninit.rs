@@ -53,7 +53,6 @@ fn masks(offset: usize, length: usize) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// So far.
 pub(crate) struct Written(Pages<Bits>);
 
 impl Default for Written {

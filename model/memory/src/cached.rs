@@ -16,7 +16,7 @@ const WORDS: usize = LINE_SIZE / 8;
 const COPIES: usize = 1 << 21;
 /// Where no cleaned cache has written.
 const NEVER_WRITTEN: u64 = 0xdead_57a1_e0dd_ba11;
-/// XORed to the GPU's bytes for a processor with stale lines.
+/// XORed to the GPU's bytes in a stale line: never the same byte.
 const STALE: [u8; 2] = [0xa5, 0x5a];
 
 /// What maintenance does to lines.
@@ -272,7 +272,7 @@ impl Views {
             for at in words.filter(|&at| memory.load_u64(at) != filled.load_u64(at)) {
                 for at in at..at + 8 {
                     let (now, old) = (memory.load_u8(at), filled.load_u8(at));
-                    // The processor's writes stay; the line fights with the GPU's.
+                    // A byte that the processor has written stays: its line fights with the GPU's.
                     if now == old || STALE.contains(&(now ^ old)) || seen.load_u8(at) != old {
                         continue;
                     }

@@ -8,8 +8,8 @@ use crate::{PAGE_SIZE, Page};
 /// Lanes of a gather.
 pub const GATHER_LANES: usize = 16;
 
-/// Word `w` (of 2 or 4) of lane `l` goes to `to[w][l]`. Offsets from 4096 on are in the second page. They are
-/// rounded down to a multiple of 4, and so that all words are in the page. Words are read whole.
+/// Reads WORDS (2 or 4) words per lane: word `w` of lane `l` to `to[w][l]`. Offsets from 4096 on are in the second
+/// page. They are rounded down to a multiple of 4, and so that all words are in the page. Words are read whole.
 #[inline(always)]
 pub fn gather<const WORDS: usize>(
     pages: [&Page<'_>; 2],

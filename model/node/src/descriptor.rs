@@ -12,7 +12,7 @@ pub(crate) struct Identity {
     inode: u64,
 }
 
-/// The node's own are from here on: `select` and programs that count theirs do not meet them.
+/// The node's own are from here on if possible: `select` and programs that count theirs do not meet them.
 const HIGH: c_int = 1 << 10;
 
 /// `None`: it is not open.
@@ -100,10 +100,10 @@ pub(crate) fn is_sealed(fd: RawFd, name: &str) -> bool {
     named && seals >= 0 && seals & libc::F_SEAL_SHRINK != 0
 }
 
-/// By one below a limit, which is the app's.
+/// Whether the app has one: those below a limit are the app's.
 pub(crate) fn is_open(file: Identity, except: Option<RawFd>) -> bool {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
-        // Unknown: better a file too many.
+        // Not known: better a file too many.
         return true;
     };
     let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());

@@ -108,7 +108,7 @@ fn answer(result: Result<c_int>) -> c_int {
     })
 }
 
-/// For our successful calls.
+/// Over successful calls of ours.
 fn keeping_errno<T>(step: impl FnOnce() -> T) -> T {
     // SAFETY: `errno` is this thread's.
     unsafe {
@@ -239,7 +239,7 @@ fn map_node(
     }
     let (node, _inside) = opened()?;
     let mapped = keeping_errno(|| node.mapped(fd, length, offset))?;
-    // As the kernel refuses it.
+    // The kernel refuses it, too.
     let shared = flags & libc::MAP_TYPE != libc::MAP_PRIVATE;
     let mapped = mapped.and_then(|mapped| {
         if shared {

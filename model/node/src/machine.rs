@@ -19,7 +19,7 @@ use crate::faults::tell;
 use crate::object::{Memory, Object};
 use crate::tables::{Rights, Tables};
 
-/// In clauses: about three minutes. The kernel's watchdog has half a second of a GPU.
+/// Clauses per chain: about three minutes. The kernel's watchdog has half a second of a GPU.
 pub(crate) const WORK_LIMIT: u64 = 1 << 32;
 const SPACE: u32 = 0;
 /// As panfrost writes it, for [`SPACE`].
@@ -74,7 +74,7 @@ impl Machine {
                 model.write32(on + half, units);
             }
         }
-        // The driver starts it for some jobs, unknown here.
+        // The driver starts it for jobs that ask, not known here.
         model.write32(gpu::GPU_CMD, GpuCommand::CycleCountStart as u32);
         Self {
             gpu: model,

@@ -90,7 +90,6 @@ pub struct Node {
     model: Model,
     state: Mutex<State>,
     signalled: Condvar,
-    /// Of successful and failed work.
     fences: [(OwnedFd, Identity); 2],
 }
 
@@ -99,7 +98,7 @@ struct State {
     files: HashMap<Identity, File>,
     opened: u64,
     syncs: HashMap<Identity, Arc<SyncObject>>,
-    /// With a descriptor outside.
+    /// Those with a descriptor outside.
     objects: HashMap<Identity, Weak<Object>>,
 }
 

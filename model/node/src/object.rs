@@ -13,7 +13,7 @@ use crate::ranges::Ranges;
 use crate::tables::{self, BLOCK_BYTES};
 use mali_facts::panfrost::request as uapi;
 
-/// Of all GPUs' reach; also `mmap` offsets.
+/// As far as all GPUs reach; also offsets for `mmap`.
 const ADDRESSES: (u64, u64) = (1 << 32, 1 << 40);
 const NAME: &str = "gpureplay-object";
 
@@ -102,7 +102,7 @@ impl Memory {
             })
         };
         let address = place.ok_or(Errno::NO_MEMORY)? * PAGE_BYTES;
-        // So that the address comes back.
+        // Before mapping, so that the address always comes back.
         let object = Object {
             memory: self.clone(),
             file,
@@ -126,7 +126,7 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        // Nothing to remove if mapping failed.
+        // If mapping failed, there is nothing to remove.
         let _ = self.memory.bus.remove(self.address, self.size);
         let mut free = self
             .memory

@@ -37,7 +37,7 @@ pub(crate) unsafe fn write(address: u64, from: &[u8]) -> Result<()> {
         Some(libc::ENOSYS | libc::EPERM)
     );
     let done = match written {
-        // If a sandbox forbids the call, own memory can be opened.
+        // A sandbox that forbids the call lets the process open its own memory.
         -1 if refused => {
             let memory = OpenOptions::new().write(true).open("/proc/self/mem");
             memory.is_ok_and(|memory| memory.write_all_at(from, address).is_ok())
@@ -63,7 +63,7 @@ pub(crate) fn each(array: u64, count: u32, mut step: impl FnMut(u32) -> Result<(
     Ok(())
 }
 
-/// They may be shorter than ours, or longer with zeros.
+/// An app's may be shorter than ours, or longer with zeros.
 pub(crate) fn objects<T: FromBytes + IntoBytes + Immutable>(
     array: &ObjectArray,
     mut step: impl FnMut(T) -> Result<()>,

@@ -11,7 +11,7 @@ use crate::errno::{Errno, Result};
 use crate::object::Object;
 use crate::tables::Rights;
 
-/// Per file, as the driver's pools.
+/// Per file, as the driver's pools have it.
 const MOST: u32 = 128;
 const REGIONS: usize = 1 << 16;
 /// For the driver's own, at least.

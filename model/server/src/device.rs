@@ -266,7 +266,7 @@ impl Device {
             self.memory.clear();
             return Ok(());
         }
-        // Or it could not be shared.
+        // Or the region could not be shared.
         if let Err(error) = self.memory.remove(address, size) {
             self.log.write(Level::Warning, format_args!("{error}"));
         }
@@ -414,7 +414,7 @@ impl Device {
     }
 }
 
-/// An access behind the end would be a signal.
+/// Else an access behind the end would be a signal.
 fn has(file: &OwnedFd, offset: u64, size: u64) -> bool {
     rustix::fs::fstat(file).is_ok_and(|status| {
         let regular = rustix::fs::FileType::from_raw_mode(status.st_mode).is_file();
@@ -423,7 +423,7 @@ fn has(file: &OwnedFd, offset: u64, size: u64) -> bool {
     })
 }
 
-/// 0.0, the oldest, and our capabilities.
+/// Version 0.0, the oldest, and our capabilities.
 fn version() -> Vec<u8> {
     let capabilities = format!(
         "{{\"capabilities\":{{\"max_msg_fds\":1,\"max_data_xfer_size\":{}}}}}\0",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The GPU model as a PCI device for QEMU over vfio-user.
 //!
-//! Per guest; a thread answers QEMU, one runs chains, one stops the guest meanwhile. Ends with QEMU.
+//! One process per guest: a thread answers QEMU, one runs chains, one stops the guest meanwhile. It ends with QEMU.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers for guest modules: caches and power.
+//! Registers that no GPU has, for guest modules: caches and power.
 //!
 //! Only with `--non-coherent` or `--power-domain`. [`OPERATION`] acts on the lines named before; a read of [`DONE`]
 //! returns when it has.
@@ -19,7 +19,7 @@ const DONE: u32 = FIRST + 0x10;
 
 /// Bit 0: on. Off, registers read 0, ignore writes, and count in [`UNPOWERED`].
 const POWER: u32 = FIRST + 0x14;
-/// Accesses without power, and losses under a chain.
+/// Accesses without power, and power losses under a chain.
 const UNPOWERED: u32 = FIRST + 0x18;
 
 /// Resets to carry out, plus one; later ones are ignored. 0: all.

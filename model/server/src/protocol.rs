@@ -9,7 +9,7 @@ pub(crate) const HEADER_SIZE: usize = 16;
 /// Of one access, by our capabilities.
 pub(crate) const MAXIMUM_DATA: usize = 1 << 20;
 
-/// A region write.
+/// The largest: a region write.
 pub(crate) const MAXIMUM_MESSAGE: usize = HEADER_SIZE + 16 + MAXIMUM_DATA;
 
 const FLAG_TYPE: u32 = 0xf;
@@ -76,7 +76,6 @@ impl Header {
         self.answer(FLAG_REPLY, 0, body)
     }
 
-    /// A failure.
     pub(crate) fn error(&self, errno: u32) -> Vec<u8> {
         self.answer(FLAG_REPLY | FLAG_ERROR, errno, &[])
     }

@@ -66,13 +66,13 @@ pub struct Dispatch {
     pub workgroup_size: [u32; 3],
     /// Work groups in x, y, z; each at least 1.
     pub workgroup_count: [u32; 3],
-    /// Address of 64-bit slots.
+    /// Address of the push uniforms: 64-bit slots.
     pub push_uniforms: u64,
     /// 64-bit slots, 0 to 127.
     pub push_uniform_count: u32,
     /// Table's address, 8 bytes each.
     pub uniform_buffers: u64,
-    /// Entries of that table.
+    /// Entries of the table.
     pub uniform_buffer_count: u32,
     /// Descriptors' address, 8 bytes each.
     pub attributes: u64,

@@ -93,7 +93,7 @@ fn launch(
     let workgroups = u64::try_from(dispatch.workgroups());
     let workgroups =
         workgroups.map_err(|_| invalid(format!("{:?} work groups", dispatch.workgroup_count)))?;
-    // A branch to 0 ends, too: an empty kernel has no code and no address.
+    // Like a branch to 0: an empty kernel has no code and no address.
     if size == 0 || workgroups == 0 || dispatch.shader == 0 {
         return Ok(Statistics::default());
     }

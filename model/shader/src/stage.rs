@@ -133,7 +133,7 @@ impl Triangle {
         })
     }
 
-    /// Doubled, of the centre with the edges opposite to the corners, in 1/65536 pixel; negative outside.
+    /// Twice the areas of the centre with the edges opposite to the corners, in 1/65536 pixel; negative outside.
     fn areas(&self, x: u32, y: u32) -> [i64; 3] {
         let [a, b, c] = self.corners;
         let centre = [i64::from(x) * 256 + 128, i64::from(y) * 256 + 128];

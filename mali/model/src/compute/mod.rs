@@ -19,7 +19,7 @@ use crate::environment::{Environment, JobFault};
 use crate::log::{ComputeReport, Level, log};
 use crate::space::JobMemory;
 
-/// A failed job has one too, if its descriptors make sense.
+/// A failed job has a report too, if its descriptors make sense.
 pub(crate) fn run<B: Bus>(
     environment: &Environment<B>,
     memory: &JobMemory<'_, B>,
@@ -43,7 +43,6 @@ pub(crate) fn from_registers<B: Bus>(
     checked(profile, address, dispatch)
 }
 
-/// A failed one has a report, too.
 pub(crate) fn launch<B: Bus>(
     environment: &Environment<B>,
     memory: &JobMemory<'_, B>,

@@ -13,7 +13,7 @@ use crate::environment::JobFault;
 
 const RGBA: u64 = 0o3210;
 
-/// Without `end`.
+/// `end` is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rectangle {
     pub(crate) start: [u32; 2],
@@ -75,7 +75,6 @@ enum Source {
 }
 
 impl Target {
-    /// And how many bytes count.
     pub(crate) fn stored(&self, pixel: &[u8; 16]) -> ([u8; 16], usize) {
         match self.source {
             Source::Raw(bytes) => (*pixel, bytes),

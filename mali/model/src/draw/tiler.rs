@@ -15,7 +15,6 @@ const RECORD_BYTES: u64 = 32;
 /// Per framebuffer.
 const MOST_DRAWS: u64 = 1024;
 
-/// Of the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     /// Draw descriptor; on Valhall, the job.

@@ -25,7 +25,7 @@ pub(super) struct Stream {
     pub(super) faulted: bool,
     pub(super) running: Option<Arc<ChainControl>>,
     pub(super) queue: Queue,
-    /// In cycles.
+    /// Last advance, in cycles.
     pub(super) progress: u64,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Group {
     pub(super) space: u32,
     /// The driver knows it.
     pub(super) idle: bool,
-    /// Taken when no stream of it runs.
+    /// State to take when no stream of it runs.
     pub(super) pending: Option<State>,
     pub(super) streams: Vec<Stream>,
 }

@@ -92,7 +92,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// The identity's stay.
+    /// Registers of the identity stay.
     fn keep(&mut self, offset: u32, value: u32) {
         let mut fixed = self.gpu.profile.identity();
         if offset == CSF_ID || fixed.any(|(register, _)| register == offset) {
@@ -143,7 +143,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// 0: off; 1: on; 2: when hardware chooses.
+    /// 0: off; 1: on; 2: on when hardware chooses.
     fn control_processor(&mut self, value: u32) {
         match value {
             0 => {

@@ -80,7 +80,7 @@ pub struct StreamFinished {
 }
 
 impl StreamFinished {
-    /// Goes on without a report.
+    /// The stream goes on without a report.
     pub fn is_cut(&self) -> bool {
         matches!(self.end, End::More)
     }
@@ -183,7 +183,7 @@ impl<B: Bus> StreamDevice<B> {
 }
 
 impl<B: Bus> StreamWork<B> {
-    /// Runs until a report.
+    /// Runs until there is something to report.
     pub fn execute(mut self) -> StreamFinished {
         let mut queue = std::mem::take(&mut self.queue);
         let mut done = Done::default();
@@ -263,7 +263,7 @@ impl<B: Bus> StreamWork<B> {
         Ok(End::More)
     }
 
-    /// If it is not the driver's.
+    /// `None`: it is the driver's.
     fn position(&self) -> Result<Option<u64>, MmuFault> {
         let end = self.memory.get_wide(self.ring.input)?;
         let position = self.memory.get_wide(self.ring.output)?;
@@ -284,7 +284,7 @@ impl<B: Bus> StreamWork<B> {
     }
 }
 
-/// Faults of shaders, sync objects' errors, and limits.
+/// After faults of shaders, sync objects' errors, and limits.
 fn can_go_on(status: StreamStatus) -> bool {
     let code = status.0 & 0xff;
     matches!(code, 0x50..=0x5b)

@@ -112,7 +112,7 @@ impl<B: Bus> Gpu<B> {
         self.complete_reset();
     }
 
-    /// When no older chain can write to memory.
+    /// Over when no older chain can write to memory.
     pub(super) fn complete_reset(&mut self) {
         if self.reset_pending && self.outstanding == 0 {
             self.reset_pending = false;

@@ -26,12 +26,12 @@ use crate::space::{FaultPolicy, Space, is_bus_fault};
 pub struct Options {
     /// Host threads; 0: one per processor.
     pub threads: usize,
-    /// For refused accesses.
+    /// What refused accesses do.
     pub faults: FaultPolicy,
-    /// Per chain and batch of lanes.
+    /// Clauses per chain; a batch of lanes counts once.
     pub clause_budget: u64,
-    /// Clauses of all chains until [`Gpu::renew_work`], or jobs and decoding that take as long. A job beyond is
-    /// terminated, and [`Gpu::used_up`] names it. `None`: no limit.
+    /// Clauses of all chains until [`Gpu::renew_work`]; jobs and decoding count as clauses that take as long. A job
+    /// beyond is terminated, and [`Gpu::used_up`] names it. `None`: no limit.
     pub work_limit: Option<u64>,
     /// Order and cores of work groups, and order of jobs within dependencies; hardware promises none. 0: in order,
     /// cores in turn; else by lot.
@@ -215,7 +215,7 @@ impl<B: Bus> Gpu<B> {
         self.used_up = None;
     }
 
-    /// Since the last [`Gpu::renew_work`].
+    /// The job that used up the limit since the last [`Gpu::renew_work`].
     pub fn used_up(&self) -> Option<UsedUp> {
         self.used_up
     }

@@ -57,7 +57,7 @@ impl fmt::Display for StreamFault {
 impl std::error::Error for StreamFault {}
 
 impl<B: Bus> Streams<B> {
-    /// A powered GPU. Stalls have no effect.
+    /// A powered GPU. Options about stalls have no effect.
     pub fn new(gpu: &'static StreamGpu, bus: Arc<B>, options: Options) -> Streams<B> {
         Streams {
             gpu,
@@ -89,7 +89,7 @@ impl<B: Bus> Streams<B> {
         self.work.renew();
     }
 
-    /// Since the last [`Streams::renew_work`].
+    /// The limit, if used up since the last [`Streams::renew_work`].
     pub fn used_up(&self) -> Option<u64> {
         self.work.is_used_up().then(|| self.work.limit())
     }

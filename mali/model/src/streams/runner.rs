@@ -234,7 +234,6 @@ pub(super) fn fault(status: StreamStatus, at: u64, text: String) -> StreamFault 
     }
 }
 
-/// By the sequencer.
 pub(super) fn refused(at: u64, found: Fault) -> StreamFault {
     let status = match found {
         Fault::CallDepth => StreamStatus::CS_CALL_STACK_OVERFLOW,

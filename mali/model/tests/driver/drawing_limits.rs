@@ -138,7 +138,7 @@ fn each_draw_of_the_list_counts() {
 
 #[test]
 fn the_largest_frame_with_most_draws_ends_at_its_limit() {
-    // Four clauses per tile are a two hundredth.
+    // Four clauses per tile are a two hundredth of its draws' need.
     let frame = Frame::new(1 << 16, 1 << 16).with_draws();
     let tiles = 1 << 20;
     assert!(frame.exceeds(4 * tiles));
@@ -157,7 +157,7 @@ fn pixels_count_when_they_are_cleared_and_written() {
         ..cleared
     };
     linear.counts(pixels / 32, pixels / 4);
-    // Singly, tiles in one place.
+    // Pixels singly, all tiles in one place.
     let interleaved = Frame {
         target: 1 | 7 << 3 | 1 << 8 | 0o3210 << 16,
         ..cleared
@@ -182,7 +182,7 @@ fn triangles_count_whether_or_not_they_show() {
     };
     let read = u64::from(DRAWS) * 64;
     nowhere.counts(read + 3 * fans, read + 16 * fans);
-    // Even for a few pixels.
+    // Starting a shader counts even for a few pixels.
     let shown = Frame {
         scissor: EVERYTHING,
         ..nowhere

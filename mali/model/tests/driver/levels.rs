@@ -137,7 +137,7 @@ fn entries(format: Format) -> Vec<Entry> {
             JobStatus::ADDR_SIZE_FAULT_OUT_0,
             level,
         );
-        // Late, and without a level.
+        // The bus answers late, and without a level.
         add(
             "no memory",
             level,

@@ -18,7 +18,6 @@ fn limited(limit: u64) -> Machine {
     Machine::with("g52", Format::Lpae, options)
 }
 
-/// At [`JOBS`].
 fn run(machine: &mut Machine) -> JobStatus {
     machine.clear_interrupts();
     machine.submit(SLOT, JOBS, CONFIG);
@@ -50,7 +49,7 @@ fn a_shader_that_never_ends_is_terminated_and_named() {
         };
         assert_eq!(used_up, Some(expected), "{threads} threads");
     }
-    // Until there is more.
+    // Nothing runs until there is more to use.
     machine.memory.compute_job(JOBS, 64, 0);
     assert_eq!(run(&mut machine), JobStatus::TERMINATED);
     machine.gpu.renew_work();

@@ -70,10 +70,9 @@ const ADD_WORDS: [&str; 11] = [
     "STORE.i32.slot2.end @r0, r6, offset:0",
 ];
 
-/// From a Valhall job.
+/// Bytes from a Valhall job.
 pub(crate) const ENVIRONMENT: u64 = job_header::PAYLOAD + ComputePayload::SIZE as u64;
 
-/// Of [`Machine::compute_job`].
 pub(crate) const JOBS: u64 = 0x200_0000;
 pub(crate) const CODE: u64 = 0x300_0000;
 pub(crate) const DATA: u64 = 0x400_0000;
@@ -224,7 +223,6 @@ impl PageMemory {
         &self.ram
     }
 
-    /// Bus address.
     pub(crate) fn root(&self) -> u64 {
         self.root
     }
@@ -241,7 +239,6 @@ impl PageMemory {
         }
     }
 
-    /// With missing tables.
     pub(crate) fn set_entry(&self, va: u64, level: u32, entry: u64) {
         let mut table = self.root;
         for above in 0..level {

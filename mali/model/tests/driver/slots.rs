@@ -106,7 +106,7 @@ fn jobs_wait_for_what_their_headers_say_and_for_nothing_else() {
         left_by_seeds(|machine| second(machine, 0, 1 << 16)),
         [2].into()
     );
-    // It may change what follows.
+    // The first job may change what follows.
     let suppress = |machine: &mut Machine| {
         second(machine, 0, 0);
         let word = machine.memory.read32(A + 16) | 1 << 11;
@@ -179,7 +179,7 @@ fn a_failure_holds_the_next_chain_back() {
     );
     assert!(!machine.gpu.has_work());
 
-    // Back, and started again unchanged.
+    // The driver takes the job back and starts it again unchanged.
     machine.set_slot(1, job_slot::COMMAND_NEXT, JobCommand::Nop as u32);
     machine.clear_interrupts();
     assert_eq!(state(&mut machine), 0);

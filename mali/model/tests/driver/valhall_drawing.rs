@@ -55,7 +55,7 @@ const FRAME_PLANE: u64 = 0x8a0;
 const FRAME_SAMPLER: u64 = 0x8c0;
 const FRAME_POSITIONS: u64 = 0x900;
 
-/// Of 32 bits.
+/// Four components of 32 bits.
 const FLOATS: u64 = 191 << 12;
 const WORDS: u64 = 157 << 12;
 

@@ -124,7 +124,6 @@ fn gles_image(b: &mut Bench) -> Result<(), String> {
                 (at(x, y, c) + at(x + 63, y, c) + at(x, y + 63, c) + at(x + 63, y + 63, c)) / 4.0
             };
             let want = |c| (at(x, y, c) * 2.0 + corner(c)).clamp(0.0, 1.0) * 255.0;
-            // In eight bits and tiles.
             let want: Vec<f64> = (0..4).map(want).collect();
             let got: Vec<u8> = b.at(image(b, 1) + tiled(x, y, 1024) as u64 * 4, 4);
             for (got, want) in got.into_iter().zip(want) {

@@ -32,7 +32,6 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// `threads` of the host.
     pub(crate) fn new(product: u16, dump: &Dump, threads: usize) -> Machine {
         Machine::watched(product, dump, threads, None)
     }

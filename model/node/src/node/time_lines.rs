@@ -41,7 +41,7 @@ impl Call<'_> {
             return Err(Errno::INVALID);
         }
         let points = self.points(argument.handles, argument.points, argument.count)?;
-        // It has ended.
+        // A present fence has ended.
         let may_wait = argument.flags & (WAIT_FOR_SUBMIT | WAIT_AVAILABLE) != 0;
         let all = argument.flags & WAIT_ALL != 0;
         argument.first = self.wait_for(&points, all, may_wait, argument.timeout_ns)?;

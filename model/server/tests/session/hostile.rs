@@ -86,7 +86,7 @@ fn bytes(words: &[u32]) -> Vec<u8> {
 fn a_chain_without_end_ends_with_the_peer() {
     let mut session = Session::start("endless");
     let memory = guest_memory();
-    // As its own next.
+    // The job is its own next one.
     memory
         .write_all_at(&0x8000u64.to_le_bytes(), 0x8018)
         .unwrap();
@@ -159,7 +159,7 @@ fn any_messages_are_answered() {
             let mut words: Vec<u32> = (0..numbers.next(10)).map(|_| numbers.word()).collect();
             let count = numbers.next(4) as usize;
             let start = numbers.next(4) as usize;
-            // Others have tests of their own.
+            // Other lengths have tests of their own.
             if command == 9 && words.len() > 3 {
                 words[3] %= 65;
             }

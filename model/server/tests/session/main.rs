@@ -84,7 +84,7 @@ fn caches_that_are_not_coherent_have_to_be_maintained() {
     assert_ne!(word(&memory, 0x9000), 0x1122_3344_5566_7788);
     session.maintain(2, 0xa000);
     assert_eq!(word(&memory, 0x9000), 0x1122_3344_5566_7788);
-    // Seen by both.
+    // No longer maintained: both see it.
     session.maintain(4, 0xa000);
     session.write32(job::JOB_INT_CLEAR, u32::MAX);
     memory.write_all_at(&[0; 8], 0x9000).unwrap();
@@ -158,7 +158,7 @@ fn nonsense_is_answered_with_errors() {
     session.map(&memory).unwrap();
     assert!(session.map(&memory).is_err(), "the same range twice");
     assert_eq!(session.read32(gpu::GPU_ID), 0x7093_0000, "still there");
-    // With an exit code that says so.
+    // An exit code says so.
     session.stream.write_all(&[0xff; 16]).unwrap();
     assert_eq!(session.server.wait().unwrap().code(), Some(1));
 }

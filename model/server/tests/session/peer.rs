@@ -22,7 +22,6 @@ pub(crate) const SET_IRQS: u16 = 8;
 pub(crate) const REGION_READ: u16 = 9;
 pub(crate) const REGION_WRITE: u16 = 10;
 
-/// On the bus.
 pub(crate) const RAM: u64 = 0x4000_0000;
 pub(crate) const RAM_SIZE: u64 = 0x10_0000;
 

@@ -42,7 +42,7 @@ pub const fn flush(x: u32) -> u32 {
     }
 }
 
-/// Applies limits; compares integers, as some processors' minima pass on a signalling NaN made quiet.
+/// Applies limits; compares integers, because some processors' minima pass on a signalling NaN made quiet.
 #[inline(always)]
 pub fn clamp(x: u32, limits: Clamp) -> u32 {
     const INFINITY: u32 = 0x7f80_0000;

@@ -288,7 +288,7 @@ pub fn icmp(a: u32, b: u32, element: Element, compare: Compare, truth: Truth) ->
     }
 }
 
-/// `CSEL` of integers: `c` or `d`.
+/// `CSEL` of integers: `c` if the comparison holds, else `d`.
 #[inline(always)]
 pub fn csel(a: u32, b: u32, c: u32, d: u32, element: Element, compare: Compare) -> u32 {
     let mask = icmp(a, b, element, compare, Truth::M1);
@@ -297,8 +297,8 @@ pub fn csel(a: u32, b: u32, c: u32, d: u32, element: Element, compare: Compare) 
 
 /// State between steps of a multi-word comparison in one tuple.
 ///
-/// Our own form, as only the next step reads it. Bits 1:0 order so far (0 equal, 1 less, 2 greater, unsigned), bits
-/// 6:4 the comparison, bit 7 signedness of the top word, bits 9:8 form of "true".
+/// Our own form: hardware's is not known, and only the next step reads it. Bits 1:0 order so far (0 equal, 1 less,
+/// 2 greater, unsigned), bits 6:4 the comparison, bit 7 signedness of the top word, bits 9:8 form of "true".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partial(pub u32);
 
@@ -329,7 +329,7 @@ pub fn icmpm(a: u32, b: u32, partial: Partial) -> Partial {
     Partial(if here == 0 { partial.0 } else { rest | here })
 }
 
-/// `ICMPF`: takes in the top words, ends.
+/// `ICMPF`: takes in the top words and ends.
 #[inline(always)]
 pub fn icmpf(a: u32, b: u32, partial: Partial) -> u32 {
     let flip = (partial.0 >> 7 & 1) << 31;

@@ -108,7 +108,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// Without [`Compare::Lt`] and [`Compare::Le`]; whether operands are exchanged.
+    /// Never [`Compare::Lt`] or [`Compare::Le`]; whether operands are exchanged.
     pub const fn turned(self) -> (Compare, bool) {
         match self {
             Compare::Lt => (Compare::Gt, true),
@@ -131,7 +131,7 @@ pub enum Truth {
 }
 
 impl Truth {
-    /// Of 32 bits.
+    /// The 32-bit pattern.
     #[inline(always)]
     pub const fn word(self, yes: bool) -> u32 {
         let mask = (yes as u32).wrapping_neg();
@@ -142,7 +142,7 @@ impl Truth {
         }
     }
 
-    /// Of 16 bits.
+    /// The 16-bit pattern.
     #[inline(always)]
     pub const fn half(self, yes: bool) -> u16 {
         let mask = (yes as u16).wrapping_neg();
@@ -153,7 +153,7 @@ impl Truth {
         }
     }
 
-    /// Of 8 bits.
+    /// The 8-bit pattern.
     #[inline(always)]
     pub const fn byte(self, yes: bool) -> u8 {
         let mask = (yes as u8).wrapping_neg();

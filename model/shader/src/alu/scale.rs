@@ -25,7 +25,7 @@ pub enum Special {
     None,
     /// Zero times infinity is zero (`n`).
     Zero,
-    /// As [`Special::None`], as NaN is canonical here (`left`).
+    /// As [`Special::None`]: NaN is canonical here (`left`).
     Left,
     /// The scale is the source's signed low half (`scale16`).
     Scale16,

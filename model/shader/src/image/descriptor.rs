@@ -13,7 +13,7 @@ use super::address::{Extent, Layout, Plane};
 /// Without compression.
 const GENERIC_PLANE: u32 = 1;
 
-/// Unusable bits of a descriptor.
+/// Why a descriptor cannot be used, with the bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DescriptorError {
     /// The type field is another descriptor's.
@@ -159,7 +159,7 @@ impl Texture {
         )
     }
 
-    /// Of Valhall; its first plane stands for all.
+    /// Of Valhall; its first plane says how texels lie in all.
     pub fn with_planes(
         texture: &valhall::Texture,
         first: &valhall::Plane,

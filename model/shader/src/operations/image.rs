@@ -17,7 +17,7 @@ use crate::{Architecture, FaultKind};
 /// The address of a texel that does not exist.
 pub(super) const SINK: u64 = 8 << 60;
 
-/// Stores are dropped, loads give zero. No page is there, as an address's top 16 bits are equal.
+/// Stores are dropped, loads give zero. No page is there: the top 16 bits of a page's address are equal.
 pub(crate) fn is_sink(va: u64) -> bool {
     va >> 60 == SINK >> 60
 }

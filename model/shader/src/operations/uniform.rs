@@ -44,7 +44,7 @@ fn uniform<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_
     Ok(())
 }
 
-/// Outside, or without a buffer, zero.
+/// Zero outside, or without a buffer.
 fn uniform_lane<const BYTES: usize>(
     core: &mut Core<'_>,
     offset: u32,

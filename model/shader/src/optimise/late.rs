@@ -116,7 +116,7 @@ impl Waiting {
     }
 }
 
-/// Behind what does not depend on them.
+/// Moves multiply-adds behind what does not depend on them.
 pub(super) fn postpone(ops: &[MicroOp]) -> Vec<MicroOp> {
     let mut ordered = Vec::with_capacity(ops.len());
     let mut waiting = Waiting::default();

@@ -53,7 +53,7 @@ fn specialise(program: &mut Program, uniforms: &[u32]) {
     if let (Some(ops), Some(live), Some(clause)) =
         (code.first(), live.first(), program.clauses.first())
     {
-        // Only those need a first value.
+        // Rows that are written first need no first value.
         program.visible &= live_before(ops, live | condition(clause)) as u64;
     }
     program.ops.clear();

@@ -167,9 +167,9 @@ pub struct Site {
     pub fma: u32,
     /// ADD unit's instructions per lane, without NOP and messages.
     pub add: u32,
-    /// The first message.
+    /// The first message, which loads or stores.
     pub message: Option<Message>,
-    /// At most one on Bifrost, several on Valhall.
+    /// Messages: at most one on Bifrost, several on Valhall.
     pub messages: u32,
 }
 
@@ -178,7 +178,7 @@ pub struct Site {
 pub struct Lanes<'a> {
     /// Lanes that execute.
     pub active: u64,
-    /// Not ended, here or elsewhere.
+    /// Lanes not ended, here or elsewhere.
     pub live: u64,
     /// 4, 8 or 16 lanes; lane `n` is in warp `n / warp`.
     pub warp: u32,

@@ -172,7 +172,7 @@ impl Translator<'_> {
             M::ArshiftRsubV4i8 => self.shift_and(Arithmetic, RSUB, Byte),
             M::ArshiftV2i16 => self.shift_and(Arithmetic, After::Nothing, Half),
             M::ArshiftV4i8 => self.shift_and(Arithmetic, After::Nothing, Byte),
-            // The shift's source on the ADD unit is the second.
+            // The shift comes third on the FMA unit, second on the ADD unit.
             M::ArshiftI32 if self.ins.sources().len() == 3 => {
                 self.shift_and(Arithmetic, After::Nothing, Word)
             }

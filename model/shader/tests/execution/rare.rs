@@ -144,7 +144,7 @@ fn branches_of_whole_warps() {
     }
 }
 
-/// r1, r2 to r4 to r6.
+/// r1 and r2 are given; returns r4 to r6.
 fn result(
     fma: Instruction,
     add: Instruction,

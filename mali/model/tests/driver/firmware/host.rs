@@ -29,7 +29,6 @@ pub(super) struct Host {
     pub(super) shared: PageMemory,
 }
 
-/// The app's address.
 pub(super) fn ring_at(number: u32, at: u32) -> u64 {
     0x5000_0000 + RING_SIZE * u64::from(8 * number + at)
 }

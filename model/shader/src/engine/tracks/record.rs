@@ -41,7 +41,7 @@ pub(crate) struct Recorder {
     private: Private,
     contents: Vec<Contents>,
     batch: usize,
-    /// Taken at most, and allowed.
+    /// Bytes taken at most, and allowed.
     bytes: usize,
     room: usize,
     refused: bool,
@@ -321,7 +321,7 @@ impl Execute for Recorder {
     ) -> Result<(), (Trouble, u8)> {
         let program_rows = usize::from(special::CONSTANT) + program.constants();
         let contents = &mut self.contents[self.batch];
-        // So is what a thread begins with.
+        // Known, as is what a thread begins with.
         contents.depends.resize(special::CONSTANT.into(), false);
         self.refused |= rows.count() < program_rows;
         core.spend(clause.count()).map_err(|trouble| (trouble, 0))?;

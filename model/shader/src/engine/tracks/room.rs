@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 /// They are read from end to end, and help only while they stay in caches.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Per clause, in clauses that a track saves.
+/// Per clause, as a multiple of what a track saves.
 const RECORDING_COST: u64 = 16;
 
 /// Clauses recorded before any was saved.
