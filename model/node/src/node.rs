@@ -90,6 +90,7 @@ pub struct Node {
     model: Model,
     state: Mutex<State>,
     signalled: Condvar,
+    /// Sync files of successful and of failed work.
     fences: [(OwnedFd, Identity); 2],
 }
 
