@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Looking into a dispatch: analysers are told of clauses and accesses while threads execute them.
+//! Looking into a dispatch: analysers are told of clauses and accesses.
 //!
-//! A pass puts micro-operations in front of clauses, loads, stores and atomic operations if somebody looks; otherwise the list of
-//! micro-operations is what it always was. What a probe is told of has not happened yet: registers and memory are those before it.
+//! For an analyser, a pass puts micro-operations before clauses, loads, stores and atomic operations. What a probe
+//! is told of has not happened yet.
 //!
 //! ```
 //! use std::sync::{Arc, Mutex};
