@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library's own calls of functions that it exports reach its own functions, never those of a library preloaded before it.
+//! The library calls its own exported functions, never a preloaded library's.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -10,7 +10,6 @@ use mali_shader::MmuFault;
 use crate::space::{Space, fault_status};
 use crate::walk::Translation;
 
-/// Registers of one address space, and the state that jobs share with them.
 #[derive(Debug)]
 pub(crate) struct AddressSpaceRegisters {
     words: [u32; (register::STRIDE / 4) as usize],
@@ -43,8 +42,8 @@ impl AddressSpaceRegisters {
         u64::from(self.word(low)) | u64::from(self.word(low + 4)) << 32
     }
 
-    /// Executes a command. There are no caches, so commands other than UPDATE only let a stalled access try again.
-    /// FLUSH_MEM does not: drivers flush before they give an address space up.
+    /// Without caches, all but UPDATE only retry a stalled access. FLUSH_MEM does not: drivers flush before they
+    /// give a space up.
     pub(crate) fn command(&mut self, command: AddressSpaceCommand, profile: &Profile) {
         match command {
             AddressSpaceCommand::Nop

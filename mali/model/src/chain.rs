@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains: reading each job's header, running the job, writing its status back.
+//! Job chains: reads headers, runs jobs, writes status back.
 
 use std::time::Instant;
 
@@ -15,7 +15,6 @@ use crate::log::{ComputeReport, JobReport, log};
 use crate::order::Order;
 use crate::space::{JobMemory, Stall, fault_status};
 
-/// A chain that a job slot has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
     pub(crate) slot: u32,
@@ -24,17 +23,14 @@ pub(crate) struct Chain {
     pub(crate) affinity: u64,
 }
 
-/// How a chain ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) status: JobStatus,
-    /// The job that ran last, or where a stopped chain resumes.
+    /// Or where a stopped chain resumes.
     pub(crate) tail: u64,
-    /// Fault for the address space's registers.
     pub(crate) mmu: Option<MmuFault>,
 }
 
-/// Runs a chain to its end, its first fault, or a stop.
 pub(crate) fn run<B: Bus>(environment: &Environment<B>, chain: &Chain) -> Outcome {
     let notify = environment.notify.as_deref();
     let notify = notify.map(|notify| move |begins| notify(begins));
@@ -72,7 +68,6 @@ impl<B: Bus> Runner<'_, B> {
         }
     }
 
-    /// Each job when the one before it in the list has ended.
     fn run_in_order(&self) -> Outcome {
         let mut address = self.chain.head;
         for _ in 0..self.environment.control.jobs {
@@ -90,14 +85,14 @@ impl<B: Bus> Runner<'_, B> {
         self.endless(address)
     }
 
-    /// Each job when its dependencies have ended, and all jobs before it if it has a barrier; otherwise in an order drawn by lot.
+    /// By dependencies and barriers, else by lot.
     fn run_in_any_order(&self, seed: u64) -> Outcome {
         let mut order = Order::new(self.chain.head, seed);
         for _ in 0..self.environment.control.jobs {
             let request = self.environment.control.request();
             match request {
                 RUN => order.read(|address| self.header(address).ok()),
-                // What resumes the chain later starts at a job before which all have ended.
+                // A resumed chain starts at a job before which all have ended.
                 STOP_AFTER_JOB if !order.is_kept() => {}
                 STOP_AFTER_JOB => return ended(JobStatus::STOPPED, order.first(), None),
                 _ => return ended(JobStatus::TERMINATED, order.first(), None),
@@ -145,7 +140,6 @@ impl<B: Bus> Runner<'_, B> {
         ended(JobStatus::TERMINATED, address, None)
     }
 
-    /// Runs one job and returns the address of the next.
     fn job(&self, address: u64) -> Result<u64, JobFault> {
         let started = Instant::now();
         self.charge(address)?;
@@ -181,7 +175,6 @@ impl<B: Bus> Runner<'_, B> {
         result.map(|()| header.next())
     }
 
-    /// Accounts for a job, whatever it does.
     fn charge(&self, address: u64) -> Result<(), JobFault> {
         let control = &self.environment.control.shader;
         if control.charge(JOB_COST) {
@@ -211,7 +204,6 @@ impl<B: Bus> Runner<'_, B> {
         report: &mut Option<ComputeReport>,
     ) -> Result<(), JobFault> {
         let config = |text: String| JobFault::new(JobStatus::JOB_CONFIG_FAULT, address, text);
-        // Of Valhall all are.
         let valhall = self.environment.profile.architecture.has_resource_tables();
         if header.is_64_bit() == 0 && !valhall {
             return Err(config(
@@ -226,7 +218,7 @@ impl<B: Bus> Runner<'_, B> {
         };
         let features = self.environment.profile.js_features;
         let supported = features.get(self.chain.slot as usize).copied().unwrap_or(0);
-        // No public log has the features of a Valhall GPU's slots: where Bifrost ran the one, it runs the other.
+        // No public log has slot features of Valhall: it runs what Bifrost ran.
         let bit = match job_type {
             JobType::MallocVertex if valhall => JobType::IndexedVertex,
             other => other,
@@ -272,7 +264,6 @@ impl<B: Bus> Runner<'_, B> {
         }
     }
 
-    /// The cores that may work on a job.
     fn cores(&self, address: u64) -> Result<u64, JobFault> {
         let chain = self.chain;
         let usable = chain.affinity & self.environment.profile.shader_present;
@@ -309,14 +300,12 @@ impl<B: Bus> Runner<'_, B> {
         Ok(())
     }
 
-    /// Tells the observer of bytes that the job manager wrote.
     fn wrote(&self, va: u64, bytes: usize) {
         if let Some(observer) = &self.environment.observer {
             observer.wrote(va, bytes as u64);
         }
     }
 
-    /// Writes how the job ended into its header.
     fn write_back(&self, address: u64, fault: Option<&JobFault>) -> Result<(), JobFault> {
         if self
             .chain
@@ -334,7 +323,7 @@ impl<B: Bus> Runner<'_, B> {
                 let mut words = [0; 16];
                 words[..4].copy_from_slice(&(fault.status.0 | access).to_le_bytes());
                 words[8..].copy_from_slice(&fault.pointer.to_le_bytes());
-                // Software that has just dealt with the fault expects the job to end, not to fault again.
+                // Software that dealt with the fault expects the job to end.
                 let memory = JobMemory {
                     stall: None,
                     ..self.memory

@@ -3,7 +3,6 @@
 
 use std::time::Instant;
 
-/// Source of cycle counts and timestamps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     start: Instant,
@@ -20,12 +19,12 @@ impl Clock {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Cycles of an 800 MHz clock.
+    /// At 800 MHz.
     pub(crate) fn cycles(self) -> u64 {
         self.nanoseconds() / 5 * 4
     }
 
-    /// Ticks of a 62.5 MHz system counter, the frequency of QEMU's.
+    /// At 62.5 MHz, the frequency of QEMU's counter.
     pub(crate) fn timestamp(self) -> u64 {
         self.nanoseconds() / 16
     }

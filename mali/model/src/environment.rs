@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a chain of jobs runs with, how it is stopped, and why a job of it fails.
+//! What a chain runs with, its stops and faults.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -13,18 +13,15 @@ use crate::clock::Clock;
 use crate::log::{Log, Observer};
 use crate::space::Space;
 
-/// Nobody wants the chain to stop.
 pub(crate) const RUN: u8 = 0;
-/// The job that runs is the last.
+/// The running job is the last.
 pub(crate) const STOP_AFTER_JOB: u8 = 1;
 const STOP_NOW: u8 = 2;
 
-/// Lets the register side stop a chain that runs.
 #[derive(Debug)]
 pub(crate) struct ChainControl {
     request: AtomicU8,
-    /// How many jobs may run: as many as clauses, at least one of which a compute job takes. A longer chain than the longest is taken to
-    /// be a loop, which would keep hardware busy until it is stopped.
+    /// As many as clauses, as each compute job takes one; a longer chain is taken for a loop.
     pub(crate) jobs: u64,
     pub(crate) shader: Control,
 }
@@ -38,24 +35,22 @@ impl ChainControl {
         }
     }
 
-    /// Soft stop: the job that runs is the last.
+    /// The running job is the last.
     pub(crate) fn stop_after_job(&self) {
         self.request.fetch_max(STOP_AFTER_JOB, Ordering::Relaxed);
     }
 
-    /// Hard stop or reset: the job that runs is abandoned.
+    /// Abandons the running job.
     pub(crate) fn stop_now(&self) {
         self.request.store(STOP_NOW, Ordering::Relaxed);
         self.shader.abort();
     }
 
-    /// What was asked for last: [`RUN`], [`STOP_AFTER_JOB`], or to stop at once.
     pub(crate) fn request(&self) -> u8 {
         self.request.load(Ordering::Relaxed)
     }
 }
 
-/// Everything a chain needs to run apart from the register side.
 pub(crate) struct Environment<B: Bus> {
     pub(crate) profile: &'static Profile,
     pub(crate) bus: Arc<B>,
@@ -65,20 +60,18 @@ pub(crate) struct Environment<B: Bus> {
     pub(crate) clock: Clock,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
-    /// Called when an access stalls; `None`: faults are reported at once.
+    /// On stalls; `None`: faults are reported at once.
     pub(crate) notify: Option<Arc<dyn Fn(bool) + Send + Sync>>,
-    /// How work groups are dealt to cores: [`mali_shader::Cores::seed`].
     pub(crate) seed: u64,
     pub(crate) cores_ready: u64,
     /// Whether the level-2 cache is on.
     pub(crate) l2_ready: bool,
 }
 
-/// Why a job failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobFault {
     pub(crate) status: JobStatus,
-    /// Address for the header's fault pointer.
+    /// For the header's fault pointer.
     pub(crate) pointer: u64,
     pub(crate) mmu: Option<MmuFault>,
     pub(crate) text: String,
@@ -94,7 +87,6 @@ impl JobFault {
         }
     }
 
-    /// A fault while the job manager read or wrote a descriptor.
     pub(crate) fn descriptor(status: JobStatus, fault: MmuFault) -> JobFault {
         JobFault {
             status,

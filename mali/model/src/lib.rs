@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functional model of a Mali GPU: everything its driver can see, and the shader cores behind it. [`Gpu`] takes jobs, [`StreamDevice`] takes
-//! command streams through firmware, and [`Streams`] is what those compute.
+//! Functional model of a Mali GPU, as its driver sees it. [`Gpu`] takes jobs, [`StreamDevice`] command streams
+//! through firmware, and [`Streams`] is what those compute.
 //!
-//! [`Gpu`] has the registers; memory is a [`mali_memory::Bus`]. Software writes registers, hosts run the job chains
-//! that wait ([`Gpu::has_work`], [`Gpu::run`]) and watch the interrupt lines ([`Gpu::irq`]).
+//! Software writes the registers of a [`Gpu`]; memory is a [`mali_memory::Bus`]. Hosts run waiting chains
+//! ([`Gpu::has_work`], [`Gpu::run`]) and watch the interrupt lines ([`Gpu::irq`]).
 //!
 //! ```
 //! use std::sync::Arc;

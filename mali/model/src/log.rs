@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the model says what it noticed, and who watches its jobs.
+//! The model's messages and the jobs' observer.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use mali_isa::Identity;
 use mali_shader::probe::Analyser;
 use mali_shader::{Access, Dispatch, Statistics};
 
-/// How important a message is.
+/// Importance of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// A fault: software will see a failed job or a wrong value.
+    /// Software sees a failed job or wrong value.
     Error,
-    /// Something that hardware would not mind but that is suspicious or not modelled.
+    /// Suspicious or not modelled.
     Warning,
     /// Resets, power, jobs.
     Info,
@@ -35,14 +35,14 @@ impl fmt::Display for Level {
 
 /// Takes the model's messages.
 pub trait Log: Send + Sync {
-    /// The least important level that is of interest.
+    /// The least level of interest.
     fn level(&self) -> Level;
 
-    /// Takes one message; called only for levels of interest.
+    /// Called only for levels of interest.
     fn write(&self, level: Level, message: fmt::Arguments<'_>);
 }
 
-/// Forgets everything.
+/// Drops everything.
 #[derive(Debug, Default)]
 pub struct NoLog;
 
@@ -64,7 +64,7 @@ macro_rules! log {
 }
 pub(crate) use log;
 
-/// One job that ended, for tracing.
+/// A job that ended.
 #[derive(Clone, Debug)]
 pub struct JobReport {
     /// Job slot it ran on.
@@ -73,59 +73,59 @@ pub struct JobReport {
     pub address_space: u32,
     /// Its descriptor.
     pub address: u64,
-    /// Its type's name: `COMPUTE`.
+    /// Name of its type: `COMPUTE`.
     pub kind: &'static str,
     /// How it ended.
     pub status: JobStatus,
     /// Time on the host.
     pub duration: Duration,
-    /// What a compute job did, if its descriptors make sense.
+    /// Of a compute job with sensible descriptors.
     pub compute: Option<ComputeReport>,
 }
 
 /// What a compute job did.
 #[derive(Clone, Debug)]
 pub struct ComputeReport {
-    /// Address of the shader.
+    /// Address.
     pub shader: u64,
-    /// Threads of a work group, by dimension.
+    /// Threads, by dimension.
     pub workgroup_size: [u32; 3],
-    /// Work groups, by dimension.
+    /// By dimension.
     pub workgroup_count: [u32; 3],
-    /// What the shader's code is, if an observer asked for it and the code can be read and decoded.
+    /// The code's identity, if asked for and decodable.
     pub kernel: Option<Identity>,
-    /// Counts from the shader cores; `None` for a job that failed.
+    /// `None`: the job failed.
     pub statistics: Option<Statistics>,
 }
 
-/// Watches jobs as they end.
+/// Watches jobs.
 pub trait Observer: Send + Sync {
     /// A job ended.
     fn job(&self, report: &JobReport);
 
-    /// Whether reports should say what each kernel's code is, which costs time for every job.
+    /// Whether to fill [`ComputeReport::kernel`], which costs time.
     fn wants_kernels(&self) -> bool {
         false
     }
 
-    /// Whether [`Observer::page`] is to be called, which costs time.
+    /// Whether to call [`Observer::page`], which costs time.
     fn wants_pages(&self) -> bool {
         false
     }
 
-    /// The running job reached the page of this address. Each of its threads says so at least once for each page and kind of
-    /// access, before [`Observer::job`]; the job's own descriptors are among them.
+    /// The running job reached a page. Each thread tells at least once per page and kind of access, before
+    /// [`Observer::job`]; descriptors count.
     fn page(&self, va: u64, access: Access) {
         let _ = (va, access);
     }
 
-    /// A compute job is about to run: who looks into its shader, if somebody does. [`Observer::job`] follows when it has ended.
+    /// An analyser for a compute job; [`Observer::job`] follows.
     fn analyser(&self, address: u64, dispatch: &Dispatch) -> Option<Box<dyn Analyser>> {
         let _ = (address, dispatch);
         None
     }
 
-    /// Memory got bytes that no shader stored: from the host, or from the job manager (a status, the value of a write-value job).
+    /// Bytes from the host or the job manager (a status, a write-value job).
     fn wrote(&self, va: u64, bytes: u64) {
         let _ = (va, bytes);
     }

@@ -1,33 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The order in which the jobs of a chain start: what dependencies and barriers leave open is drawn by lot.
+//! Jobs' order: by lot within dependencies and barriers.
 
 use std::collections::VecDeque;
 
 use mali_facts::JobHeader;
 
-/// Jobs that are read before those in front of them have ended.
+/// Jobs read before earlier ones have ended.
 const AHEAD: usize = 16;
 
-/// A job that has been read and has not started.
 struct Waiting {
     address: u64,
     index: u64,
-    /// Indices of jobs that must have ended before.
     dependencies: [u64; 2],
-    /// All jobs before it must have ended.
     barrier: bool,
-    /// Nothing is read behind it before it has ended: it may change what follows.
+    /// It may change what follows: not read before its end.
     last_read: bool,
-    /// A job behind it has ended.
     overtaken: bool,
 }
 
-/// Jobs of a chain that wait.
 pub(crate) struct Order {
     waiting: VecDeque<Waiting>,
-    /// The first job that has not been read; 0: there is none.
     next: u64,
-    /// The last job that was read.
     last: u64,
     random: u64,
 }
@@ -42,18 +35,18 @@ impl Order {
         }
     }
 
-    /// The first job that has not ended; the last one of the chain after its end.
+    /// The first job that has not ended, or the chain's last.
     pub(crate) fn first(&self) -> u64 {
         let waits = self.waiting.front().map(|job| job.address);
         waits.unwrap_or(if self.next != 0 { self.next } else { self.last })
     }
 
-    /// Whether no job has ended before one in front of it.
+    /// Jobs ended in order so far.
     pub(crate) fn is_kept(&self) -> bool {
         self.waiting.iter().all(|job| !job.overtaken)
     }
 
-    /// Reads ahead. A header that cannot be read is the last one: it faults when its turn comes.
+    /// An unreadable header is last, and faults at its turn.
     pub(crate) fn read(&mut self, header: impl Fn(u64) -> Option<JobHeader>) {
         while self.next != 0
             && self.waiting.len() < AHEAD
@@ -89,7 +82,7 @@ impl Order {
         }
     }
 
-    /// Takes a job out that may start now; without `any` the first one. `None`: the chain has ended.
+    /// Without `any` the first. `None`: the chain has ended.
     pub(crate) fn take(&mut self, any: bool) -> Option<u64> {
         let may_start = |at: &usize| {
             let Some(job) = self.waiting.get(*at) else {
@@ -125,7 +118,6 @@ mod tests {
             .with("Next", next)
     }
 
-    /// The orders that seeds give to jobs at 64, 128 and so on.
     fn orders(jobs: &[(u64, u64)]) -> std::collections::BTreeSet<Vec<u64>> {
         let of = |address: u64| {
             let at = address / 64;
@@ -159,7 +151,7 @@ mod tests {
     fn dependencies_and_barriers_hold() {
         let chain = orders(&[(0, 0), (1, 0), (2, 0)]);
         assert_eq!(chain, [vec![1, 2, 3]].into());
-        // The third waits for both before it, the fourth for nobody.
+        // The third waits for two, the fourth for none.
         let all = orders(&[(0, 0), (0, 0), (0, 1), (0, 0)]);
         assert!(all.iter().all(|order| {
             let place = |job: u64| order.iter().position(|it| *it == job);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Power domains: shader cores, tilers, level-2 caches, core stacks.
+//! Power domains.
 
 use mali_facts::Profile;
 
-/// A kind of unit that has power registers of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Domain {
     Shader = 0,
@@ -12,7 +11,6 @@ pub(crate) enum Domain {
     Stack = 3,
 }
 
-/// What a power register does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
     Ready,
@@ -22,7 +20,6 @@ pub(crate) enum Function {
     Active,
 }
 
-/// Finds out which power register is at `offset`, and whether it is the high word.
 pub(crate) fn decode(offset: u32) -> Option<(Domain, Function, bool)> {
     let domain = match offset >> 4 & 3 {
         0 => Domain::Shader,
@@ -48,7 +45,6 @@ pub(crate) fn decode(offset: u32) -> Option<(Domain, Function, bool)> {
     }
 }
 
-/// Which units exist and which are on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Power {
     present: [u64; 4],
@@ -56,7 +52,6 @@ pub(crate) struct Power {
 }
 
 impl Power {
-    /// Everything off.
     pub(crate) fn new(profile: &Profile) -> Power {
         Power {
             present: [
@@ -69,15 +64,13 @@ impl Power {
         }
     }
 
-    /// Units that are on.
     pub(crate) fn ready(&self, domain: Domain) -> u64 {
         self.ready[domain as usize]
     }
 
-    /// Switches units on or off, at once. True when any changed.
+    /// True when any changed.
     ///
-    /// A core or tiler that is switched on brings the level-2 caches with it: a G71 that was told to power its tiler
-    /// alone read back L2_READY.
+    /// A core or tiler brings the level-2 caches: a G71 told to power its tiler read back L2_READY.
     pub(crate) fn switch(&mut self, domain: Domain, units: u64, on: bool) -> bool {
         let index = domain as usize;
         let old = self.ready[index];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One job slot: the chain that runs, the chain in the NEXT registers, and what software sees of both.
+//! A job slot: running chain, next chain, registers.
 
 use std::sync::Arc;
 
@@ -9,30 +9,27 @@ use mali_shader::WorkLimit;
 use crate::chain::{Chain, Outcome};
 use crate::environment::ChainControl;
 
-/// The chain that occupies a slot.
 #[derive(Debug)]
 struct Running {
     chain: Chain,
     control: Arc<ChainControl>,
-    /// Handed to a thread that runs it; until then a stop takes effect at once.
+    /// A thread runs it; else a stop acts at once.
     taken: bool,
 }
 
-/// A chain that is about to run, for the thread that runs it.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) chain: Chain,
     pub(crate) control: Arc<ChainControl>,
 }
 
-/// How far a stop command goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     Soft,
     Hard,
 }
 
-/// Registers and state of one slot. Registers are kept as words by offset in the slot's block.
+/// Words by offset.
 #[derive(Debug)]
 pub(crate) struct Slot {
     index: u32,
@@ -71,7 +68,7 @@ impl Slot {
         self.set_word(low + 4, (value >> 32) as u32);
     }
 
-    /// JS_STATE bits of the slot as they are now.
+    /// JS_STATE bits now.
     pub(crate) fn state_bits(&self) -> u32 {
         let active = if self.running.is_some() {
             job::active(self.index)
@@ -99,13 +96,12 @@ impl Slot {
         );
     }
 
-    /// COMMAND_NEXT = NOP: takes the queued chain back. The other NEXT registers keep their values.
+    /// COMMAND_NEXT = NOP; the other NEXT registers stay.
     pub(crate) fn unqueue(&mut self) {
         self.pending = false;
         self.set_word(job_slot::COMMAND_NEXT, 0);
     }
 
-    /// Makes the queued chain the current one, if the slot is free.
     pub(crate) fn promote(&mut self, clauses: u64, work: &Arc<WorkLimit>) {
         if self.running.is_some() || !self.pending {
             return;
@@ -135,12 +131,10 @@ impl Slot {
         });
     }
 
-    /// True when a chain waits for a thread to run it.
     pub(crate) fn has_work(&self) -> bool {
         self.running.as_ref().is_some_and(|running| !running.taken)
     }
 
-    /// Hands the current chain out, once.
     pub(crate) fn take(&mut self) -> Option<Started> {
         let running = self.running.as_mut().filter(|running| !running.taken)?;
         running.taken = true;
@@ -150,8 +144,7 @@ impl Slot {
         })
     }
 
-    /// Stops the current chain, if its chain flag is `flag` (or whatever it is, for `None`). Returns the outcome
-    /// of a chain that no thread runs yet.
+    /// Of chain flag `flag`, or any. Returns the outcome if no thread runs it.
     pub(crate) fn stop(&mut self, stop: Stop, flag: Option<bool>) -> Option<Outcome> {
         let running = self.running.as_ref()?;
         let chain_flag = running
@@ -180,7 +173,7 @@ impl Slot {
         })
     }
 
-    /// Reset: forgets everything; a chain that runs is told to stop.
+    /// Stops a running chain.
     pub(crate) fn reset(&mut self) {
         if let Some(running) = self.running.take() {
             running.control.stop_now();
@@ -188,7 +181,7 @@ impl Slot {
         *self = Slot::new(self.index);
     }
 
-    /// The current chain has ended. Returns the address space it ran in and the job interrupt to raise.
+    /// Returns address space and job interrupt.
     pub(crate) fn retire(&mut self, outcome: &Outcome) -> Option<(u32, u32)> {
         let running = self.running.take()?;
         self.set_word(job_slot::STATUS, outcome.status.0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One address space while jobs run in it: its translation, and the stall of an access that faulted.
+//! An address space of running jobs: translation and stalls.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -10,15 +10,14 @@ use mali_shader::{Access, AddressSpace, Control, MmuFault};
 use crate::log::Observer;
 use crate::walk::Translation;
 
-/// What happens to an access that the MMU refuses.
+/// What a refused access does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FaultPolicy {
     /// The job fails at once.
     #[default]
     Report,
-    /// The access waits, as on hardware: the MMU interrupt is raised, and the next command to the address space
-    /// makes it try again. Software that maps more memory on demand needs this; the registers must be served by
-    /// another thread than the one that runs the job.
+    /// The access waits, as on hardware, for the next command to the space after the MMU's interrupt. For software
+    /// that maps on demand; another thread must serve the registers.
     Stall,
 }
 
@@ -26,15 +25,13 @@ pub enum FaultPolicy {
 struct State {
     translation: Translation,
     waiting: Option<MmuFault>,
-    /// Set when the fault is to be shown in the registers; cleared when it was.
     unreported: bool,
-    /// The registers have shown a fault of the chain that runs.
+    /// For the running chain.
     shown: bool,
-    /// Number of commands so far; each ends a wait.
+    /// Each ends a wait.
     commands: u64,
 }
 
-/// Translation state of one address space, shared by registers and running jobs.
 #[derive(Debug)]
 pub(crate) struct Space {
     state: Mutex<State>,
@@ -61,31 +58,27 @@ impl Space {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The translation in use, and the number of the last command to the space.
+    /// With the last command's number.
     fn snapshot(&self) -> (Translation, u64) {
         let state = self.lock();
         (state.translation, state.commands)
     }
 
-    /// UPDATE: takes a new configuration into use.
     pub(crate) fn update(&self, translation: Translation) {
         self.lock().translation = translation;
         self.retry();
     }
 
-    /// Lets a stalled access try again.
     pub(crate) fn retry(&self) {
         self.lock().commands += 1;
         self.changed.notify_all();
     }
 
-    /// Lets stalled accesses notice that their chain was aborted.
     pub(crate) fn wake(&self) {
         drop(self.lock());
         self.changed.notify_all();
     }
 
-    /// The fault that waits and that the registers do not show yet.
     pub(crate) fn take_unreported(&self) -> Option<MmuFault> {
         let mut state = self.lock();
         if !state.unreported {
@@ -96,14 +89,14 @@ impl Space {
         state.waiting
     }
 
-    /// Whether the registers have shown a fault since the last call.
+    /// Since the last call.
     pub(crate) fn take_shown(&self) -> bool {
         std::mem::take(&mut self.lock().shown)
     }
 
-    /// Waits until software has dealt with `fault`, which was found after `seen` commands. True: try again.
+    /// After `seen` commands. True: retry.
     ///
-    /// Nothing waits in a space that maps nothing: software has given it up, and will not answer.
+    /// A space that maps nothing was given up: software will not answer.
     fn stall(&self, fault: MmuFault, seen: u64, stall: &Stall<'_>) -> bool {
         let hopeless =
             |state: &State| stall.control.is_aborted() || state.translation.is_unmapped();
@@ -141,27 +134,23 @@ impl Space {
     }
 }
 
-/// How an access that faulted waits for software.
 #[derive(Clone, Copy)]
 pub(crate) struct Stall<'a> {
-    /// Ends the wait when aborted.
+    /// Ends the wait.
     pub(crate) control: &'a Control,
-    /// Tells whoever serves the registers that there is a fault to report (true), or that a wait is over.
+    /// True: a fault to report; false: over.
     pub(crate) notify: &'a (dyn Fn(bool) + Sync),
 }
 
-/// Virtual memory as one running job chain sees it.
 pub(crate) struct JobMemory<'a, B: Bus> {
     pub(crate) bus: &'a B,
     pub(crate) space: &'a Space,
     /// `None`: faults are reported at once.
     pub(crate) stall: Option<Stall<'a>>,
-    /// Who wants to know of pages.
     pub(crate) observer: Option<&'a dyn Observer>,
 }
 
 impl<B: Bus> JobMemory<'_, B> {
-    /// Fills `to` from `va` on.
     pub(crate) fn read(&self, va: u64, to: &mut [u8]) -> Result<(), MmuFault> {
         let mut done = 0;
         while done < to.len() {
@@ -218,7 +207,7 @@ impl<B: Bus> AddressSpace for JobMemory<'_, B> {
     }
 }
 
-/// AS_FAULTSTATUS for a fault.
+/// AS_FAULTSTATUS.
 pub(crate) fn fault_status(fault: &MmuFault) -> FaultStatus {
     let access = match fault.access {
         Access::Read => FaultAccess::Read,
@@ -228,7 +217,7 @@ pub(crate) fn fault_status(fault: &MmuFault) -> FaultStatus {
     FaultStatus::new(JobStatus(fault.code.into()), access, 0)
 }
 
-/// True for faults of the bus, which have interrupt bits of their own.
+/// Bus faults have their own interrupt bits.
 pub(crate) fn is_bus_fault(fault: &MmuFault) -> bool {
     matches!(fault.code, 0x80 | 0xd0..=0xd7)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The walk of page tables: from a GPU virtual address to a bus address, or to the fault that the MMU raises.
+//! The page-table walk.
 
 use mali_facts::Profile;
 use mali_facts::page_table::{
@@ -19,7 +19,7 @@ enum Mode {
     Tables(Format),
 }
 
-/// A latched translation configuration of one address space.
+/// A space's latched translation configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translation {
     mode: Mode,
@@ -34,20 +34,20 @@ pub struct Translation {
 /// Where a leaf entry leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Bus address of the byte that was asked for.
+    /// Bus address of the byte.
     pub address: u64,
-    /// Bytes that the leaf maps: 4 KiB, 2 MiB or 1 GiB.
+    /// Bytes of the leaf: 4 KiB, 2 MiB or 1 GiB.
     pub size: u64,
-    /// Loads are allowed.
+    /// Allows loads.
     pub readable: bool,
-    /// Stores are allowed.
+    /// Allows stores.
     pub writable: bool,
-    /// Instruction fetches are allowed.
+    /// Allows instruction fetches.
     pub executable: bool,
 }
 
 impl Translation {
-    /// What an address space does before its first UPDATE: everything faults.
+    /// Before the first UPDATE; everything faults.
     pub const UNMAPPED: Translation = Translation {
         mode: Mode::Unmapped,
         root: 0,
@@ -58,7 +58,7 @@ impl Translation {
         execute_implies_read: false,
     };
 
-    /// The configuration that TRANSTAB and TRANSCFG describe. Reserved modes and 64 KiB pages map nothing.
+    /// From TRANSTAB and TRANSCFG. Reserved modes and 64 KiB pages map nothing.
     pub fn new(table: u64, config: u64, profile: &Profile) -> Translation {
         let (table, register) = (TranslationTable(table), TranslationConfig(config));
         let mode = match register.mode() {
@@ -73,7 +73,7 @@ impl Translation {
         };
         let input_bits = match mode {
             Mode::Tables(Format::AArch64) => register.input_bits().min(VIRTUAL_BITS),
-            // The tables always have four levels; bits above the GPU's range are not looked at but must be 0.
+            // Always four levels; bits above the GPU's range are ignored but must be 0.
             _ => VIRTUAL_BITS,
         };
         Translation {
@@ -92,11 +92,11 @@ impl Translation {
         self.mode == Mode::Unmapped
     }
 
-    /// Translates an access to `va`.
+    /// Translates an access.
     ///
     /// # Errors
     ///
-    /// The exception code that the MMU raises.
+    /// The MMU's exception code.
     pub fn translate<B: Bus + ?Sized>(
         &self,
         bus: &B,
@@ -116,11 +116,11 @@ impl Translation {
         }
     }
 
-    /// Finds what `va` maps to, whatever the access.
+    /// The mapping of `va`, for any access.
     ///
     /// # Errors
     ///
-    /// The exception code that the MMU raises.
+    /// The MMU's exception code.
     pub fn mapping<B: Bus + ?Sized>(&self, bus: &B, va: u64) -> Result<Mapping, JobStatus> {
         self.walk(bus, va).map(|(mapping, _)| mapping)
     }
@@ -201,7 +201,6 @@ impl Translation {
     }
 }
 
-/// The code of a family of faults, at a level.
 fn at(family: JobStatus, level: u32) -> JobStatus {
     JobStatus(family.0 + level)
 }
@@ -233,7 +232,7 @@ mod tests {
             Tables { ram, root }
         }
 
-        /// Writes `entry` for `va` at `level`, making tables above it.
+        /// Makes tables above it.
         fn set(&self, va: u64, level: u32, entry: u64) {
             let mut table = self.root;
             for above in 0..level {

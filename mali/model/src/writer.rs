@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which instruction of a job chain or a command stream gave a byte its value. It is run in copies of its pages, and then the job that
-//! wrote the byte again and again with fewer clauses, until one clause makes the difference. A clause has one message at most, so its
-//! store is known with it.
+//! The instruction that gave a byte its value. Runs the chain in copies of its pages, then the writing job with
+//! fewer clauses until one makes the difference. A clause has at most one message, so its store is known.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -17,37 +16,35 @@ use crate::gpu::Gpu;
 use crate::space::{JobMemory, Space};
 use crate::streams::{LONGEST, Streams, asked};
 
-/// Pages that a job may touch: 4 GiB.
+/// 4 GiB.
 const MOST_PAGES: usize = 1 << 20;
 
-/// Who gave a byte its value.
+/// What wrote a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
     /// A clause of a shader.
     Clause {
-        /// Address of the job.
+        /// The job's address.
         job: u64,
-        /// Address of its shader.
+        /// The shader's address.
         shader: u64,
-        /// Address of the clause.
+        /// The clause's address.
         clause: u64,
     },
-    /// The job manager: the status in a job's header, or the value of a write-value job.
+    /// A job's status, or a write-value job.
     JobManager {
-        /// Address of the job.
+        /// The job's address.
         job: u64,
     },
     /// No job of the chain.
     Nobody,
 }
 
-/// Contents of pages by physical address.
 type Pages = BTreeMap<u64, Vec<u8>>;
 
-/// A bus whose pages are copied when they are first reached; what it is written to stays in the copies.
+/// Copies pages at first access; writes stay there.
 struct Copies<'a, B: Bus> {
     under: &'a B,
-    /// Pages as earlier jobs left them.
     left: &'a Pages,
     ram: Ram,
     copies: Mutex<HashMap<u64, u64>>,
@@ -63,7 +60,6 @@ impl<'a, B: Bus> Copies<'a, B> {
         })
     }
 
-    /// What the pages hold now, those of earlier jobs among them.
     fn into_pages(self) -> Pages {
         let mut pages = self.left.clone();
         let copies = self.copies.into_inner();
@@ -100,7 +96,6 @@ impl<B: Bus> Bus for Copies<'_, B> {
     }
 }
 
-/// A job, and the byte that is looked at.
 struct Trial<'a, B: Bus> {
     bus: &'a B,
     space: &'a Space,
@@ -111,7 +106,7 @@ struct Trial<'a, B: Bus> {
 }
 
 impl<B: Bus> Trial<'_, B> {
-    /// Runs the job with `start` in the byte and so many clauses at most. Returns the byte, how the job ended, and its pages.
+    /// `start` is in the byte. Returns the byte, the job's end, and its pages.
     fn run(
         &self,
         start: Option<u8>,
@@ -137,9 +132,9 @@ impl<B: Bus> Trial<'_, B> {
         Some((byte, ended, bus))
     }
 
-    /// The clause that gave the byte its value; `None` when no clause did.
+    /// `None`: no clause did.
     fn clause(&self, before: u8, after: u8, clauses: u64) -> Option<u64> {
-        // A store of the value that was there before shows only when something else was there.
+        // A store of the old value shows only over another.
         let most = clauses.saturating_mul(2).saturating_add(1024);
         let starts = [before, !after, after ^ 0x55].into_iter();
         let (start, value, clauses) = starts.take(3).find_map(|start| {
@@ -163,7 +158,6 @@ impl<B: Bus> Trial<'_, B> {
     }
 }
 
-/// Jobs that run one after another, and who wrote the byte last.
 struct Search<'a, B: Bus> {
     bus: &'a B,
     space: &'a Space,
@@ -185,7 +179,6 @@ impl<'a, B: Bus> Search<'a, B> {
         }
     }
 
-    /// Looks at memory as the jobs so far have left it.
     fn look<T>(&self, look: impl FnOnce(&JobMemory<'_, Copies<'_, B>>) -> Option<T>) -> Option<T> {
         let copies = Copies::new(self.bus, &self.left)?;
         look(&JobMemory {
@@ -196,7 +189,6 @@ impl<'a, B: Bus> Search<'a, B> {
         })
     }
 
-    /// Runs the next job.
     fn run(&mut self, job: u64, dispatch: &Dispatch) -> Option<()> {
         let [before] = self.look(|memory| memory.bytes(self.va).ok())?;
         let trial = Trial {
@@ -222,11 +214,10 @@ impl<'a, B: Bus> Search<'a, B> {
 }
 
 impl<B: Bus> Gpu<B> {
-    /// Finds out who would give the byte at `va` its value if the chain ran now, in an address space: the last job that writes
-    /// it, and the clause of its shader. Nothing that the GPU or its memory shows is changed. `None` when the chain would not
-    /// run to its end, or uses what only the job manager can do.
+    /// The last job to write the byte at `va` if the chain ran now, and its clause; nothing changes. `None`: it
+    /// would not end, or needs the job manager.
     ///
-    /// Jobs run on one thread, and the one that writes the byte some thirty times.
+    /// Jobs run on one thread, the writing one some thirty times.
     pub fn writer(&self, space: u32, chain: u64, va: u64) -> Option<Writer> {
         let space = self.space(space)?;
         let mut search = Search::new(&**self.bus(), &space, va);
@@ -265,8 +256,8 @@ impl<B: Bus> Gpu<B> {
 }
 
 impl<B: Bus> Streams<B> {
-    /// As [`Gpu::writer`], of a stream as [`Streams::run`] takes it: a job is a dispatch, known by the address of its instruction. `None` also
-    /// when the stream does more than dispatches of constants.
+    /// As [`Gpu::writer`], for [`Streams::run`]; a job is a dispatch. `None` also for more than dispatches of
+    /// constants.
     pub fn writer(&self, root: u64, (address, bytes): (u64, u32), va: u64) -> Option<Writer> {
         let space = self.space(root);
         let mut search = Search::new(self.bus(), &space, va);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the model needs besides the memory of the GPU: measured in a process that does nothing else.
+//! The model's own memory, in a process of its own.
 #![allow(clippy::unwrap_used, dead_code)]
 
 #[path = "driver/machine.rs"]
@@ -13,15 +13,14 @@ use mali_model::Options;
 
 use machine::{CODE, CONFIG, Format, JOBS, Machine, Rights};
 
-/// Pages of each of the three arrays: 24 MiB.
+/// 24 MiB.
 const ARRAY: u64 = 6144;
 const FIRST: u64 = 0x1_0000_0000;
-/// Copies of the shader, more than the model remembers.
+/// More than the model remembers.
 const SHADERS: u64 = 300;
-/// What the model may add.
 const LIMIT: u64 = 64 << 20;
 
-/// The most memory that this process has had, in bytes.
+/// Bytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status
@@ -46,7 +45,6 @@ fn the_model_adds_little_to_the_memory_of_the_gpu() {
     for page in 0..3 * ARRAY {
         machine.memory.write32(FIRST + page * PAGE_SIZE as u64, 1);
     }
-    // One job over all of the arrays, then one small job for each copy of the shader.
     let bytes = ARRAY * PAGE_SIZE as u64;
     let mut run = |shader: u64, threads: u64| {
         machine.memory.compute_job(JOBS, 16, 0);

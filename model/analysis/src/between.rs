@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses of two jobs to the same byte, one of which writes, that nothing orders: the GPU may run jobs of one chain at the same time, unless one
-//! depends on the other or a barrier stands between them.
+//! Races between jobs: accesses to a byte, one of which writes, that no dependency or barrier orders.
 //!
-//! Of each word the first clause that writes it, that reads it, and that changes it atomically is kept, with the bytes: enough to notice
-//! that jobs race for a byte, but not to list all pairs.
+//! Per word it keeps the first clause that writes, reads and changes it atomically: enough to notice a race, not to
+//! list all pairs.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,16 +12,15 @@ use crate::pages::PAGE;
 use crate::report::RaceKind;
 
 const WORDS: usize = PAGE as usize / 4;
-/// Pages that are kept of all jobs together, 16 KiB each: 256 MiB at most.
+/// Of all jobs, 16 KiB each: at most 256 MiB.
 const MOST: usize = 1 << 14;
 
-/// Which jobs may run at the same time as an earlier one, by their numbers.
+/// Per job, earlier ones that may run at the same time.
 pub type Unordered = BTreeMap<usize, Vec<usize>>;
 
-/// What reached a word: a store, a load, an atomic operation.
 #[derive(Clone, Copy, Default)]
 struct Word {
-    /// The low half of the clause's address, which is never 0.
+    /// The low half of the clause's address, never 0.
     clauses: [u32; 3],
     bytes: [u8; 3],
 }
@@ -31,26 +29,23 @@ const STORE: usize = 0;
 const LOAD: usize = 1;
 const ATOMIC: usize = 2;
 
-/// Everything that a job reaches, storage of threads and work groups left out.
+/// Without thread and group storage.
 #[derive(Default)]
 pub(crate) struct Reach {
     pages: HashMap<u64, Box<[Word; WORDS]>>,
     storages: Storages,
-    /// The high half of the addresses of all clauses.
+    /// Of all clauses' addresses.
     high: u64,
-    /// Pages that there is room for.
     room: usize,
     pub(crate) full: bool,
 }
 
-/// Instructions of two jobs that race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Pair {
     pub(crate) kind: RaceKind,
     pub(crate) clauses: [u64; 2],
 }
 
-/// How often, and where first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) words: u64,
@@ -136,7 +131,6 @@ impl Reach {
     }
 }
 
-/// What jobs reached that a later one may race with.
 #[derive(Default)]
 pub(crate) struct Between {
     unordered: Unordered,
@@ -151,7 +145,7 @@ impl Between {
         }
     }
 
-    /// If it matters what a job reaches: for how many pages there is room.
+    /// Room in pages, if what it reaches matters.
     pub(crate) fn concerns(&self, job: usize) -> Option<usize> {
         let concerns = self.unordered.contains_key(&job)
             || self.unordered.values().any(|it| it.contains(&job));
@@ -159,7 +153,7 @@ impl Between {
         concerns.then(|| MOST.saturating_sub(kept))
     }
 
-    /// A job has ended: its races with earlier ones, with their number.
+    /// Returns races with earlier jobs.
     pub(crate) fn ended(&mut self, job: usize, reach: Reach) -> Vec<(usize, Pair, Found)> {
         let earlier = self.unordered.get(&job).into_iter().flatten();
         let races = earlier

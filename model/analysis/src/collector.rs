@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watches a model's jobs, has an analyser look into those that were asked for, and makes the report.
+//! Watches jobs, analyses those asked for, reports.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,13 +18,11 @@ use crate::report::{
 use crate::uninit::Written;
 use crate::what::What;
 
-/// Cells of a picture of an area.
 const CELLS: u64 = 128;
 
-/// Which jobs are looked into, by their number.
 type Chosen = Box<dyn Fn(usize) -> bool + Send + Sync>;
 
-/// Watches the jobs of a model.
+/// Watches a model's jobs.
 pub struct Collector {
     what: What,
     map: Arc<Map>,
@@ -36,15 +34,13 @@ pub struct Collector {
 
 #[derive(Default)]
 struct State {
-    /// Jobs that have ended.
     ended: usize,
-    /// What is found in the job that runs.
     running: Option<Arc<Mutex<Findings>>>,
     jobs: Vec<Job>,
 }
 
 impl Collector {
-    /// A collector for these analyses of the jobs whose numbers `chosen` accepts; jobs are counted from 0 as they end.
+    /// `chosen` accepts job numbers, from 0 as jobs end.
     pub fn new(
         what: What,
         map: Map,
@@ -60,7 +56,7 @@ impl Collector {
         }
     }
 
-    /// Says which jobs may run at the same time as earlier ones; jobs race with those as well, if both are looked into.
+    /// Jobs that may run at the same time: reports their races if both are analysed.
     #[must_use]
     pub fn with_unordered(mut self, unordered: Unordered) -> Self {
         self.between = Mutex::new(Between::new(unordered));
@@ -75,12 +71,12 @@ impl Collector {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was found, job by job; the collector has nothing any more.
+    /// Takes the findings, job by job.
     pub fn take(&self) -> Vec<Job> {
         std::mem::take(&mut self.state().jobs)
     }
 
-    /// Jobs that have ended so far.
+    /// Jobs that have ended.
     pub fn ended(&self) -> usize {
         self.state().ended
     }
@@ -126,7 +122,6 @@ impl Collector {
         job
     }
 
-    /// Puts what was found into the report of a job.
     fn fill(&self, job: &mut Job, mut findings: Findings) {
         if let Some(reach) = findings.reach.take() {
             if reach.full {
@@ -226,7 +221,7 @@ impl Collector {
                 }
                 sum = [sum[0] + read, sum[1] + written];
                 let address = number * PAGE + line * LINE;
-                // A line that a tensor has a part of counts as the tensor's.
+                // A line with a part of a tensor counts as the tensor's.
                 let own = self.map.area(address);
                 let is_tensor =
                     |at: &usize| areas.get(*at).map(|area| area.kind) == Some(AreaKind::Tensor);
@@ -260,7 +255,6 @@ impl Collector {
     }
 }
 
-/// An area that nobody has touched yet.
 fn empty(area: &Area) -> AreaHeat {
     let lines = area.bytes.div_ceil(LINE).max(1);
     let cell_bytes = LINE * lines.div_ceil(CELLS).next_power_of_two();
@@ -304,7 +298,7 @@ fn clauses(findings: &Findings) -> Vec<Clause> {
         })
         .collect();
     if all.is_empty() {
-        // Accesses were looked at, but nothing was counted.
+        // Only accesses were looked at.
         all = findings
             .lines
             .keys()

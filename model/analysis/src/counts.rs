@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often clauses are executed, by how many lanes, and where warps part.
+//! Executions of clauses, lanes, and parting warps.
 
 use std::collections::BTreeMap;
 
 use mali_model::probe::{Site, Visit};
 
-/// Executions of a clause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// By warps: once for each time that lanes of a warp execute it together.
+    /// Per warp that executes together.
     pub(crate) warps: u64,
-    /// By lanes.
     pub(crate) lanes: u64,
-    /// By warps of which lanes were elsewhere.
+    /// Warps with lanes elsewhere.
     pub(crate) divergent: u64,
 }
 
@@ -24,7 +22,7 @@ impl Count {
     }
 }
 
-/// Counts of one host thread, by number of the clause.
+/// By clause number.
 #[derive(Default)]
 pub(crate) struct Counts(Vec<(Option<Site>, Count)>);
 
@@ -42,7 +40,7 @@ impl Counts {
         count.divergent += u64::from(visit.lanes.divergent());
     }
 
-    /// Adds what was counted to what others counted, by address of the clause.
+    /// By clause address.
     pub(crate) fn merge_into(self, all: &mut BTreeMap<u64, (Site, Count)>) {
         for (site, count) in self.0 {
             if let Some(site) = site {

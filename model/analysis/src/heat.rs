@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bytes that are read and written, by line of memory.
+//! Bytes read and written, by line.
 
 use mali_model::probe::{Access, AccessKind};
 
 use crate::pages::{PAGE, Pages};
 use crate::pattern::Pattern;
 
-/// Bytes of a line: those of the level-2 cache of all job-manager GPUs.
+/// Bytes; level-2 cache of all job-manager GPUs.
 pub(crate) const LINE: u64 = 64;
 
 const LINES: usize = (PAGE / LINE) as usize;
 
-/// Pages of which heat is kept: 4 GiB of memory, a quarter of that for the counts.
+/// 4 GiB of memory, a quarter of that for counts.
 const MOST: usize = 1 << 20;
 
-/// Bytes read and written by line.
 pub(crate) struct Page(pub(crate) [[u64; 2]; LINES]);
 
 impl Default for Page {
@@ -55,7 +54,6 @@ impl Heat {
         }
     }
 
-    /// So many reads and writes of each byte of a range.
     #[inline]
     fn add(&mut self, mut at: u64, mut bytes: u64, how: [u64; 2]) {
         while bytes > 0 {
@@ -70,7 +68,6 @@ impl Heat {
         }
     }
 
-    /// Adds what another host thread found.
     pub(crate) fn merge(&mut self, other: Heat) {
         self.pages.full |= other.pages.full;
         for (number, from) in other.pages.into_pages() {

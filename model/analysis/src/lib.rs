@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Analysers of what shaders do to memory.
 //!
-//! A [`Collector`] watches a model (`mali_model::Options::observer`) and puts an analyser in front of each compute job that it
-//! was asked to look into. It counts clauses and lanes, adds up accesses by line of memory, compares the bytes that warps use with
-//! those of the lines that they touch, and looks for races, for reads of memory that nobody wrote and for accesses outside of
-//! every tensor. Results do not depend on the host's threads. An analysis that had to stop says so: [`report::Verdict`].
+//! A [`Collector`] watches a model (`mali_model::Options::observer`) and analyses chosen compute jobs: counts of
+//! clauses and lanes, accesses by line, warps' use of lines, races, reads of unwritten memory, accesses outside
+//! tensors. Results do not depend on host threads. A [`report::Verdict`] says whether an analysis had to stop.
 //!
-//! The normalisations, and what is left out, stand in `docs/kernels.md`.
+//! Normalisations and omissions: `docs/kernels.md`.
 #![forbid(unsafe_code)]
 
 mod between;

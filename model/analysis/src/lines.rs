@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bytes that warps use, against the bytes of the lines that they touch.
+//! Bytes that warps use, against those of touched lines.
 //!
-//! The unit is an access of a warp: its lanes that execute the instruction together. How the model groups warps plays no part.
+//! The unit is an access of a warp's active lanes, however the model groups warps.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,16 @@ use mali_model::probe::{Access, AccessKind, Site};
 use crate::heat::LINE;
 use crate::pattern::Pattern;
 
-/// Accesses of warps by one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) accesses: u64,
     /// Bytes that lanes asked for.
     pub(crate) asked: u64,
-    /// The same without those that another lane of the warp asked for as well.
+    /// Each byte once per warp.
     pub(crate) used: u64,
-    /// Lines that were touched, once for each access of a warp.
+    /// Once per warp's access.
     pub(crate) lines: u64,
-    /// Bytes of loads and atomic operations.
     pub(crate) read: u64,
-    /// Bytes of stores and atomic operations.
     pub(crate) written: u64,
 }
 
@@ -37,7 +34,7 @@ impl Use {
     }
 }
 
-/// Accesses of one host thread, by number of the clause.
+/// By clause number.
 #[derive(Default)]
 pub(crate) struct Lines(Vec<(Option<Site>, Use)>);
 
@@ -90,7 +87,7 @@ impl Lines {
         }
     }
 
-    /// Adds what was found to what others found, by address of the clause.
+    /// By clause address.
     pub(crate) fn merge_into(self, all: &mut BTreeMap<u64, Use>) {
         for (site, sum) in self.0 {
             if let Some(site) = site {
@@ -100,16 +97,14 @@ impl Lines {
     }
 }
 
-/// The parts of a mask by warp, without empty ones.
 fn split(active: u64, warp: u32) -> impl Iterator<Item = u64> {
     let first = u64::MAX >> (64 - warp);
     let masks = (0..64 / warp).map(move |number| active & first << (number * warp));
     masks.filter(|mask| *mask != 0)
 }
 
-/// Bytes and lines of a warp's access to anywhere.
 fn scattered(access: &Access<'_>, mut part: u64) -> (u64, u64) {
-    // Two lines for each of up to sixteen lanes.
+    // Two each for sixteen lanes.
     const MOST: usize = 32;
     let mut lines = [(0, 0); MOST];
     let mut count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What memory is called: regions of a recording, and the tensors in them.
+//! Names of memory: regions and tensors of a recording.
 
 /// What an area holds.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -18,10 +18,10 @@ pub enum AreaKind {
     Scratch,
 }
 
-/// A range of addresses with a name.
+/// A named range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// Its name, from the recording.
+    /// From the recording.
     pub name: String,
     /// What it holds.
     pub kind: AreaKind,
@@ -34,17 +34,17 @@ pub struct Area {
 /// The memory of a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Map {
-    /// Tensors, by ascending address.
+    /// Ascending.
     tensors: Vec<Area>,
-    /// Regions, by ascending address.
+    /// Ascending.
     regions: Vec<Area>,
-    /// Bytes that belong to tensors: disjoint ranges by ascending address.
+    /// Of tensors, disjoint, ascending.
     covered: Vec<(u64, u64)>,
 }
 
 impl Map {
-    /// The map of regions, which are disjoint, and tensors, which may overlap. `covered` are the ranges of addresses (first, size)
-    /// of the tensors' elements: a tensor with gaps has several.
+    /// Regions are disjoint, tensors may overlap. `covered`: ranges (first, size) of tensors' elements, several
+    /// with gaps.
     pub fn new(
         mut regions: Vec<Area>,
         mut tensors: Vec<Area>,
@@ -69,13 +69,12 @@ impl Map {
         }
     }
 
-    /// The tensors and regions that reports have a row for: a region's row is for what is in no tensor.
+    /// With a row in reports; a region's is for the rest.
     pub(crate) fn areas(&self) -> impl Iterator<Item = &Area> {
         self.tensors.iter().chain(&self.regions)
     }
 
-    /// The number of the area that an address belongs to, as [`Map::areas`] counts them. Of tensors that overlap it is the one
-    /// that begins last.
+    /// As [`Map::areas`] counts; the overlapping tensor that begins last.
     pub(crate) fn area(&self, address: u64) -> Option<usize> {
         let holds = |area: &Area| address.wrapping_sub(area.address) < area.bytes;
         let before = self.tensors.partition_point(|area| area.address <= address);
@@ -87,7 +86,7 @@ impl Map {
         })
     }
 
-    /// What an address is called: `conv1+0x40`.
+    /// Like `conv1+0x40`.
     pub(crate) fn name(&self, address: u64) -> String {
         match self.area(address).and_then(|at| self.areas().nth(at)) {
             Some(area) => match address - area.address {
@@ -98,14 +97,13 @@ impl Map {
         }
     }
 
-    /// What a region holds.
     pub(crate) fn kind(&self, address: u64) -> Option<AreaKind> {
         let before = self.regions.partition_point(|area| area.address <= address);
         let region = self.regions.get(before.checked_sub(1)?)?;
         (address - region.address < region.bytes).then_some(region.kind)
     }
 
-    /// The range of tensors' elements that an address lies in, or the gap between two: (inside, first address, end).
+    /// (inside, first address, end) of the range or gap.
     pub(crate) fn covered(&self, address: u64) -> (bool, u64, u64) {
         let after = self.covered.partition_point(|range| range.0 <= address);
         let before = after.checked_sub(1).and_then(|at| self.covered.get(at));

@@ -9,16 +9,16 @@ use mali_model::probe::{Access, AccessKind};
 use crate::map::{AreaKind, Map};
 use crate::pattern::Pattern;
 
-/// Accesses outside of tensors by one instruction, reads or writes.
+/// By an instruction; reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stray {
     /// By lanes.
     pub(crate) lanes: u64,
     pub(crate) bytes: u64,
-    /// The lowest and the highest address outside.
+    /// Outside tensors.
     pub(crate) lowest: u64,
     pub(crate) highest: u64,
-    /// The thread that accessed the lowest.
+    /// Of the lowest address.
     pub(crate) thread: u64,
 }
 
@@ -33,14 +33,12 @@ impl Stray {
     }
 }
 
-/// By clause, and whether it writes.
+/// By clause; true: writes.
 pub(crate) type Strays = BTreeMap<(u64, bool), Stray>;
 
-/// What one host thread found.
 pub(crate) struct Outside {
     map: Arc<Map>,
     pub(crate) strays: Strays,
-    /// The range of the last look.
     last: (bool, u64, u64),
 }
 
@@ -53,7 +51,6 @@ impl Outside {
         }
     }
 
-    /// Whether a range lies in tensors.
     #[inline]
     fn is_inside(&mut self, at: u64, bytes: u64) -> bool {
         let (inside, start, end) = self.last;
@@ -87,7 +84,7 @@ impl Outside {
     #[cold]
     fn stray(&mut self, access: &Access<'_>, lane: usize, at: u64, bytes: u64) {
         let writes = access.kind != AccessKind::Load;
-        // Uniforms and descriptors belong to no tensor, and shaders read them.
+        // They belong to no tensor.
         match self.map.kind(at) {
             Some(AreaKind::Scratch) => return,
             Some(AreaKind::Descriptors | AreaKind::Code) if !writes => return,
@@ -116,7 +113,6 @@ impl Outside {
         known.and_modify(|known| known.add(&stray)).or_insert(stray);
     }
 
-    /// Adds what was found to what others found.
     pub(crate) fn merge_into(self, all: &mut Strays) {
         for (key, stray) in self.strays {
             let known = all.entry(key);

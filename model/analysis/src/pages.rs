@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Something for each page of memory that is reached, with a bound.
+//! A value per page, with a bound.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,16 @@ pub(crate) const PAGE: u64 = 4096;
 
 const RECENT: usize = 256;
 
-/// Values by page number, at most so many.
 pub(crate) struct Pages<T> {
     index: HashMap<u64, u32>,
     pages: Vec<(u64, Box<T>)>,
-    /// Pages that were looked up before, by the low bits of their number.
+    /// By low bits of page numbers.
     recent: Vec<(u64, u32)>,
     most: usize,
-    /// Something had no room.
     pub(crate) full: bool,
 }
 
 impl<T: Default> Pages<T> {
-    /// Room for so many pages.
     pub(crate) fn new(most: usize) -> Pages<T> {
         Pages {
             index: HashMap::new(),
@@ -30,7 +27,7 @@ impl<T: Default> Pages<T> {
         }
     }
 
-    /// What belongs to the page of a number; `None` if there is no room for another one.
+    /// `None`: no room.
     #[inline]
     pub(crate) fn page(&mut self, number: u64) -> Option<&mut T> {
         let (known, at) = self.recent[number as usize % RECENT];
@@ -59,20 +56,18 @@ impl<T: Default> Pages<T> {
         self.pages.get_mut(at as usize).map(|(_, page)| &mut **page)
     }
 
-    /// All pages, by ascending number.
     pub(crate) fn sorted(&self) -> Vec<(u64, &T)> {
         let mut all: Vec<_> = self.pages.iter().map(|(n, page)| (*n, &**page)).collect();
         all.sort_unstable_by_key(|(number, _)| *number);
         all
     }
 
-    /// The pages, in the order in which they were first reached.
     pub(crate) fn into_pages(self) -> impl Iterator<Item = (u64, Box<T>)> {
         self.pages.into_iter()
     }
 }
 
-/// The parts of `[address, address + bytes)` by page: number, offset, length.
+/// Number, offset, length per page.
 pub(crate) fn by_page(address: u64, bytes: u64) -> impl Iterator<Item = (u64, usize, usize)> {
     let mut at = address;
     let mut left = bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The analyses of one job: what each host thread finds, put together.
+//! The analyses of a job, from all host threads.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,6 @@ use crate::races::Races;
 use crate::uninit::{Uninit, Written};
 use crate::what::What;
 
-/// What was found in one job so far.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) counts: BTreeMap<u64, (Site, Count)>,
@@ -31,19 +30,17 @@ pub(crate) struct Findings {
     pub(crate) reach: Option<Reach>,
     pub(crate) thread_storage: u64,
     pub(crate) group_storage: u64,
-    /// Accesses that nobody told of.
+    /// Accesses not told of.
     pub(crate) unseen: u64,
 }
 
 pub(crate) struct JobAnalyser {
-    /// What is looked for; nothing but writes in a job that was not asked for.
+    /// Only writes in a job not asked for.
     pub(crate) what: What,
     pub(crate) map: Arc<Map>,
     pub(crate) findings: Arc<Mutex<Findings>>,
-    /// Which memory was written before, if that matters.
     pub(crate) written: Option<Arc<Mutex<Written>>>,
-    /// Another job of its chain may run at the same time.
-    /// Pages that there is room for then.
+    /// In pages, if another job may run at the same time.
     pub(crate) reach: Option<usize>,
 }
 
@@ -84,7 +81,6 @@ impl Analyser for JobAnalyser {
     }
 }
 
-/// One host thread's share.
 struct JobPart {
     what: What,
     findings: Arc<Mutex<Findings>>,
@@ -103,7 +99,7 @@ struct JobPart {
 }
 
 impl JobPart {
-    /// Adds up heat. Where the storage of a work group lies is a matter of chance: its bytes are counted, and not its places.
+    /// A group storage's place is chance: only bytes count.
     fn heat(&mut self, access: &Access<'_>, pattern: Pattern) {
         let Some(heat) = &mut self.heat else { return };
         if self.storages.is_empty() {
@@ -128,7 +124,7 @@ impl JobPart {
         }
     }
 
-    /// The access without lanes that reach thread storage.
+    /// Without thread storage.
     fn shared<'a>(&mut self, access: &Access<'a>) -> Access<'a> {
         let mut access = *access;
         if !self.storages.is_empty() {
@@ -199,7 +195,7 @@ impl Part for JobPart {
             *written = uninit.take_written();
             all.uninit = Some(uninit);
         }
-        // Races and reads of nothing are looked for by one thread.
+        // One thread looks for races and reads of nothing.
         all.races = part.races.or(all.races.take());
         all.reach = part.reach.or(all.reach.take());
         all.thread_storage += part.thread_storage;

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the addresses of an access have in common: the usual cases need no look at each lane.
+//! What an access's addresses have in common.
 
 use mali_model::probe::Access;
 
-/// What the addresses of an access have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// All lanes have this address.
+    /// One address for all lanes.
     Uniform(u64),
-    /// The lanes' bytes follow each other without a gap from this address on.
+    /// Without a gap.
     Consecutive(u64),
-    /// Anything else.
     Scattered,
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses of different threads to the same byte, one of which writes, that nothing orders.
+//! Races: accesses of threads to a byte, one of which writes, that nothing orders.
 //!
-//! Threads of a work group are ordered by the barriers between them; threads of different work groups by nothing. Atomic
-//! operations do not race with each other. For each word of memory (each byte, where something smaller than a word is accessed) the
-//! last writer and two readers are kept, and one reader of an earlier work group: enough to notice that a byte is raced for, but not
-//! to list all pairs. Work groups must come one after the other where there are barriers.
+//! Barriers order threads of a work group; atomic operations do not race with each other. Per word (or byte) it
+//! keeps the last writer, two readers, and a reader of an earlier work group: enough to notice a race, not to list
+//! all pairs. With barriers, work groups must come one after the other.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,21 +13,16 @@ use crate::pages::{PAGE, Pages};
 use crate::pattern::Pattern;
 use crate::report::RaceKind;
 
-/// Pages of memory whose accesses are kept.
 const MOST_PAGES: usize = 1 << 16;
-/// Memory for these accesses, in bytes: 8 KiB for a page that one thread reads a word of, 36 KiB for one with all that is kept, and
-/// four times as much where bytes are accessed.
+/// Bytes: 8 KiB for a page that one thread reads a word of, 36 KiB with all, four times that by bytes.
 const MOST_BYTES: usize = 256 << 20;
 
-/// Words with atomic operations that are kept.
 const MOST_ATOMICS: usize = 1 << 20;
 
 const WORDS: usize = PAGE as usize / 4;
 
-/// No thread.
 const NOBODY: u32 = u32::MAX;
 
-/// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Who {
     pub(crate) thread: u32,
@@ -53,9 +47,8 @@ impl Who {
 struct Cell {
     writer: Who,
     readers: [Who; 2],
-    /// A reader of an earlier work group.
+    /// Of an earlier work group.
     earlier: Who,
-    /// What the last writer wrote.
     value: u32,
 }
 
@@ -68,7 +61,7 @@ impl Cell {
     };
 }
 
-/// The cells of a page, `N` of them, by columns: only what is in use takes memory.
+/// Only used columns take memory.
 #[derive(Default)]
 struct Cells<const N: usize> {
     writers: Column<Who>,
@@ -114,7 +107,7 @@ impl<const N: usize> Cells<N> {
         }
     }
 
-    /// Takes memory from `room` for a column that is used for the first time. False: there is not enough.
+    /// From `room`; false: not enough.
     #[inline]
     fn set(&mut self, at: usize, cell: &Cell, room: &mut usize) -> bool {
         let [first, second] = &mut self.readers;
@@ -126,26 +119,23 @@ impl<const N: usize> Cells<N> {
     }
 }
 
-/// Two instructions that race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Pair {
-    /// Number of the clause whose access came first.
+    /// Its access came first, by number.
     first: u16,
     second: u16,
     pub(crate) kind: RaceKind,
     pub(crate) place: Place2,
-    /// The threads are of different work groups.
     pub(crate) across: bool,
 }
 
-/// Which memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Place2 {
     Global,
     Group,
 }
 
-/// An example, and how many there are.
+/// An example, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) times: u64,
@@ -153,24 +143,20 @@ pub(crate) struct Found {
     pub(crate) threads: [u32; 2],
 }
 
-/// Looks for races in one dispatch.
 pub(crate) struct Races {
     words: Pages<Cells<WORDS>>,
     bytes: Pages<Cells<{ PAGE as usize }>>,
-    /// Bytes of memory that are left for both.
+    /// Bytes for both.
     room: usize,
-    /// Pages whose bytes are looked at.
     by_byte: HashMap<u64, ()>,
-    /// The last two threads with atomic operations on a word (by its address, with a bit for group storage).
+    /// The last two threads, by word's address with a bit for group storage.
     atomics: HashMap<u64, [Who; 2]>,
     storages: Storages,
     size: u32,
-    /// A barrier was passed in this dispatch: work groups come one after the other.
+    /// Work groups come one after the other.
     barriers: bool,
-    /// Addresses of clauses by number.
     clauses: Vec<u64>,
     found: BTreeMap<Pair, Found>,
-    /// Why not everything was looked at.
     pub(crate) stopped: Option<&'static str>,
 }
 
@@ -192,7 +178,6 @@ impl Races {
         }
     }
 
-    /// The pairs, with the addresses of their clauses.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = ([u64; 2], &Pair, &Found)> {
         let clause = |number: u16| self.clauses.get(usize::from(number)).copied().unwrap_or(0);
         let found = self.found.iter();
@@ -218,7 +203,7 @@ impl Races {
         }
         self.clauses[number] = visit.site.clause;
         let mut left = match (pattern, access.kind) {
-            // Of those that read the same, two are as good as all.
+            // Two that read the same suffice.
             (Pattern::Uniform(at), AccessKind::Load)
                 if self.storages.place(at) == Place::Global =>
             {
@@ -290,7 +275,6 @@ impl Races {
         }
     }
 
-    /// From now on the bytes of a page are looked at one by one.
     #[cold]
     fn divide(&mut self, page: u64) {
         let Some(bytes) = self.bytes.page(page) else {
@@ -310,7 +294,6 @@ impl Races {
         }
     }
 
-    /// Compares with the atomic operations on a word.
     fn atomic(&mut self, who: Who, at: u64, kind: AccessKind, context: Context) {
         let word = at & !3;
         if kind != AccessKind::Atomic {
@@ -358,7 +341,7 @@ impl Races {
     }
 }
 
-/// What decides whether two accesses are ordered.
+/// Decides whether two accesses are ordered.
 #[derive(Clone, Copy)]
 struct Context {
     size: u32,
@@ -372,7 +355,6 @@ impl Context {
         a.thread / self.size == b.thread / self.size
     }
 
-    /// Whether nothing orders two accesses.
     #[inline]
     fn race(self, before: Who, now: Who) -> bool {
         before.is_somebody()
@@ -380,7 +362,7 @@ impl Context {
             && (before.epoch == now.epoch || !self.same_group(before, now))
     }
 
-    /// As [`Context::check`] for a cell of a page; `None`: there is no memory for it.
+    /// As [`Context::check`]; `None`: no memory.
     #[inline]
     fn visit<const N: usize>(
         self,
@@ -396,7 +378,7 @@ impl Context {
         cells.set(at, &cell, room).then_some(found)
     }
 
-    /// Compares an access with those before it, and remembers it. Returns the race, and who else takes part.
+    /// Remembers the access. Returns the race and the other party.
     #[inline]
     fn check(
         self,
@@ -443,7 +425,7 @@ impl Context {
             }
         }
         cell.writer = who;
-        // A value that is not known equals none.
+        // An unknown value equals none.
         cell.value = value.unwrap_or(!0);
         found
     }
@@ -456,7 +438,7 @@ impl Context {
         } else if second.thread == who.thread || !second.is_somebody() {
             cell.readers[1] = who;
         } else if self.barriers {
-            // What is older than the last barrier matters to later work groups only, and for them one reader is enough.
+            // What is older than the barrier matters to later work groups: one reader is enough.
             let old = |other: Who| other.epoch != who.epoch || !self.same_group(other, who);
             if old(first) {
                 if !self.same_group(first, who) {

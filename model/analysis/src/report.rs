@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the analyses found, as one structure for text, JSON and pages. Addresses are numbers; bytes and lanes are sums over all
-//! threads.
+//! Findings for text, JSON and pages. Bytes and lanes are sums over threads.
 
 use serde::{Deserialize, Serialize};
 
 use crate::map::AreaKind;
 
-/// Version of the structure: changes when a field changes its meaning or goes away.
+/// Changes when a field changes its meaning or goes away.
 pub const FORMAT: &str = "gpureplay-analysis 1";
 
 /// The analyses of a run.
@@ -59,7 +58,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict of an analysis that found something or not, and looked at everything or not.
+    /// The verdict, from finding and completeness.
     pub fn of(found: bool, complete: bool) -> Verdict {
         match (found, complete) {
             (true, _) => Verdict::Found,
@@ -129,14 +128,14 @@ pub struct Job {
 }
 
 impl Job {
-    /// Memory lines that its warps touch, once for each access of a warp.
+    /// Touched lines, once per warp's access.
     pub fn lines(&self) -> u64 {
         let memory = self.clauses.iter().filter_map(|it| it.memory.as_ref());
         memory.fold(0, |sum, memory| sum.saturating_add(memory.lines))
     }
 }
 
-/// Pages of a job that a report lists.
+/// Pages of a job in a report.
 pub const MOST_PAGES: usize = 1024;
 
 /// Counts of the model.
@@ -211,7 +210,7 @@ impl Memory {
         self.written = self.written.saturating_add(other.written);
     }
 
-    /// The share of the bytes of its lines that it used, 0 to 1.
+    /// Used share of its lines, 0 to 1.
     pub fn share(&self, line_bytes: u64) -> Option<f64> {
         let touched = self
             .lines
@@ -375,7 +374,7 @@ pub struct Outside {
 }
 
 impl Report {
-    /// Completes the verdicts from what jobs say.
+    /// Completes the verdicts from the jobs.
     pub fn judge(&mut self) {
         type Finds = fn(&Job) -> bool;
         let kinds: [(&str, Finds); 3] = [
@@ -397,7 +396,7 @@ impl Report {
             .collect();
     }
 
-    /// The verdict of an analysis that was asked for.
+    /// Of an analysis that was asked for.
     pub fn verdict(&self, what: &str) -> Option<Verdict> {
         let verdict = self.verdicts.iter().find(|verdict| verdict.what == what);
         verdict.map(|verdict| verdict.verdict)

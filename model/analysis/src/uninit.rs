@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads of memory that nobody wrote: neither an upload, nor an earlier job, nor an earlier store of the same job. Storage of a
-//! work group is unwritten when the group begins.
+//! Reads of unwritten memory. A work group's storage is unwritten when it begins.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +8,12 @@ use mali_model::probe::{Access, AccessKind, Place, Storages};
 use crate::pages::{PAGE, Pages, by_page};
 use crate::pattern::Pattern;
 
-/// Pages of which is known what was written: 8 GiB of memory, 512 bytes for each page.
+/// 8 GiB of memory, 512 bytes each.
 const MOST: usize = 1 << 21;
 
-/// Pages of group storage: 64 MiB, four times that for their owners.
+/// 64 MiB, four times that for owners.
 const MOST_GROUP: usize = 1 << 14;
 
-/// A bit for each byte of a page.
 struct Bits([u64; 64]);
 
 impl Default for Bits {
@@ -44,7 +42,6 @@ impl Bits {
     }
 }
 
-/// Words and masks of a range of bits.
 #[inline]
 fn masks(offset: usize, length: usize) -> impl Iterator<Item = (usize, u64)> {
     let end = offset + length;
@@ -56,7 +53,6 @@ fn masks(offset: usize, length: usize) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// Which memory was written so far.
 pub(crate) struct Written(Pages<Bits>);
 
 impl Default for Written {
@@ -66,7 +62,6 @@ impl Default for Written {
 }
 
 impl Written {
-    /// Bytes were written.
     pub(crate) fn mark(&mut self, at: u64, bytes: u64) {
         for (page, offset, length) in by_page(at, bytes) {
             if let Some(bits) = self.0.page(page) {
@@ -77,14 +72,14 @@ impl Written {
 
     fn has(&mut self, at: u64, bytes: u64) -> bool {
         by_page(at, bytes).all(|(page, offset, length)| {
-            // What had no room counts as written; the analysis says that it is not complete.
+            // Without room it counts as written; the analysis is incomplete.
             self.0
                 .page(page)
                 .is_none_or(|bits| bits.has(offset, length))
         })
     }
 
-    /// How many bytes of a range were not written, and the first of them.
+    /// How many, and the first.
     fn missing(&mut self, at: u64, bytes: u64) -> (u64, Option<u64>) {
         let (mut count, mut first) = (0, None);
         for (page, offset, length) in by_page(at, bytes) {
@@ -99,7 +94,7 @@ impl Written {
     }
 }
 
-/// For each byte of a page the work group that wrote it, from 1.
+/// Per byte the writing work group, from 1.
 struct Owners([u32; PAGE as usize]);
 
 impl Default for Owners {
@@ -108,7 +103,6 @@ impl Default for Owners {
     }
 }
 
-/// Reads of nothing by one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reads {
     pub(crate) lanes: u64,
@@ -118,12 +112,10 @@ pub(crate) struct Reads {
     pub(crate) group: bool,
 }
 
-/// Looks for reads of what nobody wrote.
 pub(crate) struct Uninit {
     written: Written,
     owners: Pages<Owners>,
     storages: Storages,
-    /// Something had no room.
     full: bool,
     /// By clause.
     pub(crate) reads: BTreeMap<u64, Reads>,
@@ -140,12 +132,10 @@ impl Uninit {
         }
     }
 
-    /// Whether something had no room.
     pub(crate) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// What was written, for the jobs that follow.
     pub(crate) fn take_written(&mut self) -> Written {
         self.full = self.written.0.full || self.owners.full;
         std::mem::take(&mut self.written)
@@ -157,7 +147,7 @@ impl Uninit {
         let all = bytes * u64::from(lanes.active.count_ones());
         let reads = access.kind != AccessKind::Store;
         let writes = access.kind != AccessKind::Load;
-        // What lanes have in common holds for group storage, too, if they are of one group; look at each then.
+        // In group storage it holds only within a group.
         let range = match pattern {
             Pattern::Uniform(at) => Some((at, bytes)),
             Pattern::Consecutive(at) => Some((at, all)),

@@ -3,22 +3,22 @@
 
 use std::str::FromStr;
 
-/// A set of analyses; from text such as `heat,lines`.
+/// From text such as `heat,lines`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct What {
-    /// How often clauses and instructions are executed, by how many lanes.
+    /// Executions and lanes.
     pub counts: bool,
     /// Where warps part.
     pub divergence: bool,
-    /// Which memory is read and written how much.
+    /// Memory read and written, by line.
     pub heat: bool,
-    /// Bytes that warps use, against bytes of the lines that they touch.
+    /// Used bytes of touched lines.
     pub lines: bool,
-    /// Accesses of different threads to the same byte that nothing orders.
+    /// Unordered accesses to a byte.
     pub races: bool,
     /// Reads of uninitialised memory.
     pub uninit: bool,
-    /// Accesses to memory that belongs to no tensor.
+    /// Accesses to memory of no tensor.
     pub outside: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct What {
 pub struct UnknownAnalysis(String);
 
 impl What {
-    /// The names of all analyses, in the order of reports.
+    /// In the order of reports.
     pub const NAMES: [&'static str; 7] = [
         "counts",
         "divergence",
@@ -51,14 +51,14 @@ impl What {
         ]
     }
 
-    /// All of them.
+    /// All analyses.
     pub fn all() -> What {
         let mut all = What::default();
         all.flags().into_iter().for_each(|flag| *flag = true);
         all
     }
 
-    /// The names of those in the set.
+    /// Those in the set.
     pub fn names(mut self) -> Vec<&'static str> {
         let flags = self.flags().into_iter();
         let named = flags.zip(Self::NAMES).filter(|(flag, _)| **flag);

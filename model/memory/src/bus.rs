@@ -7,21 +7,20 @@ use crate::{PAGE_SIZE, Page};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory at bus address {address:#x}")]
 pub struct BusError {
-    /// The address of the first byte that could not be accessed.
+    /// The first byte that could not be accessed.
     pub address: u64,
 }
 
 /// The physical address space of the GPU.
 pub trait Bus: Send + Sync {
-    /// The page at bus address `address` (the low 12 bits are ignored), or `None` where there is no memory: a bus
-    /// error.
+    /// The page of an address (low 12 bits ignored); `None`: a bus error.
     fn page(&self, address: u64) -> Option<Page<'_>>;
 
-    /// Fills `to` from `address` on.
+    /// Reads from `address` on.
     ///
     /// # Errors
     ///
-    /// The first address without memory; what lies before it has been read.
+    /// The first address without memory; earlier bytes were read.
     fn read(&self, address: u64, to: &mut [u8]) -> Result<(), BusError> {
         let mut done = 0;
         while done < to.len() {
@@ -31,11 +30,11 @@ pub trait Bus: Send + Sync {
         Ok(())
     }
 
-    /// Writes `from` from `address` on.
+    /// Writes from `address` on.
     ///
     /// # Errors
     ///
-    /// The first address without memory; what lies before it has been written.
+    /// The first address without memory; earlier bytes were written.
     fn write(&self, address: u64, from: &[u8]) -> Result<(), BusError> {
         let mut done = 0;
         while done < from.len() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory of a virtual machine behind the processor's caches, which may be coherent with the GPU or not.
+//! A virtual machine's memory behind processor caches.
 
 use std::collections::HashMap;
 use std::os::fd::AsRawFd;
@@ -7,46 +7,45 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{Bus, MapError, Mapped, PAGE_SIZE, Page, Ram};
 
-/// Bytes of a line: the unit in which caches are cleaned and invalidated.
+/// Bytes; the unit of maintenance.
 pub const LINE_SIZE: usize = 64;
 
 const LINES: usize = PAGE_SIZE / LINE_SIZE;
 const WORDS: usize = LINE_SIZE / 8;
-/// Pages that copies may take up, two for each page that the GPU reaches: 8 GiB of address space, of memory only what is used.
+/// Two per page that the GPU reaches: 8 GiB of address space.
 const COPIES: usize = 1 << 21;
-/// What memory holds where nobody has written to it through a cache that was cleaned.
+/// Where no cleaned cache has written.
 const NEVER_WRITTEN: u64 = 0xdead_57a1_e0dd_ba11;
-/// What is made of a byte that the GPU has written, for a processor that does not look at memory: never that byte.
+/// XORed to the GPU's bytes in a stale line: never the same byte.
 const STALE: [u8; 2] = [0xa5, 0x5a];
 
 /// What maintenance does to lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maintenance {
-    /// What the processor wrote goes to memory.
+    /// Written data go to memory.
     Clean,
-    /// The processor forgets its copy, written to or not, and reads memory next.
+    /// Drops the copy, written or not.
     Invalidate,
-    /// First the one, then the other.
+    /// Clean, then invalidate.
     CleanInvalidate,
 }
 
-/// A page of which the processor may have copies in its caches.
+/// With lines in the processor's caches.
 struct Apart {
-    /// Memory, as the GPU sees it: a page of the copies.
+    /// The GPU's view, a page of the copies.
     memory: u64,
-    /// What the processor's lines held when they were last filled, cleaned or made stale: a page of the copies.
+    /// The lines when last filled, cleaned or made stale, a page of the copies.
     filled: u64,
-    /// Lines that were cleaned or invalidated since the page became known; a bit for each. Memory holds nothing of the others.
+    /// Lines cleaned or invalidated so far, as bits; the others are not in memory.
     valid: u64,
 }
 
 enum State {
     Apart(Apart),
-    /// The processor reaches the page past its caches: both see the same.
+    /// Both see the same.
     Uncached,
 }
 
-/// Bounds of what the processor and the GPU see apart.
 struct Views {
     copies: Ram,
     pages: Mutex<HashMap<u64, State>>,
@@ -54,10 +53,9 @@ struct Views {
 
 /// Regions of a virtual machine's memory ([`Mapped`]), as its GPU sees them.
 ///
-/// Coherent: processor and GPU see the same bytes. Otherwise as if the processor's caches kept every line until they are told
-/// to clean or invalidate it. The virtual machine's memory is what the processor sees, the GPU has a copy of each page that it
-/// reaches. Bytes that the GPU has written turn, in the processor's view, into ones that are wrong for certain until the
-/// processor invalidates them: a stale value could be right by chance.
+/// Either coherent, or as if caches kept each line until cleaned or invalidated: the machine's memory is the
+/// processor's view, and the GPU has a copy of each page that it reaches. Its writes turn wrong in the processor's
+/// view until invalidated, as a stale value could be right by chance.
 pub struct Cached {
     regions: Mapped,
     views: Option<Views>,
@@ -73,7 +71,7 @@ impl std::fmt::Debug for Cached {
 }
 
 impl Cached {
-    /// A bus without memory; what regions it will have is coherent.
+    /// A coherent bus without memory.
     pub fn coherent() -> Cached {
         Cached {
             regions: Mapped::new(),
@@ -81,11 +79,11 @@ impl Cached {
         }
     }
 
-    /// A bus without memory, whose GPU does not see into the processor's caches, nor the processor past them.
+    /// A bus without memory, not coherent.
     ///
     /// # Errors
     ///
-    /// The operating system has no address space for the copies.
+    /// No address space for the copies.
     pub fn apart() -> std::io::Result<Cached> {
         Ok(Cached {
             regions: Mapped::new(),
@@ -96,7 +94,7 @@ impl Cached {
         })
     }
 
-    /// Whether processor and GPU see the same.
+    /// Whether both see the same.
     pub fn is_coherent(&self) -> bool {
         self.views.is_none()
     }
@@ -105,7 +103,7 @@ impl Cached {
     ///
     /// # Errors
     ///
-    /// See [`MapError`]; nothing has changed then.
+    /// See [`MapError`]; nothing has changed.
     pub fn add(
         &self,
         address: u64,
@@ -121,7 +119,7 @@ impl Cached {
     ///
     /// # Errors
     ///
-    /// [`MapError::Unknown`] when there is none.
+    /// [`MapError::Unknown`].
     pub fn remove(&self, address: u64, length: u64) -> Result<(), MapError> {
         self.regions.remove(address, length)
     }
@@ -131,7 +129,7 @@ impl Cached {
         self.regions.clear();
     }
 
-    /// The processor maintains `lines` lines from `address` on (rounded down to a line). Lines without memory are left out.
+    /// Maintains `lines` lines from `address` (rounded down) on, if they have memory.
     pub fn maintain(&self, what: Maintenance, address: u64, lines: u64) {
         let Some(views) = &self.views else { return };
         let mut pages = views.lock();
@@ -146,7 +144,7 @@ impl Cached {
         });
     }
 
-    /// From now on the processor reaches the pages that these lines touch past its caches. What it had not cleaned is lost.
+    /// The processor now bypasses its caches there; what it had not cleaned is lost.
     pub fn set_uncached(&self, address: u64, lines: u64) {
         let Some(views) = &self.views else { return };
         let mut pages = views.lock();
@@ -162,7 +160,7 @@ impl Cached {
         });
     }
 
-    /// Nobody shares the pages that these lines touch with the GPU any more.
+    /// No longer shared with the GPU.
     pub fn forget(&self, address: u64, lines: u64) {
         let Some(views) = &self.views else { return };
         let mut pages = views.lock();
@@ -173,7 +171,7 @@ impl Cached {
         });
     }
 
-    /// The GPU may have written. What it wrote becomes stale in the processor's caches.
+    /// The GPU's writes become stale in caches.
     pub fn written(&self) {
         let Some(views) = &self.views else { return };
         for (&page, state) in views.lock().iter() {
@@ -205,7 +203,7 @@ impl Views {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A page that the GPU or maintenance reaches for the first time. Without copies left it stays unknown.
+    /// Without copies left it stays unknown.
     fn learn(&self, pages: &mut HashMap<u64, State>, page: u64, seen: &Page<'_>) {
         if pages.contains_key(&page) {
             return;
@@ -274,7 +272,7 @@ impl Views {
             for at in words.filter(|&at| memory.load_u64(at) != filled.load_u64(at)) {
                 for at in at..at + 8 {
                     let (now, old) = (memory.load_u8(at), filled.load_u8(at));
-                    // A byte that the processor has written since stays: its line is written to, and fights with the GPU's.
+                    // A byte that the processor has written stays: its line fights with the GPU's.
                     if now == old || STALE.contains(&(now ^ old)) || seen.load_u8(at) != old {
                         continue;
                     }
@@ -286,7 +284,7 @@ impl Views {
     }
 }
 
-/// Calls `each` with the address of every page that has some of these lines, and a bit for each of them.
+/// Each page, a bit per line.
 fn for_pages(address: u64, lines: u64, mut each: impl FnMut(u64, u64)) {
     let line = address / LINE_SIZE as u64;
     let last = line.saturating_add(lines).min(u64::MAX / LINE_SIZE as u64);
@@ -312,7 +310,6 @@ mod tests {
 
     const RAM: u64 = 0x4000_0000;
 
-    /// Two pages, and the processor's view of them.
     fn machine(cached: Cached) -> (Cached, File) {
         let file = tempfile::tempfile().unwrap();
         file.set_len(2 * PAGE_SIZE as u64).unwrap();
@@ -392,7 +389,7 @@ mod tests {
         cached.maintain(Maintenance::Clean, RAM, 64);
         gpu_writes(&cached, 0, 9);
         gpu_writes(&cached, 64, 10);
-        // The same value as before the GPU wrote is written to nevertheless.
+        // The same value is a write, too.
         cpu_writes(&file, 0, 1);
         cached.maintain(Maintenance::Clean, RAM, 64);
         assert_eq!((gpu(&cached, 0), gpu(&cached, 64)), (1, 10));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gathers: two or four words for each of sixteen lanes, each lane's from its own place in one page or two.
+//! Gathers of two or four words for sixteen lanes.
 
 #[cfg(target_arch = "x86_64")]
 use crate::Vectors;
@@ -8,9 +8,8 @@ use crate::{PAGE_SIZE, Page};
 /// Lanes of a gather.
 pub const GATHER_LANES: usize = 16;
 
-/// Reads WORDS (2 or 4) words for each lane: word `w` of lane `l` goes to `to[w][l]`. An offset below 4096 counts from the
-/// start of the first page, one of 4096 or more from that of the second, 4096 bytes on; it is rounded down to a
-/// multiple of 4, and so far that all words are in the page. Each word is read whole.
+/// Reads WORDS (2 or 4) words per lane: word `w` of lane `l` to `to[w][l]`. Offsets from 4096 on are in the second
+/// page. They are rounded down to a multiple of 4, and so that all words are in the page. Words are read whole.
 #[inline(always)]
 pub fn gather<const WORDS: usize>(
     pages: [&Page<'_>; 2],
@@ -33,11 +32,11 @@ pub fn gather<const WORDS: usize>(
     }
 }
 
-/// As [`gather`], from any number of pages: a place is the number of a page times 4096, and an offset, rounded down to a multiple of 4.
+/// As [`gather`], from pages: number times 4096, plus an offset rounded down to a multiple of 4.
 ///
 /// # Panics
 ///
-/// A page does not exist, or words cross the end of one.
+/// A page does not exist, or words cross its end.
 #[inline(always)]
 pub fn gather_from<const WORDS: usize>(
     pages: &[Page<'_>],
@@ -64,7 +63,7 @@ pub fn gather_from<const WORDS: usize>(
 }
 
 impl Page<'_> {
-    /// Reads a word for each lane from its offset, of which the lowest 12 bits count, rounded down to a multiple of 4. Each word is one access.
+    /// A word per lane at the offset's low 12 bits, rounded down to a multiple of 4; each in one access.
     #[inline(always)]
     pub fn gather_words(&self, offsets: &[u32; GATHER_LANES], to: &mut [u32; GATHER_LANES]) {
         #[cfg(target_arch = "x86_64")]
@@ -77,8 +76,8 @@ impl Page<'_> {
         }
     }
 
-    /// Writes a word of each lane to its offset, of which the lowest 12 bits count, rounded down to a multiple of 4; the last lane comes last.
-    /// Each word is one access.
+    /// Stores a word per lane at the offset's low 12 bits, rounded down to a multiple of 4; the last lane comes
+    /// last. Each in one access.
     #[inline(always)]
     pub fn scatter_words(&self, offsets: &[u32; GATHER_LANES], from: &[u32; GATHER_LANES]) {
         #[cfg(target_arch = "x86_64")]
@@ -99,8 +98,8 @@ mod avx512 {
 
     use super::{GATHER_LANES, PAGE_SIZE, Page};
 
-    /// Reads 16 bytes of shared memory into a quarter of a vector. The compiler does not look into assembler code, so that the
-    /// access is as good as an atomic one; the processor does not split an aligned word of it.
+    /// 16 bytes into a quarter. The compiler does not see through assembler, so the access is like an atomic one;
+    /// aligned words are not split.
     ///
     /// # Safety
     ///
@@ -116,7 +115,7 @@ mod avx512 {
         vector
     }
 
-    /// As [`read_quarter`], of 8 bytes each into both halves of a vector.
+    /// As [`read_quarter`], 8 bytes into each half.
     ///
     /// # Safety
     ///
@@ -136,7 +135,7 @@ mod avx512 {
     ///
     /// # Safety
     ///
-    /// The words at all places are inside of the pages.
+    /// The words at all places are inside the pages.
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn gather<const WORDS: usize>(
         pages: [&Page<'_>; 2],
@@ -153,7 +152,6 @@ mod avx512 {
         unsafe { gather_lanes(lane, to) }
     }
 
-    /// As [`super::gather_from`].
     #[target_feature(enable = "avx512f")]
     pub(super) fn gather_from<const WORDS: usize>(
         pages: &[Page<'_>],
@@ -190,11 +188,9 @@ mod avx512 {
         unsafe { gather_lanes(lane, to) }
     }
 
-    /// Reads words of lanes into rows of words.
-    ///
     /// # Safety
     ///
-    /// So many words are readable at the address of each lane.
+    /// So many words are readable at each lane's address.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn gather_lanes<const WORDS: usize>(
@@ -221,7 +217,7 @@ mod avx512 {
             );
             [low, high, low, high]
         } else {
-            // Lanes n, n + 4, n + 8 and n + 12 side by side.
+            // Lanes n, n + 4, n + 8, n + 12.
             let four = |n: usize| {
                 let vector = _mm512_setzero_si512();
                 // SAFETY: the caller's promise.
@@ -233,7 +229,7 @@ mod avx512 {
                 }
             };
             let (a, b, c, d) = (four(0), four(1), four(2), four(3));
-            // Squares of four words by four lanes are transposed in each quarter.
+            // Four words by four lanes in each quarter.
             let (ab, cd) = (_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d));
             let low = [_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd)];
             let (ab, cd) = (_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d));
@@ -246,7 +242,6 @@ mod avx512 {
         }
     }
 
-    /// The offsets of words in a page.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn offsets_in_page(offsets: &[u32; GATHER_LANES]) -> __m512i {
@@ -255,7 +250,6 @@ mod avx512 {
         _mm512_and_si512(offsets, _mm512_set1_epi32(0xffc))
     }
 
-    /// As [`Page::gather_words`].
     #[target_feature(enable = "avx512f")]
     pub(super) fn gather_words(
         page: &Page<'_>,
@@ -281,7 +275,6 @@ mod avx512 {
         }
     }
 
-    /// As [`Page::scatter_words`].
     #[target_feature(enable = "avx512f")]
     pub(super) fn scatter_words(
         page: &Page<'_>,
@@ -339,7 +332,7 @@ mod tests {
             .flat_map(|n| [n as u8 ^ (n >> 8) as u8])
             .collect();
         ram.write(first, &bytes).unwrap();
-        // The last places that fit in each page, the first ones, and all over both.
+        // Last and first places, and others.
         let edges = [
             0, 4, 4080, 4096, 4100, 8176, 16, 12, 4076, 8172, 8, 4080, 0, 20, 4096, 4,
         ];
@@ -367,7 +360,7 @@ mod tests {
         pages[0].store_u32(4092, 7);
         pages[1].store_u32(4092, 9);
         let mut rows = [[0; GATHER_LANES]; 4];
-        // Offsets that do not fit are moved back, and bits above the second page are ignored.
+        // They are moved back; bits above the second page are ignored.
         gather(
             [&pages[0], &pages[1]],
             &std::array::from_fn(|lane| if lane < 8 { 4093 } else { u32::MAX }),
@@ -396,7 +389,6 @@ mod tests {
         for at in 0..PAGE_SIZE / 4 {
             page.store_u32(4 * at, 7 * at as u32);
         }
-        // Offsets are rounded down, and wrap.
         let offsets = std::array::from_fn(|lane| (lane as u32 * 1212 + 3) & !u32::from(lane < 8));
         let mut words = [0; GATHER_LANES];
         page.gather_words(&offsets, &mut words);

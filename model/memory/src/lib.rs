@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that the GPU model and a host share.
 //!
-//! The model sees memory as a bus of 4 KiB pages ([`Bus`]). Behind it lies either memory that this process owns
-//! ([`Ram`], for replays and tests) or the memory of a virtual machine ([`Mapped`], mapped from file descriptors), whose caches may be
-//! out of step with it ([`Cached`]).
-//! Every access is a relaxed atomic one or, for runs of words, as good as one for each word, so that shader threads, a guest's processors and devices may touch the same
-//! bytes at the same time. All unsafe code of the model that deals with memory lives in this crate.
+//! A bus of 4 KiB pages ([`Bus`]): this process's memory ([`Ram`]) or a virtual machine's ([`Mapped`]), maybe
+//! behind caches ([`Cached`]). Accesses are relaxed atomics or as good per word, so that shader threads, a guest's
+//! processors and devices may touch the same bytes. All unsafe memory code of the model is here.
 
 mod bus;
 mod cached;

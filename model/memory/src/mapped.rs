@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory of a virtual machine, mapped from file descriptors while the machine runs.
+//! Memory of a virtual machine, from file descriptors.
 
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
@@ -9,45 +9,45 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use crate::{Bus, PAGE_SIZE, Page};
 
-/// Why a region was not added or removed.
+/// Why a region was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
-    /// Address, length or file offset is not a multiple of the page size, the length is 0, or the end overflows.
+    /// Not in whole pages, empty, or overflowing.
     #[error(
         "region {address:#x}+{length:#x} (file offset {offset:#x}) is not made of whole 4 KiB pages"
     )]
     Shape {
-        /// Bus address of the region.
+        /// Bus address.
         address: u64,
-        /// Length in bytes.
+        /// Bytes.
         length: u64,
         /// Offset in the file.
         offset: u64,
     },
-    /// Part of the range already belongs to another region.
+    /// Another region has a part.
     #[error("region {address:#x}+{length:#x} overlaps the region at {other:#x}")]
     Overlap {
         /// Bus address of the refused region.
         address: u64,
-        /// Its length in bytes.
+        /// Its bytes.
         length: u64,
-        /// Bus address of the region that is there.
+        /// Bus address of the region there.
         other: u64,
     },
-    /// No region with exactly this address and length.
+    /// No region with this address and length.
     #[error("no region {address:#x}+{length:#x}")]
     Unknown {
-        /// Bus address that was asked for.
+        /// Bus address.
         address: u64,
-        /// Length that was asked for.
+        /// Bytes.
         length: u64,
     },
     /// The operating system refused the mapping.
     #[error("cannot map the region at {address:#x}: {source}")]
     Host {
-        /// Bus address of the region.
+        /// Bus address.
         address: u64,
-        /// What the operating system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
@@ -59,8 +59,7 @@ struct Region {
     memory: MmapRaw,
 }
 
-/// Regions of shared memory, each at a bus address. They come and go at run time; a page that is in use keeps its
-/// region mapped.
+/// Regions of shared memory at bus addresses; a page in use keeps its region mapped.
 #[derive(Debug, Default)]
 pub struct Mapped {
     regions: RwLock<Vec<Arc<Region>>>,
@@ -72,12 +71,12 @@ impl Mapped {
         Mapped::default()
     }
 
-    /// Maps `length` bytes of `file`, from `offset` on, at bus address `address`. With `writable` false the file is
-    /// never changed: stores reach a private copy, as stores to a ROM go nowhere.
+    /// Maps `length` bytes of `file` from `offset` on. Without `writable` stores reach a private copy, as for a
+    /// ROM.
     ///
     /// # Errors
     ///
-    /// See [`MapError`]; nothing has changed then.
+    /// See [`MapError`]; nothing has changed.
     pub fn add(
         &self,
         address: u64,
@@ -131,11 +130,11 @@ impl Mapped {
         Ok(())
     }
 
-    /// Removes the region that was added with this address and length.
+    /// Removes a region.
     ///
     /// # Errors
     ///
-    /// [`MapError::Unknown`] when there is none.
+    /// [`MapError::Unknown`].
     pub fn remove(&self, address: u64, length: u64) -> Result<(), MapError> {
         let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
         let at = regions

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One page of shared memory and the accesses to it.
+//! A page of shared memory and its accesses.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -9,20 +9,19 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 
 use crate::words;
 
-/// Bytes in a page of the bus.
+/// Bytes of a page.
 pub const PAGE_SIZE: usize = 4096;
 
 const MASK: usize = PAGE_SIZE - 1;
 
-/// 4096 bytes of memory that other threads and other processes may access at the same time.
+/// 4096 bytes that others may access at the same time.
 ///
-/// Offsets count bytes from the start of the page. Values are little-endian. An access whose offset is a multiple of
-/// its size is one atomic access; any other is made of bytes. Offsets wrap inside the page: a caller that crosses the
-/// end of a page splits the access itself.
+/// Values are little-endian. Accesses at multiples of their size are atomic, others are made of bytes. Offsets
+/// wrap: callers split accesses at the page's end.
 #[derive(Clone)]
 pub struct Page<'a> {
     base: NonNull<u8>,
-    /// Keeps a mapping alive that may be removed from its bus while pages of it are in use.
+    /// Keeps a removed mapping alive.
     _owner: Option<Arc<dyn Any + Send + Sync>>,
     _memory: PhantomData<&'a [AtomicU8]>,
 }
@@ -91,8 +90,8 @@ macro_rules! word_access {
 
 macro_rules! atomic_update {
     ($update:ident, $exchange:ident, $int:ty, $atomic:ty) => {
-        /// Replaces the word at `offset` (rounded down to a multiple of the word's size) by `new(old)` atomically
-        /// and returns the old value. `new` may run more than once.
+        /// Atomically replaces the word at `offset` (rounded down to its size), returns the old one. `new` may run
+        /// more than once.
         #[inline]
         pub fn $update(&self, offset: usize, mut new: impl FnMut($int) -> $int) -> $int {
             let at = offset & MASK & !(size_of::<$int>() - 1);
@@ -108,8 +107,7 @@ macro_rules! atomic_update {
             }
         }
 
-        /// Writes `new` at `offset` (rounded down to a multiple of the word's size) if the word there equals
-        /// `expected`, atomically. Returns the old value.
+        /// Atomically writes `new` at `offset` (rounded down to its size) over `expected`. Returns the old value.
         #[inline]
         pub fn $exchange(&self, offset: usize, expected: $int, new: $int) -> $int {
             let at = offset & MASK & !(size_of::<$int>() - 1);
@@ -121,7 +119,7 @@ macro_rules! atomic_update {
     };
 }
 
-/// The offset of a word, and how many of `count` words there are from there to the end of the page.
+/// Rounded offset, and words up to the page's end.
 #[inline(always)]
 fn words_at(offset: usize, count: usize) -> (usize, usize) {
     let offset = offset & MASK & !3;
@@ -129,12 +127,10 @@ fn words_at(offset: usize, count: usize) -> (usize, usize) {
 }
 
 impl<'a> Page<'a> {
-    /// A page at `base`.
-    ///
     /// # Safety
     ///
-    /// `base` must be aligned to 4096 and point to 4096 bytes that stay readable and writable for `'a`, or for as
-    /// long as `owner` lives. Nobody may hold a plain (non-atomic) reference to the bytes meanwhile.
+    /// `base` is aligned to 4096, and 4096 bytes stay readable and writable for `'a`, or while `owner` lives. No
+    /// plain (non-atomic) reference to them exists meanwhile.
     pub(crate) unsafe fn new(
         base: NonNull<u8>,
         owner: Option<Arc<dyn Any + Send + Sync>>,
@@ -147,7 +143,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The address of the page in this process, for code that brings its own rules of access.
+    /// For code with its own rules of access.
     #[inline]
     pub fn as_ptr(&self) -> *mut u8 {
         self.base.as_ptr()
@@ -197,14 +193,14 @@ impl<'a> Page<'a> {
     atomic_update!(fetch_update_u32, compare_exchange_u32, u32, AtomicU32);
     atomic_update!(fetch_update_u64, compare_exchange_u64, u64, AtomicU64);
 
-    /// Reads 16 bytes at `offset`, as two accesses of 8.
+    /// Reads 16 bytes as two accesses of 8.
     #[inline(always)]
     pub fn load_u128(&self, offset: usize) -> u128 {
         u128::from(self.load_u64(offset)) | u128::from(self.load_u64(offset.wrapping_add(8))) << 64
     }
 
-    /// Reads words from `offset` on, which is rounded down to a multiple of 4; returns how many (the page may end
-    /// first). Each word is one access.
+    /// Reads words from `offset` (rounded down to a multiple of 4), each in one access; returns how many the page
+    /// had.
     #[inline(always)]
     pub fn load_words(&self, offset: usize, to: &mut [u32]) -> usize {
         let (offset, count) = words_at(offset, to.len());
@@ -215,8 +211,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Writes words from `offset` on, which is rounded down to a multiple of 4; returns how many (the page may end
-    /// first). Each word is one access.
+    /// Writes words from `offset` (rounded down to a multiple of 4), each in one access; returns how many fit.
     #[inline(always)]
     pub fn store_words(&self, offset: usize, from: &[u32]) -> usize {
         let (offset, count) = words_at(offset, from.len());
@@ -226,7 +221,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Copies bytes of the page, from `offset` on, into `to`; returns how many (the page may end first).
+    /// Copies bytes out; returns how many the page had.
     pub fn copy_to_slice(&self, offset: usize, to: &mut [u8]) -> usize {
         let count = to.len().min(PAGE_SIZE.saturating_sub(offset));
         let mut at = offset;
@@ -247,7 +242,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Copies `from` into the page, from `offset` on; returns how many bytes fit before the end of the page.
+    /// Copies bytes in; returns how many fit.
     pub fn copy_from_slice(&self, offset: usize, from: &[u8]) -> usize {
         let count = from.len().min(PAGE_SIZE.saturating_sub(offset));
         let mut at = offset;
@@ -269,7 +264,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Fills the whole page with `value`, eight bytes at a time.
+    /// Eight bytes at a time.
     pub fn fill_u64(&self, value: u64) {
         for at in (0..PAGE_SIZE).step_by(8) {
             self.store_u64(at, value);

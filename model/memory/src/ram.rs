@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that this process owns, handed out page by page.
+//! Memory of this process, by page.
 
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
@@ -9,7 +9,7 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use crate::{Bus, PAGE_SIZE, Page};
 
-/// Anonymous memory at bus addresses from [`Ram::BASE`] on. Pages that were never written cost no memory.
+/// Anonymous memory from [`Ram::BASE`] on; unwritten pages cost nothing.
 #[derive(Debug)]
 pub struct Ram {
     memory: MmapRaw,
@@ -19,7 +19,7 @@ pub struct Ram {
 
 #[derive(Debug, Default)]
 struct Free {
-    /// Pages from this index on were never handed out, and are zero.
+    /// From here on never handed out, and zero.
     untouched: usize,
     released: BTreeSet<u64>,
 }
@@ -28,11 +28,11 @@ impl Ram {
     /// The bus address of the first page.
     pub const BASE: u64 = 0x1000_0000;
 
-    /// Room for `pages` pages.
+    /// Of `pages` pages.
     ///
     /// # Errors
     ///
-    /// The operating system has no address space of that size.
+    /// No address space of that size.
     pub fn new(pages: usize) -> std::io::Result<Ram> {
         let bytes = pages
             .checked_mul(PAGE_SIZE)
@@ -48,7 +48,7 @@ impl Ram {
         })
     }
 
-    /// Hands out a page of zeros; `None` when there is none left.
+    /// A zero page; `None`: none is left.
     pub fn allocate(&self) -> Option<u64> {
         let mut free = self.lock();
         if let Some(address) = free.released.pop_first() {
@@ -60,7 +60,7 @@ impl Ram {
         self.allocate_contiguous(1)
     }
 
-    /// Hands out `count` pages of zeros in a row and returns the address of the first.
+    /// `count` zero pages in a row.
     pub fn allocate_contiguous(&self, count: usize) -> Option<u64> {
         let mut free = self.lock();
         let first = free.untouched;
@@ -69,7 +69,7 @@ impl Ram {
         Some(Self::BASE + (first * PAGE_SIZE) as u64)
     }
 
-    /// Takes back a page that [`allocate`](Ram::allocate) handed out.
+    /// Takes a page back.
     pub fn release(&self, address: u64) {
         let mut free = self.lock();
         let known = address
@@ -80,7 +80,7 @@ impl Ram {
         }
     }
 
-    /// Whether the page at `address` is handed out now.
+    /// Whether the page is handed out.
     pub fn is_allocated(&self, address: u64) -> bool {
         let page = address - address % PAGE_SIZE as u64;
         let free = self.lock();

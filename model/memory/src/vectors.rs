@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which vector units of the host the model uses: the best there are, or fewer, to measure and to test what other hosts run.
+//! Vector units in use: the host's best, or fewer for tests.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// The variable of the environment that says how much to use at most: `portable`, `avx2` or `avx512`.
+/// At most `portable`, `avx2` or `avx512`.
 const VARIABLE: &str = "GPUREPLAY_VECTORS";
 
-/// Vector units, the better the greater. Results do not depend on them.
+/// Ascending; results do not depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Vectors {
-    /// What every processor of the architecture has.
+    /// What every processor has.
     Portable = 1,
-    /// AVX2, FMA and F16C, with the instructions on bits that came with them (x86-64-v3).
+    /// AVX2, FMA, F16C, bit instructions (x86-64-v3).
     Avx2 = 2,
-    /// AVX-512 with F, VL, BW and DQ, and all of the above (x86-64-v4).
+    /// AVX-512 F, VL, BW, DQ, and the above (x86-64-v4).
     Avx512 = 3,
 }
 
-/// What is in use, or 0 before anybody asked. Never more than the host has.
+/// 0: not asked yet. Never more than the host has.
 static IN_USE: AtomicU8 = AtomicU8::new(0);
 
 impl Vectors {
-    /// All, in ascending order.
+    /// All, ascending.
     pub const ALL: [Vectors; 3] = [Vectors::Portable, Vectors::Avx2, Vectors::Avx512];
 
-    /// The best that the host has.
+    /// The host's best.
     pub fn of_host() -> Vectors {
         #[cfg(target_arch = "x86_64")]
         {
@@ -50,8 +50,7 @@ impl Vectors {
         Vectors::Portable
     }
 
-    /// What this process uses: the best that the host has, unless the variable `GPUREPLAY_VECTORS` of the environment or
-    /// [`Vectors::limit`] allows less.
+    /// The best that `GPUREPLAY_VECTORS` or [`Vectors::limit`] allows.
     #[inline(always)]
     pub fn in_use() -> Vectors {
         match IN_USE.load(Relaxed) {
@@ -62,8 +61,7 @@ impl Vectors {
         }
     }
 
-    /// Lets this process use no more than `most` from now on, and returns what that is on this host. Shaders that were
-    /// translated before keep what they were translated for.
+    /// Limits this process; returns the result. Translated shaders stay.
     pub fn limit(most: Vectors) -> Vectors {
         let used = most.min(Vectors::of_host());
         IN_USE.store(used as u8, Relaxed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies of words between shared memory and the program's own, in the widest accesses that keep words whole.
+//! Copies of whole words from and to shared memory.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -9,8 +9,7 @@ use crate::Vectors;
 #[cfg(target_arch = "x86_64")]
 const VECTOR: usize = 4;
 
-/// Copies a vector. The compiler does not look into assembler code, so that shared memory is as good as behind an
-/// atomic; the processor does not split an aligned word of a vector.
+/// The compiler does not see through assembler, so it is like an atomic access; aligned words are not split.
 ///
 /// # Safety
 ///
@@ -31,11 +30,10 @@ unsafe fn copy_vector(from: *const u8, to: *mut u8) {
     }
 }
 
-/// Words of the widest vector.
 #[cfg(target_arch = "x86_64")]
 const WIDEST: usize = 16;
 
-/// Copies as many whole vectors of 64 bytes as `words` words have, and returns how many words that were.
+/// 64 bytes each; returns words.
 ///
 /// # Safety
 ///
@@ -61,7 +59,7 @@ unsafe fn copy_widest(from: *const u8, to: *mut u8, words: usize) -> usize {
     done
 }
 
-/// Copies words in the widest vectors that the host has, and returns how many.
+/// Returns how many.
 ///
 /// # Safety
 ///
@@ -82,18 +80,15 @@ unsafe fn copy(from: *const u8, to: *mut u8, words: usize) -> usize {
     done
 }
 
-/// Leaves all words to the loop that follows.
+/// Leaves all to the loop.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn copy(_: *const u8, _: *mut u8, _: usize) -> usize {
     0
 }
 
-/// Reads words from shared memory.
-///
 /// # Safety
 ///
-/// `from` is aligned to 4 and leads to as many words as `to` has, which stay readable meanwhile. Nobody has a plain
-/// reference to them.
+/// `from` is aligned to 4, and `to.len()` words stay readable. No plain reference to them exists.
 #[inline(always)]
 pub(crate) unsafe fn load(from: *const u8, to: &mut [u32]) {
     // SAFETY: there are that many words on both sides.
@@ -105,8 +100,6 @@ pub(crate) unsafe fn load(from: *const u8, to: &mut [u32]) {
     }
 }
 
-/// Writes words to shared memory.
-///
 /// # Safety
 ///
 /// As for [`load`], with `to` writable.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What users of the bus rely on: sizes, alignment, page ends, atomics, regions that come and go.
+//! What users of the bus rely on.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;

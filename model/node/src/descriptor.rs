@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of memory files, which stand for the node, its objects and its fences. A file is known by its inode, so copies of a
-//! descriptor need no bookkeeping.
+//! Memory files for node, objects and fences, known by inode.
 
 use std::ffi::{CStr, c_int};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::errno::{Errno, Result};
 
-/// Which file a descriptor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     device: u64,
     inode: u64,
 }
 
-/// The node's own descriptors are from here on where the process may have so many: `select` and programs that count theirs do not
-/// meet them.
+/// The node's own are from here on if possible: `select` and programs that count theirs do not meet them.
 const HIGH: c_int = 1 << 10;
 
-/// Which file a descriptor is; `None` for one that is not open.
+/// `None`: it is not open.
 pub(crate) fn identity(fd: RawFd) -> Option<Identity> {
     let status = status(fd)?;
     Some(Identity {
@@ -27,7 +24,6 @@ pub(crate) fn identity(fd: RawFd) -> Option<Identity> {
     })
 }
 
-/// Bytes of a file.
 pub(crate) fn size(fd: RawFd) -> Option<u64> {
     u64::try_from(status(fd)?.st_size).ok()
 }
@@ -38,7 +34,7 @@ fn status(fd: RawFd) -> Option<libc::stat> {
     unsafe { (libc::fstat(fd, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }
 }
 
-/// A memory file of zeros, whose size nobody can change.
+/// Of a fixed size.
 pub(crate) fn memory_file(name: &CStr, size: u64) -> Result<OwnedFd> {
     let size = i64::try_from(size).map_err(|_| Errno::NO_MEMORY)?;
     // SAFETY: the name is a C string; a descriptor that comes back is new.
@@ -62,7 +58,6 @@ pub(crate) fn memory_file(name: &CStr, size: u64) -> Result<OwnedFd> {
     }
 }
 
-/// The same file under a high number, if there is one.
 fn raised(file: OwnedFd) -> OwnedFd {
     // SAFETY: a new descriptor of a file of ours.
     unsafe {
@@ -73,7 +68,6 @@ fn raised(file: OwnedFd) -> OwnedFd {
     }
 }
 
-/// Another descriptor of a file, for the app: as low as there is.
 pub(crate) fn for_app(file: &OwnedFd, close_on_exec: bool) -> Result<RawFd> {
     let command = if close_on_exec {
         libc::F_DUPFD_CLOEXEC
@@ -87,7 +81,6 @@ pub(crate) fn for_app(file: &OwnedFd, close_on_exec: bool) -> Result<RawFd> {
     }
 }
 
-/// Another descriptor of a file of the app, for the node.
 pub(crate) fn from_app(fd: RawFd) -> Result<OwnedFd> {
     if fd < 0 {
         return Err(Errno(libc::EBADF));
@@ -98,7 +91,7 @@ pub(crate) fn from_app(fd: RawFd) -> Result<OwnedFd> {
         .map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EBADF)))
 }
 
-/// Whether a descriptor is a memory file of this name that nobody can resize.
+/// Of this name and a fixed size.
 pub(crate) fn is_sealed(fd: RawFd, name: &str) -> bool {
     let target = std::fs::read_link(format!("/proc/self/fd/{fd}"));
     let named = target.is_ok_and(|to| to.to_str() == Some(&format!("/memfd:{name} (deleted)")));
@@ -107,10 +100,10 @@ pub(crate) fn is_sealed(fd: RawFd, name: &str) -> bool {
     named && seals >= 0 && seals & libc::F_SEAL_SHRINK != 0
 }
 
-/// Whether the process has a descriptor of the file below a limit: one of the app's, not one of the node's.
+/// Whether the app has one: those below a limit are the app's.
 pub(crate) fn is_open(file: Identity, except: Option<RawFd>) -> bool {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
-        // Nobody can tell: better a file too many than one too few.
+        // Not known: better a file too many.
         return true;
     };
     let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -119,7 +112,7 @@ pub(crate) fn is_open(file: Identity, except: Option<RawFd>) -> bool {
         .any(|fd| identity(fd) == Some(file))
 }
 
-/// Lets the process have as many descriptors as it may: each object has one.
+/// Each object has a descriptor.
 pub(crate) fn raise_limit() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,

@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-/// An error number, as in `errno.h`.
+/// As in `errno.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub c_int);
 
@@ -17,12 +17,12 @@ impl Errno {
     /// Out of memory.
     pub const NO_MEMORY: Errno = Errno(libc::ENOMEM);
 
-    /// The error of the system call that has just failed in this thread.
+    /// Of the last failed system call.
     pub(crate) fn last() -> Errno {
         let error = std::io::Error::last_os_error();
         Errno(error.raw_os_error().unwrap_or(libc::EIO))
     }
 }
 
-/// What a request gives.
+/// Result of a request.
 pub type Result<T> = std::result::Result<T, Errno>;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What goes to the app's standard error when work of the GPU ends badly, as the kernel's messages go to its log.
+//! Faults of the GPU, to standard error.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Messages of a process; an app that goes on after each fault makes no more.
+/// Per process.
 const MOST: u64 = 200;
 
 pub(crate) fn tell(fault: fmt::Arguments<'_>) {

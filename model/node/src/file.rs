@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An open file of the node: handles and an address space of its own.
+//! An open file: handles and an address space.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,33 +14,31 @@ use crate::sync::SyncObject;
 use crate::tables::BLOCK_BYTES;
 use crate::vm::Spaces;
 
-/// The addresses that panfrost gives to objects.
+/// As panfrost gives them.
 const ADDRESSES: (u64, u64) = (32 << 20, 1 << 32);
-/// Handles of a file, at most, of each kind: memory of the app's own is bounded by its descriptors.
+/// Per kind; the app's memory is bounded by its descriptors.
 const HANDLES: usize = 1 << 20;
 
-/// An object in a file.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) object: Arc<Object>,
-    /// GPU virtual address; 0 where the app chooses it.
+    /// 0: the app chooses it.
     pub(crate) va: u64,
-    /// The only address space that may map it; 0: any.
+    /// Its only address space; 0: any.
     pub(crate) exclusive: u32,
 }
 
 #[derive(Debug)]
 pub(crate) struct File {
-    /// No two files have the same number, not even one after the other.
+    /// Never used again.
     number: u64,
-    /// How often its objects have changed.
+    /// Counts.
     changes: u64,
     objects: BTreeMap<u32, Held>,
     syncs: BTreeMap<u32, Arc<SyncObject>>,
     addresses: Ranges,
-    /// Its objects at their addresses, unless they have changed.
     mappings: Option<Arc<Mappings>>,
-    /// What panthor's files have.
+    /// Of panthor.
     pub(crate) spaces: Spaces,
 }
 
@@ -57,7 +55,7 @@ impl File {
         }
     }
 
-    /// Adds an object that gets no address, or finds the handle that it has.
+    /// Without an address; finds its handle.
     pub(crate) fn add_plain(&mut self, object: Arc<Object>, exclusive: u32) -> Result<u32> {
         if let Some((handle, _)) = self.known(&object) {
             return Ok(handle);
@@ -81,13 +79,13 @@ impl File {
         known.map(|(handle, held)| (*handle, held.va))
     }
 
-    /// Adds an object, or finds the handle that it has. Gives the handle and the address.
+    /// Handle and address, perhaps existing.
     pub(crate) fn add(&mut self, object: Arc<Object>) -> Result<(u32, u64)> {
         if let Some(known) = self.known(&object) {
             return Ok(known);
         }
         let pages = object.size / PAGE_BYTES;
-        // As `panfrost_gem_open`: code is aligned to its size, so that it does not cross 16 MiB.
+        // As `panfrost_gem_open`: code does not cross 16 MiB.
         let align = match object.executable {
             true => pages,
             false if object.size >= BLOCK_BYTES => BLOCK_BYTES / PAGE_BYTES,
@@ -134,7 +132,7 @@ impl File {
         self.objects.get(&handle).ok_or(Errno::NO_ENTRY)
     }
 
-    /// The object that `mmap` finds at an offset, and where in it.
+    /// And where in it.
     pub(crate) fn at_offset(&self, offset: u64) -> Option<(&Arc<Object>, u64)> {
         let objects = self.objects.values().map(|held| &held.object);
         let within = |object: &Arc<Object>| {
@@ -147,7 +145,7 @@ impl File {
             .find_map(|object| Some((object, within(object)?)))
     }
 
-    /// What a chain can reach, and numbers that are equal as long as that is the same.
+    /// Equal numbers, equal mappings.
     pub(crate) fn mappings(&mut self) -> (Arc<Mappings>, (u64, u64)) {
         let all = || {
             let objects = self.objects.values();
@@ -181,12 +179,10 @@ impl File {
     }
 }
 
-/// The lowest handle that is free, as the kernel gives it.
 fn vacant<T>(handles: &BTreeMap<u32, T>) -> Result<u32> {
     if handles.len() >= HANDLES {
         return Err(Errno::NO_MEMORY);
     }
-    // Mostly none is free below the last.
     match handles.last_key_value() {
         Some((last, _)) if *last as usize == handles.len() => Ok(last + 1),
         _ => {
@@ -198,7 +194,7 @@ fn vacant<T>(handles: &BTreeMap<u32, T>) -> Result<u32> {
     }
 }
 
-/// What of a free range code may take, in pages: it may not begin or end at a boundary of 4 GiB (`panfrost_drm_mm_color_adjust`).
+/// Code may not begin or end at a boundary of 4 GiB (`panfrost_drm_mm_color_adjust`).
 fn code(start: u64, end: u64) -> (u64, u64) {
     const SEGMENT: u64 = (1 << 32) / PAGE_BYTES;
     const LAST: u64 = (16 << 20) / PAGE_BYTES;
@@ -241,7 +237,7 @@ mod tests {
         let mut add = |size, flags| file.add(memory.create(size, flags).unwrap()).unwrap().1;
         assert_eq!(add(4096, NO_EXECUTE), 0x200_0000);
         assert_eq!(add(3 << 20, NO_EXECUTE), 0x220_0000);
-        // Code of 64 KiB, aligned to that; then data in the smallest hole.
+        // Aligned code of 64 KiB; then data in the smallest hole.
         assert_eq!(add(0x1_0000, 0), 0x201_0000);
         assert_eq!(add(0x1000, NO_EXECUTE), 0x200_1000);
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions of C that a program's calls reach first. Each asks the node, and passes on what is not the node's.
+//! C functions that a program's calls reach first; others' are passed on.
 //!
-//! A library that is preloaded before this one reaches these by `dlsym(RTLD_NEXT, …)`. What the node itself opens, maps and closes goes
-//! straight on: the thread that is inside the node is marked.
+//! An earlier preloaded library gets here by `dlsym(RTLD_NEXT, …)`. A thread inside the node is marked, and its
+//! calls go straight on.
 
-// The linker takes them from here, not a crate.
+// For the linker, not a crate.
 #![allow(unreachable_pub)]
 
 use std::cell::Cell;
@@ -18,28 +18,26 @@ use crate::errno::{Errno, Result};
 use crate::next::Next;
 use crate::node::Node;
 
-/// The path of the node.
 const PATH: &CStr = c"/dev/dri/renderD128";
 const VARIABLE: &str = "GPUREPLAY_NODE_GPU";
 const DEFAULT: &str = "g52";
 
-/// The process's node, once it was opened; what is stored lives for ever.
+/// What is stored lives for ever.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
-/// The app has opened the node: before, nothing can be the node's.
+/// Until then nothing is the node's.
 static OPENED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// This thread is inside the node until it is dropped.
 struct Inside;
 
 impl Inside {
-    /// `None` if it is already.
+    /// `None`: already inside.
     fn enter() -> Option<Self> {
         let inside = INSIDE.try_with(|inside| inside.replace(true));
-        // Made only then: one that is dropped ends what the outer one began.
+        // Else a drop would end the outer one.
         (inside == Ok(false)).then(|| Inside)
     }
 }
@@ -50,7 +48,6 @@ impl Drop for Inside {
     }
 }
 
-/// The node, if the app has opened it and this thread is not inside it.
 fn opened() -> Option<(&'static Node, Inside)> {
     if !OPENED.load(Ordering::Acquire) {
         return None;
@@ -64,13 +61,12 @@ fn made() -> Option<&'static Node> {
     unsafe { NODE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Runs in a child of `fork`, which has the parent's memory files and none of its threads: it gets a node of its own when it opens one.
+/// The child of `fork` has the memory files, no threads: it gets a node of its own.
 extern "C" fn forked() {
     OPENED.store(false, Ordering::Release);
     NODE.store(ptr::null_mut(), Ordering::Release);
 }
 
-/// The node, made when it is first opened.
 fn node() -> Result<&'static Node> {
     if let Some(node) = made() {
         return Ok(node);
@@ -94,7 +90,7 @@ fn node() -> Result<&'static Node> {
         .inspect_err(|error| eprintln!("gpureplay node: no memory file (error {})", error.0))?;
     // SAFETY: the handler takes no lock and allocates nothing.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-    // Without a lock, which another thread might hold when the app forks.
+    // Another thread might hold a lock when the app forks.
     let new = Box::into_raw(Box::new(node));
     let stored = NODE.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
     if stored.is_err() {
@@ -104,7 +100,6 @@ fn node() -> Result<&'static Node> {
     made().ok_or(Errno(libc::ENODEV))
 }
 
-/// What a function of C gives for a result.
 fn answer(result: Result<c_int>) -> c_int {
     result.unwrap_or_else(|error| {
         // SAFETY: `errno` is this thread's.
@@ -113,7 +108,7 @@ fn answer(result: Result<c_int>) -> c_int {
     })
 }
 
-/// Keeps `errno` as it is over a call of ours that succeeds.
+/// Over successful calls of ours.
 fn keeping_errno<T>(step: impl FnOnce() -> T) -> T {
     // SAFETY: `errno` is this thread's.
     unsafe {
@@ -125,8 +120,6 @@ fn keeping_errno<T>(step: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Opens the node if the path is the node's.
-///
 /// # Safety
 /// The path is null or a C string.
 unsafe fn open_node(path: *const c_char, flags: c_int) -> Option<c_int> {
@@ -146,7 +139,6 @@ type Ioctl = unsafe extern "C" fn(c_int, c_ulong, *mut c_void) -> c_int;
 type Mmap = unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, c_int, i64) -> *mut c_void;
 type Close = unsafe extern "C" fn(c_int) -> c_int;
 
-/// The next function of this name, as a function.
 macro_rules! next {
     ($name:literal: $kind:ty) => {{
         static NEXT: Next = Next::new($name);
@@ -156,13 +148,12 @@ macro_rules! next {
     }};
 }
 
-/// Defines `open` under one of its names.
 macro_rules! open {
     ($($name:ident, $text:literal);* $(;)?) => {$(
         /// As the C library's.
         ///
         /// # Safety
-        /// As the C library's. The mode is passed on whether or not the caller gave one.
+        /// As the C library's. The mode is passed on even if not given.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
             // SAFETY: the caller gives a C string.
@@ -178,13 +169,12 @@ macro_rules! open {
     )*};
 }
 
-/// Defines `openat` under one of its names.
 macro_rules! open_at {
     ($($name:ident, $text:literal);* $(;)?) => {$(
         /// As the C library's.
         ///
         /// # Safety
-        /// As the C library's. The mode is passed on whether or not the caller gave one.
+        /// As the C library's. The mode is passed on even if not given.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(folder: c_int, path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
             // SAFETY: the caller gives a C string.
@@ -203,7 +193,7 @@ macro_rules! open_at {
 open! {
     open, c"open";
     open64, c"open64";
-    // What `open` is in programs that are built with fortification.
+    // `open` of programs built with fortification.
     __open_2, c"__open_2";
     __open64_2, c"__open64_2";
 }
@@ -216,10 +206,10 @@ open_at! {
 /// As the C library's.
 ///
 /// # Safety
-/// As the C library's: the argument is what the request needs.
+/// As the C library's: the request determines the argument.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
-    // A request is 32 bits; some callers extend its sign.
+    // 32 bits; some callers extend the sign.
     let number = request as u32;
     if matches!((number >> 8) as u8, b'd' | b'>')
         && let Some((node, _inside)) = opened()
@@ -236,7 +226,6 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     }
 }
 
-/// Maps an object of the node; `None` for other files.
 fn map_node(
     address: *mut c_void,
     length: usize,
@@ -250,7 +239,7 @@ fn map_node(
     }
     let (node, _inside) = opened()?;
     let mapped = keeping_errno(|| node.mapped(fd, length, offset))?;
-    // A private copy of GPU memory is refused by the kernel, too.
+    // The kernel refuses it, too.
     let shared = flags & libc::MAP_TYPE != libc::MAP_PRIVATE;
     let mapped = mapped.and_then(|mapped| {
         if shared {
@@ -283,7 +272,7 @@ fn map_node(
     }
 }
 
-/// Defines `mmap` under one of its names: offsets have 64 bits in both.
+/// Both have 64-bit offsets.
 macro_rules! mmap {
     ($($name:ident, $text:literal);* $(;)?) => {$(
         /// As the C library's.

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A render node of panfrost or panthor whose GPU is the model, inside an app's own process.
+//! A render node of panfrost or panthor, with the model as GPU, inside an app's process.
 //!
-//! `LD_PRELOAD=libgpureplay_node.so` answers the app's `open("/dev/dri/renderD128")`. The node speaks the interface of Linux's panfrost
-//! (version 1.3), or of panthor (1.2) for a GPU with command streams, so unmodified OpenCL apps run on Mesa without GPU, driver or root.
+//! `LD_PRELOAD=libgpureplay_node.so` answers `open("/dev/dri/renderD128")` with Linux's panfrost (version 1.3), or
+//! panthor (1.2) for command streams: unmodified OpenCL apps run on Mesa without GPU, driver or root.
 //! `GPUREPLAY_NODE_GPU` names the GPU.
 //!
-//! An open file, an object and a fence are memory files: the kernel counts who holds them, the app maps objects by itself, and copies of
-//! descriptors need no bookkeeping. Each file has its own address space, as in the driver. A chain runs inside SUBMIT, a stream inside
-//! GROUP_SUBMIT, so no fence is ever pending. Not there: `stat` and `/sys` for the node (EGL looks there), performance counters, the parent's files
-//! in a child of `fork`, which has a node of its own.
+//! Files, objects and fences are memory files: the kernel counts holders, and apps map objects themselves. Each
+//! file has its own address space. Chains run inside SUBMIT, streams inside GROUP_SUBMIT: no fence is ever pending.
+//! Not there: `stat` and `/sys` (EGL looks there), performance counters, the parent's files in a child of `fork`.
 
 mod descriptor;
 mod errno;

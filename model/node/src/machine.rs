@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU: what it says about itself, and how a chain of jobs runs on it.
+//! The GPU: parameters and chains.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,39 +19,31 @@ use crate::faults::tell;
 use crate::object::{Memory, Object};
 use crate::tables::{Rights, Tables};
 
-/// What one chain may do, in clauses: about three minutes of a processor, then it is stopped. The kernel's watchdog has half a second of
-/// a GPU.
+/// Clauses per chain: about three minutes. The kernel's watchdog has half a second of a GPU.
 pub(crate) const WORK_LIMIT: u64 = 1 << 32;
-/// The address space in use.
 const SPACE: u32 = 0;
-/// JS_CONFIG as panfrost writes it, for [`SPACE`].
+/// As panfrost writes it, for [`SPACE`].
 const JOB_CONFIG: u32 = 0x8_7300;
-/// Ticks a second of the timestamps that shaders and GET_PARAM read.
+/// Ticks per second for shaders and GET_PARAM.
 pub(crate) const TIMESTAMP_FREQUENCY: u64 = 62_500_000;
 
-/// Objects at their addresses.
 pub(crate) type Mappings = Vec<(u64, Arc<Object>)>;
 
-/// A chain to be run.
 pub(crate) struct Submission {
-    /// The file and how often its objects have changed: equal numbers, equal page tables.
+    /// File and change count: equal numbers, equal page tables.
     pub(crate) space: (u64, u64),
-    /// What the chain can reach.
     pub(crate) mappings: Arc<Mappings>,
-    /// GPU address of the first job.
+    /// The first job.
     pub(crate) chain: u64,
-    /// It goes to the slot of fragment jobs.
     pub(crate) fragment: bool,
 }
 
-/// The model with power on.
 pub(crate) struct Machine {
     gpu: Gpu<Mapped>,
     memory: Arc<Memory>,
     space: Option<(u64, u64)>,
 }
 
-/// Faults that the model names go to the app's standard error, as the kernel's go to its log.
 pub(crate) struct Faults;
 
 impl Log for Faults {
@@ -82,7 +74,7 @@ impl Machine {
                 model.write32(on + half, units);
             }
         }
-        // The driver starts it for the jobs that ask; nobody can tell.
+        // The driver starts it for jobs that ask, not known here.
         model.write32(gpu::GPU_CMD, GpuCommand::CycleCountStart as u32);
         Self {
             gpu: model,
@@ -91,7 +83,7 @@ impl Machine {
         }
     }
 
-    /// A parameter of GET_PARAM, by its number in `drm_panfrost_param`.
+    /// `drm_panfrost_param`.
     pub(crate) fn parameter(&mut self, which: u32) -> Option<u64> {
         let word = |gpu: &mut Gpu<Mapped>, register| u64::from(gpu.read32(register));
         let wide = |gpu: &mut Gpu<Mapped>, low| word(gpu, low) | word(gpu, low + 4) << 32;
@@ -108,13 +100,13 @@ impl Machine {
             parameter::CORE_GROUPS => wide(model, gpu::L2_PRESENT_LO).count_ones().into(),
             parameter::TIMESTAMP => wide(model, gpu::TIMESTAMP_LO),
             parameter::TIMESTAMP_FREQUENCY => TIMESTAMP_FREQUENCY,
-            // The model always sees what the processor wrote.
+            // It is coherent.
             parameter::SELECTED_COHERENCY => parameter::COHERENT,
             _ => return None,
         })
     }
 
-    /// Runs a chain to its end. The status is that of the job slot.
+    /// The slot's status.
     ///
     /// # Errors
     /// The page tables do not fit.
@@ -171,7 +163,7 @@ impl Machine {
     }
 }
 
-/// Nanoseconds since 1970, for a fence.
+/// Nanoseconds since 1970.
 pub(crate) fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))

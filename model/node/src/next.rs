@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions that come after ours in the order of libraries: the C library's.
+//! The C library's functions, next after ours.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A function, looked up when it is first called.
 pub(crate) struct Next {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -19,7 +18,7 @@ impl Next {
         }
     }
 
-    /// The function's address; null if no library has it.
+    /// Null: no library has it.
     pub(crate) fn address(&self) -> *mut c_void {
         let found = self.found.load(Ordering::Acquire);
         if !found.is_null() {

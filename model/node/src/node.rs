@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The render node: open files and what they share, and which request does what.
+//! The render node: files, shared state, requests.
 
 mod objects;
 mod panthor;
@@ -26,12 +26,11 @@ use mali_facts::Product;
 use mali_facts::panfrost::request::{self as uapi, Request, number};
 use mali_facts::panthor::FLUSH_ID_OFFSET;
 
-/// Bytes of the page with LATEST_FLUSH.
+/// With LATEST_FLUSH.
 const FLUSH_ID_BYTES: u64 = 4096;
-/// Requests of time lines, which panfrost does not have.
+/// Not in panfrost.
 const SYNCOBJ_TIMELINES: std::ops::RangeInclusive<u8> = 0xca..=0xcd;
 
-/// How a driver calls itself.
 struct Driver {
     version: [i32; 3],
     name: &'static str,
@@ -55,12 +54,11 @@ const PANTHOR: Driver = Driver {
     text: "panthor DRM, on the GPU model",
 };
 
-/// The GPU's model, by the driver that it has. Busy while work runs; never taken by who holds the state.
+/// Never locked while holding the state.
 enum Model {
     Panfrost(Box<Mutex<Machine>>),
     Panthor {
         machine: Mutex<StreamMachine>,
-        /// The page with LATEST_FLUSH.
         flush_id: Arc<OwnedFd>,
     },
 }
@@ -75,7 +73,7 @@ impl Model {
             Product::Streams(gpu) => gpu,
         };
         let flush_id = descriptor::memory_file(c"gpureplay-flush", FLUSH_ID_BYTES)?;
-        // Each stream begins with a flush, whatever the app says: the number may stand still.
+        // Each stream begins with a flush: the number may stand still.
         let page = std::fs::File::from(flush_id.try_clone().map_err(|_| Errno::NO_MEMORY)?);
         let written = std::os::unix::fs::FileExt::write_all_at(&page, &1u32.to_le_bytes(), 0);
         written.map_err(|_| Errno::NO_MEMORY)?;
@@ -91,9 +89,8 @@ pub struct Node {
     memory: Arc<Memory>,
     model: Model,
     state: Mutex<State>,
-    /// A sync object got a fence.
     signalled: Condvar,
-    /// The sync files: of work that succeeded, and of work that failed.
+    /// Sync files of successful and of failed work.
     fences: [(OwnedFd, Identity); 2],
 }
 
@@ -102,11 +99,10 @@ struct State {
     files: HashMap<Identity, File>,
     opened: u64,
     syncs: HashMap<Identity, Arc<SyncObject>>,
-    /// Objects that have had a descriptor outside.
+    /// Those with a descriptor outside.
     objects: HashMap<Identity, Weak<Object>>,
 }
 
-/// What a descriptor of the app is to the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Node(Identity),
@@ -117,7 +113,7 @@ impl Node {
     /// A node with a GPU.
     ///
     /// # Errors
-    /// The process can have no more memory or files.
+    /// No more memory or files.
     pub fn new(product: Product) -> Result<Self> {
         descriptor::raise_limit();
         let memory = Memory::new()?;
@@ -135,10 +131,10 @@ impl Node {
         })
     }
 
-    /// Opens the node: a new file with an address space of its own.
+    /// A new file with its address space.
     ///
     /// # Errors
-    /// The process can have no more files.
+    /// No more files.
     pub fn open(&self, close_on_exec: bool) -> Result<RawFd> {
         let file = descriptor::memory_file(c"gpureplay-node", 0)?;
         let fd = descriptor::for_app(&file, close_on_exec)?;
@@ -150,7 +146,7 @@ impl Node {
         Ok(fd)
     }
 
-    /// What to forget when a descriptor is closed, which `Node::closed` then does.
+    /// What to forget on closing, for `Node::closed`.
     pub fn closing(&self, fd: RawFd) -> Option<impl FnOnce(&Node) + use<>> {
         let identity = descriptor::identity(fd)?;
         let state = self.state();
@@ -169,10 +165,10 @@ impl Node {
         drop((file, sync));
     }
 
-    /// What to map in place of a file of the node: a memory file, and the offset in it. `None` for a file that is not the node's.
+    /// Memory file and offset to map. `None`: not the node's.
     ///
     /// # Errors
-    /// Nothing that this file may map has the offset, or not so many bytes.
+    /// Nothing has the offset, or so many bytes.
     pub fn mapped(
         &self,
         fd: RawFd,
@@ -206,7 +202,7 @@ impl Node {
         Some(find())
     }
 
-    /// A request. `None` for a descriptor that is not the node's.
+    /// A request; `None`: not the node's descriptor.
     pub fn ioctl(&self, fd: RawFd, request: u32, argument: u64) -> Option<Result<c_int>> {
         let request = Request(request);
         let done = match (request.class(), self.kind(fd)?) {
@@ -243,7 +239,6 @@ impl Node {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number that no file and no address space has had.
     fn new_number(&self) -> u64 {
         let mut state = self.state();
         state.opened += 1;
@@ -255,7 +250,7 @@ fn locked<T>(machine: &Mutex<T>) -> MutexGuard<'_, T> {
     machine.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The memory file of an object, which lives at least as long as this.
+/// An object's memory file, alive with this.
 pub struct MappedFile(Mappable);
 
 enum Mappable {
@@ -272,7 +267,6 @@ impl AsRawFd for MappedFile {
     }
 }
 
-/// A request of DRM.
 struct Call<'a> {
     node: &'a Node,
     file: Identity,
@@ -323,7 +317,7 @@ impl Call<'_> {
         }
     }
 
-    /// Runs `step` on the argument, which the app may know shorter or longer than we do.
+    /// Its length may differ from ours.
     fn with<T: FromBytes + IntoBytes + Immutable>(
         &self,
         step: impl FnOnce(&mut T) -> Result<()>,
@@ -331,7 +325,6 @@ impl Call<'_> {
         with(self.request, self.argument, step)
     }
 
-    /// The file that the request was made on.
     fn in_file<T>(&self, step: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
         let mut state = self.node.state();
         let file = state.files.get_mut(&self.file).ok_or(Errno(libc::EBADF))?;
@@ -362,7 +355,7 @@ fn get_param(machine: &Mutex<Machine>, argument: &mut uapi::GetParam) -> Result<
     Ok(())
 }
 
-/// Runs `step` on a request's argument: read before, zero where the app's is shorter, written after.
+/// Zero where the app's is shorter; written back.
 fn with<T: FromBytes + IntoBytes + Immutable>(
     request: Request,
     argument: u64,
@@ -398,7 +391,7 @@ fn version(driver: &Driver, version: &mut uapi::Version) -> Result<()> {
     Ok(())
 }
 
-/// A descriptor that the app gets with an answer: closed again if it cannot be told.
+/// Closed if the answer cannot be written.
 struct ForApp(OwnedFd);
 
 impl ForApp {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Buffer objects: each is a memory file, at a bus address of its own. Whoever has it mapped or holds a descriptor keeps its memory.
+//! Buffer objects: memory files at bus addresses.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,12 +13,11 @@ use crate::ranges::Ranges;
 use crate::tables::{self, BLOCK_BYTES};
 use mali_facts::panfrost::request as uapi;
 
-/// Bus addresses of objects, as far as all GPUs reach. They are also the offsets for `mmap`.
+/// As far as all GPUs reach; also offsets for `mmap`.
 const ADDRESSES: (u64, u64) = (1 << 32, 1 << 40);
-/// Name of an object's memory file.
 const NAME: &str = "gpureplay-object";
 
-/// The GPU's memory: objects and page tables.
+/// Objects and page tables.
 #[derive(Debug)]
 pub(crate) struct Memory {
     bus: Arc<Mapped>,
@@ -30,12 +29,10 @@ pub(crate) struct Memory {
 pub(crate) struct Object {
     memory: Arc<Memory>,
     file: OwnedFd,
-    /// Its memory file.
     pub(crate) identity: Identity,
     pub(crate) address: u64,
-    /// Bytes, a multiple of the page size.
+    /// A multiple of the page size.
     pub(crate) size: u64,
-    /// The GPU may execute it.
     pub(crate) executable: bool,
     /// The processor cannot map it.
     pub(crate) heap: bool,
@@ -58,7 +55,7 @@ impl Memory {
         &self.bus
     }
 
-    /// A new object of zeros. A heap is as big as it can get from the start: pages that are not touched cost nothing.
+    /// Heaps have full size: untouched pages cost nothing.
     pub(crate) fn create(self: &Arc<Self>, size: u64, flags: u32) -> Result<Arc<Object>> {
         let heap = flags & uapi::HEAP != 0;
         let unit = if heap { BLOCK_BYTES } else { PAGE_BYTES };
@@ -67,7 +64,7 @@ impl Memory {
         self.object(file, size, flags & uapi::NO_EXECUTE == 0, heap)
     }
 
-    /// A new object of zeros for panthor, where mappings say what may be executed.
+    /// For panthor: mappings say what is executable.
     pub(crate) fn create_plain(self: &Arc<Self>, size: u64, mappable: bool) -> Result<Arc<Object>> {
         let size = size.checked_next_multiple_of(PAGE_BYTES);
         let size = size.ok_or(Errno::NO_MEMORY)?;
@@ -75,13 +72,13 @@ impl Memory {
         self.object(file, size, true, !mappable)
     }
 
-    /// The object of a descriptor that was exported, by a file or a process that has closed it since.
+    /// Of an exported descriptor.
     pub(crate) fn adopt(self: &Arc<Self>, fd: RawFd) -> Result<Arc<Object>> {
         let size = descriptor::size(fd).unwrap_or(0);
         if !descriptor::is_sealed(fd, NAME) || size == 0 || !size.is_multiple_of(PAGE_BYTES) {
             return Err(Errno::INVALID);
         }
-        // As the kernel maps what it imports.
+        // As the kernel maps imports.
         self.object(descriptor::from_app(fd)?, size, false, false)
     }
 
@@ -105,7 +102,7 @@ impl Memory {
             })
         };
         let address = place.ok_or(Errno::NO_MEMORY)? * PAGE_BYTES;
-        // Before the memory is mapped: whatever happens, the address comes back.
+        // Before mapping, so that the address always comes back.
         let object = Object {
             memory: self.clone(),
             file,
@@ -129,7 +126,7 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        // An object whose memory could not be mapped has none to remove.
+        // If mapping failed, there is nothing to remove.
         let _ = self.memory.bus.remove(self.address, self.size);
         let mut free = self
             .memory

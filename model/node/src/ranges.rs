@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ranges of addresses, given out where the kernel's `drm_mm` gives them, so that an app finds its objects where panfrost puts them.
+//! Ranges of addresses as the kernel's `drm_mm` places them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A free range, ordered as `drm_mm` tries them: the smallest first, of equal ones the one that came last.
+/// In `drm_mm`'s order: the smallest, then the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Hole {
     size: u64,
@@ -11,7 +11,7 @@ struct Hole {
     start: u64,
 }
 
-/// Addresses, in any unit, of which some are taken.
+/// In any unit.
 #[derive(Debug)]
 pub(crate) struct Ranges {
     by_size: BTreeSet<Hole>,
@@ -32,7 +32,7 @@ impl Ranges {
         ranges
     }
 
-    /// Takes a range that begins at a multiple of `align`; `narrow` says what of a hole may be used.
+    /// At a multiple of `align`, in the hole's part by `narrow`.
     pub(crate) fn take(
         &mut self,
         size: u64,
@@ -57,7 +57,6 @@ impl Ranges {
         Some(start)
     }
 
-    /// Takes a range back that was given out; its neighbours that are free become one with it.
     pub(crate) fn give_back(&mut self, start: u64) {
         let Some(size) = self.taken.remove(&start) else {
             return;
@@ -142,7 +141,7 @@ mod tests {
         assert_eq!(ranges.take(10, 1, all), Some(70));
     }
 
-    /// Nothing overlaps and nothing is lost, whatever the order.
+    /// In any order.
     #[test]
     fn all_comes_back() {
         let mut ranges = Ranges::new(5, 5000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU with command streams: its model, and how a stream runs on it.
+//! A GPU with command streams.
 
 use std::sync::Arc;
 
@@ -15,7 +15,6 @@ use crate::object::Memory;
 use crate::tables::{BASE, Tables};
 use crate::vm::Regions;
 
-/// The model, and the page tables that it has in use.
 pub(crate) struct StreamMachine {
     streams: Streams<Mapped>,
     memory: Arc<Memory>,
@@ -36,7 +35,7 @@ impl StreamMachine {
         }
     }
 
-    /// Runs a stream to its end. `space` tells the address space and how often it has changed: equal numbers, equal page tables.
+    /// `space`: equal numbers, equal page tables.
     ///
     /// # Errors
     /// The page tables do not fit.

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fences and sync objects. A chain or a stream has ended when its request returns, so there is no fence that waits: a sync object has one that tells how
-//! one ended, or none.
+//! Fences and sync objects. Work ends within its request: fences tell how, and never wait.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::errno::Errno;
 
-/// How the work in front of a fence ended.
 pub(crate) type Fence = Result<(), Errno>;
 
-/// A sync object, which files can share. It may be a time line, whose points are reached in their order.
+/// Shared by files; maybe a time line, reached in order.
 #[derive(Debug, Default)]
 pub(crate) struct SyncObject(Mutex<State>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     fence: Option<Fence>,
-    /// The last point; 0 without a time line.
+    /// 0: no time line.
     point: u64,
 }
 
@@ -29,7 +27,7 @@ impl SyncObject {
         self.state().fence
     }
 
-    /// The fence of a point, 0 being all that there is; `None` for one that nothing was submitted for.
+    /// 0: all; `None`: not submitted.
     pub(crate) fn fence_at(&self, point: u64) -> Option<Fence> {
         let state = self.state();
         state.fence.filter(|_| point <= state.point)
@@ -39,12 +37,11 @@ impl SyncObject {
         self.state().point
     }
 
-    /// Replaces what there was, and its time line.
     pub(crate) fn set(&self, fence: Option<Fence>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = State { fence, point: 0 };
     }
 
-    /// Adds a point to the time line; 0 replaces it.
+    /// 0 replaces all.
     pub(crate) fn reach(&self, point: u64, fence: Fence) {
         if point == 0 {
             return self.set(Some(fence));
@@ -59,12 +56,11 @@ impl SyncObject {
     }
 }
 
-/// Of two fences, the one that stands for both.
 pub(crate) fn both(first: Fence, second: Fence) -> Fence {
     first.and(second)
 }
 
-/// The status of a fence as a sync file tells it: 1, or the error.
+/// As of a sync file: 1, or the error.
 pub(crate) fn status(fence: Fence) -> i32 {
     match fence {
         Ok(()) => 1,

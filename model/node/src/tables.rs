@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Page tables of one address space at a time, as the drivers make them: Mali LPAE for panfrost, AArch64 for panthor, blocks of 2 MiB
-//! where they fit.
+//! Page tables as the drivers make them: Mali LPAE for panfrost, AArch64 for panthor, 2 MiB blocks.
 
 use mali_facts::page_table::{
     ENTRY_BYTES, Entry, EntryType, Format, LEVELS, PAGE_BYTES, entry_offset, shift,
 };
 use mali_memory::{Bus, Mapped};
 
-/// Bus address of the tables.
+/// On the bus.
 pub(crate) const BASE: u64 = 1 << 28;
-/// Room for them: a space of 4 GiB needs 2048 tables of pages and six above them.
+/// 4 GiB need 2048 tables of pages and six above.
 pub(crate) const BYTES: u64 = 16 << 20;
 pub(crate) const BLOCK_BYTES: u64 = 1 << shift(LAST - 1);
 
 const LAST: u32 = LEVELS - 1;
 
-/// Page tables while they are made.
 pub(crate) struct Tables<'a> {
     bus: &'a Mapped,
     format: Format,
     end: u64,
 }
 
-/// What the GPU may do with memory beside reading it.
+/// Besides reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rights {
     pub(crate) write: bool,
@@ -30,7 +28,7 @@ pub(crate) struct Rights {
 }
 
 impl<'a> Tables<'a> {
-    /// A root without entries, in place of all tables that there were.
+    /// Replaces all tables.
     pub(crate) fn new(bus: &'a Mapped, format: Format) -> Option<Self> {
         let end = BASE;
         let mut tables = Self { bus, format, end };
@@ -38,12 +36,11 @@ impl<'a> Tables<'a> {
         Some(tables)
     }
 
-    /// Bus address of the root.
     pub(crate) fn root(&self) -> u64 {
         BASE
     }
 
-    /// Maps `size` bytes at `va`; all are multiples of the page size.
+    /// In multiples of the page size.
     pub(crate) fn map(&mut self, va: u64, address: u64, size: u64, rights: Rights) -> Option<()> {
         let mut done = 0;
         while done < size {
@@ -61,7 +58,6 @@ impl<'a> Tables<'a> {
         Some(())
     }
 
-    /// Where the entry for `va` of a level is, with tables above it.
     fn place(&mut self, va: u64, level: u32) -> Option<u64> {
         let mut table = BASE;
         for above in 0..level {
@@ -109,7 +105,7 @@ mod tests {
         execute: false,
     };
 
-    /// Entries that the driver writes for such objects.
+    /// As the driver writes them.
     #[test]
     fn pages_and_blocks() {
         let memory = Memory::new().unwrap();
@@ -132,7 +128,7 @@ mod tests {
         assert_eq!(entry(0x200_2000, 3), 0x5000_42c1);
     }
 
-    /// The same in the format of panthor, high up, and code that cannot be written.
+    /// High up, with code that cannot be written.
     #[test]
     fn pages_and_blocks_of_aarch64() {
         let memory = Memory::new().unwrap();
@@ -152,7 +148,7 @@ mod tests {
         assert_eq!(entry(va - 0x1000, 3), 0x5000_37c3);
     }
 
-    /// Every page of the space on its own, 2 MiB apart.
+    /// Pages 2 MiB apart.
     #[test]
     fn the_whole_space_has_room() {
         let memory = Memory::new().unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at addresses that the app gives. An address that is not mapped gives EFAULT, as from the kernel, and no crash.
+//! An app's memory; unmapped addresses give EFAULT, as from the kernel.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -10,18 +10,14 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::errno::{Errno, Result};
 
-/// Bytes of an object of an array, at most.
 const MOST_BYTES: usize = 256;
 
-/// Reads bytes of the app.
 pub(crate) fn read(address: u64, to: &mut [u8]) -> Result<()> {
     caller::read(address, to).map_err(|_| Errno::FAULT)
 }
 
-/// Writes bytes of the app.
-///
 /// # Safety
-/// The app gave the address for an answer of at least this length: it has no reference to those bytes that says that they stay.
+/// The app gave the address for an answer of at least this length, and relies on none of those bytes.
 pub(crate) unsafe fn write(address: u64, from: &[u8]) -> Result<()> {
     if from.is_empty() {
         return Ok(());
@@ -51,7 +47,7 @@ pub(crate) unsafe fn write(address: u64, from: &[u8]) -> Result<()> {
     done.then_some(()).ok_or(Errno::FAULT)
 }
 
-/// Calls `step` with each number of an array, which is read in pieces: its length is the app's word.
+/// In pieces: the app gives the length.
 pub(crate) fn each(array: u64, count: u32, mut step: impl FnMut(u32) -> Result<()>) -> Result<()> {
     let mut piece = [0u32; 256];
     let mut done = 0;
@@ -67,7 +63,7 @@ pub(crate) fn each(array: u64, count: u32, mut step: impl FnMut(u32) -> Result<(
     Ok(())
 }
 
-/// Calls `step` with each object of an array, whose objects may be shorter than we know them, or longer if the rest is zero.
+/// An app's may be shorter than ours, or longer with zeros.
 pub(crate) fn objects<T: FromBytes + IntoBytes + Immutable>(
     array: &ObjectArray,
     mut step: impl FnMut(T) -> Result<()>,

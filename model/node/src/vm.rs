@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a file of panthor has beside objects: address spaces that the app fills, groups of queues, heaps of the tiler.
+//! What a panthor file has besides objects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,14 +11,12 @@ use crate::errno::{Errno, Result};
 use crate::object::Object;
 use crate::tables::Rights;
 
-/// Address spaces, groups and heaps of a file, at most, as the driver's pools have it.
+/// Per file, as the driver's pools have it.
 const MOST: u32 = 128;
-/// Regions of a space, at most.
 const REGIONS: usize = 1 << 16;
-/// Addresses that the driver keeps for its own objects, at least.
+/// For the driver's own, at least.
 const KERNEL_RANGE: u64 = 256 << 20;
 
-/// A part of an object at an address.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
     pub(crate) object: Arc<Object>,
@@ -27,7 +25,7 @@ pub(crate) struct Region {
     pub(crate) rights: Rights,
 }
 
-/// Regions by address, none above another.
+/// By address; none overlap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Regions(BTreeMap<u64, Region>);
 
@@ -36,7 +34,7 @@ impl Regions {
         self.0.iter().map(|(va, region)| (*va, region))
     }
 
-    /// Takes away what lies in a range; regions that reach out of it are cut.
+    /// Cuts overlapping regions.
     fn clear(&mut self, va: u64, size: u64) {
         let end = va + size;
         let before = self.0.range(..end).rev();
@@ -67,22 +65,20 @@ impl Regions {
     }
 }
 
-/// An address space.
 #[derive(Debug)]
 pub(crate) struct Vm {
-    /// No two spaces have the same number, not even one after the other.
+    /// Never used again.
     number: u64,
     changes: u64,
     user_range: u64,
     regions: Arc<Regions>,
-    /// The next address of an object of the driver's own.
+    /// For its next object.
     kernel: u64,
-    /// An operation of its queue failed.
+    /// An operation failed.
     pub(crate) unusable: bool,
 }
 
 impl Vm {
-    /// Checks a range that is to be mapped or unmapped.
     fn check(&self, va: u64, size: u64) -> Result<()> {
         let end = va.checked_add(size).filter(|end| *end <= self.user_range);
         match end {
@@ -91,7 +87,6 @@ impl Vm {
         }
     }
 
-    /// Maps a region, in place of what is there.
     pub(crate) fn map(&mut self, va: u64, region: Region) -> Result<()> {
         self.check(va, region.size)?;
         let end = region.offset.checked_add(region.size);
@@ -117,27 +112,26 @@ impl Vm {
         Ok(())
     }
 
-    /// What a stream can reach, and numbers that are equal as long as that is the same.
+    /// Equal numbers, equal regions.
     pub(crate) fn regions(&self) -> (Arc<Regions>, (u64, u64)) {
         (self.regions.clone(), (self.number, self.changes))
     }
 }
 
-/// A queue of a group: what its streams leave in registers.
+/// Registers left by streams.
 pub(crate) type Queue = Arc<Mutex<Sequencer>>;
 
-/// Queues that share an address space.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) vm: u32,
-    /// The number of that address space, which another may follow under the same handle.
+    /// The space's number; its handle may be used again.
     pub(crate) space: u64,
     pub(crate) queues: Vec<Queue>,
-    /// A bit for each queue whose stream ended with a fault.
+    /// After faults, as bits.
     pub(crate) fatal_queues: u32,
 }
 
-/// Numbered things of one kind; numbers start at 1.
+/// Numbers start at 1.
 #[derive(Debug)]
 pub(crate) struct Pool<T>(BTreeMap<u32, T>);
 
@@ -169,7 +163,7 @@ impl<T> Pool<T> {
     }
 }
 
-/// The addresses of a heap of the tiler, of which nothing is mapped: no stream that runs here uses one.
+/// Nothing is mapped: no stream here uses it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heap {
     vm: u32,
@@ -177,7 +171,6 @@ pub(crate) struct Heap {
     pub(crate) first_chunk: u64,
 }
 
-/// Address spaces, groups and heaps of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Spaces {
     pub(crate) vms: Pool<Vm>,
@@ -186,7 +179,7 @@ pub(crate) struct Spaces {
 }
 
 impl Spaces {
-    /// A new address space whose lowest `user_range` bytes are the app's; 0: the driver chooses. `number` is a new one.
+    /// `user_range` low bytes are the app's; 0: the driver chooses. `number` is new.
     pub(crate) fn create(&mut self, user_range: u64, number: u64) -> Result<(u32, u64)> {
         let whole = 1 << VIRTUAL_BITS;
         let user_range = match user_range {
@@ -205,14 +198,13 @@ impl Spaces {
         Ok((id, user_range))
     }
 
-    /// Removes an address space, with its heaps. Groups keep its number and can no longer run.
+    /// Groups keep its number and cannot run.
     pub(crate) fn destroy(&mut self, vm: u32) -> Result<()> {
         self.vms.remove(vm)?;
         self.heaps.retain(|heap| heap.vm != vm);
         Ok(())
     }
 
-    /// A new heap with so many bytes of chunks.
     pub(crate) fn heap(&mut self, vm: u32, bytes: u64) -> Result<(u32, Heap)> {
         let space = self.vms.get(vm)?;
         let context = space.kernel;
@@ -239,7 +231,7 @@ mod tests {
         execute: false,
     };
 
-    /// Maps and unmaps at random, beside a plain list of pages.
+    /// Against a list of pages.
     #[test]
     fn regions_are_cut_and_replaced() {
         let memory = Memory::new().unwrap();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library in a program: the C library's functions reach the node, also through another library in front of it.
+//! The library in a program.
 
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Set in the process that plays the app.
+/// Set in the app's process.
 const APP: &str = "GPUREPLAY_TEST_APP";
 
-/// A library in front of the node, as a recorder is: it counts requests and maps, and passes them on.
+/// Like a recorder: counts requests and maps.
 const FRONT: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -60,7 +60,6 @@ struct Submit {
     requirements: u32,
 }
 
-/// Where cargo puts the library for this test.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("this test");
     let folder = test.parent().expect("a folder");
@@ -72,7 +71,7 @@ fn library() -> PathBuf {
         .expect("the node's library")
 }
 
-/// Runs one test of this file as an app with libraries; gives its standard error.
+/// Returns its standard error.
 fn as_app(test: &str, libraries: &[&Path], gpu: &str) -> (bool, String) {
     let list: Vec<_> = libraries.iter().map(|path| path.as_os_str()).collect();
     let output = Command::new(std::env::current_exe().expect("this test"))
@@ -98,7 +97,7 @@ fn open_node() -> c_int {
     }
 }
 
-/// What the app does: an object, a job in it that writes a value behind itself, and a look at the value.
+/// A job writes behind itself.
 #[test]
 fn app() {
     if std::env::var_os(APP).is_none() {
@@ -142,7 +141,7 @@ fn app() {
     assert_eq!(words(libc::MAP_PRIVATE), libc::MAP_FAILED);
     let words = words(libc::MAP_SHARED).cast::<u64>();
     assert_ne!(words.cast(), libc::MAP_FAILED);
-    // A write-value job: type 2, 64 bits of 0x5a5a to the second page.
+    // Write-value: type 2, 64 bits of 0x5a5a to the second page.
     let job = [
         (2, 1 | 2 << 1 | 1 << 16),
         (4, made.offset + 4096),
@@ -185,7 +184,7 @@ fn app() {
     assert_eq!(unsafe { words.add(512).read_volatile() }, 0x5a5a);
 }
 
-/// What an app sees whose GPU nobody knows.
+/// The GPU's name is unknown.
 #[test]
 fn without() {
     if std::env::var_os(APP).is_some() {
@@ -231,6 +230,6 @@ fn a_library_in_front_sees_all_and_reaches_the_node() {
     assert!(compiled.unwrap().success());
     let (good, text) = as_app("app", &[&front, &library()], "g52");
     assert!(good, "{text}");
-    // The app's own, and none of what the node itself maps.
+    // Without the node's own.
     assert!(text.contains("front: 5 requests, 2 maps"), "{text}");
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI configuration space: 256 bytes, of which software may change a few.
+//! PCI configuration space: 256 bytes, some writable.
 
 use std::ops::Range;
 
-/// Bytes of configuration space.
 pub(crate) const SIZE: usize = 256;
 
-/// A vendor id that QEMU uses for its own test devices; no driver claims the pair.
+/// Of QEMU's test devices; no driver claims it.
 const VENDOR: u16 = 0x1234;
 
-/// Base class 0xff: unassigned, so that no class driver binds.
+/// Base class 0xff: no class driver binds.
 const CLASS: [u8; 3] = [0x00, 0x80, 0xff];
 
 const COMMAND: Range<usize> = 0x04..0x06;
@@ -18,17 +17,16 @@ const BAR0: Range<usize> = 0x10..0x14;
 const INTERRUPT_LINE: usize = 0x3c;
 const INTERRUPT_PIN: usize = 0x3d;
 
-/// Status bit 3: the interrupt pin is asserted.
+/// The interrupt pin is asserted.
 const INTERRUPT_STATUS: u8 = 1 << 3;
 
-/// The bytes, and which bits of them can be written.
 pub(crate) struct ConfigSpace {
     bytes: [u8; SIZE],
     writable: [u8; SIZE],
 }
 
 impl ConfigSpace {
-    /// For a device with one memory BAR of `bar_size` bytes (a power of two of at least 16) and pin INTA.
+    /// One memory BAR (a power of two, at least 16), pin INTA.
     pub(crate) fn new(device: u16, bar_size: u32) -> ConfigSpace {
         let mut bytes = [0; SIZE];
         bytes[0..2].copy_from_slice(&VENDOR.to_le_bytes());
@@ -43,7 +41,7 @@ impl ConfigSpace {
         ConfigSpace { bytes, writable }
     }
 
-    /// Reads bytes from `offset` on; what lies beyond the end reads 0.
+    /// Beyond the end it reads 0.
     pub(crate) fn read(&self, offset: u64, to: &mut [u8], interrupt: bool) {
         for (byte, at) in to.iter_mut().zip(start(offset)..) {
             *byte = self.bytes.get(at).copied().unwrap_or(0);
@@ -53,7 +51,6 @@ impl ConfigSpace {
         }
     }
 
-    /// Writes the writable bits from `offset` on.
     pub(crate) fn write(&mut self, offset: u64, from: &[u8]) {
         for (value, at) in from.iter().zip(start(offset)..) {
             if let (Some(byte), Some(mask)) = (self.bytes.get_mut(at), self.writable.get(at)) {
@@ -62,7 +59,6 @@ impl ConfigSpace {
         }
     }
 
-    /// Reset: what software wrote is gone.
     pub(crate) fn reset(&mut self) {
         for (byte, mask) in self.bytes.iter_mut().zip(self.writable) {
             *byte &= !mask;
@@ -70,7 +66,7 @@ impl ConfigSpace {
     }
 }
 
-/// An index for `offset`: the end for everything beyond it.
+/// The end for everything beyond it.
 fn start(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(SIZE).min(SIZE)
 }

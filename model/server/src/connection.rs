@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The socket that QEMU connects to: a private path, one client, whole messages.
+//! The socket for QEMU, its only client.
 
 use std::fs;
 use std::io::{self, IoSliceMut, Read, Write};
@@ -13,12 +13,10 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
 use crate::protocol::{HEADER_SIZE, Header, MAXIMUM_MESSAGE};
 
-/// Descriptors that one message may carry.
+/// Per message.
 const MAXIMUM_FDS: usize = 16;
-/// Clients that may wait: QEMU is the only one.
 const BACKLOG: i32 = 1;
 
-/// Why there is no socket to connect to.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SocketError {
     #[error("cannot make the directory {path}: {source}")]
@@ -36,15 +34,14 @@ pub(crate) enum SocketError {
     Listen { path: PathBuf, source: io::Error },
 }
 
-/// A listening socket; its path disappears with it.
+/// Its path disappears with it.
 pub(crate) struct Socket {
     listener: UnixListener,
     path: PathBuf,
 }
 
 impl Socket {
-    /// Listens on `path`. The directory is made if it is missing, and must keep other users out: the protocol hands
-    /// guest memory to whoever is at the other end.
+    /// Its directory must keep other users out: the protocol hands out guest memory.
     pub(crate) fn new(path: &Path) -> Result<Socket, SocketError> {
         let directory = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -81,14 +78,13 @@ impl Socket {
         })
     }
 
-    /// Waits for the client.
     pub(crate) fn accept(&self) -> io::Result<Connection> {
         let (stream, _) = self.listener.accept()?;
         Ok(Connection { stream })
     }
 }
 
-/// Listens at a path that only the user may open. The mode is set before the file is there, and not by the umask, which other threads share.
+/// For the user only. The mode is set before, and not by the umask, which threads share.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
     let socket = rustix::net::socket_with(
@@ -103,7 +99,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
-/// Removes a socket that nobody listens on any more.
+/// No process listens.
 fn remove_stale(path: &Path) -> Result<(), SocketError> {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return Ok(());
@@ -126,7 +122,7 @@ impl Drop for Socket {
     }
 }
 
-/// One message with the file descriptors that came along.
+/// With file descriptors.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) header: Header,
@@ -134,7 +130,6 @@ pub(crate) struct Message {
     pub(crate) fds: Vec<OwnedFd>,
 }
 
-/// Why the conversation is over.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectionError {
     #[error("the client said a message has {0} bytes, which no message can have")]
@@ -148,7 +143,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Waits for the next message. `None`: the client has gone.
+    /// `None`: the client has gone.
     pub(crate) fn receive(&mut self) -> Result<Option<Message>, ConnectionError> {
         let mut bytes = [0; HEADER_SIZE];
         let mut fds = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The PCI device: the model's registers behind BAR 0, its interrupt lines joined on INTA, guest memory as its bus.
+//! The PCI device: BAR 0, INTA, guest memory.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,10 +16,10 @@ use crate::outside;
 use crate::protocol::{Command, Header, Malformed, Reply, errno, irq, region};
 use crate::warden::Warden;
 
-/// Device information flags: can be reset, is a PCI device.
+/// Can be reset, is a PCI device.
 const DEVICE_FLAGS: u32 = 0b11;
 
-/// Region information flags: readable, writable.
+/// Readable, writable.
 const REGION_FLAGS: u32 = 0b11;
 
 struct State {
@@ -27,7 +27,7 @@ struct State {
     config: ConfigSpace,
     intx: Intx,
     registers: Option<RegisterLog>,
-    /// Registers for what happens outside of the GPU, if modules of the guest are to tell.
+    /// For modules of the guest.
     outside: Option<outside::Registers>,
     reads: u64,
     writes: u64,
@@ -86,14 +86,13 @@ impl State {
         self.gpu.write32(register, value);
     }
 
-    /// As after a power-up: nothing runs, nothing is pending.
     fn lose_state(&mut self) {
         self.gpu.hard_reset();
         self.gpu.write32(GPU_INT_CLEAR, u32::MAX);
     }
 }
 
-/// The device, shared by the thread that serves QEMU and the one that runs jobs.
+/// For threads that serve QEMU or run jobs.
 pub(crate) struct Device {
     state: Mutex<State>,
     work: Condvar,
@@ -103,7 +102,6 @@ pub(crate) struct Device {
     warden: Option<Arc<Warden>>,
 }
 
-/// Counts for the last line of the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Totals {
     pub(crate) reads: u64,
@@ -145,7 +143,7 @@ impl Device {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Executes a command. Ok: the body of the reply; an error: its number.
+    /// Body of the reply, or error number.
     pub(crate) fn handle(
         &self,
         header: &Header,
@@ -206,7 +204,7 @@ impl Device {
                     .intx
                     .set(flags, start, count, fds)
                     .map(|()| vec![]),
-                // QEMU switches off what the device does not have.
+                // QEMU switches off missing ones.
                 _ if index < irq::COUNT => Ok(vec![]),
                 _ => Err(errno::EINVAL),
             },
@@ -240,7 +238,7 @@ impl Device {
         fds: Vec<OwnedFd>,
     ) -> Result<(), u32> {
         let Some(fd) = fds.into_iter().next() else {
-            // Memory without a descriptor (a ROM, say) cannot be shared; the GPU sees a bus error there.
+            // Memory without a descriptor, like a ROM, is a bus error for the GPU.
             let message =
                 format_args!("{address:#x}+{size:#x} cannot be shared and stays unmapped");
             self.log.write(Level::Warning, message);
@@ -268,7 +266,7 @@ impl Device {
             self.memory.clear();
             return Ok(());
         }
-        // Regions that could not be shared are unknown here.
+        // Or the region could not be shared.
         if let Err(error) = self.memory.remove(address, size) {
             self.log.write(Level::Warning, format_args!("{error}"));
         }
@@ -345,7 +343,7 @@ impl Device {
         state.intx.reset();
     }
 
-    /// An access of a job begins to wait for the driver, which is shown the fault, or its wait is over.
+    /// An access waits for the driver, or goes on.
     pub(crate) fn stalled(&self, begins: bool) {
         if let Some(warden) = &self.warden {
             warden.stall(begins);
@@ -357,7 +355,7 @@ impl Device {
         }
     }
 
-    /// Runs job chains as they come, until [`Device::quit`].
+    /// Until [`Device::quit`].
     pub(crate) fn run_jobs(&self) {
         while let Some(mut work) = self.wait_for_work() {
             if let Some(warden) = &self.warden {
@@ -399,7 +397,7 @@ impl Device {
         }
     }
 
-    /// Stops a job that runs and ends [`Device::run_jobs`].
+    /// Ends [`Device::run_jobs`], too.
     pub(crate) fn quit(&self) -> Totals {
         let mut state = self.lock();
         state.quit = true;
@@ -416,7 +414,7 @@ impl Device {
     }
 }
 
-/// Whether a file has as many bytes from an offset on. An access behind its end would be a signal.
+/// Else an access behind the end would be a signal.
 fn has(file: &OwnedFd, offset: u64, size: u64) -> bool {
     rustix::fs::fstat(file).is_ok_and(|status| {
         let regular = rustix::fs::FileType::from_raw_mode(status.st_mode).is_file();
@@ -425,7 +423,7 @@ fn has(file: &OwnedFd, offset: u64, size: u64) -> bool {
     })
 }
 
-/// Version 0.0, the oldest: nothing newer is needed. And what this server can do.
+/// Version 0.0, the oldest, and our capabilities.
 fn version() -> Vec<u8> {
     let capabilities = format!(
         "{{\"capabilities\":{{\"max_msg_fds\":1,\"max_data_xfer_size\":{}}}}}\0",

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The device's interrupt pin: level-triggered, carried by an eventfd that masks itself when it fires.
+//! The interrupt pin: level-triggered, an eventfd that masks itself when it fires.
 //!
-//! QEMU raises the guest's interrupt line when it reads the eventfd and lowers it when the guest next accesses the device.
-//! An event that it reads late, after the guest has handled the cause, would raise the line for nothing; and if the guest's
-//! driver has suspended the GPU meanwhile, its handler accesses nothing, so that the line stays up until the kernel gives up
-//! ("irq 18: nobody cared"). So an event that QEMU has not read when the level drops is taken back.
+//! QEMU raises the guest's line when it reads the eventfd, and lowers it when the guest accesses the device. A late
+//! read would raise it for nothing; if the driver has suspended the GPU, its handler accesses nothing, and the line
+//! stays up ("irq 18: nobody cared"). So an unread event is taken back when the level drops.
 
 use std::os::fd::OwnedFd;
 
@@ -13,19 +12,18 @@ use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::protocol::{errno, irq};
 
-/// State of the pin.
 #[derive(Debug, Default)]
 pub(crate) struct Intx {
     trigger: Option<OwnedFd>,
     masked: bool,
-    /// The mask is that of an event for the level, which the client may not have read.
+    /// From a perhaps unread event.
     signalled: bool,
     level: bool,
     fired: u64,
 }
 
 impl Intx {
-    /// SET_IRQS. Errors are the number to answer.
+    /// Errors are the number to answer.
     pub(crate) fn set(
         &mut self,
         flags: u32,
@@ -49,36 +47,33 @@ impl Intx {
             }
             irq::ACTION_MASK if none => self.mask(true),
             irq::ACTION_UNMASK if none => self.mask(false),
-            // Masking by eventfd is for accelerators that take interrupts without QEMU; QEMU does without it.
+            // That is for accelerators without QEMU.
             _ => return Err(errno::EINVAL),
         }
         self.update();
         Ok(())
     }
 
-    /// Sets the level; fires when it is high and the pin is not masked.
+    /// Fires when high and not masked.
     pub(crate) fn set_level(&mut self, level: bool) {
         self.level = level;
         self.update();
     }
 
-    /// Whether the pin is asserted.
     pub(crate) fn level(&self) -> bool {
         self.level
     }
 
-    /// How often the pin fired.
     pub(crate) fn fired(&self) -> u64 {
         self.fired
     }
 
-    /// Device reset: the level drops, the connection stays.
+    /// The connection stays.
     pub(crate) fn reset(&mut self) {
         self.set_level(false);
         self.mask(false);
     }
 
-    /// What the client wants.
     fn mask(&mut self, masked: bool) {
         self.masked = masked;
         self.signalled = false;
@@ -93,10 +88,10 @@ impl Intx {
         }
     }
 
-    /// Takes back an event that the client has not read. It knows of none then, and will not unmask the pin.
+    /// The client will not unmask the pin then.
     fn take_back(&mut self) {
         let Some(trigger) = &self.trigger else { return };
-        // A read of a descriptor that blocks would wait for the next event.
+        // A blocking read would wait for an event.
         if !fcntl_getfl(trigger).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK)) {
             return;
         }
@@ -110,7 +105,7 @@ impl Intx {
         if let Some(trigger) = &self.trigger {
             self.masked = true;
             self.fired += 1;
-            // A trigger that is full would stop the device; then the client has much to read anyway.
+            // If full, the client has much to read.
             let mut ready = [PollFd::new(trigger, PollFlags::OUT)];
             if poll(&mut ready, Some(&Timespec::default())).is_ok_and(|count| count == 1) {
                 let _ = rustix::io::write(trigger, &1u64.to_ne_bytes());
@@ -127,7 +122,6 @@ mod tests {
     const TRIGGER: u32 = irq::ACTION_TRIGGER | irq::DATA_EVENTFD;
     const UNMASK: u32 = irq::ACTION_UNMASK | irq::DATA_NONE;
 
-    /// Times the pin has fired since the last call.
     fn count(fd: &OwnedFd) -> u64 {
         let mut bytes = [0; 8];
         match rustix::io::read(fd, &mut bytes) {

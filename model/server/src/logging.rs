@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two logs: messages with time and level, and every register access in order.
+//! Logs: messages, and register accesses.
 
 use std::fmt;
 use std::fs::File;
@@ -11,7 +11,6 @@ use std::time::Instant;
 use mali_facts::registers::lookup;
 use mali_model::{Level, Log};
 
-/// Messages of the server and the model.
 pub(crate) struct Messages {
     level: Level,
     start: Instant,
@@ -19,7 +18,6 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// To a file, or to standard error.
     pub(crate) fn new(path: Option<&Path>, level: Level) -> io::Result<Messages> {
         let output: Box<dyn Write + Send> = match path {
             Some(path) => Box::new(File::create(path)?),
@@ -45,12 +43,12 @@ impl Log for Messages {
         let time = self.start.elapsed().as_secs_f64();
         let line = format!("{time:12.6} {level:7} {message}\n");
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        // A log that cannot be written must not end a guest.
+        // Must not end a guest.
         let _ = output.write_all(line.as_bytes());
     }
 }
 
-/// Every register access, one line each: `W 0x0030 0x00000001 GPU_CMD`.
+/// One line each: `W 0x0030 0x00000001 GPU_CMD`.
 pub(crate) struct RegisterLog {
     file: File,
 }
@@ -62,7 +60,7 @@ impl RegisterLog {
         })
     }
 
-    /// Adds one access. Each line is written at once, so that a killed server leaves a whole log.
+    /// At once: a killed server leaves a whole log.
     pub(crate) fn access(&mut self, direction: char, offset: u32, value: u32) {
         let line = match lookup(offset) {
             Some(register) => format!("{direction} {offset:#06x} {value:#010x} {register}\n"),

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The GPU model as a PCI device for QEMU over vfio-user.
 //!
-//! One process serves one guest. The main thread answers QEMU, another runs job chains, a third stops the guest
-//! while they run. It ends when QEMU disconnects.
+//! One process per guest: a thread answers QEMU, one runs chains, one stops the guest meanwhile. It ends with QEMU.
 
 #![forbid(unsafe_code)]
 
@@ -48,7 +47,7 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes: 0 the guest has ended, 1 something failed (it is named), 2 wrong usage.";
 
-/// Reads the name of a GPU or a board.
+/// Of a GPU or a board.
 fn product(name: &str) -> Result<Product, String> {
     Product::by_name(name).ok_or_else(|| {
         let names: Vec<&str> = Product::names().collect();
@@ -191,7 +190,7 @@ fn device(
     log: &Arc<dyn Log>,
     warden: Option<Arc<Warden>>,
 ) -> Arc<Device> {
-    // The model calls back into the device that owns it.
+    // The model calls its owner back.
     let this: Arc<OnceLock<Weak<Device>>> = Arc::default();
     let stalled = {
         let this = this.clone();
@@ -215,7 +214,6 @@ fn device(
     device
 }
 
-/// Answers the client until it goes away.
 fn converse(
     connection: &mut Connection,
     device: &Device,

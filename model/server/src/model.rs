@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two kinds of GPU behind the PCI device: one takes jobs, the other command streams.
+//! The GPUs behind the PCI device.
 
 use std::sync::Arc;
 
@@ -11,22 +11,19 @@ use mali_model::{
     Finished, Gpu, IrqLines, Options, StreamDevice, StreamFinished, StreamWork, Work,
 };
 
-/// Bytes of BAR 0 of a GPU that takes jobs.
+/// Of BAR 0, with jobs.
 const JOBS_BAR: u32 = 0x1_0000;
 
-/// A GPU that runs.
 pub(crate) enum Model {
     Jobs(Gpu<Cached>),
     Streams(StreamDevice<Cached>),
 }
 
-/// What a thread may run for it.
 pub(crate) enum Task {
     Jobs(Work<Cached>),
     Streams(Box<StreamWork<Cached>>),
 }
 
-/// What was run.
 pub(crate) enum Done {
     Jobs(Finished),
     Streams(Box<StreamFinished>),
@@ -42,7 +39,7 @@ impl Task {
 }
 
 impl Done {
-    /// A loop without end would keep the guest stopped: its driver is to see that time goes by.
+    /// Else an endless loop would keep the guest stopped: its driver must see time go by.
     pub(crate) fn is_cut(&self) -> bool {
         matches!(self, Done::Streams(finished) if finished.is_cut())
     }
@@ -70,7 +67,7 @@ impl Model {
         }
     }
 
-    /// Bytes of BAR 0: all registers.
+    /// Of BAR 0: all registers.
     pub(crate) fn bar_size(&self) -> u32 {
         match self {
             Model::Jobs(_) => JOBS_BAR,
@@ -110,7 +107,6 @@ impl Model {
             }
     }
 
-    /// A reset at once, which stops what runs.
     pub(crate) fn hard_reset(&mut self) {
         match self {
             Model::Jobs(gpu) => gpu.write32(GPU_CMD, GpuCommand::HardReset as u32),
@@ -143,12 +139,11 @@ impl Model {
         match (self, done) {
             (Model::Jobs(gpu), Done::Jobs(finished)) => gpu.finish(finished),
             (Model::Streams(gpu), Done::Streams(finished)) => gpu.finish(*finished),
-            // Nobody else makes any.
             _ => {}
         }
     }
 
-    /// Shows faults of accesses that wait for the driver; those of streams end them instead.
+    /// Of accesses that wait for the driver; streams' end them.
     pub(crate) fn poll_faults(&mut self) {
         if let Model::Jobs(gpu) = self {
             gpu.poll_faults();

@@ -1,37 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that no GPU has: kernel modules of a guest tell the model what happens outside of the GPU, to the processor's caches
-//! and to the GPU's power.
+//! Registers that no GPU has, for guest modules: caches and power.
 //!
-//! They are there with `--non-coherent` or `--power-domain` only. A write of [`OPERATION`] takes effect on the lines that were named
-//! before; a read of [`DONE`] afterwards returns when it has.
+//! Only with `--non-coherent` or `--power-domain`. [`OPERATION`] acts on the lines named before; a read of [`DONE`]
+//! returns when it has.
 
 use mali_memory::{Cached, LINE_SIZE, Maintenance};
 use mali_model::{Level, Log};
 
-/// Offset of the first in BAR 0: a page without registers of the GPU.
+/// In BAR 0, without GPU registers.
 const FIRST: u32 = 0xf000;
 /// Read: [`PRESENT`].
 const MAGIC: u32 = FIRST;
-/// Bus address of the first line, in lines.
+/// First line's bus address, in lines.
 const LINE: u32 = FIRST + 0x4;
-/// Number of lines.
 const COUNT: u32 = FIRST + 0x8;
-/// What to do with them.
 const OPERATION: u32 = FIRST + 0xc;
-/// Operations so far.
 const DONE: u32 = FIRST + 0x10;
 
-/// Bit 0: the GPU has power. Without it its registers read 0, ignore what is written, and say so in [`UNPOWERED`].
+/// Bit 0: on. Off, registers read 0, ignore writes, and count in [`UNPOWERED`].
 const POWER: u32 = FIRST + 0x14;
-/// Accesses to registers of a GPU without power, and times that it was switched off under a chain that ran.
+/// Accesses without power, and power losses under a chain.
 const UNPOWERED: u32 = FIRST + 0x18;
 
-/// Resets that the GPU still carries out, and one: it takes no notice of those that follow. 0: it carries out all of them.
+/// Resets to carry out, plus one; later ones are ignored. 0: all.
 const RESETS: u32 = FIRST + 0x1c;
 
 /// "CACH": the registers are there.
 const PRESENT: u32 = 0x4341_4348;
-/// Lines of one operation at most: a gibibyte.
+/// At most a gibibyte.
 const MAXIMUM: u32 = 1 << 24;
 
 pub(crate) fn has(register: u32) -> bool {
@@ -41,7 +37,7 @@ pub(crate) fn has(register: u32) -> bool {
 pub(crate) struct Registers {
     line: u32,
     count: u32,
-    /// By operation, in the order of their numbers.
+    /// By operation number.
     done: [u32; 5],
     powered: bool,
     unpowered: u32,
@@ -49,7 +45,7 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// No operation yet; the GPU has power.
+    /// Power is on.
     pub(crate) fn new() -> Registers {
         Registers {
             line: 0,
@@ -61,19 +57,17 @@ impl Registers {
         }
     }
 
-    /// Whether the GPU has power.
     pub(crate) fn powered(&self) -> bool {
         self.powered
     }
 
-    /// Whether the GPU carries out the reset that it is asked for now.
     pub(crate) fn resets(&mut self) -> bool {
         let carried_out = self.resets != 1;
         self.resets = self.resets.saturating_sub(u32::from(carried_out));
         carried_out
     }
 
-    /// What must not be: an access to a register of the GPU, which has no power, where hardware would hang or raise an error of the bus.
+    /// Hardware would hang or raise a bus error.
     pub(crate) fn miss(&mut self, log: &dyn Log, register: u32) {
         self.complain(
             log,
@@ -81,7 +75,6 @@ impl Registers {
         );
     }
 
-    /// What must not be: the power goes under a chain that runs.
     pub(crate) fn interrupt(&mut self, log: &dyn Log) {
         self.complain(log, format_args!("power switched off under a chain"));
     }
@@ -91,7 +84,7 @@ impl Registers {
         log.write(Level::Error, what);
     }
 
-    /// The value of a register; 0 if there is none.
+    /// 0: there is none.
     pub(crate) fn read(&self, register: u32) -> u32 {
         match register {
             MAGIC => PRESENT,
@@ -105,7 +98,6 @@ impl Registers {
         }
     }
 
-    /// Writes a register, and does to `memory` what it says.
     pub(crate) fn write(&mut self, memory: &Cached, log: &dyn Log, register: u32, value: u32) {
         match register {
             LINE => self.line = value,
@@ -144,7 +136,6 @@ impl Registers {
         }
     }
 
-    /// How often each was done, for the last lines of the log.
     pub(crate) fn report(&self, log: &dyn Log) {
         let [cleaned, invalidated, both, uncached, forgotten] = self.done;
         log.write(

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The vfio-user protocol: messages between QEMU (the client) and a device (the server).
+//! The vfio-user protocol of QEMU (client) and a device (server).
 //!
-//! Each message has a 16-byte header; its size field covers header and body. All numbers are in the host's byte
-//! order, which both ends share. Facts are from the vfio-user specification in QEMU's documentation and from Linux's
-//! `vfio.h`.
+//! A message's 16-byte header has the size of header and body. Both ends share the host's byte order. Facts are
+//! from the vfio-user specification in QEMU's documentation and Linux's `vfio.h`.
 
-/// Bytes of a message header.
 pub(crate) const HEADER_SIZE: usize = 16;
 
-/// Bytes of data that one region access may carry; the client learns it from our capabilities.
+/// Of one access, by our capabilities.
 pub(crate) const MAXIMUM_DATA: usize = 1 << 20;
 
-/// Largest message that is accepted: the largest region write.
+/// The largest: a region write.
 pub(crate) const MAXIMUM_MESSAGE: usize = HEADER_SIZE + 16 + MAXIMUM_DATA;
 
 const FLAG_TYPE: u32 = 0xf;
@@ -19,33 +17,26 @@ const FLAG_REPLY: u32 = 1;
 const FLAG_NO_REPLY: u32 = 1 << 4;
 const FLAG_ERROR: u32 = 1 << 5;
 
-/// Error numbers of Linux that replies carry.
+/// Linux's error numbers.
 pub(crate) mod errno {
-    /// Input/output error.
     pub(crate) const EIO: u32 = 5;
-    /// Invalid argument.
     pub(crate) const EINVAL: u32 = 22;
-    /// Not supported.
     pub(crate) const EOPNOTSUPP: u32 = 95;
 }
 
-/// Regions of a PCI device, and their numbers.
 pub(crate) mod region {
-    /// The device's registers.
     pub(crate) const BAR0: u32 = 0;
-    /// PCI configuration space.
     pub(crate) const CONFIG: u32 = 7;
-    /// How many there are.
+    /// Regions.
     pub(crate) const COUNT: u32 = 9;
 }
 
-/// Interrupts of a PCI device, and what SET_IRQS does with them.
+/// For SET_IRQS.
 pub(crate) mod irq {
     /// The level-triggered pin.
     pub(crate) const INTX: u32 = 0;
-    /// How many kinds there are.
     pub(crate) const COUNT: u32 = 5;
-    /// Flags of the pin: signalled by eventfd, can be masked, masks itself when it fires.
+    /// By eventfd, maskable, masks itself when it fires.
     pub(crate) const INTX_FLAGS: u32 = 0b111;
     pub(crate) const DATA_NONE: u32 = 1 << 0;
     pub(crate) const DATA_EVENTFD: u32 = 1 << 2;
@@ -54,7 +45,6 @@ pub(crate) mod irq {
     pub(crate) const ACTION_TRIGGER: u32 = 1 << 5;
 }
 
-/// A message header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) id: u16,
@@ -82,12 +72,10 @@ impl Header {
         self.flags & FLAG_NO_REPLY == 0
     }
 
-    /// The reply to this message with a body.
     pub(crate) fn reply(&self, body: &[u8]) -> Vec<u8> {
         self.answer(FLAG_REPLY, 0, body)
     }
 
-    /// The reply to this message that says it failed.
     pub(crate) fn error(&self, errno: u32) -> Vec<u8> {
         self.answer(FLAG_REPLY | FLAG_ERROR, errno, &[])
     }
@@ -104,42 +92,34 @@ impl Header {
     }
 }
 
-/// A body that does not suit its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
-    /// The body is shorter than its command needs.
+    /// For its command.
     #[error("the body has {length} bytes, {needed} are needed")]
     Short {
-        /// Bytes it has.
+        /// Bytes.
         length: usize,
-        /// Bytes it needs.
+        /// Bytes.
         needed: usize,
     },
-    /// The client and this server share no version.
+    /// None is shared.
     #[error("version {major}.{minor} is not supported")]
-    Version {
-        /// The client's major version.
-        major: u16,
-        /// The client's minor version.
-        minor: u16,
-    },
-    /// A region access larger than agreed, or whose data is missing.
+    Version { major: u16, minor: u16 },
+    /// Too large, or missing.
     #[error("a region access of {count} bytes with {data} bytes of data")]
     Data {
-        /// Bytes that it says.
+        /// Bytes announced.
         count: u32,
-        /// Bytes that it carries.
+        /// Bytes carried.
         data: usize,
     },
-    /// The command number means nothing.
+    /// Unknown number.
     #[error("command {0} is not supported")]
     Command(u16),
 }
 
-/// A command from the client, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command<'a> {
-    /// Agree on version and capabilities.
     Version,
     /// Guest memory appears at `address`.
     DmaMap {
@@ -148,43 +128,41 @@ pub(crate) enum Command<'a> {
         address: u64,
         size: u64,
     },
-    /// Guest memory goes away; `all`: all of it.
+    /// `all`: all of it.
     DmaUnmap {
         all: bool,
         flags: u32,
         address: u64,
         size: u64,
     },
-    /// How many regions and interrupts are there?
     DeviceInfo,
-    /// How large is a region?
-    RegionInfo { index: u32 },
-    /// What can an interrupt do?
-    IrqInfo { index: u32 },
-    /// Connect, mask or unmask an interrupt.
+    RegionInfo {
+        index: u32,
+    },
+    IrqInfo {
+        index: u32,
+    },
+    /// Connect, mask or unmask.
     SetIrqs {
         flags: u32,
         index: u32,
         start: u32,
         count: u32,
     },
-    /// Read registers.
     RegionRead {
         offset: u64,
         region: u32,
         count: u32,
     },
-    /// Write registers.
     RegionWrite {
         offset: u64,
         region: u32,
         data: &'a [u8],
     },
-    /// Reset the device.
     Reset,
 }
 
-/// Takes numbers from a body whose length was checked.
+/// The length was checked.
 struct Body<'a>(&'a [u8]);
 
 impl Body<'_> {
@@ -202,7 +180,6 @@ impl Body<'_> {
 }
 
 impl<'a> Command<'a> {
-    /// Decodes the body of a command.
     pub(crate) fn decode(command: u16, body: &'a [u8]) -> Result<Command<'a>, Malformed> {
         let needed = match command {
             1 => 4,
@@ -288,7 +265,6 @@ impl<'a> Command<'a> {
     }
 }
 
-/// Puts numbers into the body of a reply.
 #[derive(Default)]
 pub(crate) struct Reply(pub(crate) Vec<u8>);
 

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! QEMU's machine protocol: just enough to stop and continue the guest.
+//! QEMU's machine protocol: stop and continue.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Longest line that is accepted.
 const MAXIMUM_LINE: u64 = 1 << 20;
 
-/// How long QEMU may take to answer.
+/// For QEMU's answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Why QEMU did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QmpError {
     #[error("{0}")]
@@ -28,13 +26,11 @@ pub(crate) enum QmpError {
     },
 }
 
-/// A connection to QEMU's monitor.
 pub(crate) struct Qmp {
     reader: BufReader<UnixStream>,
 }
 
 impl Qmp {
-    /// Connects and leaves negotiation mode.
     pub(crate) fn connect(path: &Path) -> Result<Qmp, QmpError> {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
@@ -48,12 +44,11 @@ impl Qmp {
         Ok(qmp)
     }
 
-    /// Stops the guest's processors and clock.
+    /// Processors and clock.
     pub(crate) fn stop(&mut self) -> Result<(), QmpError> {
         self.execute("stop")
     }
 
-    /// Lets the guest continue.
     pub(crate) fn cont(&mut self) -> Result<(), QmpError> {
         self.execute("cont")
     }

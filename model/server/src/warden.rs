@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stops the guest while a job runs, so that time stands still for its driver.
+//! Stops the guest while a job runs, so that time stands still.
 //!
-//! Drivers give a job half a second. The model may need longer, so the guest is stopped when a job has run for a
-//! short grace period, and continued when it has ended. A guest also runs while an access waits for its driver (a
-//! page fault), and when a job exceeds the limit: then its driver's own time-out ends it.
+//! Drivers give a job half a second, which may be too short here. The guest stops after a grace period until the
+//! job's end. It runs while an access waits for its driver, and beyond the limit: then the driver's time-out ends
+//! the job.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,11 +23,10 @@ enum Phase {
 #[derive(Clone, Copy, Debug)]
 struct State {
     phase: Phase,
-    /// Accesses that wait for the driver.
+    /// That wait for the driver.
     stalled: usize,
 }
 
-/// Shared between the threads that run jobs and the warden's own.
 pub(crate) struct Warden {
     state: Mutex<State>,
     changed: Condvar,
@@ -36,7 +35,7 @@ pub(crate) struct Warden {
 }
 
 impl Warden {
-    /// Jobs that run longer than `grace` stop the guest, those that run longer than `limit` continue it.
+    /// Stops after `grace`, continues after `limit`.
     pub(crate) fn new(grace: Duration, limit: Duration) -> Arc<Warden> {
         Arc::new(Warden {
             state: Mutex::new(State {
@@ -49,19 +48,18 @@ impl Warden {
         })
     }
 
-    /// Jobs are about to run.
     pub(crate) fn begin(&self) {
         self.enter(Phase::Running {
             since: Instant::now(),
         });
     }
 
-    /// No job runs, and interrupts are raised.
+    /// Interrupts are raised.
     pub(crate) fn end(&self) {
         self.enter(Phase::Idle);
     }
 
-    /// An access of a job begins to wait for the driver, or no longer does.
+    /// An access waits, or goes on.
     pub(crate) fn stall(&self, begins: bool) {
         let mut state = self.lock();
         state.stalled = match begins {
@@ -88,7 +86,7 @@ impl Warden {
         self.changed.notify_all();
     }
 
-    /// Whether the guest is to be stopped now, and when to look again at the latest. `None`: the end.
+    /// And when to look again. `None`: the end.
     fn decide(&self, state: State, now: Instant) -> Option<(bool, Option<Instant>)> {
         match state.phase {
             Phase::Quit => None,
@@ -107,7 +105,7 @@ impl Warden {
         }
     }
 
-    /// Stops and continues the guest until [`Warden::quit`].
+    /// Until [`Warden::quit`].
     pub(crate) fn watch(&self, monitor: &mut Monitor) {
         let mut state = self.lock();
         let mut stopped = false;
@@ -140,7 +138,7 @@ impl Warden {
     }
 }
 
-/// QEMU's monitor, connected when first needed: QEMU makes its socket only after it has found the device.
+/// Connected late: QEMU makes its socket after it has found the device.
 pub(crate) struct Monitor {
     path: PathBuf,
     log: Arc<dyn Log>,

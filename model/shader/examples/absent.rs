@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints the table of operations that the model does not execute; `cargo xtask docs` puts it into `docs/reference/isa.md`.
+//! Prints the operations that the model does not execute; `cargo xtask docs` puts them into
+//! `docs/reference/isa.md`.
 
 use std::collections::BTreeMap;
 

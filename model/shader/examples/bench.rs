@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model's side of `cargo xtask bench model`: the kernels of `bench/kernels.cl`, as Mesa compiled them for Mali-G52.
+//! The model's side of `cargo xtask bench model`: `bench/kernels.cl` as Mesa compiled it for Mali-G52.
 //!
 //!     cargo run --release -p mali-shader --example bench -- THREADS RUNS [KERNEL...]
 //!
-//! `add-cached` is `add` with each buffer's pages mapped to the same 4 MiB again and again, so that the data stay in the host's
-//! cache: what `add` loses beside it, when threads become more, is the host's memory. It runs only if it is named.
+//! `add-cached`, which runs only if named, is `add` with each buffer mapped to the same 4 MiB, which stay in the
+//! host's cache. What `add` loses beside it with more threads is due to the host's memory.
 //!
-//! Prints a line for each kernel: name, shortest time in seconds, processor time of that run, largest relative error,
-//! lane operations. Data, sizes and checks are those of `bench/opencl.c`.
+//! Prints per kernel: name, shortest time and its processor time in seconds, largest relative error, lane
+//! operations. Data, sizes and checks are those of `bench/opencl.c`.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -18,14 +18,12 @@ use mali_shader::{
 };
 use nix::time::{ClockId, clock_gettime};
 
-/// Virtual addresses are bus addresses, but for those that are folded.
 struct Flat {
     ram: Ram,
-    /// Buffers of which only the first bytes are used, as often as needed.
     folded: Vec<Range<u64>>,
 }
 
-/// Bytes of a buffer that is folded: three of them fit in a cache, and are more than what is a processor's own.
+/// Three fit in a cache, and are more than a processor's own.
 const FOLD: u64 = 4 << 20;
 
 impl AddressSpace for Flat {
@@ -40,7 +38,6 @@ impl AddressSpace for Flat {
     }
 }
 
-/// The benchmark's data.
 fn value(i: usize) -> f32 {
     ((i as u32).wrapping_mul(2_654_435_761) >> 16) as f32 / 65536.0 - 0.5
 }
@@ -48,20 +45,16 @@ fn value(i: usize) -> f32 {
 struct Kernel {
     name: &'static str,
     code: &'static [u8],
-    /// Elements of the input buffers.
     inputs: &'static [usize],
-    /// Elements of the output buffer.
     output: usize,
-    /// Push uniforms before and after the addresses of the buffers, as Mesa places the arguments; its own uniforms,
-    /// which follow, are offsets and zero.
+    /// As Mesa places the arguments: around the buffers' addresses. Mesa's own follow: offsets and zero.
     before: &'static [u32],
     after: &'static [u32],
     workgroup_size: [u32; 3],
     workgroup_count: [u32; 3],
-    /// Bytes of work-group storage, a power of two.
+    /// Bytes; a power of two.
     local: u32,
     folds: bool,
-    /// The largest error of an output.
     error: fn(&[f32]) -> f64,
 }
 
@@ -245,7 +238,6 @@ fn measure(kernel: &Kernel, threads: usize, runs: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// The larger of an error so far and of a value's, relative to the value or to 1.
 fn worst(worst: f64, have: f32, want: f64) -> f64 {
     let error = (f64::from(have) - want).abs() / want.abs().max(1.0);
     if error <= worst { worst } else { error }
@@ -289,7 +281,6 @@ fn check_softmax(out: &[f32]) -> f64 {
     for (row, out) in out.chunks_exact(COLUMNS).enumerate() {
         let exponential = |i: usize| f64::from(value(row * COLUMNS + i)).exp();
         let sum: f64 = (0..COLUMNS).map(exponential).sum();
-        // Values are about 1 / COLUMNS.
         for (i, &have) in out.iter().enumerate() {
             let scale = COLUMNS as f64;
             error = worst(error, have * scale as f32, exponential(i) / sum * scale);
@@ -304,12 +295,11 @@ fn check_add(out: &[f32]) -> f64 {
     })
 }
 
-/// Only the first elements of the buffers are used.
 fn check_add_cached(out: &[f32]) -> f64 {
     check_add(&out[..FOLD as usize / 4])
 }
 
-/// Seconds that this process has had a processor, all threads together.
+/// Of all threads of this process.
 fn processor_seconds() -> Result<f64, String> {
     let time =
         clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_err(|error| error.to_string())?;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast the shader cores are: compiled kernels from the samples on one and two host threads.
+//! How fast the shader cores are, with compiled kernels from the samples.
 //!
 //!     cargo run --release -p mali-shader --example throughput -- shader-samples/7212 [KERNEL...]
 //!
-//! Prints, for each kernel, what all lanes executed, how long it took, and how many operations that is for each second
-//! that the process had a processor, which says more than the time on a machine that does other things as well.
+//! Prints per kernel: work of all lanes, time, operations per second of processor time, on one and two host
+//! threads.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,7 +15,6 @@ use mali_shader::{
 };
 use nix::time::{ClockId, clock_gettime};
 
-/// Virtual addresses are bus addresses.
 struct Flat(Ram);
 
 impl AddressSpace for Flat {
@@ -44,7 +43,7 @@ impl Flat {
     }
 }
 
-/// A kernel: name, uniforms after the buffers, bytes of each buffer, grid, work group.
+/// Name, uniforms after the buffers, bytes of each buffer, grid, work group.
 type Kernel = (
     &'static str,
     &'static [u32],
@@ -117,7 +116,6 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
-/// The fastest of three runs.
 fn measure(
     folder: &std::path::Path,
     kernel: Kernel,
@@ -159,7 +157,7 @@ fn measure(
     best.ok_or_else(|| "nothing ran".into())
 }
 
-/// Seconds that this process has had a processor, all threads together.
+/// Of all threads of this process.
 fn processor_seconds() -> Result<f64, String> {
     let time =
         clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_err(|error| error.to_string())?;

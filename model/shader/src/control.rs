@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bounds on what a dispatch, and all dispatches of a recording together, may take.
+//! Bounds of the work of a dispatch and a recording.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// What a job costs besides the clauses of its shader, in clauses: descriptors, host threads.
+/// A job's cost besides its shader, in clauses.
 pub const JOB_COST: u64 = 1 << 11;
 
-/// What it costs to decode a clause, in clauses.
+/// Per clause, in clauses.
 pub(crate) const DECODING_COST: u64 = 1 << 9;
 
-/// What it costs to make a shader for one dispatch, in clauses for each of its micro-operations.
+/// Per micro-operation, in clauses.
 pub(crate) const SPECIALISING_COST: u64 = 8;
 
-/// What everything that shares it may do together, in clauses of up to 64 lanes; what else takes the host's time counts as
-/// many clauses as take as long.
+/// A shared limit, in clauses of up to 64 lanes or what takes as long.
 #[derive(Debug)]
 pub struct WorkLimit {
     limit: AtomicU64,
@@ -23,14 +22,13 @@ pub struct WorkLimit {
 }
 
 impl Default for WorkLimit {
-    /// No limit.
     fn default() -> WorkLimit {
         WorkLimit::new(u64::MAX)
     }
 }
 
 impl WorkLimit {
-    /// Allows so many clauses; [`u64::MAX`] is no limit.
+    /// Allows so many clauses; [`u64::MAX`]: no limit.
     pub fn new(clauses: u64) -> WorkLimit {
         WorkLimit {
             limit: AtomicU64::new(clauses),
@@ -39,29 +37,29 @@ impl WorkLimit {
         }
     }
 
-    /// How many clauses are allowed, used or not.
+    /// Clauses allowed, used or not.
     pub fn limit(&self) -> u64 {
         self.limit.load(Relaxed)
     }
 
-    /// Allows so many clauses from now on, instead of those that were allowed before.
+    /// Replaces the allowance.
     pub fn set(&self, clauses: u64) {
         self.limit.store(clauses, Relaxed);
         self.renew();
     }
 
-    /// Allows as many again as at first.
+    /// Renews the first allowance.
     pub fn renew(&self) {
         self.left.store(self.limit(), Relaxed);
         self.used_up.store(false, Relaxed);
     }
 
-    /// How many clauses are left.
+    /// Clauses left.
     pub fn left(&self) -> u64 {
         self.left.load(Relaxed)
     }
 
-    /// Whether something could not be done any more.
+    /// Whether something had to be refused.
     pub fn is_used_up(&self) -> bool {
         self.used_up.load(Relaxed)
     }
@@ -84,13 +82,13 @@ impl WorkLimit {
     }
 }
 
-/// Takes up to `wanted` from a count and returns how much there was.
+/// Returns how much there was.
 fn take(from: &AtomicU64, wanted: u64) -> u64 {
     let taken = from.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(wanted)));
     taken.unwrap_or_else(|left| left).min(wanted)
 }
 
-/// Lets another thread stop a dispatch, and bounds it: an endless shader ends.
+/// Stops a dispatch from another thread, and bounds it.
 #[derive(Debug)]
 pub struct Control {
     abort: AtomicBool,
@@ -99,20 +97,19 @@ pub struct Control {
 }
 
 impl Default for Control {
-    /// Room for 2^40 clauses: hours.
+    /// 2^40 clauses: hours.
     fn default() -> Control {
         Control::new(1 << 40)
     }
 }
 
 impl Control {
-    /// Allows `clauses` clauses, counted once for each batch of up to 64 lanes that executes one together. All
-    /// dispatches that use this control share the budget.
+    /// Allows `clauses`, per batch of up to 64 lanes, for all its dispatches.
     pub fn new(clauses: u64) -> Control {
         Control::within(clauses, Arc::default())
     }
 
-    /// The same within a limit that other controls share.
+    /// As [`Control::new`], within a shared limit.
     pub fn within(clauses: u64, work: Arc<WorkLimit>) -> Control {
         Control {
             abort: AtomicBool::new(false),
@@ -121,12 +118,12 @@ impl Control {
         }
     }
 
-    /// The limit that other controls share.
+    /// The shared limit.
     pub fn work(&self) -> &WorkLimit {
         &self.work
     }
 
-    /// Asks a running dispatch to stop; it does within about a thousand clauses.
+    /// Asks a running dispatch to stop; it does within about 1000 clauses.
     pub fn abort(&self) {
         self.abort.store(true, Relaxed);
     }
@@ -136,14 +133,13 @@ impl Control {
         self.abort.load(Relaxed)
     }
 
-    /// Takes `clauses` clauses for work that no shader does. False when that was the last of the budget, or when the dispatch is to
-    /// stop.
+    /// Takes clauses. False: those were the last, or the dispatch is to stop.
     pub fn spend(&self, clauses: u64) -> bool {
         let own = take(&self.remaining, clauses) == clauses;
         own && self.charge(clauses) && !self.is_aborted()
     }
 
-    /// Takes `clauses` clauses from the shared limit alone: for what shaders do not count as theirs. False when that was the last.
+    /// Takes clauses from the shared limit alone. False: those were the last.
     #[must_use]
     pub fn charge(&self, clauses: u64) -> bool {
         let enough = self.work.take(clauses) == clauses;
@@ -153,7 +149,6 @@ impl Control {
         enough
     }
 
-    /// Takes up to `wanted` clauses from the budget and returns how many there were.
     pub(crate) fn take(&self, wanted: u64) -> u64 {
         let own = take(&self.remaining, wanted);
         let shared = self.work.take(own);
@@ -163,7 +158,6 @@ impl Control {
         shared
     }
 
-    /// Gives back clauses that were taken and not used.
     pub(crate) fn give_back(&self, unused: u64) {
         self.remaining.fetch_add(unused, Relaxed);
         self.work.give_back(unused);

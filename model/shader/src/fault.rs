@@ -3,36 +3,35 @@
 
 use crate::MmuFault;
 
-/// Kinds of faults that the shader cores raise.
+/// Faults of the shader cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// The program counter left the shader: `INSTR_INVALID_PC`.
+    /// `INSTR_INVALID_PC`: the program counter left the shader.
     InvalidPc,
-    /// A clause or an instruction that no encoding allows, or that a compute shader may not contain:
-    /// `INSTR_INVALID_ENC`.
+    /// `INSTR_INVALID_ENC`: no such encoding, or not in a compute shader.
     InvalidEncoding,
-    /// A descriptor that makes no sense (grid, storage, texture, attribute): `DATA_INVALID_FAULT`.
+    /// `DATA_INVALID_FAULT`: a senseless descriptor.
     InvalidData,
     /// The MMU refused an access.
     Mmu(MmuFault),
-    /// The control's budget was used up before the shader ended.
+    /// The control's budget is used up.
     Budget,
-    /// The limit of work that the control shares with others was used up.
+    /// The shared limit is used up.
     WorkLimit,
     /// The control asked to stop.
     Aborted,
 }
 
 impl FaultKind {
-    /// The exception code that `JS_STATUS` and the job header show, from the Mali register interface.
+    /// For `JS_STATUS` and the job header, from the Mali register interface.
     pub fn exception_code(&self) -> u8 {
         match self {
             FaultKind::InvalidPc => 0x50,
             FaultKind::InvalidEncoding => 0x51,
             FaultKind::InvalidData => 0x58,
             FaultKind::Mmu(fault) => fault.code,
-            // Job terminated: what a hard stop leaves.
+            // Job terminated, as by a hard stop.
             FaultKind::Budget | FaultKind::WorkLimit | FaultKind::Aborted => 0x04,
         }
     }
@@ -44,10 +43,10 @@ impl FaultKind {
 pub struct ShaderFault {
     /// What happened.
     pub kind: FaultKind,
-    /// The address that the fault is about: of the instruction, or of the data that could not be reached.
+    /// Of the instruction or the data.
     pub address: u64,
-    /// Address of the clause that was executing.
+    /// Of the executing clause.
     pub clause: u64,
-    /// The instruction and the reason, for people.
+    /// Instruction and reason, for people.
     pub text: String,
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bifrost shader cores: execution of decoded shaders.
 //!
-//! [`run`] executes one compute dispatch: a shader over a grid of work groups, with the descriptors that a job gives
-//! it, and [`draw`] one of vertices or fragments. Memory is reached through an [`AddressSpace`], work is spread over the host's [`Threads`], and a [`Control`]
-//! bounds it. [`analyse`] is [`run`] for somebody who looks on. What goes wrong comes back as the fault that hardware would raise, with its place in words.
+//! [`run`] executes a compute dispatch, [`draw`] vertices or fragments, [`analyse`] tells an analyser. Memory is an
+//! [`AddressSpace`], work is spread over [`Threads`], a [`Control`] bounds it. Errors are hardware's faults.
 
 #![deny(unsafe_code)]
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shorthands of the translation from instructions to micro-operations.
+//! Shorthands of the translation to micro-operations.
 //!
-//! A modifier that is known when a shader is translated costs nothing when it runs, if the loop over lanes is compiled for each of
-//! its values. Compilers of shaders use few of them: those get loops of their own, and the others share one that takes the
-//! modifier as a number.
+//! A modifier known at translation costs nothing at run time with a loop of its own. Frequent values get one; the
+//! others share a loop that takes the modifier as a number.
 
-/// Emits a micro-operation on rows: `map!(translator, destination, [sources], |values| result)`. The expression is
-/// compiled into a loop over lanes of its own.
+/// `map!(translator, destination, [sources], |values| result)`: on rows, in a loop of its own.
 macro_rules! map {
     ($t:expr, $d:expr, [$a:expr], |$x:pat_param| $body:expr) => {{
         let (d, sources) = ($d, [$a]);
@@ -43,8 +41,8 @@ macro_rules! map {
     }};
 }
 
-/// Emits a micro-operation that programs seldom need: `rare!(translator, destination, [sources], m, |m, values| result)`. The
-/// expression is compiled once, for one lane; modifiers come as the number `m`.
+/// `rare!(translator, destination, [sources], m, |m, values| result)`: compiled once, for one lane; `m` are the
+/// modifiers.
 macro_rules! rare {
     ($t:expr, $d:expr, [$a:expr], $m:expr, |$n:pat_param, $x:pat_param| $body:expr) => {{
         let (d, sources, m) = ($d, [$a], $m);
@@ -86,7 +84,7 @@ macro_rules! rare {
     }};
 }
 
-/// Emits a function of the instruction's sources as they are, into its destination: `direct!(translator, |a, b| result)`.
+/// `direct!(translator, |a, b| result)`: of unmodified sources.
 macro_rules! direct {
     ($t:expr, |$x:ident| $body:expr) => {{
         let (d, a) = ($t.dest, $t.source(0)?);
@@ -105,7 +103,7 @@ macro_rules! direct {
     }};
 }
 
-/// Repeats `body` for each value of an enum, with the value as constant `name`.
+/// Repeats `body` per value of an enum, as constant `name`.
 macro_rules! each {
     ($value:expr, $name:ident: $kind:ident { $($variant:ident),+ $(,)? } => $body:expr) => {
         match $value {
@@ -117,7 +115,7 @@ macro_rules! each {
     };
 }
 
-/// Emits a function that rounds: `rounded!(translator, way, [ways with loops of their own], destination, [sources],
+/// With rounding: `rounded!(translator, way, [ways with loops of their own], destination, [sources],
 /// |way, values| result)`.
 macro_rules! rounded {
     ($t:expr, $how:expr, [$($often:ident),*], $d:expr, [$a:expr], |$round:ident, $x:ident| $body:expr) => {

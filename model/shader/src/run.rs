@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The way of a dispatch: checks, layout of work groups, host threads.
+//! A dispatch: checks, layout, host threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -15,17 +15,17 @@ use crate::rows::LANES;
 use crate::stage::Stage;
 use crate::{AddressSpace, Control, Dispatch, FaultKind, ShaderFault, Statistics, Threads};
 
-/// Most threads of a work group that the model accepts; hardware has 384 to 1024.
+/// Hardware has 384 to 1024.
 const LARGEST_WORKGROUP: u32 = 4096;
 
-/// Fewer threads than this are not worth a second host thread.
+/// Fewer threads need no second host thread.
 const WORTH_SHARING: u64 = 512;
 
-/// Executes a dispatch to its end.
+/// Executes a dispatch.
 ///
 /// # Errors
 ///
-/// The first fault that a thread raised. Memory then holds what was stored before, as on hardware.
+/// The first fault; earlier stores stay, as on hardware.
 pub fn run(
     dispatch: &Dispatch,
     space: &dyn AddressSpace,
@@ -35,8 +35,7 @@ pub fn run(
     launch(dispatch, None, None, space, threads, control)
 }
 
-/// As [`run`], for an analyser that is told of what threads do. Results are the same; warps begin at whole numbers of lanes, so
-/// that [`Statistics::clauses`], which counts batches of lanes, may differ.
+/// As [`run`], with an analyser. Warps begin at whole numbers of lanes, so [`Statistics::clauses`] may differ.
 ///
 /// # Errors
 ///
@@ -51,11 +50,11 @@ pub fn analyse(
     launch(dispatch, None, Some(analyser), space, threads, control)
 }
 
-/// Executes a dispatch of vertices or fragments to its end.
+/// Executes vertices or fragments.
 ///
 /// # Errors
 ///
-/// As for [`run`], and [`FaultKind::InvalidData`] when a work group has more than one thread or the shader looks at other threads.
+/// As for [`run`]; [`FaultKind::InvalidData`] if a work group has several threads or the shader looks at others.
 pub fn draw(
     dispatch: &Dispatch,
     stage: &Stage<'_>,
@@ -94,13 +93,11 @@ fn launch(
     let workgroups = u64::try_from(dispatch.workgroups());
     let workgroups =
         workgroups.map_err(|_| invalid(format!("{:?} work groups", dispatch.workgroup_count)))?;
-    // A thread that starts at address 0 ends at once, like one that branches there: compilers emit nothing for an empty
-    // kernel, and runtimes then give no address.
+    // Like a branch to 0: an empty kernel has no code and no address.
     if size == 0 || workgroups == 0 || dispatch.shader == 0 {
         return Ok(Statistics::default());
     }
     let (program, decoded) = threads.shader(dispatch.shader, dispatch.isa(), &mut core.fetch);
-    // Code that is known was compared with memory.
     let clauses = program.clauses.len() as u64;
     charge(&core, &program, decoded as u64 * DECODING_COST + clauses)?;
     if stage.is_some() && (size != 1 || program.sees_warp) {
@@ -173,7 +170,6 @@ fn launch(
     let results: Vec<_> = std::thread::scope(|scope| {
         let (work, stop) = (&work, &stop);
         let others: Vec<_> = (1..workers)
-            // Where the system has no thread left, those that there are do all of it.
             .map_while(|index| {
                 let (program, uniforms) = (Arc::clone(&program), Arc::clone(&core.uniforms));
                 let other = move || {
@@ -196,7 +192,6 @@ fn launch(
     for result in results {
         match result {
             Ok(part) => statistics.add(&part),
-            // A thread that was told to stop because of another's fault has nothing to say.
             Err((_, other)) if other.kind == FaultKind::Aborted && !control.is_aborted() => {}
             Err(other) if fault.as_ref().is_none_or(|first| other.0 < first.0) => {
                 fault = Some(other)
@@ -210,19 +205,17 @@ fn launch(
     }
 }
 
-/// Accounts for what is done before the first thread starts.
+/// For work before the first thread starts.
 fn charge(core: &Core<'_>, program: &Program, clauses: u64) -> Result<(), ShaderFault> {
     let charged = core.charge(clauses);
     charged.map_err(|trouble| *program.clauses[0].fault(trouble))
 }
 
-/// How many of so many batches a host thread takes at once: neighbours write to neighbouring memory, which two processors should not
-/// share, but all threads should end together.
+/// Neighbours write neighbouring memory, which two processors should not share, but threads should end together.
 fn step(batches: u64, workers: u32) -> u64 {
     (batches / (64 * u64::from(workers))).clamp(1, 64)
 }
 
-/// The words of the push uniforms.
 fn uniforms(dispatch: &Dispatch, core: &mut Core<'_>) -> Result<Vec<u32>, ShaderFault> {
     let mut bytes = vec![0; dispatch.push_uniform_count.min(128) as usize * 8];
     core.read
@@ -242,8 +235,7 @@ fn uniforms(dispatch: &Dispatch, core: &mut Core<'_>) -> Result<Vec<u32>, Shader
     Ok(bytes.chunks_exact(4).map(word).collect())
 }
 
-/// How work groups share batches, and how many host threads work: as many as are worth it and as the allocations of
-/// thread and work-group storage allow.
+/// As many host threads as pay and as storage allows.
 fn layout(
     dispatch: &Dispatch,
     program: &Program,
@@ -252,7 +244,7 @@ fn layout(
     workgroups: u64,
     threads: usize,
 ) -> Result<(Layout, u32), String> {
-    // Lanes of a warp lie together wherever an instruction may look at them. Drawing has no such instructions.
+    // For instructions that look at a warp's lanes.
     let whole_warps = program.sees_warp || wanted.is_some() || (!draws && program.is_open());
     let warp = if whole_warps {
         dispatch.architecture.warp_lanes()

@@ -4,25 +4,24 @@
 pub use mali_facts::Access;
 use mali_memory::Page;
 
-/// A translation that the memory management unit refused.
+/// An access that the MMU refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{access} of {va:#x} refused by the MMU with exception {code:#04x}")]
 pub struct MmuFault {
-    /// The virtual address of the access.
+    /// Virtual address.
     pub va: u64,
-    /// What the access was to do.
+    /// Kind of access.
     pub access: Access,
-    /// The exception code of `AS_FAULTSTATUS`: 0xc0-0xc7 translation, 0xc8-0xcf permission, and so on.
+    /// `AS_FAULTSTATUS`: 0xc0-0xc7 translation, 0xc8-0xcf permission, and so on.
     pub code: u8,
 }
 
-/// One address space of the MMU. Translations must stay valid while a dispatch runs: the shader cores keep them in
-/// look-aside buffers for that long.
+/// An MMU address space. Translations must stay valid while a dispatch runs.
 pub trait AddressSpace: Sync {
-    /// The page that holds virtual address `va`, if it may be accessed so.
+    /// The page of `va`.
     ///
     /// # Errors
     ///
-    /// The fault that the MMU raises.
+    /// The MMU's fault.
     fn translate(&self, va: u64, access: Access) -> Result<Page<'_>, MmuFault>;
 }

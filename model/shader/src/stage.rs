@@ -1,59 +1,57 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What shaders of vertices and fragments have besides what compute shaders have.
+//! What vertex and fragment shaders have besides compute's.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Most bytes of a pixel in the tile buffer.
 const PIXEL: usize = 16;
 
-/// Coordinates of corners must be smaller, in pixels: what rasterisation computes then fits into 64 bits with room to spare.
+/// Of corners, in pixels: rasterisation fits into 64 bits.
 pub const GUARD_BAND: i64 = 1 << 16;
 
-/// Where the attributes or varyings of a shader are described.
+/// Descriptions of attributes or varyings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttributeTable {
-    /// Address of the descriptors: 8 bytes each.
+    /// Descriptors' address, 8 bytes each.
     pub descriptors: u64,
-    /// How many there are.
+    /// Descriptors.
     pub count: u32,
-    /// Address of the buffers' descriptors: records of 16 bytes.
+    /// Buffer descriptors' address, 16 bytes each.
     pub buffers: u64,
 }
 
-/// What vertices of Valhall write, of a kind: so many bytes each.
+/// Bytes of Valhall's vertices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packets {
-    /// Address of the first vertex's bytes.
+    /// Address for the first vertex.
     pub base: u64,
-    /// Bytes of a vertex.
+    /// Bytes per vertex.
     pub stride: u32,
 }
 
 impl Packets {
-    /// Where the bytes of a vertex are.
     pub(crate) fn at(&self, vertex: u32) -> u64 {
         let offset = u64::from(vertex) * u64::from(self.stride);
         self.base.wrapping_add(offset)
     }
 }
 
-/// What a dispatch draws. Its work groups have one thread each.
+/// A draw, one thread per work group.
 #[derive(Debug)]
 pub enum Stage<'a> {
-    /// Vertices of one instance, along y.
+    /// Of one instance, along y.
     Vertices(Vertices),
-    /// Pixels of a rectangle: columns along x, lines along y.
+    /// Columns along x, lines along y.
     Fragments(Fragments<'a>),
 }
 
-/// Vertices that a shader is run for.
+/// Vertices to shade.
 #[derive(Clone, Copy, Debug)]
 pub struct Vertices {
-    /// Address that the first vertex's position goes to; those of the others follow, 16 bytes each. 0: the shader writes none.
+    /// Address of positions, 16 bytes each; 0: none are written.
     pub positions: u64,
-    /// What the shader writes besides positions.
+    /// Other outputs.
     pub varyings: AttributeTable,
-    /// What it writes, on Valhall.
+    /// Outputs on Valhall.
     pub packets: Packets,
 }
 
@@ -64,38 +62,38 @@ pub struct Fragments<'a> {
     pub origin: [u32; 2],
     /// The triangle.
     pub triangle: Triangle,
-    /// Fragments outside the triangle are shaded as well: varyings go on where it ends.
+    /// Shades outside the triangle too.
     pub everywhere: bool,
     /// 1/w of the corners.
     pub reciprocals: [f32; 3],
-    /// Numbers of the corners' vertices.
+    /// The corners' vertices.
     pub vertices: [u32; 3],
-    /// The vertex whose values varyings that are not interpolated have.
+    /// The flat varyings' vertex.
     pub provoking: u32,
-    /// What vertices wrote.
+    /// The vertices' outputs.
     pub varyings: AttributeTable,
-    /// What they wrote, on Valhall.
+    /// The same on Valhall.
     pub packets: Packets,
-    /// What is in the first registers when a thread starts.
+    /// First registers of a thread.
     pub preload: Option<Preload>,
-    /// What shaders read as blend descriptor 0.
+    /// Blend descriptor 0 for shaders.
     pub blend: [u32; 2],
     /// Where pixels go.
     pub tile: &'a Tile,
 }
 
-/// What is done before a thread starts. The result is in registers from r0 on.
+/// Before a thread starts, into r0 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preload {
-    /// A texture is looked up.
+    /// Looks a texture up.
     Texture(Lookup),
-    /// A varying is interpolated.
+    /// Interpolates a varying.
     Varying {
         /// Its number.
         index: u32,
-        /// How many components, 1 to 4.
+        /// 1 to 4.
         components: u32,
-        /// The result has half precision.
+        /// Half-precision result.
         half: bool,
     },
 }
@@ -103,26 +101,26 @@ pub enum Preload {
 /// A texture lookup at an interpolated varying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lookup {
-    /// Number of the varying that has the coordinates.
+    /// Varying with the coordinates.
     pub varying: u32,
-    /// Number of the texture and of its sampler.
+    /// Texture and sampler.
     pub texture: u32,
-    /// The level of detail follows from neighbours.
+    /// Level of detail from neighbours.
     pub computed_lod: bool,
-    /// The result has half precision.
+    /// Half-precision result.
     pub half: bool,
 }
 
-/// A triangle that is not degenerate, corners in pixels with 8 fraction bits.
+/// Corners in pixels with 8 fraction bits; it has an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Triangle {
     corners: [[i64; 2]; 3],
-    /// 1 if corners go round clockwise as seen with y downwards, else -1.
+    /// 1: clockwise with y downwards; else -1.
     sign: i64,
 }
 
 impl Triangle {
-    /// The triangle with these corners, in 1/256 of a pixel. `None` when it has no area or reaches out of the guard band.
+    /// Corners in 1/256 pixel. `None`: no area, or outside the guard band.
     pub fn new(corners: [[i64; 2]; 3]) -> Option<Triangle> {
         let far = |v: &i64| v.abs() >= GUARD_BAND << 8;
         if corners.iter().flatten().any(far) {
@@ -135,8 +133,7 @@ impl Triangle {
         })
     }
 
-    /// Twice the areas of the three triangles that the pixel's centre makes with the edges opposite to the corners, in 1/65536
-    /// of a pixel; negative outside.
+    /// Twice the areas of the centre with the edges opposite to the corners, in 1/65536 pixel; negative outside.
     fn areas(&self, x: u32, y: u32) -> [i64; 3] {
         let [a, b, c] = self.corners;
         let centre = [i64::from(x) * 256 + 128, i64::from(y) * 256 + 128];
@@ -147,8 +144,7 @@ impl Triangle {
         ]
     }
 
-    /// Whether the centre of a pixel is inside. Pixels on an edge that two triangles share belong to one of them: the one that
-    /// has the edge on its left or top side.
+    /// Whether a pixel's centre is inside. A shared edge belongs to the triangle at whose left or top it is.
     pub fn covers(&self, x: u32, y: u32) -> bool {
         let [a, b, c] = self.corners;
         let edges = [(b, c), (c, a), (a, b)];
@@ -159,7 +155,7 @@ impl Triangle {
         self.areas(x, y).into_iter().zip(edges).all(inside)
     }
 
-    /// How much each corner counts at the centre of a pixel; the sum is 1.
+    /// Corners' weights at the centre; the sum is 1.
     pub fn weights(&self, x: u32, y: u32) -> [f64; 3] {
         let areas = self.areas(x, y);
         let sum: i64 = areas.iter().sum();
@@ -167,12 +163,11 @@ impl Triangle {
     }
 }
 
-/// Twice the area of a triangle, with a sign.
 fn edge(a: [i64; 2], b: [i64; 2], p: [i64; 2]) -> i64 {
     (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0])
 }
 
-/// Pixels before they are written to memory.
+/// Pixels not yet in memory.
 #[derive(Debug)]
 pub struct Tile {
     origin: [u32; 2],
@@ -182,7 +177,7 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// A tile that holds `clear` everywhere, of which each pixel takes up `bytes` bytes, at most 16.
+    /// Filled with `clear`; at most 16 bytes per pixel.
     pub fn new(origin: [u32; 2], size: [u32; 2], bytes: usize, clear: [u8; PIXEL]) -> Tile {
         let count = size[0] as usize * size[1] as usize;
         Tile {
@@ -193,7 +188,7 @@ impl Tile {
         }
     }
 
-    /// Bytes of a pixel.
+    /// Bytes per pixel.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -208,7 +203,7 @@ impl Tile {
         Some(line as usize * self.size[0] as usize + column as usize)
     }
 
-    /// Stores pixels; those outside the tile are dropped.
+    /// Drops pixels outside.
     pub(crate) fn store(&self, pixels: &[([u32; 2], [u8; PIXEL])]) {
         let mut all = self.pixels.lock().unwrap_or_else(PoisonError::into_inner);
         for ([x, y], bytes) in pixels {
@@ -218,7 +213,7 @@ impl Tile {
         }
     }
 
-    /// What is in the tile, line after line.
+    /// The pixels, line after line.
     pub fn into_pixels(self) -> Vec<[u8; PIXEL]> {
         self.pixels
             .into_inner()

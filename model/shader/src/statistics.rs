@@ -3,26 +3,26 @@
 
 use mali_isa::Message;
 
-/// Kinds of messages, by their number in a clause header.
+/// By number in a clause header.
 const KINDS: usize = 16;
 
-/// Counts of one dispatch. An operation counts once for each lane that was active.
+/// Counts of a dispatch, once per active lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Work groups that ran.
     pub workgroups: u64,
     /// Threads that ran.
     pub threads: u64,
-    /// Clauses, once for each batch of lanes that executed one together.
+    /// Clauses, once per batch.
     pub clauses: u64,
-    /// Operations of the FMA unit, NOP excluded.
+    /// Operations of the FMA unit, without NOP.
     pub fma: u64,
-    /// Operations of the ADD unit, NOP and messages excluded.
+    /// Operations of the ADD unit, without NOP and messages.
     pub add: u64,
     messages: [u64; KINDS],
-    /// Bytes that loads read.
+    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes that stores wrote.
+    /// Bytes written.
     pub bytes_written: u64,
 }
 
@@ -32,7 +32,7 @@ impl Statistics {
         self.fma + self.add + self.messages()
     }
 
-    /// Messages of all kinds: loads, stores, atomics, texture accesses, barriers.
+    /// Loads, stores, atomics, textures, barriers.
     pub fn messages(&self) -> u64 {
         self.messages.iter().sum()
     }
@@ -46,7 +46,7 @@ impl Statistics {
         self.messages[usize::from(kind.number()) % KINDS] += lanes;
     }
 
-    /// Adds the counts of another part of the same dispatch.
+    /// Adds another part's counts.
     pub fn add(&mut self, other: &Statistics) {
         self.workgroups += other.workgroups;
         self.threads += other.threads;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The host's threads that work on a dispatch, and the shaders that they remember from one dispatch to the next.
+//! Host threads of a dispatch and their decoded shaders.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -13,21 +13,19 @@ use crate::load::{Cache, Own};
 use crate::optimise::specialise::{WORTH_IT, specialised};
 use crate::rows::Rows;
 
-/// How many host threads run work groups, and decoded shaders. Results do not depend on the number of threads.
+/// Results do not depend on their number.
 #[derive(Debug)]
 pub struct Threads {
     count: NonZeroUsize,
     shaders: Mutex<Cache>,
-    /// Rows of batches that ended, for those that follow.
     rows: Mutex<Kept>,
     pub(crate) room: Room,
 }
 
-/// Most rows of batches that are kept, in bytes.
 const MOST_ROWS: usize = 4 << 20;
 
 impl Default for Threads {
-    /// One thread for each processor that this process may use.
+    /// One per processor that this process may use.
     fn default() -> Threads {
         Threads::new(std::thread::available_parallelism().map_or(1, NonZeroUsize::get))
     }
@@ -44,12 +42,11 @@ impl Threads {
         }
     }
 
-    /// How many threads there are.
+    /// Number of threads.
     pub fn count(&self) -> usize {
         self.count.get()
     }
 
-    /// The shader at `entry`, and how many of its clauses had to be decoded.
     pub(crate) fn shader(
         &self,
         entry: u64,
@@ -60,8 +57,7 @@ impl Threads {
         shaders.shader(entry, isa, fetch)
     }
 
-    /// The shader made for a dispatch of so many threads with these push uniforms, where that is worth it, and how many micro-operations were
-    /// looked at to make it. Dispatches that come again, as those of a replay do, are always worth it.
+    /// Where that pays (repeated dispatches always), and micro-operations looked at.
     pub(crate) fn own_shader(
         &self,
         program: Arc<Program>,
@@ -86,7 +82,7 @@ impl Threads {
         }
     }
 
-    /// Rows that were prepared for this before, or rows that serve after they were prepared anew.
+    /// Prepared, or to be prepared.
     pub(crate) fn take_rows(&self, purpose: &Purpose) -> Result<Prepared, Vec<Rows>> {
         let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let same = kept
@@ -102,7 +98,7 @@ impl Threads {
         }
     }
 
-    /// Keeps the rows of batches that ended: for the same again if it is likely to come, or for any others.
+    /// For the same again if likely, or for others.
     pub(crate) fn give_rows(&self, prepared: Prepared, comes_again: bool) {
         let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         match comes_again {
@@ -115,16 +111,14 @@ impl Threads {
     }
 }
 
-/// Rows of batches that ended.
 #[derive(Debug, Default)]
 struct Kept {
-    /// As they were prepared; the oldest first.
+    /// The oldest first.
     prepared: VecDeque<Prepared>,
     others: Vec<Rows>,
 }
 
 impl Kept {
-    /// Bytes of memory that they take up.
     fn bytes(&self) -> usize {
         let prepared: usize = self.prepared.iter().map(Prepared::bytes).sum();
         prepared + self.others.iter().map(Rows::bytes).sum::<usize>()

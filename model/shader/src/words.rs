@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Words and bytes of an access to memory.
 
-/// Words of an access of any size.
 pub(crate) type Words = [u32; 4];
 
 pub(crate) fn words_of(bytes: [u8; 16]) -> Words {

@@ -11,7 +11,6 @@ use super::{groups_at, invalid, product, threads_at};
 use crate::environment::JobFault;
 use crate::space::JobMemory;
 
-/// What the descriptors of a compute job ask of the shader cores.
 pub(super) fn dispatch<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,
@@ -52,7 +51,6 @@ pub(super) fn dispatch<B: Bus>(
     })
 }
 
-/// The storage of threads that a descriptor asks for.
 pub(crate) fn thread_storage(profile: &Profile, storage: Option<&LocalStorage>) -> ThreadStorage {
     storage.map_or_else(ThreadStorage::default, |storage| {
         threads_at(profile, storage.tls_base(), storage.tls_bytes())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compute jobs: from descriptors to a dispatch on the shader cores.
+//! Compute jobs: from descriptors to a dispatch.
 
 mod bifrost;
 mod valhall;
@@ -19,8 +19,7 @@ use crate::environment::{Environment, JobFault};
 use crate::log::{ComputeReport, Level, log};
 use crate::space::JobMemory;
 
-/// Reads the descriptors of the compute job at `address` and runs it on some of the cores. The report is there for a job that failed as
-/// well, if its descriptors make sense.
+/// A failed job has a report too, if its descriptors make sense.
 pub(crate) fn run<B: Bus>(
     environment: &Environment<B>,
     memory: &JobMemory<'_, B>,
@@ -33,7 +32,6 @@ pub(crate) fn run<B: Bus>(
     }
 }
 
-/// What an instruction of a command stream asks of the shader cores: the payload of a job, and its environment.
 pub(crate) fn from_registers<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,
@@ -45,7 +43,6 @@ pub(crate) fn from_registers<B: Bus>(
     checked(profile, address, dispatch)
 }
 
-/// Runs a dispatch. The report is there if it fails as well.
 pub(crate) fn launch<B: Bus>(
     environment: &Environment<B>,
     memory: &JobMemory<'_, B>,
@@ -81,7 +78,6 @@ pub(crate) fn launch<B: Bus>(
     (Some(report), result)
 }
 
-/// The fault of a job whose shader raised one.
 pub(crate) fn shader_fault(shader: u64, fault: ShaderFault) -> JobFault {
     JobFault {
         status: JobStatus(fault.kind.exception_code().into()),
@@ -94,7 +90,6 @@ pub(crate) fn shader_fault(shader: u64, fault: ShaderFault) -> JobFault {
     }
 }
 
-/// What the code at `shader` is.
 fn identity<B: Bus>(memory: &JobMemory<'_, B>, shader: u64) -> Option<Identity> {
     let word = |offset: u32| {
         let va = shader.wrapping_add(offset.into());
@@ -108,7 +103,6 @@ fn identity<B: Bus>(memory: &JobMemory<'_, B>, shader: u64) -> Option<Identity> 
     Some(identity)
 }
 
-/// What the descriptors of a compute job ask of the shader cores.
 pub(crate) fn dispatch<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,
@@ -121,7 +115,6 @@ pub(crate) fn dispatch<B: Bus>(
     checked(profile, address, dispatch)
 }
 
-/// A dispatch that fits the GPU.
 fn checked(profile: &Profile, address: u64, dispatch: Dispatch) -> Result<Dispatch, JobFault> {
     let size = dispatch.workgroup_size.iter();
     let threads = size.map(|&n| u64::from(n)).product::<u64>();
@@ -135,17 +128,15 @@ fn checked(profile: &Profile, address: u64, dispatch: Dispatch) -> Result<Dispat
     })
 }
 
-/// The fault of a job whose descriptors make no sense.
 fn invalid(address: u64, text: &str) -> JobFault {
     JobFault::new(JobStatus::DATA_INVALID_FAULT, address, text)
 }
 
-/// The product whose instructions a GPU executes.
 pub(crate) fn product(profile: &Profile) -> Option<Product> {
     profile.gpu_id.name().and_then(Product::by_name)
 }
 
-/// The storage of threads that begins at an address; 0: there is none.
+/// 0: there is none.
 fn threads_at(profile: &Profile, base: u64, bytes: u64) -> ThreadStorage {
     if base == 0 {
         return ThreadStorage::default();
@@ -157,7 +148,7 @@ fn threads_at(profile: &Profile, base: u64, bytes: u64) -> ThreadStorage {
     }
 }
 
-/// The storage of work groups that begins at an address; 0: there is none.
+/// 0: there is none.
 fn groups_at(base: u64, bytes: u64, instances: u64) -> WorkgroupStorage {
     if base == 0 || bytes == 0 {
         return WorkgroupStorage::default();

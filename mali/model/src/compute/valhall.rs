@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compute jobs of Valhall: payload, shader program, storage, resource tables.
+//! Compute jobs of Valhall.
 
 use mali_facts::valhall::{
     ComputePayload, LocalStorage, ShaderEnvironment, ShaderProgram, descriptor_type, stage,
@@ -13,7 +13,6 @@ use super::{groups_at, invalid, threads_at};
 use crate::environment::JobFault;
 use crate::space::JobMemory;
 
-/// What the descriptors of a compute job ask of the shader cores.
 pub(super) fn dispatch<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,
@@ -26,7 +25,7 @@ pub(super) fn dispatch<B: Bus>(
     requested(profile, memory, address, &payload, &environment)
 }
 
-/// What a payload and an environment ask of the shader cores; faults name `address`.
+/// Faults name `address`.
 pub(super) fn requested<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,
@@ -45,7 +44,7 @@ pub(super) fn requested<B: Bus>(
     })
 }
 
-/// What shaders of a stage start from, as a dispatch of nothing; faults name `address`.
+/// Faults name `address`.
 pub(crate) fn started<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,
@@ -58,7 +57,7 @@ pub(crate) fn started<B: Bus>(
         push_uniform_count: environment.uniform_count() as u32,
         ..Dispatch::default()
     };
-    // Mesa leaves out the program of a shader without code (`pan_cmdstream.c`, `prepare_shader`), of which nothing runs.
+    // Mesa omits the program of a shader without code (`pan_cmdstream.c`, `prepare_shader`).
     if environment.program() != 0 {
         let program = ShaderProgram::from_bytes(&memory.bytes(environment.program())?);
         if program.descriptor_type() as u32 != descriptor_type::SHADER {
@@ -73,7 +72,7 @@ pub(crate) fn started<B: Bus>(
         dispatch.shader = program.binary();
         dispatch.subnormals = match program.subnormals() as u32 {
             subnormals::KEPT => Subnormals::Kept,
-            // Mesa, `pan_shader.h`: only of single precision.
+            // Mesa, `pan_shader.h`: only single precision.
             subnormals::DX11 => Subnormals::SinglesFlushed,
             _ => Subnormals::Flushed,
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fragment jobs: tile after tile, from what was there to what is written back.
+//! Fragment jobs, tile by tile.
 
 use mali_facts::{FragmentPayload, job};
 use mali_memory::Bus;
@@ -14,22 +14,21 @@ use super::tiler::{self, Record};
 use super::valhall;
 use crate::environment::JobFault;
 
-/// Side of the model's tiles in pixels. Hardware's are smaller, which nothing shows.
+/// In pixels. Hardware's are smaller, which is not visible.
 const TILE: u32 = 64;
 
-// What takes the host's time besides shaders, in clauses that take at least as long.
-/// Reading a draw of the list and its descriptors.
+// Host time in clauses that take at least as long.
+/// Per draw, with descriptors.
 const DRAW_COST: u64 = 64;
-/// Placing a triangle: three vertices from memory.
+/// With three vertices from memory.
 const TRIANGLE_COST: u64 = 4;
-/// Starting a shader on the fragments of a triangle in a tile.
+/// Per triangle and tile.
 const SHADING_COST: u64 = 64;
-/// Pixels that are cleared, or written as part of a line, in the time of a clause.
+/// Cleared, or written in lines.
 const PIXELS_OF_A_CLAUSE: u64 = 32;
-/// Pixels that are written one by one in the time of a clause.
+/// Written one by one.
 const SINGLE_PIXELS_OF_A_CLAUSE: u64 = 4;
 
-/// Runs a fragment job.
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     let at = job.address.wrapping_add(job::PAYLOAD);
     let payload = FragmentPayload::from_bytes(&job.memory.bytes(at)?);
@@ -74,7 +73,6 @@ pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     Ok(())
 }
 
-/// The shader that loads what was there, with the triangle that its varyings belong to.
 fn frame_shading<B: Bus>(
     job: &Job<'_, B>,
     framebuffer: &Framebuffer,
@@ -88,13 +86,12 @@ fn frame_shading<B: Bus>(
     Ok((shading, placed))
 }
 
-/// The frame shader's rectangle begins with these vertices.
+/// Of the frame shader's rectangle.
 const FRAME_CORNERS: Corners = Corners {
     vertices: [0, 1, 2],
     provoking: 2,
 };
 
-/// A fragment job at work.
 struct Pass<'a, B: Bus> {
     job: &'a Job<'a, B>,
     framebuffer: &'a Framebuffer,
@@ -103,9 +100,7 @@ struct Pass<'a, B: Bus> {
 }
 
 impl<B: Bus> Pass<'_, B> {
-    /// Draws the pixels of a tile and writes them back.
     fn tile(&self, part: &Rectangle) -> Result<(), JobFault> {
-        // Each draw is asked for whether it reaches the tile.
         self.job.spend(1 + self.draws.len() as u64)?;
         let mut tile = None;
         for (record, shading) in &self.draws {
@@ -122,7 +117,6 @@ impl<B: Bus> Pass<'_, B> {
         self.write_back(part, tile)
     }
 
-    /// A tile as it is before anything is drawn.
     fn begin(&self, part: &Rectangle) -> Result<Tile, JobFault> {
         let target = &self.framebuffer.target;
         let [columns, lines] = part.size().map(u64::from);
@@ -137,7 +131,6 @@ impl<B: Bus> Pass<'_, B> {
         Ok(tile)
     }
 
-    /// Draws the triangles of a draw to a tile, which begins with the first of them.
     fn draw(
         &self,
         record: &Record,
@@ -174,7 +167,6 @@ impl<B: Bus> Pass<'_, B> {
         Ok(())
     }
 
-    /// Writes the pixels of a tile to memory.
     fn write_back(&self, part: &Rectangle, tile: Tile) -> Result<(), JobFault> {
         let target = &self.framebuffer.target;
         let Some(plane) = target.plane else {

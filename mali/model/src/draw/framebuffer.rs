@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Framebuffers: which pixels a fragment job is about, and how a pixel of a tile becomes one in memory.
+//! Framebuffers: pixels of a fragment job and in memory.
 
 use mali_facts::{
     Architecture, FragmentPayload, FramebufferParameters, RENDER_TARGET_OFFSET, RenderTarget,
@@ -11,10 +11,9 @@ use mali_shader::image::{Layout, Plane};
 use super::Job;
 use crate::environment::JobFault;
 
-/// The swizzle that leaves components as they are.
 const RGBA: u64 = 0o3210;
 
-/// Pixels from `start` on, `end` not included.
+/// `end` is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rectangle {
     pub(crate) start: [u32; 2],
@@ -22,7 +21,6 @@ pub(crate) struct Rectangle {
 }
 
 impl Rectangle {
-    /// What two have in common, if anything.
     pub(crate) fn intersection(&self, other: &Rectangle) -> Option<Rectangle> {
         let both = Rectangle {
             start: [0, 1].map(|i| self.start[i].max(other.start[i])),
@@ -32,59 +30,51 @@ impl Rectangle {
         (!empty).then_some(both)
     }
 
-    /// Columns and lines.
     pub(crate) fn size(&self) -> [u32; 2] {
         [0, 1].map(|i| self.end[i] - self.start[i])
     }
 }
 
-/// When the frame shader runs, which loads what was there.
+/// It loads old content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameShader {
-    /// Not at all: tiles begin with the clear colour.
     Never,
-    /// In every tile.
     Always,
-    /// In tiles that something is drawn to; the others stay as they are in memory.
+    /// In tiles that are drawn to; others keep their memory.
     Intersect,
 }
 
-/// A framebuffer with one render target.
 #[derive(Clone, Debug)]
 pub(crate) struct Framebuffer {
-    /// Pixels to work on; `None`: there are none.
+    /// `None`: no pixels.
     pub(crate) bounds: Option<Rectangle>,
     pub(crate) frame: Rectangle,
     pub(crate) frame_shader: FrameShader,
-    /// Address of the frame shader's draw descriptor.
     pub(crate) frame_draw: u64,
-    /// Address of the tiler context, or 0.
+    /// Or 0.
     pub(crate) tiler: u64,
     pub(crate) target: Target,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// Bytes that the blend unit makes of a pixel.
+    /// Per pixel of the blend unit.
     pub(crate) bytes: usize,
-    /// What pixels hold before anything is drawn.
     pub(crate) clear: [u8; 16],
-    /// Where pixels go; `None`: nowhere.
     pub(crate) plane: Option<Plane>,
-    /// Where each byte of a pixel in memory comes from.
+    /// Of a pixel's bytes in memory.
     source: Source,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// The pixel in the tile, so many bytes.
+    /// So many bytes of the tile's pixel.
     Raw(usize),
-    /// So many of these four components: the number of a byte, zero (4) or 255 (5).
+    /// How many; each a byte's number, zero (4) or 255 (5).
     Components(usize, [u8; 4]),
 }
 
 impl Target {
-    /// A pixel as it is in memory, and how many bytes of it count.
     pub(crate) fn stored(&self, pixel: &[u8; 16]) -> ([u8; 16], usize) {
         match self.source {
             Source::Raw(bytes) => (*pixel, bytes),
@@ -158,16 +148,16 @@ impl Target {
     }
 }
 
-/// Bytes that the blend unit makes of a pixel and where those in memory come from, for an internal and a writeback format.
+/// Bytes per pixel, and their places.
 fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source)> {
     match (internal, writeback) {
-        // Eight bits for each of four components, in memory one to four of them.
+        // Eight bits for each of four components; one to four in memory.
         (1, 16..=19) => {
             let from = [0, 3, 6, 9].map(|shift| (swizzle >> shift & 7) as u8);
             let known = from.iter().all(|&from| from < 6);
             known.then_some((4, Source::Components(writeback as usize - 15, from)))
         }
-        // Bytes as the blend unit stored them; three components take up as much of the tile as four.
+        // Three components take as much of the tile as four.
         (32..=36, 0..=7) => {
             let bytes = 1usize << (internal - 32);
             let stored = [1usize, 2, 3, 4, 6, 8, 12, 16][writeback as usize];
@@ -179,7 +169,6 @@ fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source
 }
 
 impl Framebuffer {
-    /// Reads the framebuffer of a fragment job.
     pub(crate) fn read<B: Bus>(
         job: &Job<'_, B>,
         payload: &FragmentPayload,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Drawing: as much of it as runtimes need that fill images by drawing a rectangle.
+//! Drawing, as far as runtimes fill images by a rectangle.
 //!
-//! An indexed vertex job ([`vertex`]), on Valhall a malloc vertex job ([`valhall`]), runs the shaders of positions and of varyings, which write to memory, and notes in the tiler's
-//! heap which primitives there are ([`tiler`]). A fragment job ([`fragment`]) goes over its framebuffer ([`framebuffer`]) tile by
-//! tile: clear, what the frame shader loads, then fragments of triangles ([`primitive`], [`shading`]), and back to memory. What is
-//! not modelled ends the job with JOB_CONFIG_FAULT, what makes no sense with DATA_INVALID_FAULT; the text names it.
+//! An indexed vertex job ([`vertex`]), on Valhall a malloc vertex job ([`valhall`]), computes positions and
+//! varyings, and notes primitives in the tiler's heap ([`tiler`]). A fragment job ([`fragment`]) fills its
+//! framebuffer ([`framebuffer`]) by tiles: clear, frame shader, triangles ([`primitive`], [`shading`]), writeback.
+//! What is not modelled ends with JOB_CONFIG_FAULT, what makes no sense with DATA_INVALID_FAULT.
 
 pub(crate) mod fragment;
 mod framebuffer;
@@ -23,27 +23,22 @@ use crate::compute::{product, shader_fault, thread_storage};
 use crate::environment::{Environment, JobFault};
 use crate::space::JobMemory;
 
-/// A job at work: what it is, and what it runs on.
 pub(crate) struct Job<'a, B: Bus> {
     pub(crate) environment: &'a Environment<B>,
     pub(crate) memory: &'a JobMemory<'a, B>,
-    /// Address of its header.
     pub(crate) address: u64,
 }
 
 impl<B: Bus> Job<'_, B> {
-    /// The fault of a job that asks for what the model does not have.
     fn unmodelled(&self, what: impl std::fmt::Display) -> JobFault {
         let text = format!("{what}: not modelled");
         JobFault::new(JobStatus::JOB_CONFIG_FAULT, self.address, text)
     }
 
-    /// The fault of a job whose descriptors make no sense.
     fn invalid(&self, what: impl Into<String>) -> JobFault {
         JobFault::new(JobStatus::DATA_INVALID_FAULT, self.address, what)
     }
 
-    /// A fault unless all of the conditions hold.
     fn demand(&self, conditions: &[(bool, &str)]) -> Result<(), JobFault> {
         match conditions.iter().find(|(holds, _)| !holds) {
             Some((_, what)) => Err(self.unmodelled(what)),
@@ -51,12 +46,11 @@ impl<B: Bus> Job<'_, B> {
         }
     }
 
-    /// Whether vertices are in packets, as on Valhall.
+    /// As on Valhall.
     fn has_packets(&self) -> bool {
         self.environment.profile.architecture.has_resource_tables()
     }
 
-    /// Accounts for work that no shader does.
     fn spend(&self, clauses: u64) -> Result<(), JobFault> {
         if self.environment.control.shader.spend(clauses) {
             return Ok(());
@@ -65,7 +59,7 @@ impl<B: Bus> Job<'_, B> {
         Err(JobFault::new(JobStatus::TERMINATED, self.address, text))
     }
 
-    /// A dispatch with what a draw descriptor says, and without a shader.
+    /// Without a shader.
     fn dispatch(&self, draw: &Draw) -> Result<Dispatch, JobFault> {
         let profile = self.environment.profile;
         let storage = match descriptor_address(draw.thread_storage()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Triangles of a draw: which vertices they have, and where those are.
+//! Triangles of a draw: their vertices and places.
 
 use mali_memory::Bus;
 use mali_shader::{GUARD_BAND, Triangle};
@@ -16,7 +16,6 @@ pub(crate) fn is_known(mode: u32) -> bool {
     matches!(mode, TRIANGLES | TRIANGLE_STRIP | TRIANGLE_FAN)
 }
 
-/// How many triangles so many vertices make.
 pub(crate) fn count(mode: u32, vertices: u32) -> u32 {
     match mode {
         TRIANGLES => vertices / 3,
@@ -24,7 +23,7 @@ pub(crate) fn count(mode: u32, vertices: u32) -> u32 {
     }
 }
 
-/// The vertices of a triangle, and the one whose values are those of the whole triangle.
+/// And the one whose values hold for all.
 pub(crate) fn vertices(mode: u32, number: u32, first_provokes: bool) -> ([u32; 3], u32) {
     let [a, b, c] = match mode {
         TRIANGLES => [3 * number, 3 * number + 1, 3 * number + 2],
@@ -39,19 +38,16 @@ pub(crate) fn vertices(mode: u32, number: u32, first_provokes: bool) -> ([u32; 3
     ([a, b, c], provoking)
 }
 
-/// A triangle on the screen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
     pub(crate) triangle: Triangle,
     /// 1/w of its corners.
     pub(crate) reciprocals: [f32; 3],
-    /// Least and greatest depth.
     pub(crate) depth: [f32; 2],
-    /// Pixels that it may cover.
     pub(crate) bounds: Rectangle,
 }
 
-/// Reads the positions that the shader wrote for three vertices. `None`: the triangle has no area.
+/// `None`: no area.
 pub(crate) fn place<B: Bus>(
     job: &Job<'_, B>,
     positions: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fragments of a draw: from descriptors to dispatches on the shader cores.
+//! Fragments of a draw: from descriptors to dispatches.
 
 use mali_facts::{
     Architecture, BLEND_OFFSET, Blend, Draw, FragmentState, Viewport, clause_address,
@@ -13,32 +13,28 @@ use super::framebuffer::Rectangle;
 use super::primitive::Placed;
 use crate::environment::JobFault;
 
-/// The comparison that every depth passes.
+/// Every depth passes.
 pub(super) const ALWAYS: u64 = 7;
 pub(super) const DEPTH_FROM_SHADER: u64 = 3;
-/// What threads may ask for: their pixel (bit 11) and its coverage (bit 7).
+/// Pixel (bit 11) and its coverage (bit 7).
 const PRELOADS: u64 = 1 << 11 | 1 << 7;
-/// Red, green, blue and alpha take the place of what was there: source + source * 0, for both, no component masked.
+/// Replaces colour and alpha: source + source * 0, no component masked.
 const REPLACE: u64 = 0xf012_2122;
-/// A blend descriptor that writes nothing.
+/// Writes nothing.
 const OFF: [u32; 2] = [3, 0];
 
-/// What the fragments of a draw have in common.
 pub(crate) struct Shading {
     pub(super) dispatch: Dispatch,
     pub(super) varyings: AttributeTable,
     pub(super) packets: Packets,
     pub(super) preload: Option<Preload>,
     pub(super) blend: [u32; 2],
-    /// Address of the positions of its vertices.
     pub(crate) positions: u64,
-    /// Pixels that it may draw to.
     pub(crate) scissor: Rectangle,
-    /// Depths that are drawn; without bounds if nothing is discarded for its depth.
+    /// Unbounded if depth discards nothing.
     pub(super) depth: [f32; 2],
 }
 
-/// Which vertices a triangle has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Corners {
     pub(crate) vertices: [u32; 3],
@@ -46,7 +42,6 @@ pub(crate) struct Corners {
 }
 
 impl Shading {
-    /// Reads the draw descriptor at `at` and all that it names.
     pub(crate) fn read<B: Bus>(job: &Job<'_, B>, at: u64) -> Result<Shading, JobFault> {
         let memory = job.memory;
         let draw = Draw::from_bytes(&memory.bytes(at)?);
@@ -113,12 +108,11 @@ impl Shading {
         })
     }
 
-    /// Whether all of a triangle has a depth that is drawn. A part that has not would have to be clipped.
+    /// False: a part would have to be clipped.
     pub(crate) fn shows(&self, placed: &Placed) -> bool {
         self.depth[0] <= placed.depth[0] && placed.depth[1] <= self.depth[1]
     }
 
-    /// Shades the fragments of a triangle in a part of the tile; `everywhere`: also those outside the triangle.
     pub(crate) fn shade<B: Bus>(
         &self,
         job: &Job<'_, B>,
@@ -149,7 +143,7 @@ impl Shading {
     }
 }
 
-/// What comes before the shader, which v7 has.
+/// Of v7, before the shader.
 fn preload<B: Bus>(job: &Job<'_, B>, state: &FragmentState) -> Result<Option<Preload>, JobFault> {
     if job.environment.profile.architecture == Architecture::V6 {
         return Ok(None);
@@ -183,7 +177,6 @@ fn preload<B: Bus>(job: &Job<'_, B>, state: &FragmentState) -> Result<Option<Pre
     }
 }
 
-/// What shaders read as blend descriptor.
 pub(super) fn blend_words<B: Bus>(job: &Job<'_, B>, blend: &Blend) -> Result<[u32; 2], JobFault> {
     const OPAQUE: u64 = 1;
     const NOTHING: u64 = 3;

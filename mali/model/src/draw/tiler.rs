@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What indexed vertex jobs leave for the fragment job: a list of draws in the tiler's heap. Hardware keeps triangles by tile there,
-//! in a form that is not public; the model's form is its own. Their number is in the tiler context, where hardware keeps its state.
+//! A list of draws in the tiler's heap, in the model's own form: hardware's, by tile, is not public. The count is
+//! in the tiler context.
 
 use mali_facts::registers::JobStatus;
 use mali_facts::{TILER_STATE_OFFSET, TilerContext, TilerHeap, descriptor_address};
@@ -9,22 +9,21 @@ use mali_memory::Bus;
 use super::{Job, primitive};
 use crate::environment::JobFault;
 
-/// In the tiler context and in each record: this is the model's.
+/// Marks the model's context and records.
 const MARK: u32 = 0x5741_5244;
 const RECORD_BYTES: u64 = 32;
-/// Most draws for one framebuffer.
+/// Per framebuffer.
 const MOST_DRAWS: u64 = 1024;
 
-/// Primitives with the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Address of the draw descriptor of their fragments; on Valhall, of the job.
+    /// Draw descriptor; on Valhall, the job.
     pub(crate) draw: u64,
     pub(crate) mode: u32,
     pub(crate) vertices: u32,
-    /// Values that are not interpolated come from the first vertex of a triangle, not from the last.
+    /// Flat values come from a triangle's first vertex, not its last.
     pub(crate) first_provokes: bool,
-    /// Address of what the shaders of vertices wrote, on Valhall.
+    /// Vertex shaders' output on Valhall.
     pub(crate) packets: u64,
 }
 
@@ -58,12 +57,11 @@ impl Record {
     }
 }
 
-/// The records of a tiler context: where the first is, how many there are, and how many there can be.
 struct List {
     bottom: u64,
     count: u64,
     room: u64,
-    /// Where the vertices begin that are kept at the heap's end, and their bytes.
+    /// At the heap's end.
     vertices: u64,
     taken: u64,
 }
@@ -93,7 +91,6 @@ impl List {
         })
     }
 
-    /// Address of a record.
     fn at(&self, number: u64) -> u64 {
         self.bottom.wrapping_add(number * RECORD_BYTES)
     }
@@ -107,7 +104,6 @@ fn words(bytes: [u8; 32]) -> [u32; 8] {
     words
 }
 
-/// Memory for vertices at the end of the heap of a tiler context.
 pub(crate) fn allocate<B: Bus>(
     job: &Job<'_, B>,
     context: u64,
@@ -130,7 +126,6 @@ fn full(at: u64) -> JobFault {
     JobFault::new(JobStatus::OUT_OF_MEMORY, at, "the tiler's heap is full")
 }
 
-/// Adds a draw to a tiler context.
 pub(crate) fn add<B: Bus>(job: &Job<'_, B>, context: u64, record: &Record) -> Result<(), JobFault> {
     let list = List::read(job, context)?;
     if list.count >= MOST_DRAWS {
@@ -147,7 +142,7 @@ pub(crate) fn add<B: Bus>(job: &Job<'_, B>, context: u64, record: &Record) -> Re
     Ok(job.memory.write(at, state.as_flattened())?)
 }
 
-/// The draws of a tiler context, in order. None without a context.
+/// In order.
 pub(crate) fn records<B: Bus>(job: &Job<'_, B>, context: u64) -> Result<Vec<Record>, JobFault> {
     if context == 0 {
         return Ok(Vec::new());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Malloc vertex jobs, and the draws of a fragment job, as Valhall describes them.
+//! Malloc vertex jobs and draws of Valhall.
 //!
-//! Hardware keeps vertices in packets in the tiler's heap, in a form of its own. The model keeps positions there, then attributes.
+//! Hardware's packets in the tiler's heap have their own form; the model keeps positions, then attributes.
 
 use mali_facts::valhall::drawing::{self, DepthStencil, FragmentDraw, Scissor};
 use mali_facts::valhall::drawing::{VertexAllocation, VertexPrimitive};
@@ -20,7 +20,6 @@ use crate::environment::JobFault;
 
 const POSITION: u32 = 16;
 
-/// Runs a malloc vertex job.
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     let at = |offset: u64| job.address.wrapping_add(offset);
     let primitive = VertexPrimitive::from_bytes(&job.memory.bytes(at(drawing::PRIMITIVE))?);
@@ -78,7 +77,7 @@ fn allocation<B: Bus>(job: &Job<'_, B>, vertex_job: u64) -> Result<VertexAllocat
     Ok(VertexAllocation::from_bytes(&job.memory.bytes(at)?))
 }
 
-/// Attributes lie behind the positions of all vertices.
+/// Behind all positions.
 fn attributes(record: &Record, allocation: &VertexAllocation) -> Packets {
     let positions = u64::from(record.vertices) * u64::from(POSITION);
     Packets {
@@ -87,7 +86,6 @@ fn attributes(record: &Record, allocation: &VertexAllocation) -> Packets {
     }
 }
 
-/// Runs the shader of the environment at `at` for each vertex.
 fn shade<B: Bus>(
     job: &Job<'_, B>,
     at: u64,
@@ -120,7 +118,6 @@ fn environment<B: Bus>(job: &Job<'_, B>, at: u64, stage: u32) -> Result<Dispatch
     })
 }
 
-/// The fragments of a draw that a malloc vertex job left.
 pub(super) fn shading<B: Bus>(job: &Job<'_, B>, record: &Record) -> Result<Shading, JobFault> {
     let at = |offset: u64| record.draw.wrapping_add(offset);
     let scissor = Scissor::from_bytes(&job.memory.bytes(at(drawing::SCISSOR))?);
@@ -137,7 +134,7 @@ pub(super) fn shading<B: Bus>(job: &Job<'_, B>, record: &Record) -> Result<Shadi
     })
 }
 
-/// The shader that loads what was there. Its vertices are the corners of the frame, which no descriptor says.
+/// The vertices are the frame's corners, in no descriptor.
 pub(super) fn frame_shading<B: Bus>(
     job: &Job<'_, B>,
     framebuffer: &Framebuffer,
@@ -156,7 +153,6 @@ pub(super) fn frame_shading<B: Bus>(
     Ok((shading, placed))
 }
 
-/// What a draw descriptor says of its fragments.
 fn drawn<B: Bus>(
     job: &Job<'_, B>,
     at: u64,

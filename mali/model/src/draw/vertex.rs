@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Indexed vertex jobs: positions and varyings of vertices, and their primitives for the tiler.
+//! Indexed vertex jobs.
 
 use mali_facts::{
     Draw, DrawFlags, Invocation, Primitive, TilerPointer, VertexState, clause_address,
@@ -12,7 +12,6 @@ use super::tiler::{self, Record};
 use super::{Job, primitive};
 use crate::environment::JobFault;
 
-/// Runs an indexed vertex job.
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     let (memory, address) = (job.memory, job.address);
     let at = |offset: u64| address.wrapping_add(offset);
@@ -67,7 +66,7 @@ pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     tiler::add(job, descriptor_address(tiler.context()), &record)
 }
 
-/// Runs the shader of positions, then that of varyings if there is one.
+/// Positions, then varyings, if any.
 fn shade<B: Bus>(
     job: &Job<'_, B>,
     draw: &Draw,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The firmware's start: it says where the blocks of its interface are, and what it can do.
+//! The firmware's start: describes its interface.
 
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, GLOBAL_OUTPUT, REQUEST, SECTION, STREAM_STRIDE, global, group, group_control,
@@ -11,13 +11,12 @@ use mali_shader::MmuFault;
 
 use super::{StreamDevice, saved};
 
-/// Version 1.1.0 of the interface.
+/// 1.1.0.
 const VERSION: u32 = 1 << 24 | 1 << 16;
-/// Bytes of a suspended group in protected mode, which is not modelled; drivers allocate them all the same.
+/// In protected mode, not modelled, but allocated by drivers.
 const PROTECTED_SUSPEND_SIZE: u32 = 0x1000;
 
 impl<B: Bus> StreamDevice<B> {
-    /// The firmware begins.
     pub(super) fn boot(&mut self) -> Result<(), MmuFault> {
         self.abandon_groups();
         let memory = self.memory();
@@ -63,7 +62,6 @@ impl<B: Bus> StreamDevice<B> {
         Ok(())
     }
 
-    /// The firmware ends, as the driver asked it to.
     pub(super) fn halt(&mut self) -> Result<(), MmuFault> {
         self.abandon_groups();
         let memory = self.memory();

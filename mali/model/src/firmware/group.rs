@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Slots of groups and their streams, and how a group comes and goes.
+//! Slots of groups and streams.
 
 use std::sync::Arc;
 
@@ -18,27 +18,24 @@ use crate::log::log;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stream {
-    /// The driver wants it to run.
     pub(super) started: bool,
-    /// It has something to do, or is to look whether it has.
+    /// May have work.
     pub(super) rung: bool,
-    /// It stands after a fault until the driver rings.
+    /// Until the driver rings.
     pub(super) faulted: bool,
-    /// Stops it while some thread runs it.
     pub(super) running: Option<Arc<ChainControl>>,
     pub(super) queue: Queue,
-    /// When it last got further, in cycles.
+    /// Last advance, in cycles.
     pub(super) progress: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     pub(super) active: bool,
-    /// Number of its address space.
     pub(super) space: u32,
-    /// The driver knows that it is idle.
+    /// The driver knows it.
     pub(super) idle: bool,
-    /// A state that it takes as soon as none of its streams is being run.
+    /// State to take when no stream of it runs.
     pub(super) pending: Option<State>,
     pub(super) streams: Vec<Stream>,
 }
@@ -55,7 +52,6 @@ impl Group {
         self.streams.iter().any(|stream| stream.running.is_some())
     }
 
-    /// Ends what runs at once.
     pub(super) fn abort(&self) {
         let running = self.streams.iter().filter_map(|it| it.running.as_ref());
         running.for_each(|control| control.stop_now());
@@ -63,7 +59,6 @@ impl Group {
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// The driver asks for a state. It is taken when no thread runs a stream of the group.
     pub(super) fn ask_state(&mut self, number: u32, state: State) -> Result<(), MmuFault> {
         let Some(slot) = self.groups.get_mut(number as usize) else {
             return Ok(());
@@ -135,7 +130,7 @@ impl<B: Bus> StreamDevice<B> {
         self.settle(number)
     }
 
-    /// A stream begins with its group: nothing of what its slot said before counts.
+    /// Earlier reports in the slot do not count.
     fn start_stream(&mut self, number: u32, at: u32, state: State) -> Result<(), MmuFault> {
         let memory = self.memory();
         let output = stream_output(number, at);
@@ -151,7 +146,7 @@ impl<B: Bus> StreamDevice<B> {
         slot.started = request & stream::STATE_MASK == stream::STARTED;
         slot.progress = now;
         if slot.started && slot.queue.failed && state == State::Resumed {
-            // What lies in the buffer is no stream, or one that cannot go on.
+            // No stream, or one that cannot go on.
             let code = StreamStatus::FIRMWARE_INTERNAL_ERROR;
             memory.put(output + stream::FATAL, code.0)?;
             return self.stream_event(number, at, stream::FATAL_EVENT);
@@ -159,7 +154,6 @@ impl<B: Bus> StreamDevice<B> {
         self.ring(number, at)
     }
 
-    /// Lets a stream look for work, if it may run and there is some.
     pub(super) fn ring(&mut self, number: u32, at: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         let active = self.groups.get(number as usize).is_some_and(|it| it.active);
@@ -183,7 +177,6 @@ impl<B: Bus> StreamDevice<B> {
         Ok(())
     }
 
-    /// A group has work.
     fn wake(&mut self, number: u32) -> Result<(), MmuFault> {
         self.idle = false;
         if let Some(slot) = self.groups.get_mut(number as usize) {
@@ -192,7 +185,7 @@ impl<B: Bus> StreamDevice<B> {
         self.memory().put(group_output(number) + group::STATE, 0)
     }
 
-    /// Lets all streams look again that wait for a sync object.
+    /// Those that wait for a sync object.
     pub(super) fn ring_waiting(&mut self) -> Result<(), MmuFault> {
         for number in 0..self.gpu.groups {
             for at in 0..self.gpu.streams {
@@ -212,7 +205,7 @@ impl<B: Bus> StreamDevice<B> {
         group.streams.get_mut(at as usize)
     }
 
-    /// Tells the driver when a group has nothing to do any more, and when all have not.
+    /// Reports idle groups, one and all.
     pub(super) fn settle(&mut self, number: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         let Some(slot) = self.groups.get(number as usize) else {

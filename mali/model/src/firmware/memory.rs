@@ -8,7 +8,6 @@ use mali_shader::MmuFault;
 
 use crate::space::{JobMemory, Space};
 
-/// Memory through one address space.
 pub(super) struct Memory<B: Bus> {
     bus: Arc<B>,
     space: Arc<Space>,
@@ -37,7 +36,7 @@ impl<B: Bus> Memory<B> {
         self.mapped().write(address.into(), &value.to_le_bytes())
     }
 
-    /// 64 bits, at any address.
+    /// At any address.
     pub(super) fn get_wide(&self, address: u64) -> Result<u64, MmuFault> {
         Ok(u64::from_le_bytes(self.mapped().bytes(address)?))
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU with command streams as its driver sees it: registers, interrupts, and running firmware at its interface in memory.
+//! A GPU with command streams, with its firmware's interface in memory.
 //!
-//! No firmware is executed. The model does at each doorbell what a driver may expect of firmware: it acknowledges requests, starts, suspends
-//! and resumes groups of streams, and says what happened to them. Streams run away from the registers, one piece at a time.
+//! No firmware is executed. At each doorbell the model does what drivers expect: acknowledges requests, starts,
+//! suspends and resumes groups, reports. Streams run in pieces, away from the registers.
 
 mod boot;
 mod group;
@@ -33,10 +33,10 @@ use crate::log::log;
 use crate::power::Power;
 use crate::space::is_bus_fault;
 
-/// A Mali GPU with command streams whose memory is `B`.
+/// A Mali GPU with command streams and memory `B`.
 ///
-/// Register accesses never wait for streams. A stream that has work waits until [`run`](StreamDevice::run) is called, or until a thread
-/// takes it with [`take_work`](StreamDevice::take_work), runs it and gives it back.
+/// Register accesses never wait for streams, which wait for [`run`](StreamDevice::run) or a thread with
+/// [`take_work`](StreamDevice::take_work).
 pub struct StreamDevice<B: Bus> {
     gpu: &'static StreamGpu,
     bus: Arc<B>,
@@ -53,16 +53,16 @@ pub struct StreamDevice<B: Bus> {
     processor: Processor,
     flush_id: u32,
     groups: Vec<Group>,
-    /// The driver knows that all groups are idle.
+    /// The driver knows it.
     idle: bool,
-    /// Counts resets and halts, so that streams from before one cannot touch what is after it.
+    /// Counts resets and halts, which older streams must not touch.
     epoch: u64,
     outstanding: usize,
     reset_pending: bool,
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// A GPU that has just got power.
+    /// A GPU that just got power.
     pub fn new(gpu: &'static StreamGpu, bus: Arc<B>, options: Options) -> StreamDevice<B> {
         let mut device = StreamDevice {
             gpu,
@@ -89,7 +89,7 @@ impl<B: Bus> StreamDevice<B> {
         device
     }
 
-    /// The registers of the GPU that is modelled.
+    /// The GPU's registers.
     pub fn profile(&self) -> &'static Profile {
         &self.gpu.profile
     }
@@ -108,7 +108,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// Runs everything that waits, including what starts meanwhile. Returns how many pieces ran.
+    /// Runs all that waits. Returns how many pieces.
     pub fn run(&mut self) -> usize {
         let mut count = 0;
         while let Some(work) = self.take_work() {
@@ -119,18 +119,17 @@ impl<B: Bus> StreamDevice<B> {
         count
     }
 
-    /// True while a stream is being run by some thread.
+    /// True while a thread runs a stream.
     pub fn is_busy(&self) -> bool {
         self.outstanding != 0
     }
 
-    /// Memory as the firmware sees it: through address space 0.
     fn memory(&self) -> Memory<B> {
         let space = self.spaces.first().map(|space| space.space().clone());
         Memory::new(self.bus.clone(), space.unwrap_or_default())
     }
 
-    /// Lets the firmware do something. Where its own memory is not mapped, it cannot go on.
+    /// Without mapped memory the firmware cannot go on.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<(), MmuFault>) {
         if let Err(fault) = act(self) {
             log!(self.options.log, Error, "the firmware's memory: {fault}");
@@ -146,7 +145,6 @@ impl<B: Bus> StreamDevice<B> {
         self.interrupts.raise(MCU_STATUS_CHANGED);
     }
 
-    /// All groups end at once, and nobody is told.
     fn abandon_groups(&mut self) {
         for group in &mut self.groups {
             group.abort();

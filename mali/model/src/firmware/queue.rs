@@ -3,13 +3,12 @@
 
 use mali_valhall::streams::{Sequencer, Sync};
 
-/// What of a stream outlives a suspension.
+/// Outlives a suspension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Queue {
     pub(super) sequencer: Sequencer,
     pub(super) waiting: Option<Sync>,
-    /// Code of a fault since the last barrier of errors; dispatches do nothing meanwhile.
+    /// Until a barrier of errors; dispatches do nothing meanwhile.
     pub(super) error: u32,
-    /// It has ended with a fatal fault.
     pub(super) failed: bool,
 }

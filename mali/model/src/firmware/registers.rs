@@ -15,12 +15,11 @@ use crate::interrupt::Interrupts;
 use crate::log::log;
 use crate::power::{self, Function, Power};
 
-/// Bytes of the registers that keep what is written to them.
+/// They keep what is written.
 const CONTROL: u32 = 0x1000;
 const CYCLES: u32 = 0x90;
 const TIME: u32 = 0x98;
 
-/// The address space that a register belongs to, and the register there.
 fn of_space(offset: u32) -> Option<(usize, u32)> {
     let within = offset.checked_sub(address_space::offset(0, 0))?;
     let index = within / address_space::STRIDE;
@@ -28,7 +27,7 @@ fn of_space(offset: u32) -> Option<(usize, u32)> {
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// Reads a register. Where none is known, it reads 0.
+    /// Reads a register; unknown ones are 0.
     pub fn read32(&mut self, offset: u32) -> u32 {
         if let Some((space, register)) = of_space(offset) {
             let space = self.spaces.get(space);
@@ -57,7 +56,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// Writes a register. What can only be read ignores it.
+    /// Writes a register, unless it is read-only.
     pub fn write32(&mut self, offset: u32, value: u32) {
         if let Some((space, register)) = of_space(offset) {
             self.write_space(space, register, value);
@@ -93,7 +92,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// Writes a register that has no effect. Those of the identity stay as they are.
+    /// Registers of the identity stay.
     fn keep(&mut self, offset: u32, value: u32) {
         let mut fixed = self.gpu.profile.identity();
         if offset == CSF_ID || fixed.any(|(register, _)| register == offset) {
@@ -144,7 +143,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// 0: off. 1 or 2: on, where 2 leaves to the hardware when.
+    /// 0: off; 1: on; 2: on when hardware chooses.
     fn control_processor(&mut self, value: u32) {
         match value {
             0 => {
@@ -156,7 +155,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// A reset. What the driver enabled of the GPU's own interrupts stays: it waits for the one that ends the reset.
+    /// The interrupt mask stays: the driver waits for the end.
     fn reset(&mut self) {
         log!(self.options.log, Info, "reset");
         let mask = self.interrupts.mask;
@@ -166,7 +165,6 @@ impl<B: Bus> StreamDevice<B> {
         self.complete_reset();
     }
 
-    /// Everything as after power-up.
     pub(super) fn clear(&mut self) {
         self.groups
             .resize(self.gpu.groups as usize, Group::default());
@@ -188,7 +186,7 @@ impl<B: Bus> StreamDevice<B> {
         self.processor = Processor::Disabled;
     }
 
-    /// A reset is over when no stream from before it can write to memory any more.
+    /// When no older stream can write to memory.
     pub(super) fn complete_reset(&mut self) {
         if self.reset_pending && self.outstanding == 0 {
             self.reset_pending = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the driver is told of a piece of a stream that was run.
+//! What the driver is told of a piece.
 
 use mali_facts::StreamStatus;
 use mali_facts::firmware::interface::{GLOBAL_INPUT, global, group, stream, stream_output};
@@ -13,7 +13,7 @@ use crate::log::log;
 use crate::streams::StreamFault;
 
 impl<B: Bus> StreamDevice<B> {
-    /// Gives back a piece that was run: the interface and interrupts follow.
+    /// Takes a piece back: updates interface and interrupts.
     pub fn finish(&mut self, finished: StreamFinished) {
         self.outstanding = self.outstanding.saturating_sub(1);
         if finished.epoch == self.epoch {
@@ -78,7 +78,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// Why the stream stands still, if it does.
+    /// If it waits.
     fn show_wait(&mut self, number: u32, at: u32, sync: Option<&Sync>) -> Result<(), MmuFault> {
         let memory = self.memory();
         let output = stream_output(number, at);

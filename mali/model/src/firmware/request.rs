@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Doorbells: what the driver asks of the firmware, and how the firmware answers and tells.
+//! Doorbells: requests, answers and events.
 
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, GLOBAL_OUTPUT, REQUEST, global, group, group::State, group_input, group_output,
@@ -17,7 +17,7 @@ fn bits(mask: u32) -> impl Iterator<Item = u32> {
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// Doorbell 0: the driver has changed requests.
+    /// Doorbell 0.
     pub(super) fn global_doorbell(&mut self) -> Result<(), MmuFault> {
         let memory = self.memory();
         let request = memory.get(GLOBAL_INPUT + REQUEST)?;
@@ -82,7 +82,6 @@ impl<B: Bus> StreamDevice<B> {
         self.settle(number)
     }
 
-    /// A stream's requests have changed.
     fn stream_doorbell(&mut self, number: u32, at: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         let request = memory.get(stream_input(number, at) + REQUEST)?;
@@ -116,7 +115,6 @@ impl<B: Bus> StreamDevice<B> {
         Ok(())
     }
 
-    /// Requests of a group were acknowledged.
     pub(super) fn acknowledged(&mut self, number: u32, bits: u32) -> Result<(), MmuFault> {
         let wanted = self.memory().get(group_input(number) + group::INTERRUPTS)?;
         if wanted & bits != 0 {
@@ -132,7 +130,7 @@ impl<B: Bus> StreamDevice<B> {
         Ok(())
     }
 
-    /// Sets an event: what is acknowledged differs from the request until the driver makes them equal.
+    /// Differs from the request until the driver makes them equal.
     fn set_event(&self, input: u32, output: u32, bit: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         let request = memory.get(input)?;

@@ -5,27 +5,21 @@ use mali_valhall::streams::{Condition, SAVED_WORDS, Sequencer, Sync, SyncKind};
 
 use super::queue::Queue;
 
-/// First word of a stream's state.
 const MAGIC: u32 = 0x5355_5331;
-/// Words of a stream's state.
 pub(super) const WORDS: usize = 8 + SAVED_WORDS;
-/// It waits for a sync object.
 const WAITS: u32 = 1;
-/// It has ended with a fatal fault.
 const FAILED: u32 = 1 << 1;
 /// Until the value is greater.
 const GREATER: u32 = 1 << 2;
 /// The sync object has 64 bits.
 const WIDE: u32 = 1 << 3;
-/// An error of the sync object is refused.
+/// Refuses an error.
 const REJECTS: u32 = 1 << 4;
 
-/// Bytes that a group with so many streams needs, in whole pages.
 pub(super) const fn size(streams: u32) -> u32 {
     (4 * WORDS as u32 * streams).next_multiple_of(0x1000)
 }
 
-/// The state of a stream as words.
 pub(super) fn words(queue: &Queue) -> [u32; WORDS] {
     let mut flags = 0;
     let mut set = |flag: u32, wanted: bool| flags |= if wanted { flag } else { 0 };
@@ -55,7 +49,7 @@ pub(super) fn words(queue: &Queue) -> [u32; WORDS] {
     words
 }
 
-/// The stream with this state; none if nobody wrote such a state.
+/// `None`: no such state.
 pub(super) fn queue(words: &[u32; WORDS]) -> Option<Queue> {
     let (head, sequencer) = words.split_first_chunk::<8>()?;
     let [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A piece of a stream, away from the registers: from the ring, through a call, to the next call or a sync object that is waited for.
+//! Pieces of streams: up to a call or a wait.
 
 use std::sync::Arc;
 
@@ -18,19 +18,16 @@ use crate::environment::{ChainControl, Environment, RUN};
 use crate::log::log;
 use crate::streams::{Happened, Runner, StreamFault};
 
-/// Instructions of one piece, at most.
+/// Instructions, at most.
 const PIECE: u32 = 1 << 16;
-/// Bytes of an instruction.
 const WORD: u64 = 8;
 
-/// What a piece has done so far.
 #[derive(Default)]
 struct Done {
     advanced: bool,
     changed: bool,
 }
 
-/// Where a ring and its two positions are.
 #[derive(Clone, Copy, Debug)]
 struct Ring {
     base: u64,
@@ -39,10 +36,10 @@ struct Ring {
     output: u64,
 }
 
-/// A piece of a stream to be run.
+/// A piece of a stream to run.
 pub struct StreamWork<B: Bus> {
     environment: Environment<B>,
-    /// What the firmware sees: the ring's positions are there.
+    /// With the ring's positions.
     memory: Memory<B>,
     ring: Ring,
     queue: Queue,
@@ -51,28 +48,25 @@ pub struct StreamWork<B: Bus> {
     epoch: u64,
 }
 
-/// How a piece ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// The ring is empty.
+    /// Empty ring.
     Empty,
-    /// A sync object changed, and another call follows.
+    /// After a change of a sync object, before a call.
     Turn,
-    /// A sync object is waited for.
     Blocked(Sync),
-    /// There is more; a piece has a limit.
+    /// The piece's limit.
     More,
-    /// The driver wants it to stop.
     Stopped,
-    /// A fault, after which the stream can go on.
+    /// It can go on.
     Fault(StreamFault),
-    /// A fault, after which it cannot.
+    /// It cannot go on.
     Fatal(StreamFault),
-    /// The firmware's own memory is not mapped.
+    /// The firmware's memory is not mapped.
     Lost(MmuFault),
 }
 
-/// A piece that was run, to be given back with [`StreamDevice::finish`].
+/// For [`StreamDevice::finish`].
 #[derive(Debug)]
 #[must_use = "the stream stays busy until the work is finished"]
 pub struct StreamFinished {
@@ -80,22 +74,20 @@ pub struct StreamFinished {
     pub(super) stream: u32,
     pub(super) queue: Queue,
     pub(super) end: End,
-    /// The ring's position moved.
     pub(super) advanced: bool,
-    /// A sync object changed.
     pub(super) changed: bool,
     pub(super) epoch: u64,
 }
 
 impl StreamFinished {
-    /// The stream goes on without having told anybody anything.
+    /// The stream goes on without a report.
     pub fn is_cut(&self) -> bool {
         matches!(self.end, End::More)
     }
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// True when a stream waits to be run.
+    /// True when a stream waits.
     pub fn has_work(&self) -> bool {
         self.next().is_some()
     }
@@ -114,7 +106,7 @@ impl<B: Bus> StreamDevice<B> {
         ready.map(|(place, _)| place)
     }
 
-    /// Takes a piece of a stream that waits, for running it on another thread.
+    /// Takes a piece, to run on another thread.
     pub fn take_work(&mut self) -> Option<StreamWork<B>> {
         loop {
             let (number, at) = self.next()?;
@@ -191,7 +183,7 @@ impl<B: Bus> StreamDevice<B> {
 }
 
 impl<B: Bus> StreamWork<B> {
-    /// Runs the stream until it has something to tell.
+    /// Runs until there is something to report.
     pub fn execute(mut self) -> StreamFinished {
         let mut queue = std::mem::take(&mut self.queue);
         let mut done = Done::default();
@@ -244,7 +236,7 @@ impl<B: Bus> StreamWork<B> {
                 },
             };
             let word = runner.fetch(address, address);
-            // The driver is told before the next job begins, and not in the middle of one.
+            // The driver is told between jobs.
             let calls = |word: &u64| word >> 56 == u64::from(Op::Call.row().opcode);
             if done.changed && position.is_some() && word.as_ref().is_ok_and(calls) {
                 return Ok(End::Turn);
@@ -271,14 +263,13 @@ impl<B: Bus> StreamWork<B> {
         Ok(End::More)
     }
 
-    /// The firmware's position in the ring, if the driver's is another.
+    /// `None`: it is the driver's.
     fn position(&self) -> Result<Option<u64>, MmuFault> {
         let end = self.memory.get_wide(self.ring.input)?;
         let position = self.memory.get_wide(self.ring.output)?;
         Ok((position != end).then_some(position))
     }
 
-    /// A position's offset in the ring.
     fn within(&self, position: u64) -> Result<u64, StreamFault> {
         let Ring { base, size, .. } = self.ring;
         if size.is_power_of_two() && size >= WORD && (base | position).is_multiple_of(WORD) {
@@ -293,7 +284,7 @@ impl<B: Bus> StreamWork<B> {
     }
 }
 
-/// Whether a stream can go on after a fault: those of shaders, of sync objects with an error, and of limits.
+/// After faults of shaders, sync objects' errors, and limits.
 fn can_go_on(status: StreamStatus) -> bool {
     let code = status.0 & 0xff;
     matches!(code, 0x50..=0x5b)

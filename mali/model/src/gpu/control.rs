@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands to the whole GPU: reset, cache flushes, performance counters.
+//! Commands to the whole GPU: reset, flushes, counters.
 
 use mali_facts::registers::{GpuCommand, GpuInterrupt, gpu};
 use mali_memory::Bus;
@@ -39,13 +39,13 @@ impl<B: Bus> Gpu<B> {
         self.flush_id = self.flush_id.wrapping_add(1);
     }
 
-    /// Dumps the performance counters, all zero, where PRFCNT_BASE says.
+    /// All zero, to PRFCNT_BASE.
     pub(super) fn sample_counters(&mut self) {
         let space = self.word(gpu::PRFCNT_CONFIG) >> 4 & 0xf;
         let base = u64::from(self.word(gpu::PRFCNT_BASE_LO))
             | u64::from(self.word(gpu::PRFCNT_BASE_HI)) << 32;
         let cores = self.profile.core_id_range() as usize;
-        // One block of 64 words each for job manager, tiler, every level-2 slice and every core.
+        // Blocks of 64 words: job manager, tiler, each level-2 slice and core.
         let slices = (self.profile.mem_features >> 8 & 0xf) as usize + 1;
         let enables = [
             gpu::PRFCNT_JM_EN,
@@ -85,7 +85,7 @@ impl<B: Bus> Gpu<B> {
         }
     }
 
-    /// Soft and hard reset are the same: there is no bus traffic to wait for, only chains that still run.
+    /// Soft and hard are the same: only chains to wait for.
     pub(super) fn reset(&mut self) {
         log!(self.options.log, Info, "reset");
         for slot in &mut self.slots {
@@ -112,7 +112,7 @@ impl<B: Bus> Gpu<B> {
         self.complete_reset();
     }
 
-    /// A reset is over when no chain from before it can write to memory any more.
+    /// Over when no older chain can write to memory.
     pub(super) fn complete_reset(&mut self) {
         if self.reset_pending && self.outstanding == 0 {
             self.reset_pending = false;

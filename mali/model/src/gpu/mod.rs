@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU as its driver sees it: registers, interrupts, and chains that wait to be run.
+//! The GPU as its driver sees it.
 
 mod control;
 mod registers;
@@ -21,32 +21,31 @@ use crate::power::{Domain, Power};
 use crate::slot::Slot;
 use crate::space::{FaultPolicy, Space, is_bus_fault};
 
-/// What the host decides about a model.
+/// The host's choices about a model.
 #[derive(Clone)]
 pub struct Options {
-    /// Host threads that run work groups; 0: one for each processor.
+    /// Host threads; 0: one per processor.
     pub threads: usize,
-    /// What happens to an access that the MMU refuses.
+    /// What refused accesses do.
     pub faults: FaultPolicy,
-    /// Clauses that one chain may execute before it is terminated (a batch of lanes counts once).
+    /// Clauses per chain; a batch of lanes counts once.
     pub clause_budget: u64,
-    /// What all chains together may do until [`Gpu::renew_work`], in clauses: jobs, and clauses that are decoded, count as many
-    /// clauses as take as long. A job that needs more is terminated, and [`Gpu::used_up`] names it. `None`: no limit.
+    /// Clauses of all chains until [`Gpu::renew_work`]; jobs and decoding count as clauses that take as long. A job
+    /// beyond is terminated, and [`Gpu::used_up`] names it. `None`: no limit.
     pub work_limit: Option<u64>,
-    /// Order in which work groups start, the core that each of them gets, and the order of a chain's jobs as far as dependencies and
-    /// barriers leave it open; hardware promises none of it. 0: in their order, to the cores in turn; other numbers: drawn by lot.
+    /// Order and cores of work groups, and order of jobs within dependencies; hardware promises none. 0: in order,
+    /// cores in turn; else by lot.
     pub seed: u64,
     /// Where messages go.
     pub log: Arc<dyn Log>,
-    /// Who watches jobs.
+    /// Watches jobs.
     pub observer: Option<Arc<dyn Observer>>,
-    /// With [`FaultPolicy::Stall`]: called by a thread that runs a job when an access stalls (true) and when the
-    /// wait is over (false). For true the callee calls [`Gpu::poll_faults`] and looks at the interrupt lines.
+    /// With [`FaultPolicy::Stall`]: called by the job's thread for a stall (true) and its end (false). For true the
+    /// callee calls [`Gpu::poll_faults`] and looks at the interrupt lines.
     pub stalled: Option<Arc<dyn Fn(bool) + Send + Sync>>,
 }
 
 impl Options {
-    /// The host's threads.
     pub(crate) fn new_threads(&self) -> Arc<Threads> {
         Arc::new(match self.threads {
             0 => Threads::default(),
@@ -54,7 +53,6 @@ impl Options {
         })
     }
 
-    /// Work that nobody has done yet.
     pub(crate) fn new_work(&self) -> Arc<WorkLimit> {
         Arc::new(WorkLimit::new(self.work_limit.unwrap_or(u64::MAX)))
     }
@@ -75,10 +73,10 @@ impl Default for Options {
     }
 }
 
-/// A Mali GPU with job-manager registers whose memory is `B`.
+/// A Mali GPU with job-manager registers and memory `B`.
 ///
-/// Register accesses never wait for jobs. A job chain that software starts waits until [`run`](Gpu::run) is called,
-/// or until a thread takes it with [`take_work`](Gpu::take_work), runs it and gives it back.
+/// Register accesses never wait for jobs. Chains wait for [`run`](Gpu::run) or a thread with
+/// [`take_work`](Gpu::take_work).
 pub struct Gpu<B: Bus> {
     profile: &'static Profile,
     bus: Arc<B>,
@@ -94,35 +92,35 @@ pub struct Gpu<B: Bus> {
     power: Power,
     slots: Vec<Slot>,
     spaces: Vec<AddressSpaceRegisters>,
-    /// JOB_INT_JS_STATE: follows the slots, but stands still for a slot from its interrupt until that is cleared.
+    /// JOB_INT_JS_STATE: a slot's part stands still from its interrupt until that is cleared.
     job_state: u32,
     flush_id: u32,
     cycle_counter: bool,
-    /// Counts resets, so that chains from before one cannot touch what is after it.
+    /// Counts resets, which older chains must not touch.
     epoch: u64,
     outstanding: usize,
     reset_pending: bool,
 }
 
-/// A chain to be run, away from the registers.
+/// A chain to run.
 pub struct Work<B: Bus> {
     chain: Chain,
     environment: Environment<B>,
     epoch: u64,
 }
 
-/// The job that needed more work than all chains together may do.
+/// The job that used up the work limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsedUp {
-    /// Address of the job's descriptor.
+    /// The job's descriptor.
     pub job: u64,
     /// The job slot.
     pub slot: u32,
-    /// The limit, in clauses.
+    /// Clauses.
     pub limit: u64,
 }
 
-/// A chain that was run, to be given back with [`Gpu::finish`].
+/// For [`Gpu::finish`].
 #[derive(Debug)]
 #[must_use = "the job slot stays busy until the work is finished"]
 pub struct Finished {
@@ -132,12 +130,12 @@ pub struct Finished {
 }
 
 impl<B: Bus> Work<B> {
-    /// Job slot the chain runs on.
+    /// The chain's job slot.
     pub fn slot(&self) -> u32 {
         self.chain.slot
     }
 
-    /// Runs the chain to its end, its first fault or a stop.
+    /// Runs to its end, fault or stop.
     pub fn execute(self) -> Finished {
         let outcome = chain::run(&self.environment, &self.chain);
         Finished {
@@ -149,7 +147,7 @@ impl<B: Bus> Work<B> {
 }
 
 impl<B: Bus> Gpu<B> {
-    /// A GPU that has just got power.
+    /// A GPU that just got power.
     pub fn new(profile: &'static Profile, bus: Arc<B>, options: Options) -> Gpu<B> {
         let mut gpu = Gpu {
             profile,
@@ -200,40 +198,39 @@ impl<B: Bus> Gpu<B> {
         }
     }
 
-    /// The translation of an address space.
     pub(crate) fn space(&self, index: u32) -> Option<Arc<Space>> {
         let registers = self.spaces.get(index as usize)?;
         Some(registers.space().clone())
     }
 
-    /// Lets chains do as much again as [`Options::work_limit`] says.
+    /// Renews [`Options::work_limit`].
     pub fn renew_work(&mut self) {
         self.work.renew();
         self.used_up = None;
     }
 
-    /// Lets chains do so much from now on, in place of [`Options::work_limit`].
+    /// Replaces [`Options::work_limit`].
     pub fn set_work_limit(&mut self, clauses: u64) {
         self.work.set(clauses);
         self.used_up = None;
     }
 
-    /// The job that used up the work limit, if one has since the last [`Gpu::renew_work`].
+    /// The job that used up the limit since the last [`Gpu::renew_work`].
     pub fn used_up(&self) -> Option<UsedUp> {
         self.used_up
     }
 
-    /// True when a chain waits to be run.
+    /// True when a chain waits.
     pub fn has_work(&self) -> bool {
         self.slots.iter().any(Slot::has_work)
     }
 
-    /// True while a chain is being run by some thread.
+    /// True while a thread runs a chain.
     pub fn is_busy(&self) -> bool {
         self.outstanding != 0
     }
 
-    /// Runs everything that waits, including chains that start meanwhile. Returns how many chains ran.
+    /// Runs all waiting chains. Returns how many.
     pub fn run(&mut self) -> usize {
         let mut count = 0;
         while let Some(work) = self.take_work() {
@@ -244,12 +241,12 @@ impl<B: Bus> Gpu<B> {
         count
     }
 
-    /// Takes a chain that waits, for running it on another thread.
+    /// Takes a chain for another thread.
     pub fn take_work(&mut self) -> Option<Work<B>> {
         let started = self.slots.iter_mut().find_map(Slot::take)?;
         let chain = started.chain;
         let index = chain.config.address_space() as usize;
-        // A space that does not exist translates nothing.
+        // It translates nothing.
         let space = match self.spaces.get(index) {
             Some(space) => space.space().clone(),
             None => Arc::default(),
@@ -288,7 +285,7 @@ impl<B: Bus> Gpu<B> {
         })
     }
 
-    /// Gives back a chain that was run: status registers and interrupts follow.
+    /// Takes a chain back: updates registers and interrupts.
     pub fn finish(&mut self, finished: Finished) {
         self.outstanding = self.outstanding.saturating_sub(1);
         if finished.outcome.status == JobStatus::TERMINATED && self.work.is_used_up() {
@@ -304,7 +301,7 @@ impl<B: Bus> Gpu<B> {
         self.complete_reset();
     }
 
-    /// Shows faults of stalled accesses in the registers and raises their interrupts.
+    /// Shows stalled accesses' faults.
     pub fn poll_faults(&mut self) {
         for index in 0..self.spaces.len() {
             if let Some(fault) = self.spaces[index].space().take_unreported() {
@@ -313,7 +310,7 @@ impl<B: Bus> Gpu<B> {
         }
     }
 
-    /// Starts the queued chain when the slot is free, and lets JS_STATE follow.
+    /// If the slot is free; updates JS_STATE.
     fn update_slot(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;
@@ -348,7 +345,7 @@ impl<B: Bus> Gpu<B> {
             outcome.tail
         );
         if let Some(fault) = &outcome.mmu {
-            // A fault that stalled was shown when it happened.
+            // Stalled ones were shown.
             let registers = self.spaces.get(space as usize);
             if !registers.is_some_and(|registers| registers.space().take_shown()) {
                 self.report_fault(space, fault);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Command streams: what the front end of a GPU of architecture 10 executes for a queue.
+//! Command streams: the front end of architecture 10.
 //!
-//! Instructions end in their order, so scoreboards never block; a register that is read before its load was waited for is a fault.
-//! [`Streams`] runs one queue alone: a wait for memory that does not hold can never end, and is a fault too. The firmware of a
-//! [`StreamDevice`](crate::StreamDevice) has other queues to run meanwhile.
+//! Instructions end in order: scoreboards never block, but reading a register before waiting for its load is a
+//! fault. [`Streams`] runs one queue: a wait that does not hold is a fault. A [`StreamDevice`](crate::StreamDevice)
+//! has other queues meanwhile.
 
 mod runner;
 
@@ -25,7 +25,7 @@ use crate::log::log;
 use crate::space::Space;
 use crate::walk::Translation;
 
-/// What a GPU with command streams computes.
+/// Runs command streams.
 pub struct Streams<B: Bus> {
     gpu: &'static StreamGpu,
     bus: Arc<B>,
@@ -38,11 +38,11 @@ pub struct Streams<B: Bus> {
 /// Why a stream ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamFault {
-    /// The exception's code.
+    /// The exception.
     pub status: StreamStatus,
-    /// Address of the instruction.
+    /// The instruction's address.
     pub at: u64,
-    /// The access that was refused, if one was.
+    /// The refused access, if any.
     pub refused: Option<MmuFault>,
     /// What was wrong.
     pub text: String,
@@ -57,7 +57,7 @@ impl fmt::Display for StreamFault {
 impl std::error::Error for StreamFault {}
 
 impl<B: Bus> Streams<B> {
-    /// A GPU with power on. Of the options, those about page faults that a driver repairs mean nothing here.
+    /// A powered GPU. Options about stalls have no effect.
     pub fn new(gpu: &'static StreamGpu, bus: Arc<B>, options: Options) -> Streams<B> {
         Streams {
             gpu,
@@ -74,32 +74,30 @@ impl<B: Bus> Streams<B> {
         self.gpu
     }
 
-    /// Ticks of a 62.5 MHz counter, as shaders and streams read it.
+    /// A 62.5 MHz counter.
     pub fn timestamp(&self) -> u64 {
         self.clock.timestamp()
     }
 
-    /// Lets streams do so much from now on, in place of [`Options::work_limit`].
+    /// Replaces [`Options::work_limit`].
     pub fn set_work_limit(&mut self, clauses: u64) {
         self.work.set(clauses);
     }
 
-    /// Lets the streams that follow do together what the work limit says.
+    /// Renews the work limit.
     pub fn renew_work(&self) {
         self.work.renew();
     }
 
-    /// The work limit, if something could not be done any more since the last [`Streams::renew_work`].
+    /// The limit, if used up since the last [`Streams::renew_work`].
     pub fn used_up(&self) -> Option<u64> {
         self.work.is_used_up().then(|| self.work.limit())
     }
 
-    /// Where its memory is.
     pub(crate) fn bus(&self) -> &B {
         &self.bus
     }
 
-    /// The address space of these page tables.
     pub(crate) fn space(&self, root: u64) -> Space {
         let space = Space::default();
         let config = TranslationConfig::aarch64_4k().0;
@@ -107,10 +105,10 @@ impl<B: Bus> Streams<B> {
         space
     }
 
-    /// Runs a stream of `bytes` bytes at `address` as a driver's ring calls it, through the AArch64 page tables at the bus address `root`.
+    /// Runs a stream as a ring calls it, with AArch64 page tables at bus address `root`.
     ///
     /// # Errors
-    /// The first fault. What ran before it has had its effect.
+    /// The first fault; earlier effects stay.
     pub fn run(
         &self,
         queue: &mut Sequencer,
@@ -143,7 +141,6 @@ impl<B: Bus> Streams<B> {
     }
 }
 
-/// Runs a queue until its stream has ended.
 fn to_its_end<B: Bus>(runner: &Runner<'_, B>, queue: &mut Sequencer) -> Result<(), StreamFault> {
     for _ in 0..LONGEST {
         let Some(at) = queue.address() else {

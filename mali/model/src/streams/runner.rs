@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What one instruction of a command stream does to memory and shader cores.
+//! An instruction of a command stream.
 
 use std::time::Instant;
 
@@ -16,19 +16,15 @@ use crate::environment::{Environment, JobFault};
 use crate::log::JobReport;
 use crate::space::JobMemory;
 
-/// Instructions of one submission, at most; a longer one is taken to be a loop.
+/// Per submission; more is taken for a loop.
 pub(crate) const LONGEST: u32 = 1 << 20;
 
-/// What others must know of an instruction.
 pub(crate) enum Happened {
     Nothing,
-    /// A sync object that other queues and the driver see has changed.
     Changed,
-    /// The queue waits for a sync object.
     Blocked(Sync),
 }
 
-/// Executes instructions of a queue.
 pub(crate) struct Runner<'a, B: Bus> {
     environment: &'a Environment<B>,
     memory: JobMemory<'a, B>,
@@ -48,14 +44,14 @@ impl<'a, B: Bus> Runner<'a, B> {
         }
     }
 
-    /// The instruction at an address; `at` names it in a fault.
+    /// `at` names it in a fault.
     pub(crate) fn fetch(&self, address: u64, at: u64) -> Result<u64, StreamFault> {
         let word = self.memory.bytes(address);
         word.map(u64::from_le_bytes)
             .map_err(|fault| unmapped(at, fault))
     }
 
-    /// Executes an instruction. While the queue has an error, dispatches do nothing.
+    /// After an error, dispatches do nothing.
     pub(crate) fn step(
         &self,
         queue: &mut Sequencer,
@@ -150,7 +146,7 @@ impl<'a, B: Bus> Runner<'a, B> {
         result
     }
 
-    /// A sync object is a value and, behind it, 32 bits of error.
+    /// A value, then 32 bits of error.
     pub(crate) fn sync(&self, at: u64, sync: Sync, error: u32) -> Result<Happened, StreamFault> {
         let size = if sync.wide { 8 } else { 4 };
         let mut bytes = [0; 8];
@@ -192,7 +188,7 @@ impl<'a, B: Bus> Runner<'a, B> {
     }
 }
 
-/// Payload and environment of a dispatch, as a job has them in memory.
+/// As in a job's memory.
 pub(crate) fn asked(compute: &Compute) -> (ComputePayload, ShaderEnvironment) {
     let [count, offset] = [compute.count, compute.offset];
     let payload = [
@@ -225,7 +221,6 @@ impl StreamFault {
     }
 }
 
-/// The fault of an access that the stream itself made.
 fn unmapped(at: u64, fault: MmuFault) -> StreamFault {
     StreamFault::of(at, fault.into())
 }
@@ -239,7 +234,6 @@ pub(super) fn fault(status: StreamStatus, at: u64, text: String) -> StreamFault 
     }
 }
 
-/// The exception of an instruction that the sequencer refuses.
 pub(super) fn refused(at: u64, found: Fault) -> StreamFault {
     let status = match found {
         Fault::CallDepth => StreamStatus::CS_CALL_STACK_OVERFLOW,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Indexed vertex and fragment jobs: pixels against rules worked out here, and what is refused.
+//! Vertex and fragment jobs: pixels, and refusals.
 
 use mali_facts::Memory;
 use mali_facts::registers::{JobStatus, job_slot};
@@ -14,7 +14,6 @@ fn machine(gpu: &str) -> Machine {
     machine
 }
 
-/// Runs a job and says how it ended.
 pub(crate) fn run(machine: &mut Machine, slot: u32, job: u64) -> JobStatus {
     machine.submit(slot, job, CONFIG);
     machine.gpu.run();
@@ -29,7 +28,6 @@ pub(crate) fn draw(machine: &mut Machine) {
     assert_eq!(run(machine, 0, JOBS + FRAGMENT_JOB), JobStatus::DONE);
 }
 
-/// A pixel of the linear target.
 fn pixel(machine: &Machine, x: u32, y: u32) -> [u32; 4] {
     let at = DATA + u64::from(y * WIDTH + x) * 16;
     [0, 4, 8, 12].map(|offset| machine.memory.read32(at + offset))
@@ -44,7 +42,7 @@ fn inside(x: u32, y: u32) -> bool {
     (left..right).contains(&x) && (top..bottom).contains(&y)
 }
 
-/// The colour inside: the fan's diagonal goes from its first corner to its third, and the last vertex decides.
+/// The diagonal goes from first to third corner; the last vertex decides.
 fn drawn(x: u32, y: u32) -> Option<[u32; 4]> {
     let [left, top, right, bottom] = DRAWN.map(|v| f64::from(v) * 2.0);
     let (x2, y2) = (f64::from(2 * x + 1), f64::from(2 * y + 1));
@@ -85,7 +83,7 @@ fn triangles_are_drawn_over_what_was_there() {
 #[test]
 fn a_message_before_the_shader_does_what_its_instruction_does() {
     let mut machine = machine("g52");
-    // Texture lookup at varying 0 with texture 0, level 0; the shader begins behind its own.
+    // Lookup: varying 0, texture 0, level 0; the shader follows its own.
     machine.memory.write32(JOBS + FRAME_STATE + 60, 2 | 1 << 15);
     machine.memory.write64(JOBS + FRAME_STATE, CODE + 0x310);
     draw(&mut machine);
@@ -95,7 +93,7 @@ fn a_message_before_the_shader_does_what_its_instruction_does() {
 #[test]
 fn a_varying_before_the_shader_is_interpolated() {
     let mut machine = machine("g52");
-    // Varying 0 with four components, in single precision, is the pixel's place; what is blended are its words.
+    // Varying 0, four singles, is the pixel's place, blended as words.
     machine.memory.write32(JOBS + FRAME_STATE + 60, 1 | 3 << 11);
     machine.memory.write64(JOBS + FRAME_STATE, CODE + 0x310);
     draw(&mut machine);
@@ -136,7 +134,7 @@ fn without_draws_a_frame_stays_as_it_is() {
 #[test]
 fn bounds_and_scissor_limit_what_is_written() {
     let mut machine = machine("g52");
-    // Scissor from column 5 on; framebuffer bounds up to line 9.
+    // From column 5 on; framebuffer up to line 9.
     machine.memory.write32(JOBS + VIEWPORT + 24, 5);
     machine
         .memory
@@ -160,7 +158,6 @@ fn the_first_vertex_can_give_the_colour() {
     machine.memory.write32(JOBS + 40, 12 | 1 << 18 | 1 << 15);
     draw(&mut machine);
     let [left, top, right, bottom] = DRAWN;
-    // Of a fan that is the first vertex behind the hub.
     assert_eq!(pixel(&machine, right - 1, top), colour(1));
     assert_eq!(pixel(&machine, left, bottom - 1), colour(2));
 }
@@ -173,7 +170,6 @@ fn a_target_can_consist_of_tiles() {
         machine
             .memory
             .write32(JOBS + TARGET + 4, 1 | 7 << 3 | block | 0o3210 << 16);
-        // Two tiles in a row.
         machine.memory.write32(JOBS + TARGET + 40, 2 * 256 * 16);
         draw(&mut machine);
         for y in 0..HEIGHT {
@@ -199,8 +195,7 @@ fn a_target_can_consist_of_tiles() {
 fn two_draws_come_in_order() {
     let mut machine = machine("g52");
     assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
-    // The second draw is the same with other colours; it has its own varyings only if they are written elsewhere, so the last
-    // one's colours are what both show. What it can show is that both are there.
+    // Both draws' varyings lie in one place, so both show the last one's colours; both are there.
     for vertex in 0..4 {
         let at = JOBS + VERTICES + 32 * u64::from(vertex) + 16;
         for (at, word) in (at..).step_by(4).zip(colour(vertex + 40)) {
@@ -213,10 +208,10 @@ fn two_draws_come_in_order() {
     assert_eq!(pixel(&machine, DRAWN[2] - 1, DRAWN[1]), colour(42));
 }
 
-/// A change that makes the drawing one that is not modelled, or senseless.
+/// Unmodelled or senseless.
 struct Refused {
     what: &'static str,
-    /// Where, from JOBS on, and the word there.
+    /// From JOBS on.
     offset: u64,
     word: u32,
     status: JobStatus,
@@ -366,7 +361,6 @@ fn what_is_not_modelled_is_refused() {
             for (x, y) in [(0, 0), (5, 5)] {
                 assert_eq!(pixel(&machine, x, y), untouched(x, y), "{}", case.what);
             }
-            // What comes after is right.
             machine.memory.write32(JOBS + case.offset, good);
             assert_eq!(
                 run(&mut machine, slot, job),
@@ -408,7 +402,7 @@ fn an_endless_frame_uses_up_its_budget() {
     };
     let mut machine = Machine::with("g52", Format::Lpae, options);
     picture::write(&machine.memory, false);
-    // 65536 lines of 65536 pixels, all of them in the same place.
+    // 65536 lines of 65536 pixels, all in one place.
     machine.memory.write32(JOBS + FRAMEBUFFER, 0);
     machine.memory.write32(JOBS + FRAMEBUFFER + 32, u32::MAX);
     machine.memory.write32(JOBS + FRAMEBUFFER + 40, 0xffff_ffff);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What fragment jobs count as, in clauses: draws, tiles, pixels and triangles, whether or not a shader runs for them.
+//! Costs of fragment jobs in clauses.
 
 use mali_facts::registers::{JobStatus, job_slot};
 use mali_model::{JOB_COST, Options};
@@ -7,33 +7,29 @@ use mali_model::{JOB_COST, Options};
 use crate::machine::{CONFIG, Format, JOBS, Machine};
 use crate::picture::{self, *};
 
-/// The mark of the model's list of draws.
 const MARK: u32 = 0x5741_5244;
-/// Most draws of a framebuffer.
+/// Of a framebuffer, at most.
 const DRAWS: u32 = 1024;
-/// Side of a tile, in pixels.
 const TILE: u32 = 64;
-/// No scissor: all columns and lines.
+/// No scissor.
 const EVERYTHING: u32 = u32::MAX;
 
-/// A fragment job with one list entry for each draw.
 #[derive(Clone, Copy)]
 struct Frame {
     columns: u32,
     lines: u32,
     draws: u32,
-    /// Vertices of each draw, a fan.
     vertices: u32,
-    /// Last column and line that draws may show.
+    /// Last column and line drawn.
     scissor: u32,
-    /// Word 1 of the render target: where pixels go.
+    /// Word 1: where pixels go.
     target: u32,
-    /// Pixels are loaded before the first draw of a tile. Otherwise they are cleared.
+    /// Else clears.
     loads: bool,
 }
 
 impl Frame {
-    /// No draws; tiles that nothing is drawn to are not written.
+    /// Untouched tiles are not written.
     fn new(columns: u32, lines: u32) -> Self {
         Self {
             columns,
@@ -46,7 +42,7 @@ impl Frame {
         }
     }
 
-    /// With the most draws, none of which has vertices.
+    /// Without vertices.
     fn with_draws(self) -> Self {
         let draws = DRAWS;
         Self { draws, ..self }
@@ -90,7 +86,7 @@ impl Frame {
         machine
     }
 
-    /// Whether the job ends by the limit, which counts from what every job costs.
+    /// Counted from a job's fixed cost.
     fn exceeds(&self, clauses: u64) -> bool {
         let limit = JOB_COST + clauses;
         let mut machine = self.machine(limit);
@@ -109,7 +105,6 @@ impl Frame {
         status == JobStatus::TERMINATED
     }
 
-    /// Checks that the job counts as `least` clauses or more, and as `most` or fewer.
     #[track_caller]
     fn counts(&self, least: u64, most: u64) {
         assert!(self.exceeds(least - 1), "less than {least} clauses");
@@ -123,7 +118,6 @@ fn each_draw_of_each_tile_counts() {
     let frame = Frame::new(3 * TILE, 2 * TILE).with_draws();
     let draws = u64::from(DRAWS);
     frame.counts(tiles * draws, (tiles + 65) * (draws + 1));
-    // The scissor leaves nothing of the other tiles.
     let scissor = 0;
     let vertices = 2;
     let hidden = Frame {
@@ -144,7 +138,7 @@ fn each_draw_of_the_list_counts() {
 
 #[test]
 fn the_largest_frame_with_most_draws_ends_at_its_limit() {
-    // Four clauses for each tile are a two hundredth of what its draws need.
+    // Four clauses per tile are a two hundredth of its draws' need.
     let frame = Frame::new(1 << 16, 1 << 16).with_draws();
     let tiles = 1 << 20;
     assert!(frame.exceeds(4 * tiles));
@@ -163,7 +157,7 @@ fn pixels_count_when_they_are_cleared_and_written() {
         ..cleared
     };
     linear.counts(pixels / 32, pixels / 4);
-    // Every pixel by itself, all tiles of 16 by 16 in one place.
+    // Pixels singly, all tiles in one place.
     let interleaved = Frame {
         target: 1 | 7 << 3 | 1 << 8 | 0o3210 << 16,
         ..cleared
@@ -188,7 +182,7 @@ fn triangles_count_whether_or_not_they_show() {
     };
     let read = u64::from(DRAWS) * 64;
     nowhere.counts(read + 3 * fans, read + 16 * fans);
-    // Starting a shader counts even if the triangle has a few pixels.
+    // Starting a shader counts even for a few pixels.
     let shown = Frame {
         scissor: EVERYTHING,
         ..nowhere

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults by kind, level and access; and that the job after a fault is right.
+//! Faults by kind, level and access, and the next job.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::machine::{BIFROST, CODE, CONFIG, DATA, Format, JOBS, Machine, NOWHERE
 
 type Prepare = fn(&mut Machine);
 
-/// What a fault shows: JS_STATUS, the header's fault pointer, and the MMU's status if it took part.
+/// JS_STATUS, the header's fault pointer, the MMU's status.
 struct Case {
     name: &'static str,
     prepare: Prepare,
@@ -43,7 +43,7 @@ const fn case(
 const READ: FaultAccess = FaultAccess::Read;
 const WRITE: FaultAccess = FaultAccess::Write;
 
-/// Faults of a chain whose job at JOBS is a compute job unless `prepare` changes it.
+/// `prepare` may change the compute job at JOBS.
 const CASES: &[Case] = &[
     case(
         "type 0",
@@ -237,7 +237,7 @@ fn check(gpu: &str, format: Format, case: &Case) {
     next_job_is_right(&mut machine, &name);
 }
 
-/// Repairs what a case broke and runs the job again, without a reset.
+/// Without a reset.
 fn next_job_is_right(machine: &mut Machine, name: &str) {
     machine.clear_interrupts();
     machine.power_on();
@@ -269,7 +269,7 @@ fn chains_that_cannot_be_read() {
         ),
         (0, CONFIG, JobStatus::JOB_READ_FAULT, mmu::page_fault(0)),
         (JOBS + 32, CONFIG, JobStatus::JOB_CONFIG_FAULT, 0),
-        // An address space that was never set up, and one that does not exist.
+        // Not set up, and missing.
         (
             JOBS,
             CONFIG | 5,
@@ -354,7 +354,7 @@ fn every_type_that_is_replayed_runs() {
         let status = JobStatus(machine.slot(1, job_slot::STATUS));
         let expected = match job_type.is_replayed() {
             true => JobStatus::DONE,
-            // Types that draw need more than a header; the others do not exist or are not modelled.
+            // Draws need more than a header; others are not modelled.
             false => JobStatus::JOB_CONFIG_FAULT,
         };
         assert_eq!(status, expected, "{job_type:?}");
@@ -427,7 +427,6 @@ fn a_disabled_address_space_faults() {
     );
 }
 
-/// Keeps the last message.
 #[derive(Default)]
 struct Last(Mutex<String>);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults of the MMU by level, by kind of entry and by access: status, header, registers, interrupt, and the next job.
+//! MMU faults by level, entry and access.
 
 use mali_facts::registers::{
     FaultAccess, FaultStatus, JobStatus, address_space, job, job_slot, mmu,
@@ -9,29 +9,27 @@ use mali_model::Options;
 
 use crate::machine::{CONFIG, Format, GPUS, JOBS, Machine};
 
-/// Where the pointers of [`crate::machine::PageMemory::compute_job`] are: to what it loads, stores and executes.
+/// Of [`crate::machine::PageMemory::compute_job`], by access.
 const POINTERS: [(FaultAccess, u64); 3] = [
     (FaultAccess::Read, JOBS + 0x180),
     (FaultAccess::Write, JOBS + 0x190),
     (FaultAccess::Execute, JOBS + 0x100),
 ];
 
-/// An address that no table of the machine covers: its entry at any level is free.
+/// Covered by no table.
 const FREE: u64 = 0x85_4020_5000;
-/// Where no memory is, inside of the 40 bits of a physical address and outside of them.
+/// Inside and outside of physical 40 bits.
 const NO_MEMORY: u64 = 0x80_0000_0000;
 const TOO_LARGE: u64 = 1 << 41;
 const NEVER_EXECUTE: u64 = 1 << 54;
 
-/// One entry and the accesses that it refuses.
+/// And accesses that it refuses.
 struct Entry {
     name: &'static str,
     level: u32,
     entry: u64,
     refuses: &'static [FaultAccess],
-    /// The code at level 0.
     family: JobStatus,
-    /// The level that the fault names.
     at: u32,
 }
 
@@ -104,7 +102,7 @@ fn entries(format: Format) -> Vec<Entry> {
             continue;
         }
         let leaf = if level == 3 && !lpae { 3 } else { 1 };
-        // A block covers its whole size: the first page of memory lies at the same place in it as in memory.
+        // The first page has the same place in a block as in memory.
         let page = Ram::BASE & !((1 << (39 - 9 * level)) - 1) | leaf;
         let denied = JobStatus::PERMISSION_FAULT_0;
         add(
@@ -139,7 +137,7 @@ fn entries(format: Format) -> Vec<Entry> {
             JobStatus::ADDR_SIZE_FAULT_OUT_0,
             level,
         );
-        // The bus answers late, and not with a level.
+        // The bus answers late, and without a level.
         add(
             "no memory",
             level,
@@ -178,7 +176,7 @@ fn entries_of_every_level_fault_by_access() {
     }
 }
 
-/// Runs a job whose `access`, of the address at `pointer`, meets the entry; then the next job.
+/// At `pointer`; then the next job.
 fn check(gpu: &str, format: Format, case: &Entry, access: FaultAccess, pointer: u64) {
     let name = format!(
         "{gpu}, {format:?}, level {}: {}, {access:?}",

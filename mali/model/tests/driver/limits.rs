@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limit of work for all chains together: what ends by it, and that it is named.
+//! The work limit of all chains.
 
 use mali_facts::registers::{JobStatus, job_slot};
 use mali_isa::Source;
@@ -18,7 +18,6 @@ fn limited(limit: u64) -> Machine {
     Machine::with("g52", Format::Lpae, options)
 }
 
-/// Runs the chain at [`JOBS`] and returns how it ended.
 fn run(machine: &mut Machine) -> JobStatus {
     machine.clear_interrupts();
     machine.submit(SLOT, JOBS, CONFIG);
@@ -26,7 +25,7 @@ fn run(machine: &mut Machine) -> JobStatus {
     JobStatus(machine.slot(SLOT, job_slot::STATUS))
 }
 
-/// A job whose only clause jumps to itself.
+/// Jumps to itself.
 fn endless(machine: &Machine, threads: u32) {
     machine.memory.compute_job(JOBS, threads, 0);
     machine.memory.write(CODE, &[0; 64]);
@@ -50,7 +49,7 @@ fn a_shader_that_never_ends_is_terminated_and_named() {
         };
         assert_eq!(used_up, Some(expected), "{threads} threads");
     }
-    // Nothing runs until there is more to use, then all is well.
+    // Nothing runs until there is more to use.
     machine.memory.compute_job(JOBS, 64, 0);
     assert_eq!(run(&mut machine), JobStatus::TERMINATED);
     machine.gpu.renew_work();
@@ -61,7 +60,7 @@ fn a_shader_that_never_ends_is_terminated_and_named() {
 
 #[test]
 fn chains_share_the_limit() {
-    // Jobs cost something whatever they do: of a chain in a circle only so many run.
+    // A chain in a circle ends, as jobs cost something.
     let jobs = 10;
     let limit = jobs * mali_model::JOB_COST;
     let mut machine = limited(limit);

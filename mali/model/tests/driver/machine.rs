@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU with page tables and job descriptors that tests make by hand.
+//! A GPU with hand-made page tables and jobs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,17 +17,16 @@ use mali_valhall::assemble;
 
 pub(crate) const GPUS: [&str; 6] = ["g31", "g52", "g57", "g71", "g72", "g76"];
 
-/// Those whose shaders are clauses.
+/// Shaders are clauses.
 pub(crate) const BIFROST: [&str; 5] = ["g31", "g52", "g71", "g72", "g76"];
 
-/// Mali LPAE, or ARMv8 tables as Arm's driver uses them.
+/// ARMv8 tables as Arm's driver uses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Lpae,
     AArch64,
 }
 
-/// What a page allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rights {
     ReadWrite,
@@ -35,8 +34,7 @@ pub(crate) enum Rights {
     Execute,
 }
 
-/// Adds the floats at u0 and u1 and stores the sums at u2, one per thread: the code a runtime makes from
-/// `c[i] = a[i] + b[i]`.
+/// `u2[i] = u0[i] + u1[i]` in floats, one per thread, from a runtime.
 pub(crate) const ADD: [u8; 0x110] = [
     0x29, 0x42, 0x00, 0xc0, 0x43, 0xc0, 0x88, 0x8b, 0x91, 0x65, 0x07, 0xc0, 0x48, 0x08, 0x40, 0x29,
     0x21, 0x42, 0x00, 0xc0, 0x0b, 0xc0, 0x8a, 0x83, 0x91, 0x65, 0x07, 0x0c, 0x02, 0x40, 0xc0, 0x58,
@@ -57,7 +55,7 @@ pub(crate) const ADD: [u8; 0x110] = [
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 ];
 
-/// Adds the floats at u0 and u2 and stores the sums at u4, one per thread: the same for Valhall.
+/// The same from u0, u2 to u4, for Valhall.
 const ADD_WORDS: [&str; 11] = [
     "LSHIFT_OR.i32 r0, r60, 0x3020100.b22, 0x0",
     "IADD.u32 r2, u0, r0",
@@ -72,17 +70,16 @@ const ADD_WORDS: [&str; 11] = [
     "STORE.i32.slot2.end @r0, r6, offset:0",
 ];
 
-/// Bytes from a job of Valhall to its environment.
+/// Bytes from a Valhall job.
 pub(crate) const ENVIRONMENT: u64 = job_header::PAYLOAD + ComputePayload::SIZE as u64;
 
-/// Where the pieces of [`Machine::compute_job`] lie.
 pub(crate) const JOBS: u64 = 0x200_0000;
 pub(crate) const CODE: u64 = 0x300_0000;
 pub(crate) const DATA: u64 = 0x400_0000;
 /// Never mapped.
 pub(crate) const NOWHERE: u64 = 0x7_0000_0000;
 
-/// A job's configuration as panfrost writes it, for address space 0.
+/// As panfrost's, for address space 0.
 pub(crate) const CONFIG: u32 = 0x8_7300;
 
 pub(crate) struct Machine<B: Bus = Ram> {
@@ -90,18 +87,16 @@ pub(crate) struct Machine<B: Bus = Ram> {
     pub(crate) memory: PageMemory,
 }
 
-/// Page tables and what they map, usable while the GPU is elsewhere.
 pub(crate) struct PageMemory {
     ram: Arc<Ram>,
     root: u64,
     format: Format,
-    /// Jobs are Valhall's.
     valhall: bool,
     pages: HashMap<u64, u64>,
 }
 
 impl Machine {
-    /// A Mali-G52 that is powered, with address space 0 in use.
+    /// A powered Mali-G52, address space 0.
     pub(crate) fn new() -> Machine {
         Machine::with("g52", Format::Lpae, Options::default())
     }
@@ -117,7 +112,6 @@ impl Machine {
 }
 
 impl<B: Bus> Machine<B> {
-    /// A machine whose GPU sees `ram` through `bus`.
     pub(crate) fn on(
         bus: Arc<B>,
         ram: Arc<Ram>,
@@ -155,7 +149,6 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// Takes the page tables into use in address space 0.
     pub(crate) fn activate(&mut self) {
         let (table, config) = match self.memory.format {
             Format::Lpae => (TranslationTable::legacy(self.memory.root, true).0, 0),
@@ -194,7 +187,6 @@ impl<B: Bus> Machine<B> {
         self.read64(job_slot::offset(slot, job_slot::TAIL_LO))
     }
 
-    /// Fills the NEXT registers of a slot and starts them.
     pub(crate) fn submit(&mut self, slot: u32, head: u64, config: u32) {
         let cores = self.gpu.read32(gpu::SHADER_PRESENT_LO);
         self.submit_on(slot, head, config, cores);
@@ -210,12 +202,12 @@ impl<B: Bus> Machine<B> {
         self.set_slot(slot, job_slot::COMMAND_NEXT, JobCommand::Start as u32);
     }
 
-    /// RAWSTAT of the job interrupts.
+    /// RAWSTAT.
     pub(crate) fn job_interrupts(&mut self) -> u32 {
         self.gpu.read32(job::JOB_INT_RAWSTAT)
     }
 
-    /// RAWSTAT of the MMU interrupts.
+    /// RAWSTAT.
     pub(crate) fn mmu_interrupts(&mut self) -> u32 {
         self.gpu.read32(mmu::MMU_INT_RAWSTAT)
     }
@@ -227,17 +219,15 @@ impl<B: Bus> Machine<B> {
 }
 
 impl PageMemory {
-    /// The bus.
     pub(crate) fn ram(&self) -> &Arc<Ram> {
         &self.ram
     }
 
-    /// Bus address of the page tables.
     pub(crate) fn root(&self) -> u64 {
         self.root
     }
 
-    /// Maps `count` pages of zeros at `va`.
+    /// Zero pages.
     pub(crate) fn map(&mut self, va: u64, count: u64, rights: Rights) {
         for page in 0..count {
             let va = va + page * 4096;
@@ -249,7 +239,6 @@ impl PageMemory {
         }
     }
 
-    /// Writes the entry for `va` in the table at `level`, with tables above it as they are or new.
     pub(crate) fn set_entry(&self, va: u64, level: u32, entry: u64) {
         let mut table = self.root;
         for above in 0..level {
@@ -306,7 +295,6 @@ impl PageMemory {
         u64::from(self.read32(va)) | u64::from(self.read32(va + 4)) << 32
     }
 
-    /// Writes a job header and zeros its status.
     pub(crate) fn job(&self, address: u64, job_type: JobType, next: u64) {
         self.write(address, &[0; 192]);
         self.write32(address + 16, 1 | (job_type as u32) << 1 | 1 << 16);
@@ -320,8 +308,7 @@ impl PageMemory {
         self.write64(address + 48, value);
     }
 
-    /// A job that adds `count` floats at DATA and DATA + 0x1000 to DATA + 0x2000, in groups of 16. Its state is at
-    /// `address + 0x100`.
+    /// Adds `count` floats at DATA and DATA + 0x1000 to DATA + 0x2000 by 16; state at `address + 0x100`.
     pub(crate) fn compute_job(&self, address: u64, count: u32, next: u64) {
         self.job(address, JobType::Compute, next);
         if self.valhall {
@@ -340,7 +327,6 @@ impl PageMemory {
         }
     }
 
-    /// Where the state at an address has the pointer to its code.
     pub(crate) fn code_pointer(&self, state: u64) -> u64 {
         state + if self.valhall { 8 } else { 0 }
     }
@@ -359,7 +345,6 @@ impl PageMemory {
         self.write32(address + 0x130, 1 << 12 | 3 << 15);
     }
 
-    /// Writes Valhall's words.
     pub(crate) fn write_code(&self, texts: &[&str]) {
         for (at, text) in (CODE..).step_by(8).zip(texts) {
             self.write64(at, assemble(text).unwrap());
@@ -387,7 +372,7 @@ impl PageMemory {
         self.write(address + 0x100, &program.to_bytes());
     }
 
-    /// Asserts that [`PageMemory::compute_job`] has done its work.
+    /// Of [`PageMemory::compute_job`].
     #[track_caller]
     pub(crate) fn expect_sums(&self, count: u32) {
         for index in 0..count {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU as a kernel driver sees it: reset, power, interrupts, job slots, stops, faults.
+//! The GPU as a kernel driver sees it.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A drawing that tests make by hand: a fan of two triangles, and a framebuffer of 24 by 20 pixels of four 32-bit integers.
+//! A drawing: a fan of two triangles, 24 by 20 pixels of four 32-bit integers.
 
 use mali_facts::{Invocation, JobType};
 
 use super::machine::{CODE, DATA, JOBS, PageMemory};
 
-/// `LD_ATTR_IMM.f32.v4 r0, attribute 0`, `ST_CVT.v4 r0` to the position's address, conversion u0.
+/// `LD_ATTR_IMM.f32.v4 r0, attribute 0`, `ST_CVT.v4 r0` to the position, conversion u0.
 const POSITION: [u32; 8] = [
     0x2000004a, 0x80cb1e02, 0xc000e023, 0x00800000, 0x5000804e, 0x80cb1e08, 0x00027c23, 0x01800800,
 ];
@@ -23,7 +23,6 @@ const FRAME: [u32; 8] = [
     0x0080004e, 0x80cb1e02, 0xc0028803, 0x01000000, 0x3000084e, 0x80cb1e04, 0x0002a583, 0x02400800,
 ];
 
-/// Where the pieces lie, from the start of the vertex job on.
 pub(crate) const VERTEX_STATE: u64 = 0x200;
 pub(crate) const FRAGMENT_STATE: u64 = 0x240;
 const ATTRIBUTES: u64 = 0x2c0;
@@ -50,20 +49,19 @@ pub(crate) const VERTICES: u64 = 0xa00;
 pub(crate) const POSITIONS: u64 = 0xb00;
 const COLOURS: u64 = 0xb40;
 
-/// Memory of the tiler, and how long it is.
 pub(crate) const HEAP_MEMORY: u64 = DATA + 0x8000;
 const HEAP_BYTES: u64 = 0x1000;
 
 pub(crate) const WIDTH: u32 = 24;
 pub(crate) const HEIGHT: u32 = 20;
-/// The rectangle that the fan covers: first column and line, and those behind the last.
+/// Last column and line excluded.
 pub(crate) const DRAWN: [u32; 4] = [3, 2, 17, 13];
 
 pub(crate) fn colour(vertex: u32) -> [u32; 4] {
     [0x1111_0000, 7, u32::MAX, 0x8000_0001].map(|word: u32| word.wrapping_add(vertex))
 }
 
-/// Writes the drawing. The vertex job is at JOBS, the fragment job at JOBS + [`FRAGMENT_JOB`], the target at DATA.
+/// Vertex job at JOBS, fragment job at JOBS + [`FRAGMENT_JOB`], target at DATA.
 pub(crate) fn write(memory: &PageMemory, v6: bool) {
     let at = |offset: u64| JOBS + offset;
     let words = |to: u64, words: &[u32]| {
@@ -72,7 +70,7 @@ pub(crate) fn write(memory: &PageMemory, v6: bool) {
         }
     };
     let pointer = |draw: u64, word: u64, to: u64| memory.write64(draw + 4 * word, to);
-    // v6 has a swizzle where v7 has an order of components.
+    // v6 has a swizzle, v7 an order of components.
     let rgba = |number: u32| number << 12 | if v6 { 0o3210 } else { 0 };
     memory.write(JOBS, &[0; 0x1000]);
     for (offset, code) in [
@@ -151,13 +149,13 @@ pub(crate) fn write(memory: &PageMemory, v6: bool) {
     memory.write32(at(FRAGMENT_JOB + 16), 1 | (JobType::Fragment as u32) << 1);
     words(at(FRAGMENT_JOB + 36), &[1 | 1 << 16]);
     memory.write64(at(FRAGMENT_JOB + 40), at(FRAMEBUFFER) | 1);
-    // Frame shader in tiles that something is drawn to.
+    // In tiles that are drawn to.
     words(at(FRAMEBUFFER), &[2]);
     memory.write64(at(FRAMEBUFFER + 24), at(FRAME_DRAW));
     let last = (WIDTH - 1) | (HEIGHT - 1) << 16;
     words(at(FRAMEBUFFER + 32), &[last, 0, last]);
     memory.write64(at(FRAMEBUFFER + 56), at(TILER));
-    // Internal format RAW128, writeback format RAW128.
+    // RAW128, in memory too.
     let block = if v6 { 2 << 10 } else { 2 << 8 };
     words(at(TARGET), &[36 << 26, 1 | 7 << 3 | block | 0o3210 << 16]);
     memory.write64(at(TARGET + 32), DATA);
@@ -180,7 +178,7 @@ pub(crate) fn write(memory: &PageMemory, v6: bool) {
     memory.write64(at(FRAME_TEXTURE + 16), at(FRAME_SURFACE));
     memory.write64(at(FRAME_SURFACE), DATA);
     words(at(FRAME_SURFACE + 8), &[WIDTH * 16]);
-    // Clamped to the edge, coordinates in texels, nearest.
+    // To the edge, in texels, nearest.
     words(at(FRAME_SAMPLER), &[1 | 0x999 << 8 | 3 << 27]);
     words(at(FRAME_VARYING), &[rgba(191) << 10, 0]);
     words(
@@ -202,16 +200,15 @@ pub(crate) fn write(memory: &PageMemory, v6: bool) {
     }
 }
 
-/// What the target holds first, word by word.
 pub(crate) fn before(word: u32) -> u32 {
     word.wrapping_mul(0x9e37_79b9)
 }
 
-/// Renderer state of fragments that replace what was there, with a blend descriptor behind it.
+/// Replaces; a blend descriptor follows.
 fn fragment_state(memory: &PageMemory, at: u64, shader: u64, format: u32) {
     memory.write64(at, shader);
     memory.write32(at + 12, 1 << 16);
-    // Depth from the rasteriser; every sample, every depth; coverage in a register.
+    // Rasteriser's depth; every sample and depth; coverage in a register.
     memory.write32(at + 16, 2 << 8);
     memory.write32(at + 32, 0xffff | 7 << 24 | 3 << 28);
     memory.write32(at + 48, 1 << 7);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tells products apart: instructions that some lack, and storage of threads for as many cores as there are.
+//! Products: missing instructions, thread storage by cores.
 
 use std::fmt::Arguments;
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,6 @@ impl Log for Lines {
     }
 }
 
-/// A shader of one instruction of the ADD unit, and a jump that ends it.
 fn shader(mut clause: Vec<u8>) -> Vec<u8> {
     clause.extend(code_with(1, "JUMP", &[Source::FauLow]));
     clause
@@ -46,7 +45,7 @@ fn an_instruction_that_a_product_lacks_is_a_fault_that_names_it() {
         ("FEXP.f32", two, &["g31", "g52", "g72", "g76"]),
         ("CLPER.i32", two, &["g52", "g76"]),
         ("CLPER_OLD.i32", two, &["g31", "g71", "g72"]),
-        // Seen in recordings of G71 silicon; follows from structure; known to Mesa.
+        // From G71 recordings; structure; Mesa.
         ("AND.i32", two, &["g71", "g72"]),
         ("LSHIFT_XOR.i32", &[Source::Port0; 3], &[]),
         ("FRCP_APPROX.f32", one, &BIFROST),
@@ -78,7 +77,7 @@ fn an_instruction_that_a_product_lacks_is_a_fault_that_names_it() {
     }
 }
 
-/// A machine whose job's threads store a word into their own storage, of which `pages` are there.
+/// Threads store into their own `pages` pages.
 fn storing(gpu: &str, seed: u64, pages: u64) -> Machine {
     const STORAGE: u64 = 0x500_0000;
     let mut store = Instruction::new(Op::find(Unit::Add, "STORE.i32").unwrap());
@@ -94,7 +93,6 @@ fn storing(gpu: &str, seed: u64, pages: u64) -> Machine {
     machine.memory.write(CODE, &shader(clause_of(0, store)));
     machine.memory.write64(JOBS + 0x180, 0);
     machine.memory.write64(JOBS + 0x188, 0);
-    // 64 bytes for each thread.
     let storage = DATA + 0x3000;
     machine.memory.write32(storage, 2);
     machine.memory.write64(storage + 8, STORAGE);
@@ -104,7 +102,7 @@ fn storing(gpu: &str, seed: u64, pages: u64) -> Machine {
 
 #[test]
 fn storage_of_threads_is_for_all_cores() {
-    // Threads of a core, cores.
+    // Threads per core, cores.
     for (gpu, threads, cores) in [
         ("g31", 768, 1),
         ("g52", 768, 2),
@@ -119,7 +117,7 @@ fn storage_of_threads_is_for_all_cores() {
                 let got = status(&mut machine);
                 let expected = match of == cores {
                     true => JobStatus::DONE,
-                    // 256 threads are four sets of work groups, in turn for the first four cores.
+                    // Four sets of work groups, in turn for four cores.
                     false if seed == 0 && of >= 4 => JobStatus::DONE,
                     false => JobStatus::TRANSLATION_FAULT_3,
                 };
@@ -128,7 +126,6 @@ fn storage_of_threads_is_for_all_cores() {
                 }
             }
         }
-        // Fewer cores need less.
         let mut machine = storing(gpu, 0, of_core);
         machine.submit_on(1, JOBS, CONFIG, 1);
         assert_eq!(status(&mut machine), JobStatus::DONE, "{gpu}");

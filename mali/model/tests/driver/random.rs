@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random register traffic, descriptors, page tables and shaders: the model neither panics nor hangs, and after a
-//! reset the next job is right.
+//! Random registers, descriptors, tables and shaders: no panic, no hang, and recovery by reset.
 
 use mali_facts::registers::{GpuCommand, JobStatus, all, gpu, job_slot};
 use mali_facts::{Text, walk::walk_chain};
@@ -9,7 +8,7 @@ use mali_model::{Architecture, Options, Profile};
 
 use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, Rights};
 
-/// A small generator with a fixed seed (splitmix64), so that every failure repeats.
+/// Splitmix64: failures repeat.
 struct Random(u64);
 
 impl Random {
@@ -25,7 +24,7 @@ impl Random {
         self.next() % end
     }
 
-    /// Words that mean something more often than chance allows.
+    /// Meaningful more often.
     fn word(&mut self) -> u32 {
         match self.below(6) {
             0 => 0,
@@ -52,7 +51,7 @@ fn machine() -> Machine {
     machine
 }
 
-/// Whatever happened before, a GPU that is reset and set up anew computes.
+/// After a reset.
 fn expect_recovery(machine: &mut Machine) {
     machine
         .gpu
@@ -117,7 +116,6 @@ fn shaders() {
         match random.below(2) {
             0 => machine.memory.write(CODE, &random.bytes(512)),
             _ => {
-                // A good shader with a few bits turned.
                 for _ in 0..=random.below(4) {
                     let at = CODE + 4 * random.below(0x100 / 4);
                     let word = machine.memory.read32(at) ^ 1 << random.below(32);
@@ -139,7 +137,7 @@ fn page_tables() {
             let mut random = Random(3000 + seed);
             let mut machine = Machine::with("g52", format, Options::default());
             machine.memory.compute_job(JOBS, 64, 0);
-            // The first pages are the tables; turn bits in them.
+            // Tables come first.
             for _ in 0..=random.below(8) {
                 let page = machine
                     .gpu

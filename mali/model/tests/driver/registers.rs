@@ -46,7 +46,6 @@ fn reset_restores_every_register() {
     let steady = |class| !matches!(class, Class::Nondeterministic | Class::Identity);
     let mut gpu = gpu_named("g52");
     for register in all().filter(|register| register.register.access != Access::Read) {
-        // Commands would do things.
         if !matches!(register.class(), Class::Command | Class::Doorbell) {
             gpu.write32(register.offset(), 0xffff_fff0);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults that shaders raise, and stops of a job whose shader does not end by itself; and the next job.
+//! Faults and stops of shaders, and the next job.
 
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -12,12 +12,11 @@ use mali_model::{Finished, Options};
 
 use crate::machine::{BIFROST, CODE, CONFIG, DATA, Format, JOBS, Machine};
 
-/// A clause with one instruction of the ADD unit, whose FAU value is push uniform slot 0.
+/// The FAU value is slot 0.
 pub(crate) fn code(name: &str, sources: &[Source]) -> Vec<u8> {
     code_with(0, name, sources)
 }
 
-/// The same with another slot.
 pub(crate) fn code_with(slot: u64, name: &str, sources: &[Source]) -> Vec<u8> {
     let mut add = Instruction::new(Op::find(Unit::Add, name).unwrap());
     add.sources[..sources.len()].copy_from_slice(sources);
@@ -31,7 +30,7 @@ pub(crate) fn clause_of(slot: u64, add: Instruction) -> Vec<u8> {
         ..ClauseHeader::PLAIN
     };
     let tuple = Tuple {
-        // Slot 2 is read, nothing written; ports 0 and 1 read r0 and r1.
+        // Slot 2 is read; ports 0 and 1 read r0 and r1.
         registers: RegisterBlock(0x80 | slot | 2 << 14 | 1 << 25 | 12 << 31),
         ports: [None; 3],
         fau: Fau::Zero,
@@ -48,12 +47,10 @@ pub(crate) fn clause_of(slot: u64, add: Instruction) -> Vec<u8> {
     encode_clause(&clause).unwrap()
 }
 
-/// A job whose shader begins with `code`, with `value` in push uniform slot 0.
 pub(crate) fn machine(gpu: &str, code: &[u8], value: u64) -> Machine {
     machine_with(gpu, code, value, Options::default())
 }
 
-/// The same with options of the model.
 pub(crate) fn machine_with(gpu: &str, code: &[u8], value: u64, options: Options) -> Machine {
     let machine = Machine::with(gpu, Format::Lpae, options);
     machine.memory.compute_job(JOBS, 64, 0);
@@ -159,7 +156,7 @@ fn shaders_that_cannot_go_on() {
     }
 }
 
-/// A job whose shader stores 0 where 4.0 was and then goes round and round; and a thread that is in it.
+/// Stores 0 where 4.0 was, then loops; with a thread in it.
 fn endless(gpu: &str) -> (Machine, JoinHandle<Finished>) {
     let mut shader = code("STORE.i32", &[Source::FauLow, Source::FauHigh]);
     let again = CODE + shader.len() as u64;
@@ -184,7 +181,7 @@ fn stops_of_a_shader_that_does_not_end() {
     {
         let (mut machine, runner) = endless(gpu);
         if soft {
-            // Takes effect after the job that runs, which never ends.
+            // After the running job, which never ends.
             machine.set_slot(1, job_slot::COMMAND, JobCommand::SoftStop as u32);
             thread::sleep(Duration::from_millis(5));
             assert!(!runner.is_finished(), "the job still runs");

@@ -10,7 +10,7 @@ use crate::machine::{CONFIG, DATA, Format, JOBS, Machine, NOWHERE};
 const A: u64 = JOBS;
 const B: u64 = JOBS + 0x1000;
 
-/// A machine with two jobs: A writes 1, B writes 2.
+/// A writes 1, B writes 2.
 fn two_jobs() -> Machine {
     let machine = Machine::new();
     machine.memory.write_value_job(A, DATA, 1, 0);
@@ -59,7 +59,7 @@ fn a_chain_runs_and_reports() {
     }
 }
 
-/// Two jobs write to the same place, the second 2. What they leave with some seeds; `link` changes the second header.
+/// Two jobs write to one place; results by seeds. `link` changes the second header.
 fn left_by_seeds(link: impl Fn(&mut Machine)) -> std::collections::BTreeSet<u64> {
     let left = |seed| {
         let options = Options {
@@ -106,7 +106,7 @@ fn jobs_wait_for_what_their_headers_say_and_for_nothing_else() {
         left_by_seeds(|machine| second(machine, 0, 1 << 16)),
         [2].into()
     );
-    // The first job may change what follows it.
+    // The first job may change what follows.
     let suppress = |machine: &mut Machine| {
         second(machine, 0, 0);
         let word = machine.memory.read32(A + 16) | 1 << 11;
@@ -179,7 +179,7 @@ fn a_failure_holds_the_next_chain_back() {
     );
     assert!(!machine.gpu.has_work());
 
-    // The driver takes the job back, clears, looks, and starts it again without setting it up anew.
+    // The driver takes the job back and starts it again unchanged.
     machine.set_slot(1, job_slot::COMMAND_NEXT, JobCommand::Nop as u32);
     machine.clear_interrupts();
     assert_eq!(state(&mut machine), 0);

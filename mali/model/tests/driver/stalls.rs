@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses that wait for the driver: memory mapped on demand, and faults that nobody repairs.
+//! Accesses that wait for the driver.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -15,7 +15,7 @@ use crate::machine::{CONFIG, DATA, Format, JOBS, Machine, Rights};
 
 const HOLE: u64 = 0x800_0000;
 
-/// A machine whose faults stall, and the channel that tells of each.
+/// The channel tells of stalls.
 fn stalling() -> (Machine, mpsc::Receiver<()>) {
     let (sender, receiver) = mpsc::channel();
     let options = Options {
@@ -57,7 +57,7 @@ fn memory_can_be_mapped_while_an_access_waits() {
     machine
         .memory
         .write_value_job(JOBS + 0x400, HOLE + 0x1000, 7, 0);
-    // The sums go where nothing is mapped yet.
+    // To unmapped memory.
     machine.memory.write64(JOBS + 0x190, HOLE);
     machine.submit(1, JOBS, CONFIG);
     let work = machine.gpu.take_work().unwrap();

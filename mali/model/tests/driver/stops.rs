@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stopping chains: before they run, while they run, and by a reset.
+//! Stopping chains before, meanwhile, and by a reset.
 
 use std::thread;
 use std::time::Duration;
@@ -49,7 +49,7 @@ fn stop_commands_before_the_chain_runs() {
     }
 }
 
-/// A machine whose chain goes round and round and counts nothing.
+/// Runs in a circle and counts nothing.
 fn endless() -> Machine {
     let machine = Machine::new();
     machine.memory.write_value_job(JOBS, DATA, 1, JOBS);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Command streams on the model of a Mali-G610: a dispatch from registers, memory, sync objects, and what each wrong word ends with.
+//! Command streams on a Mali-G610.
 
 use std::sync::Arc;
 
@@ -48,7 +48,6 @@ impl Queue {
     }
 }
 
-/// MOVE of a pair.
 pub(crate) fn pair(register: u64, value: u64) -> u64 {
     1 << 56 | register << 48 | value
 }
@@ -58,7 +57,7 @@ pub(crate) fn word(register: u64, value: u32) -> u64 {
     2 << 56 | register << 48 | u64::from(value)
 }
 
-/// The dispatch of [`PageMemory::compute_job`](crate::machine::PageMemory::compute_job), by registers of the second set.
+/// As [`PageMemory::compute_job`](crate::machine::PageMemory::compute_job), by the second register set.
 pub(crate) fn dispatch(count: u32) -> Vec<u64> {
     let mut words = vec![
         pair(10, JOBS + 0x180),
@@ -96,7 +95,7 @@ fn counts_of_an_indirect_dispatch_come_from_memory() {
     let mut words = dispatch(16);
     let run = words.len() - 2;
     words.insert(run, pair(40, DATA + 0x3000 - 8));
-    // LOAD_MULTIPLE r37 to r39, 8 bytes on; then a wait for scoreboard 0.
+    // LOAD_MULTIPLE r37 to r39, 8 bytes on; scoreboard 0.
     words.insert(run + 1, 0x14 << 56 | 37 << 48 | 40 << 40 | 7 << 16 | 8);
     let unwaited = words.clone();
     words.insert(run + 2, 3 << 56 | 1 << 16);
@@ -120,7 +119,7 @@ fn registers_and_sync_objects_are_stored() {
         // SYNC_WAIT64: greater than 41.
         pair(2, 41),
         0x35 << 56 | 6 << 40 | 2 << 32 | 1 << 28,
-        // STORE_MULTIPLE r4, r5 to 16 bytes on; SYNC_SET32 of 24 bytes on.
+        // STORE_MULTIPLE r4, r5, 16 bytes on; SYNC_SET32, 24 bytes on.
         0x15 << 56 | 4 << 48 | 6 << 40 | 3 << 16 | 16,
         0x11 << 56 | 8 << 48 | 6 << 40 | 24,
         0x26 << 56 | 8 << 40 | 2 << 32,
@@ -133,7 +132,7 @@ fn registers_and_sync_objects_are_stored() {
     assert_eq!(memory.read64(at + 16), 2);
     assert_eq!(memory.read32(at + 24), 41);
     assert_ne!(memory.read64(at + 32), 0);
-    // Registers outlive the stream, and the driver's call is among them.
+    // Registers outlive the stream, the driver's call among them.
     assert_eq!(queue.registers.pair(6), Ok(at));
     assert_eq!(queue.registers.pair(92), Ok(STREAM));
     assert_eq!(queue.run(&[add]), Ok(()));
@@ -214,7 +213,6 @@ fn wrong_words_end_with_their_code() {
         let fault = queue.run(&words).unwrap_err();
         assert_eq!(fault.status, status, "{name}: {fault}");
     }
-    // Nothing of that stays.
     assert_eq!(queue.run(&dispatch(256)), Ok(()));
     queue.machine.memory.expect_sums(256);
 }

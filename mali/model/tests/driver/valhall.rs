@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compute jobs of Valhall made by hand: payload, environment, program, storage.
+//! Valhall compute jobs made by hand.
 
 use mali_facts::registers::{JobStatus, job_slot};
 use mali_facts::valhall::{LocalStorage, ShaderEnvironment};
@@ -7,7 +7,6 @@ use mali_model::Options;
 
 use crate::machine::{CODE, CONFIG, DATA, ENVIRONMENT, Format, JOBS, Machine};
 
-/// Runs the job and gives its status.
 fn run(machine: &mut Machine) -> JobStatus {
     machine.submit(1, JOBS, CONFIG);
     machine.gpu.run();
@@ -28,7 +27,7 @@ fn threads_and_groups_have_storage_of_their_own() {
     machine.memory.compute_job(JOBS, 64, 0);
     let storage = LocalStorage { words: [0; 8] }
         .with("TLS size", 1)
-        // Packed: without the low eight bits.
+        // Without the low eight bits.
         .with("TLS base pointer", (DATA + 0x8000) >> 8)
         .with("TLS address mode", 1)
         .with("WLS instances", 2)
@@ -39,7 +38,7 @@ fn threads_and_groups_have_storage_of_their_own() {
     machine
         .memory
         .write64(JOBS + ENVIRONMENT + 48, JOBS + 0x140);
-    // Each thread keeps its number, group and thread apart, and its group's sum; then stores what it finds behind a barrier.
+    // Threads keep number, group and thread apart, and the group's sum; a barrier follows.
     machine.memory.write_code(&[
         "MOV.i32 r2, thread_local_pointer.w0",
         "MOV.i32 r3, thread_local_pointer.w1",
@@ -79,7 +78,6 @@ fn a_shader_without_code_has_no_program_and_does_nothing() {
 
 #[test]
 fn descriptors_that_make_no_sense_are_faults() {
-    // Where, and what is written there.
     let cases: [(&str, u64, u64, JobStatus); 7] = [
         (
             "a program of no type",

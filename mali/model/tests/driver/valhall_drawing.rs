@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Malloc vertex jobs of Valhall: the drawing of [`picture`] in other descriptors, with the shaders that Mesa makes, and what is refused.
+//! Malloc vertex jobs of Valhall: [`picture`] with Mesa's shaders, and refusals.
 
 use mali_facts::registers::JobStatus;
 use mali_facts::valhall::drawing::{self, DepthStencil, FragmentDraw, VertexPrimitive};
@@ -15,7 +15,7 @@ use crate::drawing::{draw, expect, run, untouched};
 use crate::machine::{CODE, DATA, Format, JOBS, Machine, PageMemory};
 use crate::picture::{self, *};
 
-/// Shaders of positions, varyings, fragments and of what was there; each begins at a multiple of 256 bytes.
+/// Positions, varyings, fragments, old content; each at a multiple of 256 bytes.
 const SHADERS: [&[&str]; 4] = [
     &[
         "LD_ATTR_IMM.v4.f32.slot0.wait0 @r0:r1:r2:r3, r60, r61, index:0x0, table:0x1",
@@ -41,7 +41,6 @@ const SHADERS: [&[&str]; 4] = [
     ],
 ];
 
-/// Where the pieces lie, from the start of the vertex job on.
 const ATTRIBUTES: u64 = 0x200;
 const ATTRIBUTE_BUFFER: u64 = 0x240;
 const RESOURCES: u64 = 0x280;
@@ -56,7 +55,7 @@ const FRAME_PLANE: u64 = 0x8a0;
 const FRAME_SAMPLER: u64 = 0x8c0;
 const FRAME_POSITIONS: u64 = 0x900;
 
-/// Formats with four components: floats and integers of 32 bits.
+/// Four components of 32 bits.
 const FLOATS: u64 = 191 << 12;
 const WORDS: u64 = 157 << 12;
 
@@ -67,7 +66,7 @@ fn machine() -> Machine {
     machine
 }
 
-/// Replaces what Bifrost has by what Valhall has. Framebuffer, tiler and vertices are the same.
+/// The rest is as in Bifrost.
 fn write(memory: &PageMemory) {
     let at = |offset: u64| JOBS + offset;
     for (shader, code) in (CODE..).step_by(0x100).zip(SHADERS) {
@@ -85,7 +84,7 @@ fn write(memory: &PageMemory) {
         .with("Secondary shader", 1)
         .with("Index count", 4);
     memory.write(at(drawing::PRIMITIVE), &primitive.to_bytes());
-    // One instance; 32 bytes for each vertex, 16 of them attributes.
+    // 32 bytes per vertex, 16 of them attributes.
     memory.write32(at(drawing::ALLOCATION), 1);
     memory.write32(at(drawing::ALLOCATION + 4), 32 | 16 << 16);
     memory.write64(at(drawing::TILER_POINTER), at(TILER));
@@ -124,7 +123,7 @@ fn write(memory: &PageMemory) {
         .with("Depth cull enable", 1)
         .with("Depth function", 7);
     memory.write(at(DEPTH), &depth.to_bytes());
-    // Instructions name the type of colours; the descriptor names another.
+    // The descriptor names another type.
     let blend = Blend { words: [0; 4] }
         .with("Enable", 1)
         .with("Equation", 0xf012_2122)
@@ -208,7 +207,7 @@ fn triangles_are_drawn_over_what_was_there() {
 fn a_second_draw_keeps_the_first_ones_vertices() {
     let mut machine = machine();
     assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
-    // The other one covers a pixel that the first leaves as it is, in the colour of its last vertex.
+    // The other covers a pixel more, in its last vertex's colour.
     let last = [7, 8, 9, 10];
     let vertices: [[u32; 2]; 4] = [[0, 0], [1, 0], [1, 1], [0, 1]];
     for (vertex, place) in (0..).zip(vertices) {
@@ -233,7 +232,7 @@ fn a_second_draw_keeps_the_first_ones_vertices() {
 fn what_is_not_modelled_is_refused() {
     let config = JobStatus::JOB_CONFIG_FAULT;
     let invalid = JobStatus::DATA_INVALID_FAULT;
-    // Where, and the word that is written there; the slot of the job that then fails, and its status.
+    // Place and word; failing slot and status.
     let cases: [(&str, u64, u32, u32, JobStatus); 12] = [
         ("indices", drawing::PRIMITIVE, 12 | 1 << 8, 1, config),
         ("a layer index", drawing::PRIMITIVE, 12 | 1 << 20, 1, config),
@@ -275,7 +274,6 @@ fn what_is_not_modelled_is_refused() {
         let job = [JOBS + FRAGMENT_JOB, JOBS][slot as usize];
         assert_eq!(run(&mut machine, slot, job), expected, "{name}");
     }
-    // An interpolated varying, and code that another stage has.
     for (shader, text) in [
         (
             2,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! References for `basic.cl`: arithmetic on all integer widths, ids, control flow, private memory.
+//! References for `basic.cl`.
 
 use crate::Case;
 use crate::bench::{Bench, same};
@@ -96,7 +96,7 @@ fn idiv(b: &mut Bench) -> Result<(), String> {
 }
 
 fn ibits(b: &mut Bench) -> Result<(), String> {
-    // mad24 is defined for numbers of 24 bits only.
+    // mad24 is defined for 24 bits only.
     let x: Vec<u32> = b
         .words(64)
         .iter()
@@ -175,7 +175,7 @@ fn div_loop(b: &mut Bench) -> Result<(), String> {
 }
 
 fn sw(b: &mut Bench) -> Result<(), String> {
-    // Case 5 reads what other threads write; only the first thread, which reads nothing then, may take it.
+    // Case 5 reads other threads' writes; only the first thread may take it.
     let pick = |i: usize, x: u32| if i > 0 && x & 7 == 5 { x ^ 1 } else { x };
     let mut a: Vec<i32> = b
         .words(80)

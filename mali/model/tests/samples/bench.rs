@@ -1,31 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a kernel's test needs: its buffers by argument, data, runs, comparisons.
+//! What a kernel's test needs.
 
 use crate::dump::Dump;
 use crate::machine::Machine;
 
-/// Bytes of every buffer argument.
 const BUFFER: usize = 65536;
 
-/// Where a shader goes that is not part of the dump.
+/// Not part of the dump.
 const SHADER: u64 = 0xe000_0000;
 
-/// A kernel on a GPU.
 pub(crate) struct Bench {
     pub(crate) machine: Machine,
     arguments: Vec<u64>,
-    /// Words of the push uniforms that hold them.
     words: Vec<u64>,
     push_uniforms: u64,
     state: u64,
 }
 
-/// How far a value may be from the reference.
 #[derive(Clone, Copy)]
 pub(crate) enum Within {
-    /// In units of the last place of single precision.
+    /// Of single precision.
     Ulps(f64),
-    /// Relative to the reference, or absolute where that is below 1.
+    /// Relative, or absolute below 1.
     Relative(f64),
 }
 
@@ -34,7 +30,6 @@ impl Bench {
         Bench::on(Machine::new(product, dump, threads), dump, seed)
     }
 
-    /// A kernel on a GPU that has the dump in its memory.
     pub(crate) fn on(machine: Machine, dump: &Dump, seed: u64) -> Bench {
         let push_uniforms = machine.draw(28);
         let state = machine.draw(30) & !63;
@@ -67,7 +62,6 @@ impl Bench {
         }
     }
 
-    /// Puts another shader in place of the kernel's.
     pub(crate) fn replace_shader(&mut self, code: &[u8]) {
         let state = self.machine.draw(30) & !63;
         let address = SHADER;
@@ -76,13 +70,11 @@ impl Bench {
         self.machine.write(state, &address.to_le_bytes());
     }
 
-    /// Replaces a word of the push uniforms.
     pub(crate) fn set_uniform(&self, word: u64, value: u32) {
         self.machine
             .write(self.push_uniforms + word * 4, &value.to_le_bytes());
     }
 
-    /// Gives the kernel the buffer of another argument in place of its own.
     pub(crate) fn alias(&mut self, index: usize, other: usize) {
         let address = self.arguments[other];
         self.set_uniform(self.words[index], address as u32);
@@ -98,7 +90,6 @@ impl Bench {
         (self.state >> 32) as u32
     }
 
-    /// A number between `low` and `high`.
     pub(crate) fn uniform(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * (self.random() >> 8) as f32 / 16777216.0
     }
@@ -111,12 +102,11 @@ impl Bench {
         (0..count).map(|_| self.random()).collect()
     }
 
-    /// Address of a buffer argument.
     pub(crate) fn argument(&self, index: usize) -> u64 {
         self.arguments[index]
     }
 
-    /// Fills a buffer argument, the rest of it with a pattern that no reference gives.
+    /// The rest gets an unexpected pattern.
     pub(crate) fn fill(&self, index: usize, bytes: &[u8]) {
         let mut all = vec![0xa5; BUFFER.min(0x4000.max(bytes.len()))];
         all[..bytes.len()].copy_from_slice(bytes);
@@ -145,7 +135,6 @@ impl Bench {
     }
 }
 
-/// A number in memory.
 pub(crate) trait Word: Copy {
     fn bytes(self) -> Vec<u8>;
     fn from_bytes(bytes: &[u8]) -> Self;
@@ -165,7 +154,6 @@ macro_rules! word {
 }
 word!(u8 i16 u16 i32 u32 i64 f32);
 
-/// Compares exactly.
 pub(crate) fn same<T: PartialEq + std::fmt::Debug>(got: &[T], want: &[T]) -> Result<(), String> {
     match got.iter().zip(want).position(|(a, b)| a != b) {
         None if got.len() == want.len() => Ok(()),
@@ -179,7 +167,7 @@ fn ulp(value: f64) -> f64 {
     2f64.powf(exponent - 23.0)
 }
 
-/// Compares numbers; NaN equals NaN.
+/// NaN equals NaN.
 pub(crate) fn close(got: &[f32], want: &[f64], within: Within) -> Result<(), String> {
     for (i, (&a, &b)) in got.iter().zip(want).enumerate() {
         let rounded = b as f32;
@@ -200,7 +188,7 @@ pub(crate) fn close(got: &[f32], want: &[f64], within: Within) -> Result<(), Str
     }
 }
 
-/// Half-precision numbers, independent of the model's own.
+/// Independent of the model's own.
 pub(crate) fn half_value(h: u16) -> f64 {
     let (sign, exponent, mantissa) = (h >> 15, (h >> 10 & 31) as i32, f64::from(h & 1023));
     let magnitude = match exponent {
@@ -212,7 +200,7 @@ pub(crate) fn half_value(h: u16) -> f64 {
     if sign == 1 { -magnitude } else { magnitude }
 }
 
-/// The half next to a number, ties to even; `toward_zero` truncates.
+/// Ties to even; `toward_zero` truncates.
 pub(crate) fn half_bits(x: f64, toward_zero: bool) -> u16 {
     let sign = if x.is_sign_negative() { 0x8000 } else { 0 };
     if x.is_nan() {

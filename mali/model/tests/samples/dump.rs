@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory dumps of sample kernels: the GPU's memory as it was when Mesa submitted a job chain.
+//! Memory of sample kernels at Mesa's submission.
 
 use std::path::Path;
 use std::process::Command;
 
-/// GPU memory at the time of a submission.
 pub(crate) struct Dump {
-    /// Address of the first job.
     pub(crate) chain: u64,
-    /// Buffer objects: address and content.
     pub(crate) buffers: Vec<(u64, Vec<u8>)>,
 }
 
 impl Dump {
-    /// Reads `NAME.trace.txt.xz`: text of the decoded chain, and a hexadecimal dump of every buffer in which lines of
-    /// zeros after the first are left out.
+    /// Reads `NAME.trace.txt.xz`: a decoded chain, and hexadecimal dumps without repeated lines of zeros.
     pub(crate) fn read(path: &Path) -> Dump {
         let output = Command::new("xz")
             .arg("-dc")

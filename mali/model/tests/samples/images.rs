@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! References for `img.cl`, the GLES compute shaders and printf.
+//! References for `img.cl`, GLES compute shaders and printf.
 
 use crate::Case;
 use crate::bench::{Bench, Within, close, same};
@@ -19,13 +19,11 @@ pub(crate) const CASES: &[Case] = &[
     ("pf", printf),
 ];
 
-/// Address of the texels of texture `index`, from its descriptor.
 fn texels(b: &Bench, index: u64) -> u64 {
     let surface = b.machine.pointer(b.machine.draw(24) + index * 32 + 16);
     b.machine.pointer(surface)
 }
 
-/// Address of the texels of storage image `index`.
 fn image(b: &Bench, index: u64) -> u64 {
     b.machine.pointer(b.machine.draw(32) + index * 32) & 0x00ff_ffff_ffff_ffc0
 }
@@ -40,7 +38,7 @@ fn put(b: &Bench, address: u64, values: &[f32]) {
     );
 }
 
-/// An image of 64 by 32 texels of four numbers in rows.
+/// 64 by 32 texels, linear.
 fn picture(b: &mut Bench) -> Vec<f32> {
     let values = b.floats(64 * 32 * 4, -2.0, 2.0);
     put(b, texels(b, 0), &values);
@@ -107,7 +105,7 @@ fn slice(b: &mut Bench, offset: u64) -> Result<(), String> {
 }
 
 fn gles_image(b: &mut Bench) -> Result<(), String> {
-    // The texture and the first image are one: 64 by 64 texels of four numbers in tiles of 16 by 16.
+    // The texture is the first image: 64 by 64 texels in tiles of 16 by 16.
     let source = b.floats(64 * 64 * 4, 0.0, 0.4);
     put(b, texels(b, 0), &source);
     b.run()?;
@@ -121,12 +119,11 @@ fn gles_image(b: &mut Bench) -> Result<(), String> {
     let at = |x: usize, y: usize, c: usize| f64::from(source[tiled(x % 64, y % 64, 1024) * 4 + c]);
     for y in 0..16 {
         for x in 0..32 {
-            // The sampler's filter for magnification is linear, and it reads at corners of texels.
+            // Magnification is linear, at texels' corners.
             let corner = |c| {
                 (at(x, y, c) + at(x + 63, y, c) + at(x, y + 63, c) + at(x + 63, y + 63, c)) / 4.0
             };
             let want = |c| (at(x, y, c) * 2.0 + corner(c)).clamp(0.0, 1.0) * 255.0;
-            // The result is stored in eight bits, in tiles as well.
             let want: Vec<f64> = (0..4).map(want).collect();
             let got: Vec<u8> = b.at(image(b, 1) + tiled(x, y, 1024) as u64 * 4, 4);
             for (got, want) in got.into_iter().zip(want) {
@@ -143,7 +140,7 @@ fn gles_atomic(b: &mut Bench) -> Result<(), String> {
     b.put(0, &[3u32; 64]);
     b.run()?;
     let got: Vec<u32> = b.get(0, 36);
-    // The grid is 4 by 2 work groups of 8, so each of 32 numbers comes twice.
+    // 4 by 2 work groups of 8: each of 32 numbers comes twice.
     if got[0] != 31 {
         Err(format!("maximum is {}", got[0]))
     } else {
@@ -169,7 +166,7 @@ fn gles_shared(b: &mut Bench) -> Result<(), String> {
     close(&got, &want, Within::Relative(1e-5))
 }
 
-/// The two storage buffers, by what the push uniforms name second and first.
+/// Push uniforms name the second first.
 fn arguments(b: &Bench) -> (u64, u64) {
     let (one, two) = (b.argument(0), b.argument(1));
     (one.max(two), one.min(two))
@@ -187,7 +184,7 @@ fn gles_ssbo(b: &mut Bench) -> Result<(), String> {
 }
 
 fn gles_indirect(b: &mut Bench) -> Result<(), String> {
-    // The first job reads the counts from a buffer and writes them into the second, which runs `ssbo.comp`.
+    // The first job writes the counts into the second, which runs `ssbo.comp`.
     let counts = b.machine.pointer(b.machine.draw(28) + 8);
     let push_uniforms = b.machine.pointer(b.machine.draw(6) + 28 * 4);
     let (source, target) = (

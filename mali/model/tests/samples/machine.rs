@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU with a dump in its memory, driven through its registers as a kernel driver would.
+//! A GPU with a dump, driven as by a kernel driver.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,6 @@ use mali_model::{Gpu, Level, Log, Observer, Options, Profile};
 
 use crate::dump::Dump;
 
-/// Collects what the model says.
 #[derive(Default)]
 struct Lines(Mutex<Vec<String>>);
 
@@ -23,7 +22,6 @@ impl Log for Lines {
     }
 }
 
-/// A GPU and its memory.
 pub(crate) struct Machine {
     gpu: Gpu<Ram>,
     ram: Arc<Ram>,
@@ -34,12 +32,10 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A GPU of the product with the dump in its memory; `threads` of the host run work groups.
     pub(crate) fn new(product: u16, dump: &Dump, threads: usize) -> Machine {
         Machine::watched(product, dump, threads, None)
     }
 
-    /// The same with somebody who watches its jobs.
     pub(crate) fn watched(
         product: u16,
         dump: &Dump,
@@ -53,7 +49,7 @@ impl Machine {
             log: lines.clone(),
             clause_budget: 1 << 24,
             observer,
-            // With several threads also in an order drawn by lot.
+            // Several threads: also by lot.
             seed: threads as u64 - 1,
             ..Options::default()
         };
@@ -81,7 +77,7 @@ impl Machine {
             let cores = self.gpu.read32(present);
             self.gpu.write32(on, cores);
         }
-        // Mali LPAE page tables in table mode, with inner reads.
+        // Mali LPAE, table mode, inner reads.
         self.gpu.write32(0x2400, self.root as u32 | 7);
         self.gpu.write32(0x2404, (self.root >> 32) as u32);
         self.gpu.write32(0x2408, 0x8888_8888);
@@ -89,7 +85,7 @@ impl Machine {
         self.gpu.write32(0x2418, 1);
     }
 
-    /// Maps pages of zeros at `address`.
+    /// Zero pages.
     pub(crate) fn map(&mut self, address: u64, bytes: u64) {
         for page in (address >> 12)..(address + bytes).div_ceil(4096) {
             if self.pages.contains_key(&page) {
@@ -109,7 +105,6 @@ impl Machine {
                     known & !0xfff
                 };
             }
-            // A leaf that may be read and written.
             self.ram
                 .write(
                     table + (page & 511) * 8,
@@ -125,7 +120,6 @@ impl Machine {
         u64::from_le_bytes(bytes)
     }
 
-    /// Writes GPU memory.
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) {
         for (i, byte) in bytes.iter().enumerate() {
             let at = address + i as u64;
@@ -134,7 +128,6 @@ impl Machine {
         }
     }
 
-    /// Reads GPU memory.
     pub(crate) fn read(&self, address: u64, count: usize) -> Vec<u8> {
         let byte = |at: u64| {
             self.ram
@@ -145,7 +138,6 @@ impl Machine {
         (address..address + count as u64).map(byte).collect()
     }
 
-    /// Reads a 64-bit number from GPU memory.
     pub(crate) fn pointer(&self, address: u64) -> u64 {
         self.read(address, 8)
             .iter()
@@ -153,14 +145,14 @@ impl Machine {
             .fold(0, |value, &byte| value << 8 | u64::from(byte))
     }
 
-    /// Reads a 64-bit pointer from the first job's draw descriptor, `word` words after the job's start.
+    /// `word` words after the first job's start.
     pub(crate) fn draw(&self, word: u64) -> u64 {
         self.pointer(self.chain + word * 4)
     }
 
-    /// Runs the chain on job slot 1. `Err` says what the GPU reported.
+    /// On job slot 1.
     pub(crate) fn run(&mut self) -> Result<(), String> {
-        // The dumps are of a GPU with storage for four cores of 256 threads: enough for one core of any product.
+        // The dumps' storage is for four cores of 256 threads: enough for one core.
         let affinity = 1;
         let chain = self.chain;
         self.gpu.write32(0x1004, u32::MAX);

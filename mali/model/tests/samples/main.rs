@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sample kernels, run from dumps of the memory that Mesa submitted, compared with references on the host.
+//! Sample kernels from Mesa's submissions, against host references.
 #![allow(clippy::unwrap_used)]
 
 mod basic;
@@ -16,15 +16,13 @@ mod support;
 use bench::Bench;
 use dump::Dump;
 
-/// A kernel's name and its check: fills buffers, runs, compares.
 type Case = (&'static str, fn(&mut Bench) -> Result<(), String>);
 
-/// How often each kernel runs, with other data each time.
+/// With other data each.
 const ROUNDS: u64 = 4;
 
-/// Runs all kernels that were compiled for the product. Dumps exist for some GPUs only; the others' shaders take the
-/// place of the shader in the dump of `memory_of`, a GPU of the same generation. There are no samples of OpenGL ES for G71
-/// and G76 (five kernels), and none with indirect dispatch for G31 and G72.
+/// Shaders without a dump run in that of `memory_of`, of the same generation. No OpenGL ES samples for G71 and G76
+/// (five kernels), no indirect dispatch for G31 and G72.
 fn kernels(product: u16, memory_of: u16, expected: usize) {
     let Some(samples) = support::shared("reference/shader-samples") else {
         return;

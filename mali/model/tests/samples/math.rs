@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! References for `math.cl`, within the errors that OpenCL allows.
+//! References for `math.cl`, within OpenCL's errors.
 
 use crate::Case;
 use crate::bench::{Bench, Within, close, half_bits, half_value, same};
@@ -97,18 +97,16 @@ pub(crate) const CASES: &[Case] = &[
     ("m_half", halves),
 ];
 
-/// Which numbers a function is tried with.
 #[derive(Clone, Copy, PartialEq)]
 enum Domain {
-    /// Any, special ones included.
+    /// With special ones.
     All,
-    /// Any normal number.
     Normal,
-    /// Between -1000 and 1000, near whole numbers too.
+    /// To ±1000, near whole numbers too.
     Moderate,
-    /// Between -10 and 10.
+    /// From -10 to 10.
     Small,
-    /// Between 0.01 and 100.
+    /// From 0.01 to 100.
     Positive,
 }
 
@@ -190,7 +188,7 @@ fn select(x: f64) -> f64 {
     let step = if x < 1.0 { 0.0 } else { 1.0 };
     let t = x.clamp(0.0, 1.0);
     let sign = if x == 0.0 { 0.0 } else { x.signum() };
-    // select() looks at the condition's bits: 1 as a number is true.
+    // It looks at bits: 1 is true.
     let chosen = if x > 3.0 { 2.0 * x } else { x };
     chosen + step + t * t * (3.0 - 2.0 * t) + (x + (2.0 - x) * 0.25) + sign + x.to_degrees()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! References for `nn.cl` and `sync.cl`: layers of neural networks, local memory, barriers, atomics.
+//! References for `nn.cl` and `sync.cl`.
 
 use crate::Case;
 use crate::bench::{Bench, Within, close, same};
@@ -49,7 +49,7 @@ fn conv3x3(b: &mut Bench) -> Result<(), String> {
 }
 
 fn gemm4(b: &mut Bench) -> Result<(), String> {
-    // With the sample's 16 columns threads would write over each other; give it 64.
+    // With 16 columns threads would overwrite each other.
     b.set_uniform(7, 64);
     let (a, m) = (
         b.floats(16 * 64 + 32, -1.0, 1.0),
@@ -197,7 +197,7 @@ fn atom_g(b: &mut Bench) -> Result<(), String> {
     if !(0..64).contains(&got[8]) {
         return Err(format!("exchange left {}", got[8]));
     }
-    // Each thread i turns i into i + 1: from 3 on, as far as the order of threads leads, at least one step.
+    // Thread i turns i into i + 1: at least one step from 3 on.
     if !(4..65).contains(&got[9]) {
         return Err(format!("compare and exchange left {}", got[9]));
     }

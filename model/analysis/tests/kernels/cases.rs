@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels that race and kernels that do not, each as Mesa compiled it for two GPUs and as OpenCL C.
+//! Kernels with and without races, from Mesa for two GPUs and as OpenCL C.
 //!
-//! A kernel that is safe with buffers of its own races when it is given one buffer twice: the same code, another verdict.
+//! A safe kernel races with one buffer twice: same code, another verdict.
 
-/// What is in a buffer of 16,384 words.
+/// Of 16,384 words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Data {
-    /// Floats from 1 on, in steps of 1/4, again and again.
+    /// From 1 on by 1/4, repeated.
     Floats,
-    /// The same word everywhere.
     Word(u32),
-    /// The low bytes of a sequence of words.
+    /// Low bytes of words.
     Bytes,
 }
 
@@ -25,19 +24,17 @@ impl Data {
     }
 }
 
-/// An argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arg {
     Buffer(Data),
-    /// The buffer of an earlier argument.
+    /// An earlier argument's buffer.
     Same(usize),
-    /// Storage of a work group.
+    /// Group storage.
     Local(u32),
     Int(i32),
     Float(f32),
 }
 
-/// A kernel and how it is launched.
 pub(crate) struct Case {
     pub(crate) file: &'static str,
     pub(crate) kernel: &'static str,
@@ -45,7 +42,7 @@ pub(crate) struct Case {
     pub(crate) local: [u32; 3],
     pub(crate) args: &'static [Arg],
     pub(crate) racy: bool,
-    /// Bytes are those of Oclgrind.
+    /// As Oclgrind's.
     pub(crate) bytes: bool,
 }
 
@@ -74,7 +71,7 @@ const fn case(
     }
 }
 
-/// Atomic operations, whose bytes Oclgrind does not count, and loops whose end depends on the race.
+/// Oclgrind does not count atomics' bytes; loops may depend on the race.
 const fn other_bytes(case: Case) -> Case {
     Case {
         bytes: false,
@@ -85,7 +82,6 @@ const fn other_bytes(case: Case) -> Case {
 const F: Arg = Buffer(Floats);
 
 pub(crate) const CASES: &[Case] = &[
-    // Safe.
     case("basic.cl", "vecadd", LINE, &[F, F, F], false),
     case("basic.cl", "vecadd", LINE, &[F, F, Same(0)], false),
     case("basic.cl", "saxpy4", LINE, &[F, F, Float(0.5)], false),
@@ -111,7 +107,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case("sync.cl", "reduce", LINE, &[F, F, Local(1024)], false),
     case("sync.cl", "gemm_tiled", TILES, &[F, F, F, Int(16)], false),
-    // Each group overwrites what only it has read, behind a barrier.
+    // Behind a barrier, what only it has read.
     case(
         "sync.cl",
         "gemm_tiled",
@@ -122,7 +118,6 @@ pub(crate) const CASES: &[Case] = &[
     other_bytes(case("sync.cl", "hist", LINE, &[Buffer(Bytes), F], false)),
     other_bytes(case("sync.cl", "atom_noret", LINE, &[F], false)),
     other_bytes(case("sync.cl", "atom_l", LINE, &[F], false)),
-    // Racy.
     other_bytes(case(
         "basic.cl",
         "div_loop",
@@ -131,7 +126,6 @@ pub(crate) const CASES: &[Case] = &[
         true,
     )),
     case("basic.cl", "sw", LINE, &[Buffer(Word(5)), F], true),
-    // Rows of the result overlap.
     case("nn.cl", "gemm4", PLANE, &[F, F, F, Int(16), Int(16)], true),
     case("nn.cl", "maxpool", PLANE, &[F, F, Int(16)], true),
     case("nn.cl", "maxpool", PLANE, &[F, Same(0), Int(16)], true),
@@ -151,7 +145,7 @@ pub(crate) const CASES: &[Case] = &[
         true,
     ),
     case("math.cl", "m_dot", LINE, &[F, Same(0)], true),
-    // The other group reads the columns that this one writes.
+    // It reads this one's columns.
     case(
         "sync.cl",
         "gemm_tiled",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often instructions are executed, from the counts of clauses, in terms that do not depend on the instruction set.
+//! Counts that do not depend on the instruction set.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,21 @@ use mali_isa::{Shader, Unit};
 
 use crate::dump::Dump;
 
-/// What two simulators of different instruction sets can both count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Normalised {
-    /// Threads that ran to their end.
+    /// Ended ones.
     pub(crate) threads: u64,
-    /// Bytes that loads read, from global memory and from storage of work groups: one load of four words is four loads of one.
+    /// Global and group memory: four words are four loads of one.
     pub(crate) loaded: u64,
-    /// Bytes that stores wrote.
+    /// Bytes.
     pub(crate) stored: u64,
-    /// Barriers, once for each thread.
+    /// Once per thread.
     pub(crate) barriers: u64,
     pub(crate) atomics: u64,
-    /// Additions, multiplications, both in one, minima and maxima of floats, once for each element.
+    /// Additions, multiplications, both in one, minima, maxima; per element.
     pub(crate) floats: u64,
 }
 
-/// What the model executed.
 pub(crate) fn normalised(job: &Job, dump: &Dump) -> Normalised {
     let mut all = Normalised {
         threads: job.totals.unwrap().threads,
@@ -39,7 +37,7 @@ pub(crate) fn normalised(job: &Job, dump: &Dump) -> Normalised {
         }
         match name {
             "BARRIER" => all.barriers += count,
-            // The second half of an operation that began in the FMA unit.
+            // The FMA unit's second half.
             "ATOM_CX" => {}
             "ACMPXCHG.i32" | "AXCHG.i32" => all.atomics += count,
             _ if name.starts_with("ATOM_C") => all.atomics += count,
@@ -50,7 +48,7 @@ pub(crate) fn normalised(job: &Job, dump: &Dump) -> Normalised {
     all
 }
 
-/// Executions of each instruction by lanes.
+/// By lanes.
 fn executed(job: &Job, dump: &Dump) -> BTreeMap<&'static str, u64> {
     let start = job.shader.unwrap();
     let inside = |(address, bytes): &&(u64, Vec<u8>)| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verdicts and bytes of kernels that were compiled by Mesa, on models of two GPUs; the same of Oclgrind, if it is installed.
+//! Mesa's kernels on two GPUs, and Oclgrind, if installed.
 #![allow(clippy::unwrap_used, dead_code)]
 
 #[path = "../../../../mali/model/tests/samples/bench.rs"]
@@ -24,7 +24,6 @@ use machine::Machine;
 use mali_analysis::report::{Job, RaceKind};
 use mali_analysis::{Area, AreaKind, Collector, Map};
 
-/// Runs a case on the model of a product and returns what was found.
 fn analysed(samples: &Path, product: u16, case: &Case, threads: usize) -> Job {
     let trace = format!("{product:04x}/{}.trace.txt.xz", case.kernel);
     let dump = Dump::read(&samples.join(trace));
@@ -65,7 +64,6 @@ fn is_racy(job: &Job) -> bool {
         .any(|race| race.kind != RaceKind::SameValue)
 }
 
-/// The case in words.
 fn name(case: &Case) -> String {
     format!("{} {:?}", case.kernel, case.args)
 }
@@ -163,7 +161,7 @@ fn oclgrind_says_the_same() {
     assert!(compared >= 24, "{compared}");
 }
 
-/// Mesa divides whole numbers with floats; how often a loop around an operation that compares and swaps runs is a matter of the race.
+/// Mesa divides integers with floats; a race decides a compare-and-swap loop.
 const COUNTED_OTHERWISE: [&str; 2] = ["early", "atom_f"];
 
 #[test]
@@ -176,7 +174,7 @@ fn oclgrind_counts_the_same() {
         return;
     }
     let (mut wrong, mut kernels) = (Vec::new(), Vec::new());
-    // A kernel that is given one buffer twice is another kernel to Oclgrind, with a call in it.
+    // With one buffer twice it is another kernel to Oclgrind.
     let plain = CASES.iter().filter(|case| {
         let same = case.args.iter().any(|arg| matches!(arg, Arg::Same(_)));
         !same && !COUNTED_OTHERWISE.contains(&case.kernel)

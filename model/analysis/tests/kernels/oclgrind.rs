@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernels under Oclgrind: a simulator of OpenCL C that has nothing in common with the model.
+//! Oclgrind: an OpenCL C simulator independent of the model.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,10 +8,8 @@ use std::process::Command;
 use crate::cases::{Arg, Case};
 use crate::counts::Normalised;
 
-/// What Oclgrind says of a kernel.
 pub(crate) struct Theirs {
     pub(crate) races: bool,
-    /// Bytes that loads from and stores to global memory moved.
     pub(crate) bytes: [u64; 2],
 }
 
@@ -36,7 +34,7 @@ pub(crate) fn run(kernels: &Path, case: &Case) -> Theirs {
         });
         numbers.sum::<u64>()
     };
-    // Moves of vectors are calls, of which it counts the number alone: those here are of four floats.
+    // Moves of vectors are calls, counted without bytes: here of four floats.
     let calls = |of: &str| {
         let lines = text.lines().filter(|line| line.contains(of));
         let numbers = lines.filter_map(|line| line.split_once(" - ")?.0.trim().parse::<u64>().ok());
@@ -51,11 +49,9 @@ pub(crate) fn run(kernels: &Path, case: &Case) -> Theirs {
     }
 }
 
-/// All that it prints about a case.
 pub(crate) fn text(kernels: &Path, case: &Case) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut source = std::fs::read_to_string(kernels.join(case.file)).unwrap();
-    // The kernel with as many buffers as it is given.
     let buffers = |to: &mut dyn FnMut(usize, &Arg)| {
         case.args
             .iter()
@@ -91,7 +87,7 @@ pub(crate) fn text(kernels: &Path, case: &Case) -> String {
             let _ = writeln!(sim, "<size=4 float>\n{value}");
         }
     });
-    // A kernel with storage of its groups cannot be called by another: its own text with one parameter less is called then.
+    // A kernel with group storage cannot be called: its text with one parameter less is.
     let entry = if !case.args.iter().any(|arg| matches!(arg, Arg::Same(_))) {
         case.kernel.to_owned()
     } else if case.kernel == "gemm_tiled" {
@@ -140,7 +136,6 @@ pub(crate) fn text(kernels: &Path, case: &Case) -> String {
     text.into_owned()
 }
 
-/// What it counted, from its text.
 pub(crate) fn normalised(text: &str) -> Normalised {
     let mut all = Normalised::default();
     for line in text.lines() {
@@ -162,7 +157,7 @@ pub(crate) fn normalised(text: &str) -> Normalised {
             "fadd" | "fsub" | "fmul" => all.floats += count,
             _ if what.starts_with("load ") => all.loaded += bytes(),
             _ if what.starts_with("store ") => all.stored += bytes(),
-            // Calls without bytes, each of four floats.
+            // Without bytes, of four floats.
             _ if calls(&["vload4"]) => all.loaded += 16 * count,
             _ if calls(&["vstore4"]) => all.stored += 16 * count,
             _ if calls(&["_Z7barrier"]) => all.barriers += count,

@@ -27,7 +27,7 @@ impl Call<'_> {
     }
 
     pub(super) fn gem_close(&self, argument: &mut uapi::GemClose) -> Result<()> {
-        // Its memory goes when nobody waits for the state.
+        // Its memory goes outside the lock.
         self.in_file(|file| file.remove(argument.handle)).map(drop)
     }
 
@@ -58,7 +58,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// All chains that were submitted have ended.
+    /// All submitted chains have ended.
     pub(super) fn wait_bo(&self, argument: &mut uapi::WaitBo) -> Result<()> {
         if argument.pad != 0 {
             return Err(Errno::INVALID);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SUBMIT: checks as panfrost makes them, then the chain runs.
+//! SUBMIT: panfrost's checks, then the chain runs.
 
 use std::sync::Mutex;
 
@@ -32,7 +32,7 @@ impl Call<'_> {
         };
         user::each(argument.in_syncs, argument.in_sync_count, |handle| {
             let sync = self.in_file(|file| file.sync(handle).cloned())?;
-            // A sync object that nothing was submitted for. That others failed stops nobody.
+            // Nothing submitted. Others' failure stops nothing.
             sync.fence().map(drop).ok_or(Errno::INVALID)
         })?;
         user::each(argument.handles, argument.handle_count, |handle| {

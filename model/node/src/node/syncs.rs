@@ -17,18 +17,18 @@ use mali_facts::panfrost::request::{self as uapi, Request, number};
 
 use super::{Call, ForApp, Node, with};
 
-/// SYNCOBJ_CREATE: with a fence that is signalled.
+/// SYNCOBJ_CREATE: with a signalled fence.
 const SIGNALED: u32 = 1;
-/// SYNCOBJ_WAIT: for all of them; and for a fence to come.
+/// For all; for a fence to come.
 pub(super) const WAIT_ALL: u32 = 1;
 pub(super) const WAIT_FOR_SUBMIT: u32 = 2;
 pub(super) const WAIT_DEADLINE: u32 = 8;
-/// SYNCOBJ_HANDLE_TO_FD, FD_TO_HANDLE: the fence, not the object.
+/// The fence, not the object.
 const SYNC_FILE: u32 = 1;
-/// Sync objects of one request, at most.
+/// Per request, at most.
 const MOST: u32 = 1 << 16;
 
-/// A sync object and the point of its time line; 0: all of it.
+/// 0: all of the time line.
 pub(super) type Point = (Arc<SyncObject>, u64);
 
 impl Call<'_> {
@@ -97,7 +97,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Waits for fences to come: those that are there are signalled.
+    /// Present ones are signalled.
     pub(super) fn sync_wait(&self, argument: &mut uapi::SyncobjWait) -> Result<()> {
         let known = WAIT_ALL | WAIT_FOR_SUBMIT | WAIT_DEADLINE;
         if argument.flags & !known != 0 || argument.count == 0 {
@@ -111,7 +111,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Waits for one or all points; gives the first that is there.
+    /// Returns the first.
     pub(super) fn wait_for(
         &self,
         points: &[Point],
@@ -151,16 +151,15 @@ impl Call<'_> {
 }
 
 impl Node {
-    /// Gives a sync object a fence, and wakes who waits for it.
     pub(super) fn signal(&self, sync: &SyncObject, fence: Option<Fence>) {
-        // With the state, so that nobody looks before and sleeps after.
+        // So that no thread looks before and sleeps after.
         let state = self.state();
         sync.set(fence);
         drop(state);
         self.signalled.notify_all();
     }
 
-    /// Gives a time line a point, and wakes who waits for it; point 0 replaces what there is.
+    /// Point 0 replaces all.
     pub(super) fn reach(&self, sync: &SyncObject, point: u64, fence: Fence) {
         let state = self.state();
         sync.reach(point, fence);
@@ -168,7 +167,6 @@ impl Node {
         self.signalled.notify_all();
     }
 
-    /// The fence of a sync file.
     pub(super) fn fence(&self, identity: Identity) -> Option<Fence> {
         let [good, bad] = &self.fences;
         if identity == good.1 {
@@ -225,7 +223,7 @@ fn file_info(fence: Fence, driver: &str, info: &mut uapi::SyncFileInfo) -> Resul
     Ok(())
 }
 
-/// Time until a moment of the monotonic clock, in pieces that can be waited for; `None` when it has passed.
+/// Monotonic clock; `None`: it has passed.
 fn left(until: i64) -> Option<Duration> {
     let mut now = libc::timespec {
         tv_sec: 0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The node as an app sees it: requests with structures at addresses, as Mesa makes them and as nobody should.
+//! The node as an app sees it.
 
 mod chains;
 mod streams;
@@ -66,7 +66,6 @@ impl App {
         Ok(argument)
     }
 
-    /// Handle and GPU address.
     fn create(&self, fd: RawFd, size: u32, flags: u32) -> (u32, u64) {
         let made = self
             .ask(
@@ -108,7 +107,7 @@ impl App {
         page.load_u64((address % 4096) as usize)
     }
 
-    /// Writes a job at the start of an object: it stores `value` at GPU address `target`.
+    /// Stores `value` at GPU address `target`.
     fn write_value_job(&self, at: u64, target: u64, value: u64) {
         let kind = (JobType::WriteValue as u64) << 1 | 1;
         for (offset, word) in [

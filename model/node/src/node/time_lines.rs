@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests about time lines of sync objects, which panthor has.
+//! Time lines of sync objects, for panthor.
 
 use std::ffi::c_int;
 
@@ -12,7 +12,7 @@ use crate::user;
 use super::Call;
 use super::syncs::{Point, WAIT_ALL, WAIT_DEADLINE, WAIT_FOR_SUBMIT};
 
-/// SYNCOBJ_TIMELINE_WAIT: only for a fence to come.
+/// Only for a fence to come.
 const WAIT_AVAILABLE: u32 = 4;
 
 impl Call<'_> {
@@ -41,7 +41,7 @@ impl Call<'_> {
             return Err(Errno::INVALID);
         }
         let points = self.points(argument.handles, argument.points, argument.count)?;
-        // A fence that is there has ended; so one that is waited for to come is, too.
+        // A present fence has ended.
         let may_wait = argument.flags & (WAIT_FOR_SUBMIT | WAIT_AVAILABLE) != 0;
         let all = argument.flags & WAIT_ALL != 0;
         argument.first = self.wait_for(&points, all, may_wait, argument.timeout_ns)?;
@@ -49,7 +49,7 @@ impl Call<'_> {
     }
 
     fn timeline_query(&self, argument: &mut uapi::SyncobjTimelineArray) -> Result<()> {
-        // Flag 1 asks for the last point that was submitted: all have ended.
+        // Flag 1: the last submitted; all have ended.
         if argument.flags & !1 != 0 || argument.count == 0 {
             return Err(Errno::INVALID);
         }
@@ -74,7 +74,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Sync objects and their points; without a place for points, all of each.
+    /// Without points: all of each.
     fn points(&self, handles: u64, points: u64, count: u32) -> Result<Vec<Point>> {
         let syncs = self.sync_list(handles, count)?;
         let point = |index| {
@@ -91,7 +91,6 @@ impl Call<'_> {
     }
 }
 
-/// Where a point of an array is.
 fn place(points: u64, index: u64) -> Result<u64> {
     points.checked_add(8 * index).ok_or(Errno::FAULT)
 }

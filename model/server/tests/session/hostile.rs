@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A peer that is not QEMU and means harm: the server goes on answering, and ends when the peer goes.
+//! A hostile peer: the server answers on, and ends with it.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use rustix::pipe::pipe;
 
 use super::peer::*;
 
-/// Longest time from the peer's end to the server's.
+/// After the peer's.
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn file_of(bytes: u64) -> File {
@@ -23,7 +23,7 @@ fn file_of(bytes: u64) -> File {
     file
 }
 
-/// The server still answers, and ends well when the peer goes.
+/// It answers, and ends with the peer.
 fn ends(mut session: Session) {
     assert_eq!(session.read32(gpu::GPU_ID), 0x7093_0000);
     leaves(&mut session);
@@ -34,7 +34,7 @@ fn leaves(session: &mut Session) {
     let start = Instant::now();
     loop {
         match session.server.try_wait().unwrap() {
-            // Not by a signal, and not by a panic.
+            // Not by a signal or a panic.
             Some(status) => return assert!(matches!(status.code(), Some(0 | 1)), "{status}"),
             None => assert!(start.elapsed() < LIMIT, "the server does not end"),
         }
@@ -71,7 +71,7 @@ fn a_trigger_that_takes_nothing_stops_nobody() {
         .words(SET_IRQS, &[20, 0x24, 0, 0, 1], &[writer.as_fd()])
         .unwrap();
     for _ in 0..3 {
-        // Tries the interrupt, and takes its mask away.
+        // Then unmasks it.
         session.send(SET_IRQS, 0x10, &bytes(&[20, 0x21, 0, 0, 1]), &[]);
         session.send(SET_IRQS, 0x10, &bytes(&[20, 0x11, 0, 0, 1]), &[]);
     }
@@ -86,7 +86,7 @@ fn bytes(words: &[u32]) -> Vec<u8> {
 fn a_chain_without_end_ends_with_the_peer() {
     let mut session = Session::start("endless");
     let memory = guest_memory();
-    // The job names itself as the next one.
+    // The job is its own next one.
     memory
         .write_all_at(&0x8000u64.to_le_bytes(), 0x8018)
         .unwrap();
@@ -96,7 +96,7 @@ fn a_chain_without_end_ends_with_the_peer() {
     ends(session);
 }
 
-/// Numbers from a seed: xorshift.
+/// Xorshift.
 struct Numbers(u64);
 
 impl Numbers {
@@ -107,7 +107,6 @@ impl Numbers {
         self.0 % below
     }
 
-    /// A number that matters to something.
     fn word(&mut self) -> u32 {
         const KNOWN: [u32; 14] = [
             0,
@@ -160,14 +159,14 @@ fn any_messages_are_answered() {
             let mut words: Vec<u32> = (0..numbers.next(10)).map(|_| numbers.word()).collect();
             let count = numbers.next(4) as usize;
             let start = numbers.next(4) as usize;
-            // Long reads and writes of other lengths have tests of their own.
+            // Other lengths have tests of their own.
             if command == 9 && words.len() > 3 {
                 words[3] %= 65;
             }
             if command == 10 && words.len() > 4 {
                 words[3] = 4 * (words.len() as u32 - 4);
             }
-            // The reply's number is that of the command, or this fails.
+            // The number is the command's.
             let _ = session.words(command, &words, &fds[start..start + count]);
         }
         leaves(&mut session);
@@ -178,7 +177,7 @@ fn any_messages_are_answered() {
 fn a_peer_that_reads_nothing_is_left_when_it_goes() {
     let mut session = Session::start("deaf");
     session.stream.set_nonblocking(true).unwrap();
-    // Reads of a whole register page, until no more is taken.
+    // Until no more is taken.
     let mut message = Vec::from([1u8, 0, 9, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     message.extend(bytes(&[0, 0, 0, 0x1000]));
     let full = (0..100_000).any(|_| session.stream.write_all(&message).is_err());

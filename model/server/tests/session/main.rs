@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The server as QEMU sees it: a device behind a socket that maps guest memory, runs a job and interrupts.
+//! The server as QEMU sees it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -43,11 +43,11 @@ fn a_job_runs_in_guest_memory_and_interrupts() {
         "{log}"
     );
 
-    // The line is still high: unmasking fires again.
+    // The line is still high.
     session.words(SET_IRQS, &[20, 0x11, 0, 0, 1], &[]).unwrap();
     wait_for(&event);
 
-    // Memory that is gone is a bus error, not a crash.
+    // A bus error, not a crash.
     session
         .words(DMA_UNMAP, &[24, 0, RAM as u32, 0, RAM_SIZE as u32, 0], &[])
         .unwrap();
@@ -67,7 +67,7 @@ fn caches_that_are_not_coherent_have_to_be_maintained() {
     let memory = guest_memory();
     session.map(&memory).unwrap();
     assert_eq!(session.read32(0xf000), 0x4341_4348);
-    // Nothing was cleaned: the GPU finds no page table.
+    // The GPU finds no page table.
     session.submit();
     session.wait_until(mali_facts::registers::mmu::MMU_INT_RAWSTAT, u32::MAX);
     session.write32(
@@ -84,7 +84,7 @@ fn caches_that_are_not_coherent_have_to_be_maintained() {
     assert_ne!(word(&memory, 0x9000), 0x1122_3344_5566_7788);
     session.maintain(2, 0xa000);
     assert_eq!(word(&memory, 0x9000), 0x1122_3344_5566_7788);
-    // What is not maintained any more is seen by both.
+    // No longer maintained: both see it.
     session.maintain(4, 0xa000);
     session.write32(job::JOB_INT_CLEAR, u32::MAX);
     memory.write_all_at(&[0; 8], 0x9000).unwrap();
@@ -158,7 +158,7 @@ fn nonsense_is_answered_with_errors() {
     session.map(&memory).unwrap();
     assert!(session.map(&memory).is_err(), "the same range twice");
     assert_eq!(session.read32(gpu::GPU_ID), 0x7093_0000, "still there");
-    // A size that no message has ends the conversation, with an exit code that says so.
+    // An exit code says so.
     session.stream.write_all(&[0xff; 16]).unwrap();
     assert_eq!(session.server.wait().unwrap().code(), Some(1));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The other end of the socket: what QEMU does, command by command.
+//! QEMU's end of the socket.
 
 use std::fs::{self, File};
 use std::io::{IoSlice, Read};
@@ -22,11 +22,9 @@ pub(crate) const SET_IRQS: u16 = 8;
 pub(crate) const REGION_READ: u16 = 9;
 pub(crate) const REGION_WRITE: u16 = 10;
 
-/// Where guest memory lies on the bus.
 pub(crate) const RAM: u64 = 0x4000_0000;
 pub(crate) const RAM_SIZE: u64 = 0x10_0000;
 
-/// A server process, and the connection that QEMU would have.
 pub(crate) struct Session {
     pub(crate) server: Child,
     pub(crate) stream: UnixStream,
@@ -98,7 +96,7 @@ impl Session {
         assert_eq!(sent.unwrap(), message.len());
     }
 
-    /// Sends a command and returns the body of its reply, or the error number.
+    /// Or the error number.
     pub(crate) fn call(
         &mut self,
         command: u16,
@@ -134,7 +132,7 @@ impl Session {
         u32::from_le_bytes(reply[16..].try_into().unwrap())
     }
 
-    /// A posted write, as QEMU sends them: no reply.
+    /// Posted: no reply.
     pub(crate) fn write32(&mut self, register: u32, value: u32) {
         let body: Vec<u8> = [register, 0, 0, 4, value]
             .iter()
@@ -148,7 +146,7 @@ impl Session {
         self.write32(low + 4, (value >> 32) as u32);
     }
 
-    /// Starts the job of [`guest_memory`] on slot 1.
+    /// Of [`guest_memory`], on slot 1.
     pub(crate) fn submit(&mut self) {
         for on in [gpu::L2_PWRON_LO, gpu::SHADER_PWRON_LO] {
             self.write32(on, 1);
@@ -171,7 +169,7 @@ impl Session {
         }
     }
 
-    /// Tells what the processor did to lines of the first `bytes` of memory.
+    /// For the first `bytes`.
     pub(crate) fn maintain(&mut self, operation: u32, bytes: u64) {
         self.write32(0xf004, (RAM / 64) as u32);
         self.write32(0xf008, (bytes / 64) as u32);
@@ -194,7 +192,7 @@ impl Drop for Session {
     }
 }
 
-/// Guest memory with page tables (Mali LPAE) that map virtual 0 on to it, and a job at 0x8000 that writes to 0x9000.
+/// Mali LPAE maps virtual 0 on to it; a job at 0x8000 writes to 0x9000.
 pub(crate) fn guest_memory() -> File {
     let memory = File::from(memfd_create("guest", MemfdFlags::CLOEXEC).unwrap());
     memory.set_len(RAM_SIZE).unwrap();

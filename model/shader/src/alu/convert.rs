@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Conversions between integers and floating-point numbers of all widths. Conversions to integers saturate; NaN becomes 0.
+//! Conversions between integers and floating-point numbers. Integers saturate; NaN becomes 0.
 
 use super::lanes::{Halves, Part, each_half};
 use super::rounding::{to_f16, to_f32};
@@ -35,13 +35,13 @@ pub fn u32_to_f32(x: u32, round: Round) -> u32 {
     }
 }
 
-/// `S8_TO_F32` and `S16_TO_F32`: a signed part of the register as a number, exactly.
+/// `S8_TO_F32` and `S16_TO_F32`, exact.
 #[inline(always)]
 pub fn signed_part_to_f32(x: u32, part: Part) -> u32 {
     (part.sign_extend(x) as i32 as f32).to_bits()
 }
 
-/// `U8_TO_F32` and `U16_TO_F32`: an unsigned part of the register as a number, exactly.
+/// `U8_TO_F32` and `U16_TO_F32`, exact.
 #[inline(always)]
 pub fn unsigned_part_to_f32(x: u32, part: Part) -> u32 {
     (part.zero_extend(x) as f32).to_bits()
@@ -95,7 +95,7 @@ pub fn v2s16_to_v2f16(x: u32, round: Round) -> u32 {
     )
 }
 
-/// `V2U16_TO_V2F16`. Numbers that round above 65504 follow the rounding mode, as every overflow does.
+/// `V2U16_TO_V2F16`. Above 65504 the rounding mode decides.
 #[inline(always)]
 pub fn v2u16_to_v2f16(x: u32, round: Round) -> u32 {
     each_half(
@@ -105,14 +105,13 @@ pub fn v2u16_to_v2f16(x: u32, round: Round) -> u32 {
     )
 }
 
-/// `V2F32_TO_V2F16`: two single-precision numbers in one register, the first in the low half.
+/// `V2F32_TO_V2F16`: `low` becomes the low half.
 #[inline(always)]
 pub fn v2f32_to_v2f16(low: u32, high: u32, round: Round, clamp: Clamp) -> u32 {
     let (low, high) = (narrowed(low, round), narrowed(high, round));
     half::clamp(low as u32 | (high as u32) << 16, clamp)
 }
 
-/// The single-precision `x` in half precision.
 #[inline(always)]
 fn narrowed(x: u32, round: Round) -> u16 {
     match round {
@@ -121,7 +120,7 @@ fn narrowed(x: u32, round: Round) -> u16 {
     }
 }
 
-/// `V2S8_TO_V2F16` and `V2U8_TO_V2F16` of two bytes, already extended to halves.
+/// `V2S8_TO_V2F16` and `V2U8_TO_V2F16` of extended bytes.
 #[inline(always)]
 pub fn small_halves_to_v2f16(x: u32, signed: bool) -> u32 {
     each_half(
@@ -134,7 +133,7 @@ pub fn small_halves_to_v2f16(x: u32, signed: bool) -> u32 {
     )
 }
 
-/// `x` with its halves arranged, for conversions with a `swz0` modifier.
+/// Arranges halves for a `swz0` modifier.
 #[inline(always)]
 pub const fn arranged(x: u32, halves: Halves) -> u32 {
     halves.apply(x)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cube maps: the face that a direction points to and the coordinates on it.
+//! Cube maps: faces and coordinates on them.
 //!
-//! `CUBEFACE1` and `CUBEFACE2` share a tuple: the first gives the largest magnitude, the second the face in
-//! its three top bits. `CUBE_SSEL` and `CUBE_TSEL` then choose and negate coordinates. Faces are numbered
-//! +x, -x, +y, -y, +z, -z.
+//! `CUBEFACE1` and `CUBEFACE2` share a tuple: the first gives the largest magnitude, the second the face.
+//! `CUBE_SSEL` and `CUBE_TSEL` choose and negate coordinates. Faces are +x, -x, +y, -y, +z, -z.
 
-/// `CUBEFACE1`: the largest of the magnitudes of the three coordinates.
+/// `CUBEFACE1`: the largest magnitude.
 #[inline(always)]
 pub fn largest(x: u32, y: u32, z: u32) -> u32 {
     let a = |v: u32| v & 0x7fff_ffff;
@@ -26,7 +25,7 @@ pub fn face(x: u32, y: u32, z: u32) -> u32 {
     (axis | value >> 31) << 29
 }
 
-/// `CUBE_SSEL`: the horizontal coordinate on the face, from z and x.
+/// `CUBE_SSEL`: the horizontal coordinate.
 #[inline(always)]
 pub fn select_s(z: u32, x: u32, face: u32) -> u32 {
     match face >> 29 {
@@ -37,7 +36,7 @@ pub fn select_s(z: u32, x: u32, face: u32) -> u32 {
     }
 }
 
-/// `CUBE_TSEL`: the vertical coordinate on the face, from y and z.
+/// `CUBE_TSEL`: the vertical coordinate.
 #[inline(always)]
 pub fn select_t(y: u32, z: u32, face: u32) -> u32 {
     match face >> 29 {

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Single-precision arithmetic: addition, fused multiply-add, minimum, maximum, comparison, rounding to integral.
+//! Single-precision arithmetic.
 
 use super::rounding::{add_odd, to_f32, zero_sign};
 use super::{Clamp, Compare, Nan, Round, Truth};
 
-/// The quiet NaN that every arithmetic operation returns.
+/// The NaN of every result.
 pub const QUIET: u32 = 0x7fc0_0000;
 
-/// True if `x` is a NaN.
+/// True for NaN.
 #[inline(always)]
 pub const fn is_nan(x: u32) -> bool {
     x & 0x7fff_ffff > 0x7f80_0000
 }
 
-/// `x`, with any NaN replaced by [`QUIET`] (the `QUIET.f32` operation).
+/// `QUIET.f32`: any NaN becomes [`QUIET`].
 #[inline(always)]
 pub const fn quiet(x: u32) -> u32 {
     if is_nan(x) { QUIET } else { x }
 }
 
-/// Bits of `x`, NaN made canonical.
 #[inline(always)]
 pub(super) fn bits(x: f32) -> u32 {
     if x.is_nan() { QUIET } else { x.to_bits() }
 }
 
-/// Absolute value, then negation, of a single-precision operand.
+/// Absolute value, then negation.
 #[inline(always)]
 pub const fn modify(x: u32, abs: bool, neg: bool) -> u32 {
     let keep = if abs { 0x7fff_ffff } else { u32::MAX };
@@ -33,7 +32,7 @@ pub const fn modify(x: u32, abs: bool, neg: bool) -> u32 {
     (x & keep) ^ flip
 }
 
-/// `x`, or a zero of its sign if it is subnormal (clauses that flush to zero apply it to sources and results).
+/// Subnormals become zeros of their sign.
 #[inline(always)]
 pub const fn flush(x: u32) -> u32 {
     if x & 0x7f80_0000 == 0 {
@@ -43,8 +42,7 @@ pub const fn flush(x: u32) -> u32 {
     }
 }
 
-/// The limits of `limits` applied to the single-precision `x`. Compared as integers, because processors have minima and maxima
-/// of floating-point numbers that return a signalling NaN's quiet sibling.
+/// Applies limits; compares integers, because some processors' minima pass on a signalling NaN made quiet.
 #[inline(always)]
 pub fn clamp(x: u32, limits: Clamp) -> u32 {
     const INFINITY: u32 = 0x7f80_0000;
@@ -66,17 +64,17 @@ pub fn fadd(a: u32, b: u32) -> u32 {
     bits(f32::from_bits(a) + f32::from_bits(b))
 }
 
-/// `a + b` in any rounding mode.
+/// `a + b`.
 #[inline(always)]
 pub fn fadd_round(a: u32, b: u32, round: Round) -> u32 {
     let (x, y) = (f32::from_bits(a) as f64, f32::from_bits(b) as f64);
     bits(to_f32(zero_sign(add_odd(x, y), x, y, round), round))
 }
 
-/// `a * b + c` with one rounding, to nearest even.
+/// `a * b + c` to nearest even, rounded once.
 ///
-/// Uses the host's fused multiply-add: an instruction where the caller's code is compiled with it, else a
-/// correct but slow library call. [`fma_portable`] is fast everywhere.
+/// A slow library call where the caller is compiled without fused multiply-add; [`fma_portable`] is fast
+/// everywhere.
 #[inline(always)]
 pub fn fma(a: u32, b: u32, c: u32) -> u32 {
     bits(f32::mul_add(
@@ -86,14 +84,14 @@ pub fn fma(a: u32, b: u32, c: u32) -> u32 {
     ))
 }
 
-/// `a * b + c` with one rounding, to nearest even, without a fused multiply-add of the host.
+/// As [`fma`], without the host's fused multiply-add.
 #[inline(always)]
 pub fn fma_portable(a: u32, b: u32, c: u32) -> u32 {
     let product = f32::from_bits(a) as f64 * f32::from_bits(b) as f64;
     bits(add_odd(product, f32::from_bits(c) as f64) as f32)
 }
 
-/// `a * b + c` with one rounding in any mode.
+/// `a * b + c`, rounded once.
 #[inline(always)]
 pub fn fma_round(a: u32, b: u32, c: u32, round: Round) -> u32 {
     let product = f32::from_bits(a) as f64 * f32::from_bits(b) as f64;
@@ -104,7 +102,7 @@ pub fn fma_round(a: u32, b: u32, c: u32, round: Round) -> u32 {
     ))
 }
 
-/// True if `a` is the greater in the total order in which `-0 < +0`; neither may be NaN.
+/// With `-0 < +0`; neither may be NaN.
 #[inline(always)]
 const fn above(a: u32, b: u32) -> bool {
     let ka = (a ^ (((a as i32) >> 31) as u32 >> 1)) as i32;
@@ -112,7 +110,7 @@ const fn above(a: u32, b: u32) -> bool {
     ka > kb
 }
 
-/// The larger of `a` and `b`.
+/// Maximum.
 #[inline(always)]
 pub fn fmax(a: u32, b: u32, nan: Nan) -> u32 {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));
@@ -143,7 +141,7 @@ pub fn fmax(a: u32, b: u32, nan: Nan) -> u32 {
     }
 }
 
-/// The smaller of `a` and `b`.
+/// Minimum.
 #[inline(always)]
 pub fn fmin(a: u32, b: u32, nan: Nan) -> u32 {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));
@@ -178,7 +176,7 @@ pub fn fmin(a: u32, b: u32, nan: Nan) -> u32 {
     }
 }
 
-/// Whether `a` compares with `b` as asked.
+/// Whether the comparison holds.
 #[inline(always)]
 pub fn ordered(a: u32, b: u32, compare: Compare) -> bool {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));
@@ -200,13 +198,13 @@ pub fn fcmp(a: u32, b: u32, compare: Compare, truth: Truth) -> u32 {
     truth.word(ordered(a, b, compare))
 }
 
-/// `CSEL.f32`: `c` if `a` compares with `b` as asked, else `d`.
+/// `CSEL.f32`: `c` if the comparison holds, else `d`.
 #[inline(always)]
 pub fn csel(a: u32, b: u32, c: u32, d: u32, compare: Compare) -> u32 {
     if ordered(a, b, compare) { c } else { d }
 }
 
-/// `FROUND.f32`: the integral number next to `x`. [`Round::Odd`] is not an operation of the hardware and acts as [`Round::Zero`].
+/// `FROUND.f32`. [`Round::Odd`] is not in hardware and acts as [`Round::Zero`].
 #[inline(always)]
 pub fn fround(x: u32, round: Round) -> u32 {
     const INTEGRAL: f32 = 8_388_608.0;
@@ -336,7 +334,6 @@ mod tests {
             let (a, b) = (random(&mut s), random(&mut s));
             let mut c = random(&mut s);
             if i % 2 == 0 {
-                // Near cancellation and ties.
                 let p = -(f32::from_bits(a) * f32::from_bits(b));
                 c = p.to_bits().wrapping_add(c & 3);
             }

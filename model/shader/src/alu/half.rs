@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Half-precision arithmetic on the two halves of a register (`v2f16`), each half rounded once.
+//! Half-precision arithmetic on pairs (`v2f16`), rounded once.
 
 use super::lanes::{each_half, each_half2, each_half3};
 use super::rounding::{add_odd, to_f16, zero_sign};
 use super::{Clamp, Compare, Nan, Round, Truth, float};
 
-/// The quiet NaN that every half-precision operation returns.
+/// The NaN of every result.
 pub const QUIET: u16 = 0x7e00;
 
-/// True if the half `h` is a NaN.
+/// True for NaN.
 #[inline(always)]
 pub const fn is_nan(h: u16) -> bool {
     h & 0x7fff > 0x7c00
 }
 
-/// `h`, with any NaN replaced by [`QUIET`].
+/// Any NaN becomes [`QUIET`].
 #[inline(always)]
 pub const fn quiet(h: u16) -> u16 {
     if is_nan(h) { QUIET } else { h }
 }
 
-/// The half `h` in single precision, exactly; a NaN becomes quiet and keeps sign and payload.
+/// To single precision; a NaN becomes quiet and keeps sign and payload.
 #[inline(always)]
 pub fn to_single(h: u16) -> u32 {
     let sign = ((h & 0x8000) as u32) << 16;
     let shifted = ((h & 0x7fff) as u32) << 13;
-    // The exponent's bias changes from 15 to 127 by an exact multiplication, which also normalises.
+    // The multiplication is exact: bias 15 to 127, and normalisation.
     let scaled = (f32::from_bits(shifted) * f32::from_bits((127 + 112) << 23)).to_bits();
     let special = shifted | 0x7f80_0000 | (is_nan(h) as u32) << 22;
     sign | if h & 0x7c00 == 0x7c00 {
@@ -35,12 +35,12 @@ pub fn to_single(h: u16) -> u32 {
     }
 }
 
-/// The single-precision `x` (exact or rounded to odd) in half precision, to nearest even.
+/// From single precision (exact or rounded to odd) to nearest even.
 #[inline(always)]
 pub fn from_single(x: u32) -> u16 {
     let sign = ((x >> 16) & 0x8000) as u16;
     let a = x & 0x7fff_ffff;
-    // Normal results: round the mantissa in place and change the bias. Subnormal ones: let an addition align and round.
+    // Subnormal results: let an addition align and round.
     let rebased = a
         .wrapping_sub(112 << 23)
         .wrapping_add(0xfff + (a >> 13 & 1))
@@ -57,13 +57,12 @@ pub fn from_single(x: u32) -> u16 {
     }
 }
 
-/// The half `h` as a number.
 #[inline(always)]
 fn value(h: u16) -> f32 {
     f32::from_bits(to_single(h))
 }
 
-/// `x`, rounded to odd at single precision if it is not `a + b` exactly.
+/// Rounded to odd at single precision if inexact.
 #[inline(always)]
 fn add_odd_single(a: f32, b: f32) -> f32 {
     let sum = a + b;
@@ -81,7 +80,7 @@ fn add_odd_single(a: f32, b: f32) -> f32 {
     })
 }
 
-/// Absolute value, then negation, of both halves.
+/// Absolute value, then negation.
 #[inline(always)]
 pub const fn modify(x: u32, abs: bool, neg: bool) -> u32 {
     let keep = if abs { 0x7fff_7fff } else { u32::MAX };
@@ -89,7 +88,7 @@ pub const fn modify(x: u32, abs: bool, neg: bool) -> u32 {
     (x & keep) ^ flip
 }
 
-/// Both halves, a subnormal one replaced by a zero of its sign.
+/// Subnormals become zeros of their sign.
 #[inline(always)]
 pub fn flush(x: u32) -> u32 {
     each_half(
@@ -105,7 +104,7 @@ pub fn quiet2(x: u32) -> u32 {
     each_half(x, quiet)
 }
 
-/// The limits of `limits` applied to one half.
+/// Applies limits to one half.
 #[inline(always)]
 pub fn clamp_half(h: u16, limits: Clamp) -> u16 {
     match limits {
@@ -114,7 +113,7 @@ pub fn clamp_half(h: u16, limits: Clamp) -> u16 {
     }
 }
 
-/// The limits of `limits` applied to both halves.
+/// Applies limits to both halves.
 #[inline(always)]
 pub fn clamp(x: u32, limits: Clamp) -> u32 {
     match limits {
@@ -131,7 +130,7 @@ pub fn clamp(x: u32, limits: Clamp) -> u32 {
 #[inline(always)]
 pub fn fadd(a: u32, b: u32, round: Round) -> u32 {
     match round {
-        // 24 bits hold enough of the sum of two 11-bit numbers for a second rounding to be right.
+        // With 24 bits of the sum of 11-bit numbers, rounding twice is right.
         Round::Even => each_half2(
             a,
             b,
@@ -150,13 +149,13 @@ pub fn fadd(a: u32, b: u32, round: Round) -> u32 {
     }
 }
 
-/// `x * y + z` of halves, rounded once to nearest even. The product is exact in single precision.
+/// `x * y + z`, rounded once to nearest even; the product is exact in single precision.
 #[inline(always)]
 pub fn multiply_add(x: u16, y: u16, z: u16) -> u16 {
     from_single(float::bits(add_odd_single(value(x) * value(y), value(z))))
 }
 
-/// `a * b + c` per half, with one rounding.
+/// `a * b + c` per half, rounded once.
 #[inline(always)]
 pub fn fma(a: u32, b: u32, c: u32, round: Round) -> u32 {
     match round {
@@ -175,7 +174,7 @@ pub fn fma(a: u32, b: u32, c: u32, round: Round) -> u32 {
     }
 }
 
-/// The larger per half.
+/// Maximum per half.
 #[inline(always)]
 pub fn fmax(a: u32, b: u32, nan: Nan) -> u32 {
     each_half2(
@@ -186,7 +185,7 @@ pub fn fmax(a: u32, b: u32, nan: Nan) -> u32 {
     )
 }
 
-/// The smaller per half.
+/// Minimum per half.
 #[inline(always)]
 pub fn fmin(a: u32, b: u32, nan: Nan) -> u32 {
     each_half2(
@@ -208,7 +207,7 @@ pub fn fcmp(a: u32, b: u32, compare: Compare, truth: Truth) -> u32 {
     )
 }
 
-/// `CSEL.v2f16`: per half, that of `c` if `a` compares with `b` as asked, else that of `d`.
+/// `CSEL.v2f16`: per half `c` if the comparison holds, else `d`.
 #[inline(always)]
 pub fn csel(a: u32, b: u32, c: u32, d: u32, compare: Compare) -> u32 {
     let mask = fcmp(a, b, compare, Truth::M1);
@@ -229,7 +228,6 @@ pub fn fround(x: u32, round: Round) -> u32 {
 mod tests {
     use super::*;
 
-    /// Halves worth combining: all exponents, the mantissas next to ties, zeros, infinities, NaN.
     fn interesting() -> Vec<u16> {
         let mut v = Vec::new();
         for e in 0..32u16 {
@@ -241,7 +239,6 @@ mod tests {
         v
     }
 
-    /// The value from the definition of the format.
     fn exact(h: u16) -> f64 {
         let sign = if h >> 15 == 1 { -1.0 } else { 1.0 };
         let (e, m) = ((h >> 10 & 31) as i32, (h & 1023) as f64);
@@ -270,7 +267,6 @@ mod tests {
 
     #[test]
     fn narrowing_rounds_to_nearest_even() {
-        // All neighbourhoods of ties between consecutive halves.
         for h in 0..0x7c00u16 {
             let low = exact(h);
             let high = if h == 0x7bff { 65536.0 } else { exact(h + 1) };
@@ -319,7 +315,7 @@ mod tests {
                         continue;
                     }
                     assert_eq!(got, to_f16(want, Round::Even), "{a:04x} {b:04x} {c:04x}");
-                    // Independent of rounding to odd: exact in units of 2^-48.
+                    // Exact in units of 2^-48, without rounding to odd.
                     if product.is_finite() && exact(c).is_finite() {
                         let scale = f64::powi(2.0, 48);
                         let whole = (product * scale) as i128 + (exact(c) * scale) as i128;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Integer arithmetic of 32, 16 and 8 bits: sums, products, minima, comparisons, selection, bit counting.
+//! Integer arithmetic of 32, 16 and 8 bits.
 
 use super::lanes::{each_byte, each_byte2, each_half, each_half2};
 use super::{Compare, Truth};
 
-/// Width and signedness of the elements of a register.
+/// Width and signedness of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// One signed 32-bit number.
@@ -32,18 +32,18 @@ impl Element {
         Element::U8,
     ];
 
-    /// The elements of a number (`element as u32`), modulo their count.
+    /// Of `element as u32`, modulo their count.
     #[inline(always)]
     pub const fn numbered(number: u32) -> Element {
         Element::ALL[number as usize % Element::ALL.len()]
     }
 
-    /// Whether they have signs.
+    /// Whether they are signed.
     pub const fn is_signed(self) -> bool {
         matches!(self, Element::S32 | Element::S16 | Element::S8)
     }
 
-    /// Elements of the same width without signs.
+    /// The unsigned elements of this width.
     pub const fn unsigned(self) -> Element {
         match self {
             Element::S32 | Element::U32 => Element::U32,
@@ -53,7 +53,7 @@ impl Element {
     }
 }
 
-/// `a + b`, modulo the width or saturating.
+/// `a + b`, wraps or saturates.
 #[inline(always)]
 pub fn iadd(a: u32, b: u32, element: Element, saturate: bool) -> u32 {
     match (element, saturate) {
@@ -79,7 +79,7 @@ pub fn iadd(a: u32, b: u32, element: Element, saturate: bool) -> u32 {
     }
 }
 
-/// `a - b`, modulo the width or saturating.
+/// `a - b`, wraps or saturates.
 #[inline(always)]
 pub fn isub(a: u32, b: u32, element: Element, saturate: bool) -> u32 {
     match (element, saturate) {
@@ -117,7 +117,7 @@ pub const fn isubb(a: u32, b: u32, c: u32) -> u32 {
     a.wrapping_sub(b).wrapping_sub(c & 1)
 }
 
-/// Half the sum, computed without overflow, rounded down or (`up`) up.
+/// Half the sum without overflow; `up` rounds up.
 #[inline(always)]
 pub fn hadd(a: u32, b: u32, element: Element, up: bool) -> u32 {
     let one = up as i64;
@@ -151,7 +151,7 @@ pub fn hadd(a: u32, b: u32, element: Element, up: bool) -> u32 {
     }
 }
 
-/// `a * b`, the low bits of each element.
+/// `a * b`, low bits.
 #[inline(always)]
 pub fn imul(a: u32, b: u32, element: Element) -> u32 {
     match element {
@@ -179,7 +179,7 @@ pub const fn imsub(a: u32, b: u32, c: u32) -> u32 {
     c.wrapping_sub(a.wrapping_mul(b))
 }
 
-/// `IDP.v4i8`: the dot product of four bytes, each operand signed or not.
+/// `IDP.v4i8`: the dot product of four bytes.
 #[inline(always)]
 pub fn idp(a: u32, b: u32, signed_a: bool, signed_b: bool) -> u32 {
     let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
@@ -211,7 +211,7 @@ pub fn iabs(a: u32, element: Element) -> u32 {
     }
 }
 
-/// `IMAX3`: the largest of three 32-bit numbers.
+/// `IMAX3`: the largest of three.
 #[inline(always)]
 pub fn imax3(a: u32, b: u32, c: u32, signed: bool) -> u32 {
     if signed {
@@ -221,7 +221,7 @@ pub fn imax3(a: u32, b: u32, c: u32, signed: bool) -> u32 {
     }
 }
 
-/// `IMIN3`: the smallest of three 32-bit numbers.
+/// `IMIN3`: the smallest of three.
 #[inline(always)]
 pub fn imin3(a: u32, b: u32, c: u32, signed: bool) -> u32 {
     if signed {
@@ -231,7 +231,7 @@ pub fn imin3(a: u32, b: u32, c: u32, signed: bool) -> u32 {
     }
 }
 
-/// `ICLAMP`: `x` limited to at least `low`, then to at most `high`.
+/// `ICLAMP`: at least `low`, then at most `high`.
 #[inline(always)]
 pub fn iclamp(x: u32, low: u32, high: u32, signed: bool) -> u32 {
     if signed {
@@ -241,7 +241,7 @@ pub fn iclamp(x: u32, low: u32, high: u32, signed: bool) -> u32 {
     }
 }
 
-/// Whether two numbers compare as asked; [`Compare::GtLt`] is [`Compare::Ne`] and [`Compare::Total`] always true.
+/// [`Compare::GtLt`] is [`Compare::Ne`] and [`Compare::Total`] always true.
 #[inline(always)]
 fn holds<T: Ord>(x: T, y: T, compare: Compare) -> bool {
     match compare {
@@ -255,7 +255,7 @@ fn holds<T: Ord>(x: T, y: T, compare: Compare) -> bool {
     }
 }
 
-/// `ICMP` of every element type.
+/// `ICMP`.
 #[inline(always)]
 pub fn icmp(a: u32, b: u32, element: Element, compare: Compare, truth: Truth) -> u32 {
     match element {
@@ -288,28 +288,26 @@ pub fn icmp(a: u32, b: u32, element: Element, compare: Compare, truth: Truth) ->
     }
 }
 
-/// `CSEL` of integers: where `a` compares with `b` as asked the element of `c`, else that of `d`.
+/// `CSEL` of integers: `c` if the comparison holds, else `d`.
 #[inline(always)]
 pub fn csel(a: u32, b: u32, c: u32, d: u32, element: Element, compare: Compare) -> u32 {
     let mask = icmp(a, b, element, compare, Truth::M1);
     (c & mask) | (d & !mask)
 }
 
-/// State that one step of a multi-word comparison hands to the next in the same tuple.
+/// State between steps of a multi-word comparison in one tuple.
 ///
-/// The hardware's representation is not known; no instruction but the next step reads it.
-/// Bits 1:0 order of the words so far (0 equal, 1 less, 2 greater, unsigned), bits 6:4 the comparison,
-/// bit 7 signedness of the top word, bits 9:8 form of "true".
+/// Our own form: hardware's is not known, and only the next step reads it. Bits 1:0 order so far (0 equal, 1 less,
+/// 2 greater, unsigned), bits 6:4 the comparison, bit 7 signedness of the top word, bits 9:8 form of "true".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partial(pub u32);
 
-/// Order of two unsigned words as in [`Partial`].
 #[inline(always)]
 fn order(a: u32, b: u32) -> u32 {
     (a < b) as u32 | ((a > b) as u32) << 1
 }
 
-/// `ICMPI`: compares the low words of two long numbers.
+/// `ICMPI`: compares the low words.
 #[inline(always)]
 pub fn icmpi(a: u32, b: u32, signed: bool, compare: Compare, truth: Truth) -> Partial {
     let compare = match compare {
@@ -331,7 +329,7 @@ pub fn icmpm(a: u32, b: u32, partial: Partial) -> Partial {
     Partial(if here == 0 { partial.0 } else { rest | here })
 }
 
-/// `ICMPF`: takes in the top words and gives the result of the comparison that `ICMPI` began.
+/// `ICMPF`: takes in the top words and ends.
 #[inline(always)]
 pub fn icmpf(a: u32, b: u32, partial: Partial) -> u32 {
     let flip = (partial.0 >> 7 & 1) << 31;
@@ -353,7 +351,7 @@ pub fn icmpf(a: u32, b: u32, partial: Partial) -> u32 {
     truth.word(yes)
 }
 
-/// What the third source of `MUX` decides by.
+/// Condition of `MUX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mux {
     /// Negative: the first source.
@@ -366,7 +364,7 @@ pub enum Mux {
     Bit,
 }
 
-/// `MUX.i32`, `MUX.v2i16` and `MUX.v4i8` (by `bits` 32, 16 or 8): `a` where `c` says so, else `b`.
+/// `MUX` of `bits` 32, 16 or 8: `a` where `c` says so, else `b`.
 #[inline(always)]
 pub fn mux(a: u32, b: u32, c: u32, mux: Mux, bits: u32) -> u32 {
     let mask = match (mux, bits) {
@@ -403,7 +401,7 @@ pub fn mux(a: u32, b: u32, c: u32, mux: Mux, bits: u32) -> u32 {
     (a & mask) | (b & !mask)
 }
 
-/// `CLZ`: leading zero bits of each element (32, 16 or 8 of them for 0).
+/// `CLZ`: leading zeros of each element (32, 16 or 8 for 0).
 #[inline(always)]
 pub fn clz(a: u32, element: Element) -> u32 {
     match element {
@@ -465,7 +463,6 @@ mod tests {
         }
     }
 
-    /// The elements of a register as exact integers.
     fn split(x: u32, e: Element) -> Vec<i128> {
         let (bits, signed) = shape(e);
         (0..32 / bits)
@@ -597,7 +594,6 @@ mod tests {
                             let s = icmpf(a1, b1, icmpi(a0, b0, true, c, Truth::M1));
                             let want = holds(a as i64, b as i64, c) as u32;
                             assert_eq!(s, want.wrapping_neg());
-                            // Three words: a1 and b1 in the middle.
                             let m = icmpm(a1, b1, icmpi(a0, b0, false, c, Truth::I1));
                             assert_eq!(icmpf(7, 7, m), holds(a, b, c) as u32);
                         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of a register: halves and bytes, selected, replicated, swapped, extended.
+//! Halves and bytes of a register.
 
-/// A part of a 32-bit source that an operation widens to 32 bits.
+/// A part that is widened to 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Part {
     /// All 32 bits.
@@ -39,7 +39,7 @@ impl Part {
         if index & 1 == 0 { Part::H0 } else { Part::H1 }
     }
 
-    /// Left shift that puts the part's top bit at bit 31, and right shift that brings it down again.
+    /// Left shift of the part's top bit to bit 31, and right shift back.
     pub const fn shifts(self) -> (u32, u32) {
         match self {
             Part::Word => (0, 0),
@@ -52,21 +52,21 @@ impl Part {
         }
     }
 
-    /// The part of `x`, zero-extended.
+    /// Zero-extended part of `x`.
     #[inline(always)]
     pub const fn zero_extend(self, x: u32) -> u32 {
         let (left, right) = self.shifts();
         x << left >> right
     }
 
-    /// The part of `x`, sign-extended.
+    /// Sign-extended part of `x`.
     #[inline(always)]
     pub const fn sign_extend(self, x: u32) -> u32 {
         let (left, right) = self.shifts();
         (((x << left) as i32) >> right) as u32
     }
 
-    /// The part of `x`, extended as `signed` says.
+    /// Extended part of `x`.
     #[inline(always)]
     pub const fn extend(self, x: u32, signed: bool) -> u32 {
         if signed {
@@ -77,7 +77,7 @@ impl Part {
     }
 }
 
-/// Which half of the source goes to the low and which to the high half (`h01` keeps both in place).
+/// Sources of the low and high half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Halves {
     /// The low half twice.
@@ -92,7 +92,7 @@ pub enum Halves {
 }
 
 impl Halves {
-    /// The modifier with the encoded value `index & 3` (order of every `swz` modifier: h00, h10, h01, h11).
+    /// By `index & 3` of a `swz` modifier: h00, h10, h01, h11.
     #[inline(always)]
     pub const fn from_encoding(index: u32) -> Halves {
         match index & 3 {
@@ -103,7 +103,7 @@ impl Halves {
         }
     }
 
-    /// The two halves of `x`, arranged.
+    /// Arranges the halves of `x`.
     #[inline(always)]
     pub const fn apply(self, x: u32) -> u32 {
         match self {
@@ -115,7 +115,7 @@ impl Halves {
     }
 }
 
-/// Byte `a` to the low half, byte `b` to the high half, each extended to 16 bits.
+/// Byte `a` to the low, `b` to the high half, extended.
 #[inline(always)]
 pub const fn bytes_to_halves(x: u32, a: u32, b: u32, signed: bool) -> u32 {
     let low = Part::byte(a).extend(x, signed);
@@ -135,13 +135,13 @@ pub const fn arrange_bytes(x: u32, pick: [u32; 4]) -> u32 {
     out
 }
 
-/// The two halves of `x`, low first.
+/// Low half first.
 #[inline(always)]
 pub const fn halves(x: u32) -> [u16; 2] {
     [x as u16, (x >> 16) as u16]
 }
 
-/// A register of two halves, low first.
+/// Low half first.
 #[inline(always)]
 pub const fn from_halves(h: [u16; 2]) -> u32 {
     h[0] as u32 | (h[1] as u32) << 16

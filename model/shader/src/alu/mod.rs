@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arithmetic of the execution engine's lanes: one pure function per operation, on bit patterns.
+//! Arithmetic of lanes: a pure function per operation, on bit patterns.
 //!
-//! Every function takes and returns register contents (`u32`, or `u64` where an operation works on a
-//! register pair), touches nothing else, and is free of data-dependent branches where that is possible,
-//! so that a loop over the lanes of a warp becomes vector code. Modifiers that are the same for all
-//! lanes (rounding, clamping, swizzles) are plain arguments; a caller hoists the match on them out of
-//! its loop.
+//! Functions work on register contents (`u32`, or `u64` for a pair) and avoid data-dependent branches, so that a
+//! loop over lanes becomes vector code. Callers hoist the match on modifiers out of the loop.
 //!
-//! Choices that no public source settles are made once, here:
-//! * An arithmetic NaN result is the quiet NaN `0x7fc0_0000` (`0x7e00` in half precision), so that
-//!   results do not depend on the host.
-//! * Functions that hardware computes from tables (reciprocal, root, exponent, logarithm, sine, …) are
-//!   correctly rounded. Silicon may differ in the last place.
+//! Choices that no public source settles:
+//! * An arithmetic NaN is the quiet NaN `0x7fc0_0000` (`0x7e00` in half precision), whatever the host.
+//! * Functions that hardware computes from tables are correctly rounded. Silicon may differ in the last place.
 //! * Of two zeros the maximum is `+0` and the minimum `-0`.
 
 pub mod convert;
@@ -30,7 +25,7 @@ pub mod special;
 /// Rounding of an inexact result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Round {
-    /// To nearest, ties to even (`none` in the instruction tables).
+    /// To nearest even (`none` in the instruction tables).
     #[default]
     Even,
     /// Towards plus infinity (`rtp`).
@@ -41,7 +36,7 @@ pub enum Round {
     Zero,
     /// To nearest, ties away from zero (`rtna`).
     Away,
-    /// To odd: an inexact result has its last bit set (`rto`).
+    /// To odd: an inexact result's last bit is set (`rto`).
     Odd,
 }
 
@@ -56,14 +51,14 @@ impl Round {
         Round::Odd,
     ];
 
-    /// The way of a number (`round as u32`), modulo their count.
+    /// Of `round as u32`, modulo their count.
     #[inline(always)]
     pub const fn numbered(number: u32) -> Round {
         Round::ALL[number as usize % Round::ALL.len()]
     }
 }
 
-/// Limits applied to a floating-point result after rounding.
+/// Limits applied after rounding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Clamp {
     /// No limit.
@@ -77,17 +72,17 @@ pub enum Clamp {
     ZeroOne,
 }
 
-/// What a minimum or maximum does with NaN (`sem` in the instruction tables).
+/// NaN in minima and maxima (`sem` in the instruction tables).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Nan {
-    /// The operand that is a number wins (`nan_suppress`).
+    /// The number wins (`nan_suppress`).
     #[default]
     Suppress,
     /// NaN wins (`nan_propagate`).
     Propagate,
-    /// As the C expression `a < b ? a : b` (`c`): the second operand wins when unordered.
+    /// As C's `a < b ? a : b` (`c`): second if unordered.
     C,
-    /// As `b < a ? b : a` (`inverse_c`): the first operand wins when unordered.
+    /// As `b < a ? b : a` (`inverse_c`): first if unordered.
     InverseC,
 }
 
@@ -100,20 +95,20 @@ pub enum Compare {
     Gt,
     /// Greater or equal.
     Ge,
-    /// Not equal; true if an operand is NaN.
+    /// Not equal or unordered.
     Ne,
     /// Less.
     Lt,
     /// Less or equal.
     Le,
-    /// Less or greater: ordered and not equal.
+    /// Less or greater, ordered.
     GtLt,
     /// Ordered: neither operand is NaN.
     Total,
 }
 
 impl Compare {
-    /// The same comparison with operands exchanged or not, so that it is none of [`Compare::Lt`] and [`Compare::Le`].
+    /// Never [`Compare::Lt`] or [`Compare::Le`]; whether operands are exchanged.
     pub const fn turned(self) -> (Compare, bool) {
         match self {
             Compare::Lt => (Compare::Gt, true),
@@ -129,14 +124,14 @@ pub enum Truth {
     /// The integer 1.
     #[default]
     I1,
-    /// The number 1.0 of the operands' width.
+    /// 1.0 of the operands' width.
     F1,
     /// All bits set.
     M1,
 }
 
 impl Truth {
-    /// The 32-bit pattern for a comparison of 32-bit operands that was `yes`.
+    /// The 32-bit pattern.
     #[inline(always)]
     pub const fn word(self, yes: bool) -> u32 {
         let mask = (yes as u32).wrapping_neg();
@@ -147,7 +142,7 @@ impl Truth {
         }
     }
 
-    /// The 16-bit pattern for a comparison of 16-bit operands that was `yes`.
+    /// The 16-bit pattern.
     #[inline(always)]
     pub const fn half(self, yes: bool) -> u16 {
         let mask = (yes as u16).wrapping_neg();
@@ -158,7 +153,7 @@ impl Truth {
         }
     }
 
-    /// The 8-bit pattern for a comparison of 8-bit operands that was `yes`.
+    /// The 8-bit pattern.
     #[inline(always)]
     pub const fn byte(self, yes: bool) -> u8 {
         let mask = (yes as u8).wrapping_neg();

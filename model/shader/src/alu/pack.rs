@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Building vectors from parts of registers, and what atomic operations do to a value.
+//! Vectors from parts of registers, and atomic arithmetic.
 
-/// `MKVEC.v2i16`: the chosen halves of `a` and `b`.
+/// `MKVEC.v2i16`.
 #[inline(always)]
 pub const fn mkvec_halves(a: u32, b: u32, high_a: bool, high_b: bool) -> u32 {
     let low = (a >> (16 * high_a as u32)) & 0xffff;
@@ -9,7 +9,7 @@ pub const fn mkvec_halves(a: u32, b: u32, high_a: bool, high_b: bool) -> u32 {
     low | high << 16
 }
 
-/// `MKVEC.v4i8`: byte 0, or (`upper`) byte 2, of each source.
+/// `MKVEC.v4i8`: byte 0 or (`upper`) byte 2.
 #[inline(always)]
 pub const fn mkvec_bytes(sources: [u32; 4], upper: [bool; 4]) -> u32 {
     let mut out = 0;
@@ -22,10 +22,10 @@ pub const fn mkvec_bytes(sources: [u32; 4], upper: [bool; 4]) -> u32 {
     out
 }
 
-/// An atomic read-modify-write operation.
+/// An atomic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Atomic {
-    /// Addition (also of 64-bit memory and a sign- or zero-extended argument).
+    /// Addition, also of 64-bit memory and an extended argument.
     Add,
     /// Signed minimum.
     SMin,
@@ -45,7 +45,7 @@ pub enum Atomic {
     Exchange,
 }
 
-/// What a 32-bit memory cell holds after the operation.
+/// New content of 32 bits.
 #[inline(always)]
 pub const fn atomic32(old: u32, argument: u32, op: Atomic) -> u32 {
     match op {
@@ -62,7 +62,7 @@ pub const fn atomic32(old: u32, argument: u32, op: Atomic) -> u32 {
     }
 }
 
-/// What a 64-bit memory cell holds after the operation.
+/// New content of 64 bits.
 #[inline(always)]
 pub const fn atomic64(old: u64, argument: u64, op: Atomic) -> u64 {
     match op {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The special cases of powers: `FPOW_SC_DET` finds them, `FPOW_SC_APPLY` puts their result in place.
-//!
-//! Hardware's codes are not public and nothing but `FPOW_SC_APPLY` reads them; those here are our own.
+//! Special cases of powers, in codes of our own: hardware's are not public.
 
 use super::float::{QUIET, is_nan, quiet};
 
-/// Which power function of OpenCL is computed.
+/// A power function of OpenCL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Power {
     /// `pow(x, y)`.
@@ -27,18 +25,16 @@ const INFINITY: u32 = 5;
 const MINUS_INFINITY: u32 = 6;
 const NOT_A_NUMBER: u32 = 7;
 
-/// Whether an exponent is an odd integer.
 fn odd(y: f32) -> bool {
     let a = y.abs();
     a < 16_777_216.0 && a == a.trunc() && a % 2.0 == 1.0
 }
 
-/// Whether an exponent is an integer.
 fn integral(y: f32) -> bool {
     y == y.trunc()
 }
 
-/// `FPOW_SC_DET.f32`: a code for the special case of the power of `x` with exponent `y`, 0 for none.
+/// `FPOW_SC_DET.f32`: the special case's code, 0 for none.
 pub fn detect(x: u32, y: u32, power: Power) -> u32 {
     let v = f32::from_bits(x);
     match power {
@@ -58,7 +54,7 @@ pub fn detect(x: u32, y: u32, power: Power) -> u32 {
             }
         }
         Power::Pown => {
-            // Only sign, parity and size of the exponent matter; all survive the conversion below.
+            // Sign, parity and size of the exponent matter, and stay.
             let n = y as i32;
             let e = if n & 1 == 0 {
                 (n as f32 / 2.0).trunc() * 2.0
@@ -73,7 +69,6 @@ pub fn detect(x: u32, y: u32, power: Power) -> u32 {
     }
 }
 
-/// Special cases of `pow`.
 fn general(x: f32, y: f32) -> u32 {
     if y == 0.0 || x == 1.0 {
         return ONE;
@@ -106,7 +101,6 @@ fn general(x: f32, y: f32) -> u32 {
     }
 }
 
-/// Special cases of `rootn`.
 fn root(x: f32, n: i32) -> u32 {
     let odd = n & 1 == 1;
     if n == 0 || x.is_nan() || (x < 0.0 && !odd) {
@@ -125,7 +119,7 @@ fn root(x: f32, n: i32) -> u32 {
     if minus { NEGATE } else { ORDINARY }
 }
 
-/// `FPOW_SC_APPLY`: `result`, or what the special case `code` makes of it.
+/// `FPOW_SC_APPLY`.
 #[inline(always)]
 pub const fn apply(result: u32, code: u32) -> u32 {
     match code {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Single rounding of exact results: sums and products kept in `f64` by rounding to odd, then rounded once.
+//! Single rounding of exact sums and products, kept in `f64`.
 //!
-//! A sum of two `f64` numbers is in general not exact. Rounding it to odd (an inexact result has its last
-//! bit set) keeps, in 53 bits, all that a second rounding to 51 or fewer bits can depend on, whatever its
-//! mode. Products of two `f32` numbers are exact in `f64`.
+//! An inexact sum rounded to odd (last bit set) keeps all that a second rounding to at most 51 bits depends on.
+//! Products of two `f32` are exact in `f64`.
 
 use super::Round;
 
-/// `x + y`, rounded to odd. Infinities and NaN as usual.
+/// `x + y`, rounded to odd.
 #[inline(always)]
 pub fn add_odd(x: f64, y: f64) -> f64 {
     let sum = x + y;
@@ -15,7 +14,7 @@ pub fn add_odd(x: f64, y: f64) -> f64 {
     let from_x = sum - from_y;
     let error = (x - from_x) + (y - from_y);
     let bits = sum.to_bits();
-    // Towards the error: away from zero if it has the sum's sign, else towards zero.
+    // Away from zero if the error has the sum's sign.
     let same = ((bits ^ error.to_bits()) as i64) >= 0;
     let step = if same { 1u64 } else { u64::MAX };
     let inexact = error != 0.0 && error.is_finite() && bits & 1 == 0;
@@ -26,7 +25,7 @@ pub fn add_odd(x: f64, y: f64) -> f64 {
     })
 }
 
-/// `x` (exact, or rounded to odd) rounded to single precision.
+/// To single precision; `x` is exact or rounded to odd.
 #[inline(always)]
 pub fn to_f32(x: f64, round: Round) -> f32 {
     let near = x as f32;
@@ -37,7 +36,6 @@ pub fn to_f32(x: f64, round: Round) -> f32 {
     let bits = near.to_bits();
     let magnitude = bits & 0x7fff_ffff;
     let sign = bits & 0x8000_0000;
-    // `near` is inexact and lies further from zero than `x`, or nearer to it.
     let beyond = back.abs() > x.abs();
     let short = back.abs() < x.abs();
     let truncated = magnitude - beyond as u32;
@@ -66,7 +64,7 @@ pub fn to_f32(x: f64, round: Round) -> f32 {
     f32::from_bits(if x.is_nan() { bits } else { sign | rounded })
 }
 
-/// The nearer of two neighbouring magnitudes, the larger one in a tie.
+/// In a tie, the larger magnitude.
 #[inline(always)]
 fn away(x: f64, low: u32, high: u32) -> u32 {
     if low == high {
@@ -86,12 +84,12 @@ fn away(x: f64, low: u32, high: u32) -> u32 {
     }
 }
 
-/// `x` (exact, or rounded to odd) rounded to half precision; NaN becomes `0x7e00`.
+/// To half precision; `x` is exact or rounded to odd. NaN becomes `0x7e00`.
 #[inline(always)]
 pub fn to_f16(x: f64, round: Round) -> u16 {
     let sign = (x.is_sign_negative() as u16) << 15;
     let a = x.abs();
-    // The unit in the last place of the result: 2^(e - 10), at least 2^-24.
+    // Unit in the last place: 2^(e - 10), at least 2^-24.
     let exponent = ((a.to_bits() >> 52) as i32 - 1023).clamp(-14, 16);
     let ulp_inverse = f64::from_bits(((1023 - (exponent - 10)) as u64) << 52);
     let scaled = if a.is_finite() {
@@ -111,7 +109,7 @@ pub fn to_f16(x: f64, round: Round) -> u16 {
         Round::Odd => inexact && floor & 1 == 0,
     };
     let units = floor + up as u32;
-    // Units of 2^(e-10), 1024 to 2048 of them for a normal number; a carry moves into the exponent by itself.
+    // 1024 to 2048 units of 2^(e-10) for a normal number; a carry moves into the exponent.
     let biased = ((exponent + 14) as u32) << 10;
     let finite = units + biased;
     let most = match round {
@@ -131,7 +129,7 @@ pub fn to_f16(x: f64, round: Round) -> u16 {
     if x.is_nan() { 0x7e00 } else { sign | magnitude }
 }
 
-/// The zero that an exact cancellation yields, for `sum == 0`: `-0` when rounding down unless both terms are `+0`.
+/// The zero for `sum == 0`: `-0` when rounding down unless both terms are `+0`.
 #[inline(always)]
 pub fn zero_sign(sum: f64, x: f64, y: f64, round: Round) -> f64 {
     let both_positive = x.is_sign_positive() && y.is_sign_positive();
@@ -155,7 +153,7 @@ mod tests {
         Round::Odd,
     ];
 
-    /// The value of a finite half, in units of 2^-24.
+    /// In units of 2^-24.
     fn units(h: u16) -> i64 {
         let e = (h >> 10 & 31) as i64;
         let m = (h & 1023) as i64;
@@ -163,11 +161,10 @@ mod tests {
         if h >> 15 == 1 { -v } else { v }
     }
 
-    /// Rounds `x` (in units of 2^-40) by searching all halves.
+    /// In units of 2^-40; searches all halves.
     fn reference(x: i64, round: Round) -> u16 {
         let sign = if x < 0 { 0x8000 } else { 0 };
         let a = x.unsigned_abs() as i128;
-        // The greatest magnitude not above.
         let mut low = 0u16;
         let (mut first, mut last) = (0u32, 0x7c00);
         while first < last {
@@ -244,7 +241,6 @@ mod tests {
             let bits = i % 56 + 1;
             let mut x = (state >> 8) as i64 & ((1i64 << bits) - 1);
             if i % 3 == 0 {
-                // A tie or its neighbour.
                 x = (x >> 12 << 12) | 0x800;
             }
             if i % 7 == 0 {
@@ -304,7 +300,7 @@ mod tests {
 
     #[test]
     fn odd_sums_keep_what_a_second_rounding_needs() {
-        // 1 + 2^-24 is a tie in single precision; the least bit beyond it decides.
+        // 1 + 2^-24 is a tie; the bit beyond it decides.
         let tie = 1.0 + f64::powi(2.0, -24);
         let tiny = f64::powi(2.0, -90);
         assert_eq!(to_f32(add_odd(tie, tiny), Round::Even), 1.0 + f32::EPSILON);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exponents: splitting a number into mantissa and exponent, and sums and products scaled by powers of two.
+//! Exponents: splitting and scaling numbers.
 
 use super::lanes::{each_half, each_half2};
 use super::rounding::{add_odd, to_f16, to_f32, zero_sign};
 use super::{Round, float, half};
 
-/// Which mantissa interval `FREXPM` and `FREXPE` use.
+/// Mantissas of `FREXPM` and `FREXPE`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interval {
     /// `[0.5, 1)`.
     #[default]
     Half,
-    /// `[0.25, 1)` with an even exponent (`.sqrt`); the exponent is given halved.
+    /// `[0.25, 1)`, even exponent given halved (`.sqrt`).
     Sqrt,
     /// `[0.75, 1.5)` (`.log`).
     Log,
 }
 
-/// `special` modifier of the scaled operations.
+/// `special` modifier of scaled operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Special {
     /// As IEEE 754.
@@ -25,19 +25,19 @@ pub enum Special {
     None,
     /// Zero times infinity is zero (`n`).
     Zero,
-    /// As [`Special::None`]: the NaN of the left operand would win, and NaN is canonical here (`left`).
+    /// As [`Special::None`]: NaN is canonical here (`left`).
     Left,
-    /// The scale is the signed low half of its source (`scale16`).
+    /// The scale is the source's signed low half (`scale16`).
     Scale16,
 }
 
-/// A power of two, for `-1022 <= n <= 1023`.
+/// For `-1022 <= n <= 1023`.
 #[inline(always)]
 fn power(n: i32) -> f64 {
     f64::from_bits(((1023 + n) as u64) << 52)
 }
 
-/// `x * 2^n` for single-precision-sized `x` (magnitude between 2^-300 and 2^260), exactly or certainly out of single range.
+/// For magnitudes from 2^-300 to 2^260; exact, or certainly out of single range.
 #[inline(always)]
 fn scaled(x: f64, n: i32) -> f64 {
     let n = n.clamp(-700, 700);
@@ -45,7 +45,7 @@ fn scaled(x: f64, n: i32) -> f64 {
     x * power(first) * power(n - first)
 }
 
-/// Sign, magnitude with the exponent of `[1, 2)`, and exponent of a finite non-zero single.
+/// Sign, magnitude in `[1, 2)`, exponent; `x` is finite and not zero.
 #[inline(always)]
 fn split(x: u32) -> (u32, u32, i32) {
     let sign = x & 0x8000_0000;
@@ -58,19 +58,17 @@ fn split(x: u32) -> (u32, u32, i32) {
     (sign, bits & 0x007f_ffff | 0x3f80_0000, exponent)
 }
 
-/// True for zero, infinity and NaN, which have no exponent.
 #[inline(always)]
 const fn exceptional(x: u32) -> bool {
     let a = x & 0x7fff_ffff;
     a == 0 || a >= 0x7f80_0000
 }
 
-/// How many halvings bring a mantissa in `[1, 2)` into `interval`.
+/// For a mantissa in `[1, 2)`.
 #[inline(always)]
 fn halvings(mantissa: u32, exponent: i32, interval: Interval) -> i32 {
     match interval {
         Interval::Half => 1,
-        // Exponent even after one or two halvings.
         Interval::Sqrt => {
             if exponent & 1 == 0 {
                 2
@@ -82,10 +80,10 @@ fn halvings(mantissa: u32, exponent: i32, interval: Interval) -> i32 {
     }
 }
 
-/// `FREXPM.f32`: the mantissa, with the sign of `x`.
+/// `FREXPM.f32`: the signed mantissa.
 ///
-/// Zero, infinity and NaN come back unchanged, except that infinity gives `1.0` in the interval of
-/// logarithms: the G71 code for a logarithm multiplies it by a table value and must get the table's infinity.
+/// Zero, infinity and NaN stay, but infinity gives `1.0` for [`Interval::Log`]: the G71 code multiplies it by a
+/// table value, which is infinity.
 #[inline(always)]
 pub fn frexpm(x: u32, interval: Interval) -> u32 {
     let (sign, mantissa, exponent) = split(x);
@@ -99,7 +97,7 @@ pub fn frexpm(x: u32, interval: Interval) -> u32 {
     if exceptional(x) { special } else { value }
 }
 
-/// `FREXPE.f32`: the exponent that belongs to [`frexpm`]; 0 for zero, infinity and NaN; `neg` negates it.
+/// `FREXPE.f32`: the exponent to [`frexpm`]; 0 for zero, infinity and NaN.
 #[inline(always)]
 pub fn frexpe(x: u32, interval: Interval, neg: bool) -> u32 {
     let (_, mantissa, exponent) = split(x);
@@ -139,7 +137,7 @@ pub fn ldexp(x: u32, n: u32, round: Round) -> u32 {
     float::bits(to_f32(scaled(f32::from_bits(x) as f64, n as i32), round))
 }
 
-/// `LDEXP.v2f16`: two halves scaled by two signed 16-bit exponents.
+/// `LDEXP.v2f16`; exponents are signed 16-bit.
 #[inline(always)]
 pub fn ldexp_half(x: u32, n: u32, round: Round) -> u32 {
     each_half2(
@@ -153,7 +151,7 @@ pub fn ldexp_half(x: u32, n: u32, round: Round) -> u32 {
     )
 }
 
-/// The product `a * b` in double precision, exact; zero times infinity as `special` says.
+/// Exact; zero times infinity as `special` says.
 #[inline(always)]
 fn product(a: u32, b: u32, special: Special) -> f64 {
     let (x, y) = (f32::from_bits(a) as f64, f32::from_bits(b) as f64);
@@ -166,7 +164,7 @@ fn product(a: u32, b: u32, special: Special) -> f64 {
     }
 }
 
-/// `FMA_RSCALE.f32`: `(a * b + c) * 2^d` with one rounding.
+/// `FMA_RSCALE.f32`: `(a * b + c) * 2^d`, rounded once.
 #[inline(always)]
 pub fn fma_rscale(a: u32, b: u32, c: u32, d: u32, round: Round, special: Special) -> u32 {
     let d = match special {
@@ -179,7 +177,7 @@ pub fn fma_rscale(a: u32, b: u32, c: u32, d: u32, round: Round, special: Special
     float::bits(to_f32(scaled(sum, d), round))
 }
 
-/// `FMA_RSCALE.v2f16`: per half, `(a * b + c) * 2^d` with a signed 16-bit `d`.
+/// `FMA_RSCALE.v2f16`, with a signed 16-bit `d`.
 #[inline(always)]
 pub fn fma_rscale_half(a: u32, b: u32, c: u32, d: u32, round: Round, special: Special) -> u32 {
     let one = |i: u32| {
@@ -193,7 +191,7 @@ pub fn fma_rscale_half(a: u32, b: u32, c: u32, d: u32, round: Round, special: Sp
     one(0) | one(1)
 }
 
-/// `FADD_RSCALE.f32`: `(a + b) * 2^c` with one rounding.
+/// `FADD_RSCALE.f32`: `(a + b) * 2^c`, rounded once.
 #[inline(always)]
 pub fn fadd_rscale(a: u32, b: u32, c: u32, round: Round) -> u32 {
     let (x, y) = (f32::from_bits(a) as f64, f32::from_bits(b) as f64);
@@ -201,7 +199,7 @@ pub fn fadd_rscale(a: u32, b: u32, c: u32, round: Round) -> u32 {
     float::bits(to_f32(scaled(sum, c as i32), round))
 }
 
-/// `FADD_LSCALE.f32`: `a` plus the mantissa of `b` in the interval of logarithms (infinity stays infinity).
+/// `FADD_LSCALE.f32`: `a` plus the mantissa of `b` for [`Interval::Log`] (infinity stays).
 #[inline(always)]
 pub fn fadd_lscale(a: u32, b: u32) -> u32 {
     let infinite = b & 0x7fff_ffff == 0x7f80_0000;
@@ -213,7 +211,7 @@ pub fn fadd_lscale(a: u32, b: u32) -> u32 {
     float::fadd(a, m)
 }
 
-/// `LOGB.f32`: the exponent of `x` as a number: `-inf` for zero, `inf` for infinity.
+/// `LOGB.f32`: the exponent; `-inf` for zero, `inf` for infinity.
 #[inline(always)]
 pub fn logb(x: u32) -> u32 {
     let (_, _, e) = split(x);
@@ -227,7 +225,7 @@ pub fn logb(x: u32) -> u32 {
     }
 }
 
-/// `ILOGB.f32`: the exponent of `x` as an integer: the least for zero, the greatest for infinity and NaN.
+/// `ILOGB.f32`: the exponent; the least for zero, the greatest for infinity and NaN.
 #[inline(always)]
 pub fn ilogb(x: u32) -> u32 {
     let (_, _, e) = split(x);
@@ -323,7 +321,7 @@ mod tests {
 
     #[test]
     fn scaling_rounds_once() {
-        // 1 + 2^-23 scaled into the subnormals is exact until bits fall off.
+        // Exact until bits fall off.
         let x = 0x3f80_0001;
         assert_eq!(ldexp(x, (-126i32) as u32, Round::Even), 0x0080_0001);
         assert_eq!(ldexp(x, (-127i32) as u32, Round::Even), 0x0040_0000);
@@ -337,7 +335,7 @@ mod tests {
             ldexp_half(0x3c00_0001, 0xffff_0018, Round::Even),
             0x3800_3c00
         );
-        // A sum that would round twice: 1 + 2^-24 + 2^-60, scaled to a subnormal tie.
+        // 1 + 2^-24 + 2^-60 at a subnormal tie would round twice.
         let tiny = ((127 - 60) << 23) as u32;
         let a = fma_rscale(
             0x3f80_0001,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shifts: combined with logic, with addition, of 64 bits, and the halves of 64-bit address arithmetic.
+//! Shifts with logic or addition, and 64-bit address arithmetic.
 
 use super::lanes::Part;
 
@@ -14,7 +14,7 @@ pub enum Shift {
     Arithmetic,
 }
 
-/// The logic operation that follows a shift.
+/// The logic operation after a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Logic {
     /// And.
@@ -25,7 +25,7 @@ pub enum Logic {
     Xor,
 }
 
-/// The arithmetic operation that follows a shift.
+/// The arithmetic operation after a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sum {
     /// `shifted + other`.
@@ -36,18 +36,18 @@ pub enum Sum {
     ReverseSub,
 }
 
-/// Element size of a shift and where each element's count comes from: a byte of the third source.
+/// Element size, and the third source's bytes with the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counts {
-    /// One 32-bit element, count in the given byte.
+    /// One 32-bit element.
     Word(u8),
-    /// Two 16-bit elements, counts in the given bytes.
+    /// Two 16-bit elements.
     Half([u8; 2]),
-    /// Four 8-bit elements, counts in the given bytes.
+    /// Four 8-bit elements.
     Byte([u8; 4]),
 }
 
-/// Each element of `x` shifted by its count, which counts modulo the element's size.
+/// Per element; counts are modulo its size.
 #[inline(always)]
 pub fn shift(x: u32, count: u32, shift: Shift, counts: Counts) -> u32 {
     match counts {
@@ -88,7 +88,7 @@ pub fn shift(x: u32, count: u32, shift: Shift, counts: Counts) -> u32 {
     }
 }
 
-/// `LSHIFT_AND` and its relatives: `shifted` combined with `other`, inverted first (`not_other`) or afterwards (`not_result`).
+/// `LSHIFT_AND` and its relatives; inverts `other` or the result.
 #[inline(always)]
 pub const fn logic(
     shifted: u32,
@@ -131,7 +131,7 @@ pub enum Double {
     RotateRight,
 }
 
-/// `*_DOUBLE.i32`: the 64 bits `{high, low}` shifted; the count is taken modulo 64, or, with `bytes`, is in bytes modulo 8.
+/// `*_DOUBLE.i32` of `{high, low}`; the count is modulo 64, or (`bytes`) in bytes modulo 8.
 #[inline(always)]
 pub const fn double(low: u32, high: u32, count: u32, kind: Double, bytes: bool) -> u64 {
     let x = (high as u64) << 32 | low as u64;
@@ -145,24 +145,24 @@ pub const fn double(low: u32, high: u32, count: u32, kind: Double, bytes: bool) 
     }
 }
 
-/// `FLSHIFT_DOUBLE.i32`: the high word of `{high, low}` shifted left by less than 32.
+/// `FLSHIFT_DOUBLE.i32`: the high word; shifts less than 32.
 #[inline(always)]
 pub const fn funnel_left(low: u32, high: u32, count: u32, bytes: bool) -> u32 {
     let n = (if bytes { count << 3 } else { count }) & 31;
     ((((high as u64) << 32 | low as u64) << n) >> 32) as u32
 }
 
-/// `FRSHIFT_DOUBLE.i32`: the low word of `{high, low}` shifted right by less than 32.
+/// `FRSHIFT_DOUBLE.i32`: the low word; shifts less than 32.
 #[inline(always)]
 pub const fn funnel_right(low: u32, high: u32, count: u32, bytes: bool) -> u32 {
     let n = (if bytes { count << 3 } else { count }) & 31;
     (((high as u64) << 32 | low as u64) >> n) as u32
 }
 
-/// How `SHADDXL` extends its second source to 64 bits.
+/// Extension of `SHADDXL`'s second source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extend {
-    /// It is the low word of a 64-bit number, whose high word `SHADDXH` gets.
+    /// The low word; `SHADDXH` gets the high one.
     I64,
     /// Zero-extended.
     U32,
@@ -170,14 +170,14 @@ pub enum Extend {
     S32,
 }
 
-/// The carry of a `SHADDXL` for the `SHADDXH` (or the load or store) in the same tuple.
+/// From a `SHADDXL` to the `SHADDXH`, load or store in its tuple.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carry {
-    /// What the shifted low word adds to the high word: carry, shifted-out bits, extension.
+    /// Carry, shifted-out bits and extension.
     pub high: u32,
 }
 
-/// `SHADDXL`: the low word of `a + (extended part of b << shift)`, and what goes to the high word.
+/// `SHADDXL`: the low word of `a + (extended part of b << shift)`.
 #[inline(always)]
 pub const fn shaddxl(a: u32, b: u32, shift: u32, extend: Extend, part: Part) -> (u32, Carry) {
     let wide = match extend {
@@ -190,7 +190,7 @@ pub const fn shaddxl(a: u32, b: u32, shift: u32, extend: Extend, part: Part) -> 
     (sum as u32, Carry { high })
 }
 
-/// `SHADDXH`: the high word of the sum that [`shaddxl`] began. `b` counts only when that was [`Extend::I64`].
+/// `SHADDXH`: the high word to [`shaddxl`]. `b` counts only with [`Extend::I64`].
 #[inline(always)]
 pub const fn shaddxh(a: u32, b: u32, shift: u32, extend: Extend, carry: Carry) -> u32 {
     let other = match extend {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reciprocal, root, exponential, logarithm and sine, which hardware computes from tables that are not public.
+//! Functions of hardware tables that are not public.
 //!
-//! The functions here return the exact value rounded to the nearest representable number (computed in
-//! double precision with an error far below half a unit of single precision). They depend on no
-//! mathematics library, so that results are the same on every host.
+//! Exact values rounded to nearest, computed in double precision with an error far below half a unit of single
+//! precision. They use no mathematics library: results are the same on every host.
 
 use super::float::{QUIET, quiet};
 use super::scale::{Interval, frexpm};
@@ -11,7 +10,7 @@ use super::{Round, half, rounding};
 
 const LN_2: f64 = core::f64::consts::LN_2;
 
-/// Coefficients of the series of `2^x`: `(ln 2)^n / n!`.
+/// Of `2^x`: `(ln 2)^n / n!`.
 const EXP2: [f64; 18] = {
     let mut coefficients = [1.0; 18];
     let mut n = 1;
@@ -22,7 +21,7 @@ const EXP2: [f64; 18] = {
     coefficients
 };
 
-/// `2^x` for `|x| <= 1`.
+/// For `|x| <= 1`.
 #[inline(always)]
 fn exp2_small(x: f64) -> f64 {
     let mut sum = EXP2[17];
@@ -62,47 +61,44 @@ pub fn frsq(x: u32) -> u32 {
     quiet(((1.0 / root) as f32).to_bits())
 }
 
-/// `FRCP.f16`: the reciprocal of a half in the low half of the result.
+/// `FRCP.f16`; the result is in the low half.
 #[inline(always)]
 pub fn frcp_half(h: u16) -> u32 {
     half::from_single(frcp(half::to_single(h))) as u32
 }
 
-/// `FRSQ.f16`: the reciprocal square root of a half in the low half of the result.
+/// `FRSQ.f16`; the result is in the low half.
 #[inline(always)]
 pub fn frsq_half(h: u16) -> u32 {
     let root = (f32::from_bits(half::to_single(h)) as f64).sqrt();
     rounding::to_f16(1.0 / root, Round::Even) as u32
 }
 
-/// `FRCP_APPROX.f32` (G71): the reciprocal of the mantissa of `x` in `[0.5, 1)`; infinity for zero, zero for infinity.
+/// `FRCP_APPROX.f32` (G71): the reciprocal of the mantissa in `[0.5, 1)`; infinity for zero, zero for infinity.
 #[inline(always)]
 pub fn frcp_approx(x: u32) -> u32 {
     frcp(frexpm(x, Interval::Half))
 }
 
-/// `FRSQ_APPROX.f32` (G71): the reciprocal root of the mantissa of `x` in `[0.25, 1)`.
+/// `FRSQ_APPROX.f32` (G71): the reciprocal root of the mantissa in `[0.25, 1)`.
 #[inline(always)]
 pub fn frsq_approx(x: u32) -> u32 {
     frsq(frexpm(x, Interval::Sqrt))
 }
 
-/// `FEXP.f32`: two to the power of `x`, a signed number with 24 fraction bits.
-///
-/// `number` is the floating-point number that `x` was made from: NaN and infinity in it decide the result.
+/// `FEXP.f32`: `2^x`, `x` signed with 24 fraction bits, made from `number`, which decides if NaN or infinite.
 #[inline(always)]
 pub fn fexp(x: u32, number: u32) -> u32 {
     let whole = (x as i32) >> 24;
     let fraction = (x & 0x00ff_ffff) as f64 * (1.0 / 16_777_216.0);
     let scale = f64::from_bits(((1023 + whole) as u64) << 52);
     let value = (exp2_small(fraction) * scale) as f32;
-    // The ends of the fixed-point range stand for all that lies beyond.
+    // The ends of the range stand for all beyond.
     let value = match x {
         0x7fff_ffff => f32::INFINITY,
         _ => value,
     };
     let value = if x == 0x8000_0000 && number > 0xc300_0000 {
-        // Below -128: as far as the number itself can tell.
         let below = f32::from_bits(number) as f64 + 128.0;
         (value as f64 * exp2_small(below.clamp(-1.0, 0.0))) as f32 * (below >= -1.0) as u32 as f32
     } else {
@@ -116,7 +112,7 @@ pub fn fexp(x: u32, number: u32) -> u32 {
     }
 }
 
-/// `FLOGD.f32`: `log2(m) / (m - 1)` with `m` the mantissa of `x` in `[0.75, 1.5)`; infinity for zero and infinity.
+/// `FLOGD.f32`: `log2(m) / (m - 1)`, `m` the mantissa in `[0.75, 1.5)`; infinity for zero and infinity.
 #[inline(always)]
 pub fn flogd(x: u32) -> u32 {
     let a = x & 0x7fff_ffff;
@@ -134,7 +130,7 @@ pub fn flogd(x: u32) -> u32 {
 /// What `FLOG_TABLE.f32` returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LogTable {
-    /// The factor `r`, near the reciprocal of the mantissa of `x`.
+    /// The factor `r`, near the mantissa's reciprocal.
     Reduction,
     /// `-log2 r`.
     Base2,
@@ -142,30 +138,29 @@ pub enum LogTable {
     Natural,
 }
 
-/// Which part of a logarithm `FLOG_TABLE.f32` returns.
+/// Which part of the logarithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LogPart {
     /// All of it, rounded once.
     #[default]
     Whole,
-    /// The leading part, a multiple of 2^-16: adding an exponent to it is exact.
+    /// The leading part, a multiple of 2^-16: adding an exponent is exact.
     High,
     /// What the leading part leaves.
     Low,
 }
 
-/// `FLOG_TABLE.f32` (G71) of the raw number `x`.
+/// `FLOG_TABLE.f32` (G71).
 ///
-/// With `m` the mantissa of `x` in `[0.75, 1.5)`, `r` is `1/m` rounded to 5 significant bits. Then
-/// `log2 x = exponent + base2(x) + log2(m r)`. For zero, infinity and negative numbers the logarithm
-/// modes give `-inf`, `inf` and NaN.
+/// With `m` the mantissa in `[0.75, 1.5)`, `r` is `1/m` in 5 significant bits; `log2 x = exponent + base2(x) +
+/// log2(m r)`. For zero, infinity and negative numbers the logarithm modes give `-inf`, `inf` and NaN.
 #[inline(always)]
 pub fn flog_table(x: u32, table: LogTable, part: LogPart) -> u32 {
     let a = x & 0x7fff_ffff;
     let m = f32::from_bits(frexpm(a, Interval::Log)) as f64;
     let ordinary = a != 0 && a < 0x7f80_0000;
     let inverse = if ordinary { 1.0 / m } else { 1.0 };
-    // Five significant bits: steps of 1/16 from 1, of 1/32 below.
+    // Steps of 1/16 from 1, of 1/32 below.
     let steps = if inverse >= 1.0 { 16.0 } else { 32.0 };
     let r = (inverse * steps).round_ties_even() / steps;
     let ln = -log_ratio(r) * (r - 1.0);
@@ -205,11 +200,11 @@ pub enum ExpPart {
     Whole,
     /// The power less one (`small`).
     LessOne,
-    /// What rounding the power to single precision leaves (`low`).
+    /// What rounding to single precision leaves (`low`).
     Low,
 }
 
-/// `FEXP_TABLE.u4` (G71): `2^(n / 16)` with `n` the low four bits of `x`.
+/// `FEXP_TABLE.u4` (G71): `2^(n / 16)`, `n` the low four bits.
 #[inline(always)]
 pub fn fexp_table(x: u32, part: ExpPart) -> u32 {
     let power = exp2_small((x & 15) as f64 / 16.0);
@@ -221,7 +216,7 @@ pub fn fexp_table(x: u32, part: ExpPart) -> u32 {
     (value as f32).to_bits()
 }
 
-/// Sine of `n` quarter turns divided by 32, `0 <= n <= 32`.
+/// Of `n / 32` quarter turns, `0 <= n <= 32`.
 #[inline(always)]
 fn sine(n: u32) -> f64 {
     let y = n as f64 * (core::f64::consts::FRAC_PI_2 / 32.0);
@@ -248,13 +243,13 @@ fn sine_of_turns(n: u32) -> f32 {
     if quadrant >= 2 { 0.0 - value } else { value }
 }
 
-/// `FSIN_TABLE.u6`: the sine of `n * pi / 32`, `n` the low six bits of `x`; with `offset`, of half a step more.
+/// `FSIN_TABLE.u6`: the sine of `n * pi / 32`, `n` the low six bits; `offset` adds half a step.
 #[inline(always)]
 pub fn fsin_table(x: u32, offset: bool) -> u32 {
     sine_of_turns((x & 63) * 2 + offset as u32).to_bits()
 }
 
-/// `FCOS_TABLE.u6`: the cosine of `n * pi / 32`, `n` the low six bits of `x`; with `offset`, of half a step more.
+/// `FCOS_TABLE.u6`: the cosine, as [`fsin_table`].
 #[inline(always)]
 pub fn fcos_table(x: u32, offset: bool) -> u32 {
     sine_of_turns((x & 63) * 2 + offset as u32 + 32).to_bits()
@@ -285,13 +280,12 @@ mod tests {
         assert_eq!(frsq(inf), 0);
         assert_eq!(frsq((-1f32).to_bits()), QUIET);
         for x in numbers().filter(|&x| x != 0 && x < 0x7f80_0000) {
-            // The two midpoints beside the result enclose the exact 1/sqrt(x).
             let r = frsq(x);
             let v = f32::from_bits(x) as f64;
             let (below, above) = (f32::from_bits(r - 1) as f64, f32::from_bits(r + 1) as f64);
             let r = f32::from_bits(r) as f64;
             let (low, high) = ((r + below) / 2.0, (r + above) / 2.0);
-            // 25-bit midpoints: their squares are exact.
+            // 25 bits: squares are exact.
             assert!(low * low < 1.0 / v * (1.0 + 1e-15));
             assert!(high * high > 1.0 / v * (1.0 - 1e-15));
             let m = f32::from_bits(frexpm(x, Interval::Sqrt));

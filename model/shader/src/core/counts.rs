@@ -1,33 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the execution of a set of work groups counts.
+//! Counts of the execution of work groups.
 
 use super::Core;
 use crate::Statistics;
 
-/// What was counted between two moments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     statistics: Statistics,
-    /// Clauses by number, and how many lanes executed them.
     visits: Vec<(u32, u64)>,
     lane_costs: u64,
     clauses: u64,
 }
 
 impl Counts {
-    /// Clauses that were taken from the limits.
     pub(crate) fn clauses(&self) -> u64 {
         self.clauses
     }
 
-    /// Bytes of memory that it takes up, besides itself.
+    /// Besides itself.
     pub(crate) fn bytes(&self) -> usize {
         self.visits.capacity() * size_of::<(u32, u64)>()
     }
 }
 
 impl Core<'_> {
-    /// Counts from zero. What was counted before comes back with [`Core::end_counting`].
+    /// [`Core::end_counting`] restores the counts before.
     pub(crate) fn begin_counting(&mut self) -> Counts {
         let visits = std::mem::take(&mut self.visits);
         Counts {
@@ -38,7 +35,7 @@ impl Core<'_> {
         }
     }
 
-    /// What was counted since then; the count goes on from what it was before.
+    /// Restores the counts before.
     pub(crate) fn end_counting(&mut self, before: Counts) -> Counts {
         let visits = (0..).zip(self.visits.iter().copied());
         let counts = Counts {
@@ -52,7 +49,7 @@ impl Core<'_> {
         counts
     }
 
-    /// Counts what came again, and takes it from the clauses that [`Core::afford`] made sure of.
+    /// [`Core::afford`] made sure of the clauses.
     pub(crate) fn add_counts(&mut self, counts: &Counts) {
         self.statistics.add(&counts.statistics);
         self.add_visits(&counts.visits);

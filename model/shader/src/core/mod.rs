@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the batches of one host thread share: memory, descriptors, counters.
+//! What a host thread's batches share: memory, descriptors, counters.
 
 mod counts;
 mod descriptors;
@@ -21,23 +21,22 @@ use crate::rows::Row;
 use crate::stage::Stage;
 use crate::{Access, AddressSpace, Control, Dispatch, FaultKind, Statistics};
 
-/// Clauses that a host thread takes from the budget at once.
+/// Taken from the budget at once.
 const SHARE: u64 = 1024;
 
-/// What takes as long as a clause, in the unit of what is done lane by lane.
+/// Lane-by-lane units per clause.
 const LANE_COSTS: u64 = 16;
 
-/// What it costs to look up a page, in clauses.
+/// Per look-up, in clauses.
 const PAGE_COST: u64 = 8;
 
-/// A uniform buffer: where it lies and how long it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UniformBuffer {
     pub(crate) address: u64,
     pub(crate) bytes: u64,
 }
 
-/// Rows that a message fills lane by lane, before they take the place of registers.
+/// Filled lane by lane before they replace registers.
 #[derive(Debug)]
 pub(crate) struct Results(pub(crate) [Box<Row>; 4]);
 
@@ -48,7 +47,6 @@ impl Default for Results {
 }
 
 impl Results {
-    /// Keeps the words of a lane's result until all lanes have theirs.
     #[inline(always)]
     pub(crate) fn put(&mut self, lane: usize, words: &[u32]) {
         for (row, word) in self.0.iter_mut().zip(words) {
@@ -57,40 +55,31 @@ impl Results {
     }
 }
 
-/// One host thread's view of a dispatch.
 pub(crate) struct Core<'s> {
     pub(crate) dispatch: &'s Dispatch,
     pub(crate) uniforms: Arc<[u32]>,
-    /// What is drawn, if something is.
     pub(crate) stage: Option<&'s Stage<'s>>,
-    /// Number of the thread in the first lane, when something is drawn.
+    /// Of the thread in the first lane, when drawing.
     pub(crate) first: u64,
     pub(crate) read: Tlb<'s>,
     pub(crate) write: Tlb<'s>,
     pub(crate) fetch: Tlb<'s>,
     pub(crate) statistics: Statistics,
-    /// How many lanes executed each clause, by its number.
     pub(crate) visits: Vec<u64>,
-    /// Which of the loads ahead of the clause were done, as bits.
     pub(crate) ahead: u64,
-    /// Where messages put results before lanes are merged.
     pub(crate) results: Results,
-    /// Uniform buffers seen so far, by index.
     uniform_buffers: Vec<Option<UniformBuffer>>,
-    /// Textures, samplers and images seen so far.
     pub(crate) descriptors: Descriptors,
     control: &'s Control,
-    /// Set when another host thread of the same dispatch met a fault.
+    /// Set when another host thread of the dispatch met a fault.
     stop: &'s AtomicBool,
-    /// Clauses left of the share taken from the control.
     budget: u64,
-    /// What was done lane by lane since then, and takes longer than clauses do, in [`LANE_COSTS`] of a clause.
+    /// Lane-by-lane work since then, in [`LANE_COSTS`] of a clause.
     lane_costs: u64,
-    /// The same up to then.
+    /// The same before.
     earlier_costs: u64,
-    /// Counts up with every clause: the cycle counter that shaders can read.
+    /// Shaders read it; counts clauses.
     pub(crate) cycles: u64,
-    /// Who is told of what threads do, if somebody looks on.
     pub(crate) probing: Option<Box<Probing>>,
 }
 
@@ -125,13 +114,12 @@ impl<'s> Core<'s> {
         }
     }
 
-    /// The same for what is drawn, if something is.
     pub(crate) fn drawing(mut self, stage: Option<&'s Stage<'s>>) -> Core<'s> {
         self.stage = stage;
         self
     }
 
-    /// Accounts for so many clauses: one, or as many as [`Core::has`].
+    /// One clause, or as many as [`Core::has`].
     #[inline(always)]
     pub(crate) fn spend(&mut self, clauses: u64) -> Done {
         if self.budget == 0 {
@@ -142,7 +130,6 @@ impl<'s> Core<'s> {
         Ok(())
     }
 
-    /// Whether so many clauses may be executed without a look at limits.
     #[inline(always)]
     pub(crate) fn has(&mut self, clauses: u64) -> bool {
         self.budget >= clauses || self.can_have(clauses)
@@ -150,11 +137,10 @@ impl<'s> Core<'s> {
 
     #[cold]
     fn can_have(&mut self, clauses: u64) -> bool {
-        // Trouble is met again by the next clause.
         self.budget == 0 && self.refill().is_ok() && self.budget >= clauses
     }
 
-    /// Accounts for what is done besides executing clauses, in clauses that take as long.
+    /// Other work, in clauses that take as long.
     pub(crate) fn charge(&self, clauses: u64) -> Done {
         if self.control.charge(clauses) {
             return Ok(());
@@ -162,7 +148,6 @@ impl<'s> Core<'s> {
         Err(self.used_up())
     }
 
-    /// Why there are no clauses left.
     #[cold]
     fn used_up(&self) -> Trouble {
         let work = self.control.work();
@@ -175,13 +160,12 @@ impl<'s> Core<'s> {
         Trouble::new(FaultKind::Budget, 0, text)
     }
 
-    /// Accounts for something that `lanes` lanes do one after the other, at so much for each.
     #[inline(always)]
     pub(crate) fn lane_by_lane(&mut self, lanes: u64, each: u32) {
         self.lane_costs += lanes * u64::from(each);
     }
 
-    /// Clauses that take as long as what was done lane by lane, and as the pages that were looked up, since the last time.
+    /// Since the last time, in clauses.
     fn slow_work(&mut self) -> u64 {
         let costs = std::mem::take(&mut self.lane_costs);
         self.earlier_costs += costs;
@@ -191,7 +175,6 @@ impl<'s> Core<'s> {
         slow + pages * PAGE_COST
     }
 
-    /// Counts an execution of a clause by so many lanes.
     #[inline(always)]
     pub(crate) fn count(&mut self, number: u32, lanes: u64, clause: &Clause) {
         let number = number as usize;
@@ -203,7 +186,6 @@ impl<'s> Core<'s> {
         self.lane_by_lane(lanes, clause.lane_cost);
     }
 
-    /// Takes back that a joined clause was counted: it did not come to its end.
     #[cold]
     pub(crate) fn uncount(&mut self, number: u32, lanes: u64, clause: &Clause) {
         self.statistics.clauses -= clause.count();
@@ -228,7 +210,7 @@ impl<'s> Core<'s> {
         Ok(())
     }
 
-    /// Takes so many clauses from the limits at once. False if they are near, or the dispatch is to stop: executing the clauses shows which.
+    /// False: a limit is near or the dispatch is to stop; executing the clauses shows which.
     pub(crate) fn afford(&mut self, clauses: u64) -> bool {
         if self.budget < clauses {
             if self.control.is_aborted() || self.stop.load(Relaxed) {
@@ -243,7 +225,7 @@ impl<'s> Core<'s> {
         self.budget >= clauses
     }
 
-    /// A uniform buffer by index; `None` if the table has no such entry.
+    /// `None`: the table has no such entry.
     pub(crate) fn uniform_buffer(&mut self, index: u32) -> Result<Option<UniformBuffer>, Trouble> {
         if self.dispatch.architecture.has_resource_tables() {
             return self.named_buffer(index);
@@ -276,7 +258,7 @@ impl<'s> Core<'s> {
 impl Drop for Core<'_> {
     fn drop(&mut self) {
         self.control.give_back(self.budget);
-        // What ended is not undone: whoever comes next finds the limit used up.
+        // The next one finds the limit used up.
         let _ = self.control.charge(self.slow_work());
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors that a shader names by a handle: a resource table in the top byte, a place in it below.
+//! Descriptors by handle: resource table in the top byte, place below.
 
 use mali_facts::valhall::{Buffer, Resource, descriptor_type};
 
@@ -7,7 +7,6 @@ use super::{Core, Trouble, UniformBuffer};
 use crate::FaultKind;
 
 impl Core<'_> {
-    /// Where the descriptor is that a handle names; `None`: the table does not have it.
     fn named(&mut self, handle: u32) -> Result<Option<u64>, Trouble> {
         let (table, place) = (handle >> 24, u64::from(handle & 0xff_ffff));
         if table >= self.dispatch.resource_count {
@@ -23,7 +22,6 @@ impl Core<'_> {
         Ok(inside.then(|| resource.address().wrapping_add(place * size)))
     }
 
-    /// The words of the descriptor that a handle names.
     pub(crate) fn descriptor(&mut self, handle: u32) -> Result<[u32; 8], Trouble> {
         let Some(at) = self.named(handle)? else {
             let text = format!("no resource table has a descriptor {handle:#x}");
@@ -34,7 +32,7 @@ impl Core<'_> {
         Ok(Buffer::from_bytes(&bytes).words)
     }
 
-    /// The buffer that a handle names; `None`: there is none, and loads give zero.
+    /// `None`: loads give zero.
     pub(super) fn named_buffer(&mut self, handle: u32) -> Result<Option<UniformBuffer>, Trouble> {
         let mut known = self.descriptors.named_buffers.iter();
         if let Some((_, buffer)) = known.find(|(of, _)| *of == handle) {

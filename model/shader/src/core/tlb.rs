@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation look-aside buffers: pages that a host thread reached before in this dispatch.
+//! Translation look-aside buffers of a host thread in a dispatch.
 
 use mali_memory::{PAGE_SIZE, Page};
 
 use crate::{Access, AddressSpace, MmuFault};
 
-/// Entries at first, and as soon as these are too few.
+/// At first, and while they suffice.
 const FEW: usize = 16;
 const MANY: usize = 256;
 
@@ -19,12 +19,11 @@ fn empty<'s>(count: usize) -> Vec<Entry<'s>> {
         .collect()
 }
 
-/// Direct-mapped translations of one kind of access.
+/// Direct-mapped, for one kind of access.
 pub(crate) struct Tlb<'s> {
     space: &'s dyn AddressSpace,
     access: Access,
     entries: Vec<Entry<'s>>,
-    /// Pages looked up in the address space.
     misses: u64,
 }
 
@@ -38,7 +37,6 @@ impl<'s> Tlb<'s> {
         }
     }
 
-    /// How many pages were looked up in the address space since the last time.
     pub(super) fn take_misses(&mut self) -> u64 {
         std::mem::take(&mut self.misses)
     }
@@ -59,18 +57,17 @@ impl<'s> Tlb<'s> {
         }
     }
 
-    /// The page of `va` for as long as the dispatch runs; `None` if it cannot be reached.
     pub(crate) fn get(&mut self, va: u64) -> Option<Page<'s>> {
         self.page(va).ok().cloned()
     }
 
-    /// The pages of two addresses in neighbouring pages, looked up in this order.
+    /// In this order.
     #[inline(always)]
     pub(crate) fn neighbours(&mut self, vas: [u64; 2]) -> Result<[&Page<'s>; 2], MmuFault> {
         for va in vas {
             self.page(va)?;
         }
-        // Neighbours have different entries, so that both are there now.
+        // Neighbours have different entries.
         let page = |va: u64| {
             let entry = &self.entries[self.slot(va / PAGE_SIZE as u64)];
             let known = entry
@@ -102,14 +99,11 @@ impl<'s> Tlb<'s> {
         Ok(())
     }
 
-    /// Where the translation of a page is, if it is there.
     #[inline(always)]
     fn slot(&self, number: u64) -> usize {
-        // The number of entries is a power of two.
         number as usize & (self.entries.len() - 1)
     }
 
-    /// Reads bytes that may cross pages.
     pub(crate) fn read(&mut self, va: u64, to: &mut [u8]) -> Result<(), MmuFault> {
         let mut done = 0;
         while done < to.len() {
@@ -121,7 +115,7 @@ impl<'s> Tlb<'s> {
         Ok(())
     }
 
-    /// Writes bytes that may cross pages. All pages are looked up before the first byte is written.
+    /// Looks up all pages first.
     pub(crate) fn write(&mut self, va: u64, from: &[u8]) -> Result<(), MmuFault> {
         if let Some(last) = from.len().checked_sub(1) {
             self.page(va.wrapping_add(last as u64))?;

@@ -3,17 +3,15 @@
 
 use crate::FaultKind;
 
-/// Why a micro-operation did not complete; the clause adds its place.
+/// The clause adds its place.
 #[derive(Debug)]
 pub(crate) struct Trouble {
     pub(crate) kind: FaultKind,
-    /// Address of the data, or 0 when the instruction itself is meant.
+    /// 0: the instruction itself is meant.
     pub(crate) address: u64,
-    /// What is wrong, for people.
     pub(crate) text: String,
 }
 
-/// What a micro-operation gives that only changes rows and memory.
 pub(crate) type Done = Result<(), Trouble>;
 
 impl Trouble {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A batch of lanes: who executes which clause next.
 //!
-//! Lanes that stand at the same clause execute together. When lanes disagree, those at the lowest address go first:
-//! compilers lay blocks out in program order, so lanes that branched ahead wait where the paths meet again.
+//! Lanes at one clause execute together. When they disagree, the lowest address goes first: compilers lay blocks
+//! out in program order, so lanes that branched ahead wait where paths meet.
 
 use std::sync::Arc;
 
@@ -13,13 +13,12 @@ use crate::ir::{Branch, Clause, Condition, Next, Program, Target};
 use crate::rows::{Rows, lanes};
 use crate::{FaultKind, ShaderFault, load};
 
-/// Most clauses that threads of a batch may come to by computed jumps, besides those of the shader itself.
+/// Reached by computed jumps, besides the shader's.
 const MOST_CLAUSES: usize = 1 << 17;
 
-/// What a computed jump costs each lane, in sixteenths of a clause.
+/// Per lane, in sixteenths of a clause.
 const JUMP_COST: u32 = 32;
 
-/// Lanes that stand at one clause.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     address: u64,
@@ -27,12 +26,10 @@ struct Group {
     mask: u64,
 }
 
-/// What executes the micro-operations of a clause.
 pub(crate) trait Execute {
-    /// The batch of this number comes next.
     fn switch(&mut self, _batch: usize) {}
 
-    /// Executes the clause on rows. What went wrong is that of a part of the clause.
+    /// In a joined clause, trouble is a part's.
     fn execute(
         &mut self,
         rows: &mut Rows,
@@ -42,7 +39,6 @@ pub(crate) trait Execute {
     ) -> Result<(), (Trouble, u8)>;
 }
 
-/// Executes, and does nothing besides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plainly;
 
@@ -82,15 +78,12 @@ impl Execute for Plainly {
     }
 }
 
-/// Up to 64 threads and where they are.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) rows: Rows,
-    /// Lanes that have not ended.
     live: u64,
-    /// Lanes that can go on, highest address first.
+    /// Highest address first.
     runnable: Vec<Group>,
-    /// Lanes that wait at a barrier, with the clause after it.
     waiting: Vec<Group>,
 }
 
@@ -104,7 +97,6 @@ impl Batch {
         }
     }
 
-    /// Puts the lanes of `mask` at the first clause.
     pub(crate) fn start(&mut self, program: &Program, mask: u64) {
         self.live = mask;
         self.runnable.clear();
@@ -118,19 +110,16 @@ impl Batch {
         }
     }
 
-    /// Whether lanes wait at a barrier.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Lets the lanes that wait at a barrier go on.
     pub(crate) fn release(&mut self) {
         for group in std::mem::take(&mut self.waiting) {
             self.park(group);
         }
     }
 
-    /// Adds lanes to those that can go on.
     fn park(&mut self, group: Group) {
         if group.mask == 0 {
             return;
@@ -144,7 +133,7 @@ impl Batch {
         }
     }
 
-    /// Executes until every lane has ended or waits at a barrier.
+    /// Until every lane has ended or waits at a barrier.
     pub(crate) fn run(
         &mut self,
         program: &mut Arc<Program>,
@@ -189,7 +178,6 @@ impl Batch {
         Ok(())
     }
 
-    /// The fault that trouble in a clause becomes; in one that was joined, it is its part's.
     #[cold]
     fn fault(
         &self,
@@ -211,7 +199,6 @@ impl Batch {
         program.clauses[own as usize].fault(trouble)
     }
 
-    /// Decodes the clause that a thread has come to.
     #[cold]
     fn load(
         &mut self,
@@ -236,7 +223,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Where the lanes of `group` go after `clause`. Lanes that leave the group are parked; `None` when none is left.
+    /// `None`: no lane is left in the group.
     #[inline(always)]
     fn advance(
         &mut self,
@@ -300,7 +287,6 @@ impl Batch {
         })
     }
 
-    /// Lanes of `mask` whose warps take a branch together.
     #[cold]
     fn agreed(&self, condition: Condition, mask: u64, core: &Core<'_>) -> u64 {
         let size = core.dispatch.architecture.warp_lanes();
@@ -317,7 +303,7 @@ impl Batch {
             .fold(0, |taken, warp| taken | mask & warp)
     }
 
-    /// Sends each lane of `taken` to the clause whose low address word `row` holds.
+    /// `row` holds low address words.
     #[cold]
     fn scatter(
         &mut self,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which set of work groups starts when, and on which core.
+//! Order and cores of sets of work groups.
 
 use crate::Cores;
 
-/// How sets of work groups are dealt. A set's place in the order and its core depend on nothing of the host.
+/// Depends on nothing of the host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deal {
     cores: Cores,
     sets: u64,
-    /// The order is that of `factor * n + first` modulo the number of sets.
+    /// The order is `factor * n + first`, modulo their number.
     factor: u64,
     first: u64,
 }
@@ -31,13 +31,11 @@ impl Deal {
         }
     }
 
-    /// The set that comes in the place `number`, which is less than their number.
     pub(crate) fn set(&self, number: u64) -> u64 {
         let product = u128::from(number) * u128::from(self.factor) + u128::from(self.first);
         (product % u128::from(self.sets.max(1))) as u64
     }
 
-    /// The id of the core that works on a set; `None`: sets are not placed on cores.
     pub(crate) fn core(&self, set: u64) -> Option<u32> {
         let count = u64::from(self.cores.usable.count_ones());
         let number = match self.cores.seed {
@@ -56,7 +54,7 @@ fn common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
-/// A number that looks drawn by lot: the finishing step of SplitMix64.
+/// SplitMix64's last step.
 fn mixed(number: u64) -> u64 {
     let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine: batches of lanes that execute programs.
 //!
-//! A host thread is a [`worker`]: it takes sets of work groups and gives their threads places in [`batch`]es of up to 64
-//! lanes. A batch executes clauses of micro-operations on rows, one row for each register. Lanes that diverge form groups, and
-//! the group at the lowest address runs. Dispatches that come again follow [`tracks`].
+//! A host thread is a [`worker`]: it places threads of work groups in [`batch`]es of up to 64 lanes, which execute
+//! micro-operations on rows, one per register. Of diverged groups of lanes, the one at the lowest address runs.
+//! Repeated dispatches follow [`tracks`].
 
 pub(crate) mod batch;
 pub(crate) mod deal;

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the lanes of a batch are in their work groups.
+//! Places of lanes in their work groups.
 
 use super::layout::Layout;
 use crate::rows::{LANES, Row};
 
-/// Where the lanes of a batch are in their work groups.
 #[derive(Debug)]
 pub(crate) struct Places {
     /// Lanes that are threads.
     pub(crate) mask: u64,
-    /// Coordinates in the work group.
     pub(crate) local: [Row; 3],
-    /// The first two of these, x in the low half.
     pub(crate) packed: Row,
-    /// Which of the work groups that run together.
     pub(crate) group: Row,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows with all that does not change from one dispatch to the next of a shader: constants, numbers of lanes, places of storage.
+//! Rows that are the same for each dispatch of a shader.
 //!
-//! To fill them takes as long as a small dispatch, and those of a replay come again and again.
+//! Filling them takes as long as a small dispatch.
 
 use std::sync::{Arc, Weak};
 
@@ -13,10 +13,9 @@ use crate::ir::Program;
 use crate::rows::Rows;
 use crate::{Dispatch, ThreadStorage, WorkgroupStorage};
 
-/// What rows are for.
 #[derive(Clone, Debug)]
 pub(crate) struct Purpose {
-    /// Weak, so that rows which are kept keep no program. No other program has its address as long as this is there.
+    /// Weak, so that rows keep no program. Its address is not used again meanwhile.
     program: Weak<Program>,
     uniforms: Arc<[u32]>,
     pub(crate) layout: Layout,
@@ -24,7 +23,6 @@ pub(crate) struct Purpose {
     workgroup_count: [u32; 3],
     warp_lanes: u32,
     storage: (ThreadStorage, WorkgroupStorage),
-    /// Number of the host thread.
     pub(crate) worker: u32,
 }
 
@@ -48,7 +46,6 @@ impl Purpose {
         }
     }
 
-    /// Whether rows for one are as good for the other.
     pub(crate) fn is(&self, other: &Purpose) -> bool {
         self.program.ptr_eq(&other.program)
             && self.uniforms == other.uniforms
@@ -61,19 +58,17 @@ impl Purpose {
     }
 }
 
-/// The rows of a host thread's batches.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) purpose: Purpose,
     pub(crate) rows: Vec<Rows>,
     pub(crate) places: Vec<Places>,
     pub(crate) tracks: Tracks,
-    /// The shader core that the lanes were put on.
     pub(crate) placed: Option<u32>,
 }
 
 impl Prepared {
-    /// Bytes of memory that it takes up, without tracks.
+    /// Without tracks.
     pub(crate) fn bytes(&self) -> usize {
         let rows: usize = self.rows.iter().map(Rows::bytes).sum();
         rows + self.places.len() * size_of::<Places>() + 4 * self.purpose.uniforms.len()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One host thread's share of a dispatch: it takes work groups, sets up their threads and runs them.
+//! One host thread's share of a dispatch.
 
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ use crate::operations::graphics;
 use crate::rows::{LANES, Rows, lanes};
 use crate::{Dispatch, ShaderFault, Statistics, Threads};
 
-/// Runs work groups, one set after the other.
 pub(crate) struct Worker<'s> {
     pub(crate) core: Core<'s>,
     program: Arc<Program>,
@@ -22,15 +21,11 @@ pub(crate) struct Worker<'s> {
     batches: Vec<Batch>,
     places: Vec<Places>,
     tracks: Tracks,
-    /// The pages that they reach.
     pages: Resolved<'s>,
-    /// Number of the host thread.
     index: u32,
-    /// The core that the lanes are on; `None`: they were not placed on one.
     placed: Option<u32>,
     /// Registers whose first value a thread can see.
     visible: u64,
-    /// Where rows come from, and go when it ends.
     threads: &'s Threads,
 }
 
@@ -63,12 +58,10 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// What was done so far.
     pub(crate) fn totals(&self) -> Statistics {
         totals(&self.core, &self.program)
     }
 
-    /// Runs the work groups from number `first` on that run together, on a core.
     pub(crate) fn run(&mut self, first: u64, core: Option<u32>) -> Result<(), Box<ShaderFault>> {
         if !self.program.own || self.core.stage.is_some() || self.core.probing.is_some() {
             return self.execute(first, core, &mut Plainly);
@@ -92,7 +85,6 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Executes the clauses of these work groups.
     fn execute(
         &mut self,
         first: u64,
@@ -147,7 +139,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Puts all lanes on a core: its number and its storage. Without one, they have the first one's storage and the number of the host thread.
+    /// Without a core: the first one's storage, the host thread's number.
     fn move_to(&mut self, core: Option<u32>) {
         if self.placed == core {
             return;
@@ -161,7 +153,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Gives the lanes of a batch their first register values: zero, and ids where the shader looks at them.
+    /// Zero, and ids that the shader looks at.
     fn start(&mut self, index: usize, first: u64, count: u32) {
         let size = self.core.dispatch.workgroup_size;
         let batch = &mut self.batches[index];
@@ -201,7 +193,7 @@ impl<'s> Worker<'s> {
                 }
             }
         }
-        // Only the last set of work groups can lack some.
+        // Only the last set lacks work groups.
         let mask = if count == self.layout.together {
             place.mask
         } else {
@@ -227,7 +219,6 @@ impl Drop for Worker<'_> {
     }
 }
 
-/// Rows for a host thread, out of some that others leave.
 fn prepare(
     core: &Core<'_>,
     program: &Program,
@@ -263,7 +254,6 @@ fn prepare(
     }
 }
 
-/// What was done so far.
 pub(crate) fn totals(core: &Core<'_>, program: &Program) -> Statistics {
     let mut totals = core.statistics;
     let visits = program.clauses.iter().zip(&core.visits);
@@ -277,10 +267,9 @@ pub(crate) fn totals(core: &Core<'_>, program: &Program) -> Statistics {
     totals
 }
 
-/// The coordinate of a work group along an axis.
 fn coordinate(number: u64, [columns, lines, _]: [u32; 3], axis: usize) -> u32 {
     match axis {
-        // The usual case of one row of work groups needs no division.
+        // A single row needs no division.
         0 if number < u64::from(columns) => number as u32,
         1 | 2 if number < u64::from(columns) => 0,
         0 => (number % u64::from(columns)) as u32,
@@ -289,15 +278,14 @@ fn coordinate(number: u64, [columns, lines, _]: [u32; 3], axis: usize) -> u32 {
     }
 }
 
-/// Registers that hold ids when a thread starts: place in the work group (x in the low, y in the high half; z), number
-/// of the work group and of the thread (x, y, z).
+/// Registers with ids at the start: place in the work group (x low, y high half; z), work group and thread (x, y,
+/// z).
 const LOCAL_XY: u16 = 55;
 const LOCAL_Z: u16 = 56;
 const WORKGROUP: u16 = 57;
 const GLOBAL: u16 = 60;
 const PRELOADED: u64 = 0xff << LOCAL_XY;
 
-/// Fills the rows that depend on the lane alone.
 fn fill_specials(rows: &mut Rows, dispatch: &Dispatch, layout: &Layout, worker: u32, batch: usize) {
     let warp = dispatch.architecture.warp_lanes();
     rows.get_mut(special::CORE_ID).0.fill(worker);
@@ -318,8 +306,7 @@ fn fill_specials(rows: &mut Rows, dispatch: &Dispatch, layout: &Layout, worker: 
     rows.get_mut(special::WARP_ID).0 = warp_ids;
 }
 
-/// Fills the rows that say where a lane's storage is. A host thread has the same places in the storage of each core, so that
-/// no two use one place at the same time.
+/// A host thread has the same places in each core's storage, so that no two share one.
 fn place(
     rows: &mut Rows,
     dispatch: &Dispatch,

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a texel lies: linear rows, or tiles of 16 by 16 texels whose index interleaves the coordinates' bits.
+//! Places of texels: linear rows, or tiles of 16 by 16.
 
-/// Arrangement of the texels of one two-dimensional slice.
+/// Arrangement of a two-dimensional slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// Row after row.
     Linear,
-    /// Tiles of 16 by 16 texels, "u-interleaved" within.
+    /// "U-interleaved" tiles of 16 by 16 texels.
     Interleaved,
 }
 
-/// Size in texels; all at least 1.
+/// Texels; each at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
-    /// Horizontally.
+    /// Texels horizontally.
     pub width: u32,
-    /// Vertically.
+    /// Texels vertically.
     pub height: u32,
     /// Slices of a volume.
     pub depth: u32,
 }
 
 impl Extent {
-    /// Whether the coordinates name a texel.
+    /// Whether it has the texel.
     #[inline]
     pub const fn contains(&self, x: u32, y: u32, z: u32) -> bool {
         x < self.width && y < self.height && z < self.depth
     }
 
-    /// The size of mipmap level `level`.
+    /// A mipmap level's size.
     #[inline]
     pub const fn level(&self, level: u32) -> Extent {
         const fn smaller(size: u32, level: u32) -> u32 {
@@ -46,20 +46,20 @@ impl Extent {
 /// Texels in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Plane {
-    /// GPU address of the texel at the origin.
+    /// GPU address of the first texel.
     pub base: u64,
     /// Arrangement of a slice.
     pub layout: Layout,
     /// Bytes per texel.
     pub texel: u32,
-    /// Bytes from a row of texels, or of tiles, to the next.
+    /// Bytes per row of texels or tiles.
     pub row: i32,
-    /// Bytes from a slice to the next.
+    /// Bytes per slice.
     pub slice: i32,
 }
 
 impl Plane {
-    /// Address of the texel at the given coordinates; wraps as address arithmetic of hardware does.
+    /// Address of a texel; wraps as in hardware.
     #[inline]
     pub const fn address(&self, x: u32, y: u32, z: u32) -> u64 {
         let slice = (self.slice as i64).wrapping_mul(z as i64);
@@ -80,13 +80,13 @@ impl Plane {
     }
 }
 
-/// Index of a texel in its tile: bits, from the lowest, `x0^y0 y0 x1^y1 y1 x2^y2 y2 x3^y3 y3`.
+/// Bits, from the lowest: `x0^y0 y0 x1^y1 y1 x2^y2 y2 x3^y3 y3`.
 #[inline]
 pub const fn tile_index(x: u32, y: u32) -> u32 {
     spread(x ^ y) | spread(y) << 1
 }
 
-/// The low four bits of `v`, each followed by a zero.
+/// Four bits, each followed by a zero.
 #[inline]
 const fn spread(v: u32) -> u32 {
     let v = v & 15;

@@ -6,12 +6,12 @@ use mali_facts::texel::{Channel, Encoding, Packing, Texel, TexelFormat};
 use crate::alu::rounding::to_f16;
 use crate::alu::{Round, half};
 
-/// Texels of a format, from and to memory.
+/// Texels from and to memory.
 pub trait Texels {
-    /// The texel stored in `bytes` (missing ones count as zero).
+    /// Missing bytes are zero.
     fn load(&self, bytes: &[u8]) -> Texel;
 
-    /// Stores `texel` into `bytes`, which must hold at least [`TexelFormat::bytes`]; returns how many were written.
+    /// `bytes` holds at least [`TexelFormat::bytes`]; returns how many.
     fn store(&self, texel: Texel, bytes: &mut [u8; 16]) -> usize;
 }
 
@@ -34,7 +34,7 @@ impl Texels for TexelFormat {
     }
 }
 
-/// Memory's components as words: numbers for normalised and floating-point formats, integers otherwise.
+/// Numbers or integers, by format.
 fn unpack(format: &TexelFormat, bytes: &[u8]) -> [u32; 4] {
     let mut raw = [0u8; 16];
     for (to, from) in raw.iter_mut().zip(bytes) {
@@ -63,7 +63,6 @@ fn unpack(format: &TexelFormat, bytes: &[u8]) -> [u32; 4] {
     }
 }
 
-/// Writes memory's components, given as words of the format's kind.
 fn pack(format: &TexelFormat, components: [u32; 4], bytes: &mut [u8; 16]) {
     let all = match format.packing {
         Packing::Fields(widths) => {
@@ -94,7 +93,6 @@ fn pack(format: &TexelFormat, components: [u32; 4], bytes: &mut [u8; 16]) {
     bytes[..count].copy_from_slice(&raw[..count]);
 }
 
-/// `width` ones.
 const fn mask(width: u8) -> u32 {
     if width >= 32 {
         u32::MAX
@@ -103,7 +101,6 @@ const fn mask(width: u8) -> u32 {
     }
 }
 
-/// One component's bits as a word.
 fn decode(bits: u32, width: u8, encoding: Encoding) -> u32 {
     let left = 32 - width as u32;
     let signed = ((bits << left) as i32) >> left;
@@ -119,13 +116,13 @@ fn decode(bits: u32, width: u8, encoding: Encoding) -> u32 {
         Encoding::Float => match width {
             32 => bits,
             16 => half::to_single(bits as u16),
-            // No sign, five bits of exponent: a half without its lowest mantissa bits.
+            // Five bits of exponent: a half without sign and lowest mantissa bits.
             _ => half::to_single((bits << (15 - width as u32)) as u16),
         },
     }
 }
 
-/// A word as one component's bits; what does not fit saturates.
+/// What does not fit saturates.
 fn encode(word: u32, width: u8, encoding: Encoding) -> u32 {
     let number = f32::from_bits(word) as f64;
     let number = if number.is_nan() { 0.0 } else { number };
@@ -150,7 +147,7 @@ fn encode(word: u32, width: u8, encoding: Encoding) -> u32 {
     }
 }
 
-/// A floating-point number without sign and with `width - 5` bits of mantissa, to nearest even.
+/// `width - 5` bits of mantissa, no sign, to nearest even.
 fn small_float(x: f32, width: u8) -> u32 {
     if x.is_nan() {
         return mask(width);
@@ -162,14 +159,14 @@ fn small_float(x: f32, width: u8) -> u32 {
     if x == f32::INFINITY {
         return infinity;
     }
-    // Round at the half's mantissa bit that stays, using odd rounding for the first step.
+    // The first step rounds to odd.
     let shift = 15 - width as u32;
     let odd = to_f16(x as f64, Round::Odd) as u32;
     let low = odd & ((1 << shift) - 1);
     let kept = odd >> shift;
     let tie = 1 << (shift - 1);
     let rounded = kept + (low > tie || (low == tie && kept & 1 == 1)) as u32;
-    // The largest finite number stands for all above it.
+    // The largest finite number stands for all above.
     rounded.min(infinity - 1)
 }
 
@@ -180,7 +177,6 @@ fn shared(mantissas: u32, exponent: u32) -> [u32; 4] {
     [one(0), one(1), one(2), 0x3f80_0000]
 }
 
-/// The mantissas and the exponent that hold three numbers best.
 fn share(components: [u32; 4]) -> (u32, u32) {
     const MOST: f64 = 65408.0;
     let c: [f64; 3] = core::array::from_fn(|i| {
@@ -210,7 +206,6 @@ fn snap(word: u32) -> u32 {
     }
 }
 
-/// The linear number of an sRGB-encoded one.
 fn from_srgb(word: u32) -> u32 {
     let v = f32::from_bits(word) as f64;
     let linear = if v <= 0.04045 {
@@ -221,7 +216,6 @@ fn from_srgb(word: u32) -> u32 {
     (linear as f32).to_bits()
 }
 
-/// The sRGB encoding of a linear number.
 fn to_srgb(word: u32) -> u32 {
     let v = (f32::from_bits(word) as f64).clamp(0.0, 1.0);
     let encoded = if v <= 0.0031308 {
@@ -248,7 +242,7 @@ mod tests {
 
     #[test]
     fn every_value_of_small_formats_survives() {
-        // One component of 8 or 16 bits: all values; stored again they are the same bytes.
+        // All values of one component of 8 or 16 bits give the same bytes again.
         for number in [163, 99, 131, 195, 164, 100, 132, 196, 199, 75, 93] {
             let format = f(number);
             for v in 0..=u16::MAX {
@@ -279,7 +273,6 @@ mod tests {
                 let texel = format.load(&bytes);
                 let mut first = [0; 16];
                 format.store(texel, &mut first);
-                // What a load gives can be stored and loaded again without change.
                 let again = format.load(&first);
                 let same = texel
                     .iter()

@@ -10,17 +10,17 @@ use mali_facts::{
 
 use super::address::{Extent, Layout, Plane};
 
-/// The type of planes whose texels are not compressed.
+/// Without compression.
 const GENERIC_PLANE: u32 = 1;
 
-/// Why a descriptor cannot be used. Each carries the bits that are at fault.
+/// Why a descriptor cannot be used, with the bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DescriptorError {
-    /// The descriptor's type field is this, not that of the descriptor asked for.
+    /// The type field is another descriptor's.
     Type(u32),
     /// Unknown pixel format.
     Format(UnknownFormat),
-    /// Reserved selector in these swizzle bits.
+    /// Reserved selector in these bits.
     Swizzle(u32),
     /// Unknown texel arrangement.
     Layout(u32),
@@ -65,9 +65,9 @@ pub struct Texture {
     pub dimension: Dimension,
     /// Pixel format.
     pub format: TexelFormat,
-    /// The 22-bit pixel format word, for conversion descriptors.
+    /// 22 bits, for conversion descriptors.
     pub format_word: u32,
-    /// Applied after the format's own order.
+    /// After the format's own order.
     pub swizzle: [Channel; 4],
     /// Arrangement of texels.
     pub layout: Layout,
@@ -81,22 +81,17 @@ pub struct Texture {
     pub samples: u32,
     /// GPU address of the surface records.
     pub surfaces: u64,
-    /// How surfaces are described.
     records: Records,
 }
 
-/// How the surfaces of a texture are described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Records {
-    /// By [`Surface`]s in the order of v6.
     V6,
-    /// By [`Surface`]s in the order of v7.
     V7,
-    /// By [`valhall::Plane`]s in the same order.
     Planes,
 }
 
-/// The texture of a descriptor: each generation has the same fields in places of its own.
+/// Each generation has the same fields in other places.
 macro_rules! described {
     ($texture:expr, $records:expr, $layout:expr) => {{
         let (texture, records) = ($texture, $records);
@@ -125,7 +120,6 @@ macro_rules! described {
     }};
 }
 
-/// The shape that a descriptor's field names.
 fn dimension(field: u64) -> Dimension {
     match field as u32 {
         texture_dimension::CUBE => Dimension::Cube,
@@ -147,7 +141,7 @@ impl Texture {
         }
     }
 
-    /// Decodes a descriptor; `v6` selects that generation's pixel formats and order of records.
+    /// `v6` selects pixel formats and record order.
     pub fn parse(w: &[u32; 8], v6: bool) -> Result<Texture, DescriptorError> {
         let texture = mali_facts::Texture { words: *w };
         if texture.descriptor_type() as u32 != descriptor_type::TEXTURE {
@@ -165,7 +159,7 @@ impl Texture {
         )
     }
 
-    /// Decodes a descriptor of Valhall. The first of its planes says how texels are arranged in all of them.
+    /// Of Valhall; its first plane says how texels lie in all.
     pub fn with_planes(
         texture: &valhall::Texture,
         first: &valhall::Plane,
@@ -190,7 +184,7 @@ impl Texture {
         )
     }
 
-    /// Address of the surface record of a level of a layer (and, of a cube, face).
+    /// Address of a level's surface record.
     pub const fn surface_record(&self, layer: u32, face: u32, level: u32, sample: u32) -> u64 {
         let faces = match self.dimension {
             Dimension::Cube => 6,
@@ -207,7 +201,7 @@ impl Texture {
             .wrapping_add(index * self.record_bytes() as u64)
     }
 
-    /// The texels that a surface record describes, of which there are [`Texture::record_bytes`].
+    /// From a record of [`Texture::record_bytes`] bytes.
     pub fn plane(&self, record: &[u8; Texture::LONGEST_RECORD]) -> Plane {
         let (base, row, slice) = match (self.records, record.first_chunk()) {
             (Records::V6 | Records::V7, Some(record)) => {
@@ -231,7 +225,7 @@ impl Texture {
     }
 }
 
-/// What becomes of a coordinate outside the image.
+/// Coordinates outside the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wrap {
     /// The image repeats.
@@ -240,11 +234,11 @@ pub enum Wrap {
     ClampToEdge,
     /// The border colour.
     ClampToBorder,
-    /// The image repeats, mirrored every other time.
+    /// Repeats, mirrored every other time.
     Mirror,
-    /// Mirrored once, then the texel at the edge.
+    /// Mirrored once, then the edge.
     MirrorClampToEdge,
-    /// Mirrored once, then the border colour.
+    /// Mirrored once, then the border.
     MirrorClampToBorder,
 }
 
@@ -253,7 +247,7 @@ impl Wrap {
         Ok(match bits as u32 {
             wrap_mode::REPEAT => Wrap::Repeat,
             wrap_mode::CLAMP_TO_EDGE => Wrap::ClampToEdge,
-            // The two modes that are only "clamp" blend with the border at the edge when filtering; nearest filtering clamps.
+            // Plain "clamp" blends with the border when filtering; nearest filtering clamps.
             wrap_mode::CLAMP => Wrap::ClampToEdge,
             wrap_mode::CLAMP_TO_BORDER => Wrap::ClampToBorder,
             wrap_mode::MIRRORED_REPEAT => Wrap::Mirror,
@@ -280,29 +274,29 @@ pub enum Mipmap {
 /// A sampler descriptor (32 bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampler {
-    /// Wrap modes of the first, second and third coordinate.
+    /// Of three coordinates.
     pub wrap: [Wrap; 3],
-    /// Coordinates are fractions of the image's size.
+    /// Coordinates are fractions.
     pub normalized: bool,
-    /// Filter of a magnified image takes the nearest texel.
+    /// Magnifying takes the nearest texel.
     pub magnify_nearest: bool,
-    /// Filter of a reduced image takes the nearest texel.
+    /// Reducing takes the nearest texel.
     pub minify_nearest: bool,
     /// Choice of levels.
     pub mipmap: Mipmap,
-    /// Least level of detail, in 1/256.
+    /// Least level, in 1/256.
     pub minimum_lod: u32,
-    /// Greatest level of detail, in 1/256.
+    /// Greatest level, in 1/256.
     pub maximum_lod: u32,
-    /// Added to the level of detail, in 1/256.
+    /// Added to the level, in 1/256.
     pub lod_bias: i32,
-    /// Comparison with the reference (GL's order: never, <, ==, <=, >, !=, >=, always).
+    /// GL's order: never, <, ==, <=, >, !=, >=, always.
     pub compare: u32,
-    /// Border colour: numbers or integers as the texture's format asks.
+    /// Numbers or integers, by the texture's format.
     pub border: [u32; 4],
 }
 
-/// The sampler of a descriptor: each generation has the same fields in places of its own.
+/// Each generation has the same fields in other places.
 macro_rules! decoded {
     ($sampler:expr) => {{
         if $sampler.descriptor_type() as u32 != descriptor_type::SAMPLER {
@@ -351,12 +345,12 @@ impl Sampler {
     }
 }
 
-/// A storage image: an attribute with its buffer record and the continuation of that.
+/// A storage image: attribute, buffer record and its continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageBuffer {
     /// Pixel format.
     pub format: TexelFormat,
-    /// The 22-bit pixel format word, for conversion descriptors.
+    /// 22 bits, for conversion descriptors.
     pub format_word: u32,
     /// Texels in memory.
     pub plane: Plane,
@@ -365,12 +359,12 @@ pub struct ImageBuffer {
 }
 
 impl ImageBuffer {
-    /// Index of the buffer record that an attribute names.
+    /// From an attribute.
     pub fn buffer_index(attribute: &[u32; 2]) -> u32 {
         Attribute { words: *attribute }.buffer_index() as u32
     }
 
-    /// Decodes an attribute, the buffer record it names and the record after that.
+    /// From attribute, buffer record and next record.
     pub fn parse(
         attribute: &[u32; 2],
         buffer: &[u32; 4],
@@ -412,7 +406,7 @@ impl ImageBuffer {
         })
     }
 
-    /// Address of a texel, or `None` outside the image.
+    /// `None`: outside the image.
     #[inline]
     pub const fn address(&self, x: u32, y: u32, z: u32) -> Option<u64> {
         if self.extent.contains(x, y, z) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images: pixel formats, where a texel lies in memory, and what a sampler makes of texels.
+//! Images: pixel formats, places of texels, sampling.
 //!
-//! Everything here is a function of its arguments; memory is reached through a closure
-//! `FnMut(address, &mut [u8]) -> Result<(), E>` that the caller gives.
+//! Memory is reached through a closure `FnMut(address, &mut [u8]) -> Result<(), E>`.
 
 pub mod address;
 mod codec;

@@ -5,25 +5,25 @@ use mali_facts::texel::{Kind, Texel};
 
 use crate::alu::half;
 
-/// How a texel lies in registers. The discriminant is the encoding in conversion descriptors.
+/// The discriminant is the encoding in conversion descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterFormat {
-    /// Half-precision numbers, two to a register.
+    /// Half precision, two to a register.
     F16 = 0,
-    /// Single-precision numbers.
+    /// Single precision.
     F32 = 1,
-    /// Signed integers of 32 bits.
+    /// 32 bits, signed.
     I32 = 2,
-    /// Unsigned integers of 32 bits.
+    /// 32 bits, unsigned.
     U32 = 3,
-    /// Signed integers of 16 bits, two to a register.
+    /// 16 bits, signed, two to a register.
     I16 = 4,
-    /// Unsigned integers of 16 bits, two to a register.
+    /// 16 bits, unsigned, two to a register.
     U16 = 5,
 }
 
 impl RegisterFormat {
-    /// The register format field of a conversion descriptor.
+    /// From a conversion descriptor's field.
     pub const fn from_encoding(value: u32) -> Option<RegisterFormat> {
         Some(match value {
             0 => RegisterFormat::F16,
@@ -36,7 +36,7 @@ impl RegisterFormat {
         })
     }
 
-    /// The 32-bit register format that `auto` stands for.
+    /// Of 32 bits; for `auto`.
     pub const fn natural(kind: Kind) -> RegisterFormat {
         match kind {
             Kind::Float => RegisterFormat::F32,
@@ -54,13 +54,13 @@ impl RegisterFormat {
         }
     }
 
-    /// Registers that `components` of them (1 to 4) fill.
+    /// For 1 to 4 components.
     #[inline]
     pub const fn registers(self, components: usize) -> usize {
         components.div_ceil(self.per_register())
     }
 
-    /// The words that go to the staging registers for a texel of the given kind.
+    /// Words for a texel.
     pub fn pack(self, texel: Texel, kind: Kind) -> [u32; 4] {
         let pair = |f: &dyn Fn(u32) -> u16| {
             let h = texel.map(f);
@@ -78,7 +78,7 @@ impl RegisterFormat {
         }
     }
 
-    /// The texel that the staging registers hold.
+    /// A texel from words.
     pub fn unpack(self, words: [u32; 4]) -> Texel {
         let part = |i: usize| words[i / 2] >> (16 * (i as u32 & 1));
         match self {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading textures: single texels by integer coordinates, and filtered reads through a sampler.
+//! Reading textures: texels, and filtered reads through a sampler.
 
 use mali_facts::texel::{Kind, Texel};
 
@@ -7,7 +7,7 @@ use super::address::Extent;
 use super::codec::Texels;
 use super::descriptor::{Dimension, Mipmap, Sampler, Texture, Wrap};
 
-/// Which level of which layer is read.
+/// Level and layer to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
     /// Array layer; clamped to the last.
@@ -21,7 +21,7 @@ pub struct Level {
 /// Where a sampler reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Coordinates {
-    /// Coordinates: fractions of the size or texels, as the sampler says.
+    /// Fractions or texels, as the sampler says.
     pub position: [f32; 3],
     /// Array layer.
     pub layer: u32,
@@ -31,15 +31,15 @@ pub struct Coordinates {
     pub lod: f32,
     /// Offset in texels.
     pub offset: [i32; 3],
-    /// Reference of a comparison, if the read is one.
+    /// Reference, if the read compares.
     pub reference: Option<f32>,
 }
 
-/// A texture being read, with the closure that reads memory.
+/// A texture being read.
 pub struct Lookup<'a, F> {
     /// The texture.
     pub texture: &'a Texture,
-    /// Reads memory at a GPU address.
+    /// Reads GPU memory.
     pub fetch: F,
 }
 
@@ -47,7 +47,7 @@ impl<F, E> Lookup<'_, F>
 where
     F: FnMut(u64, &mut [u8]) -> Result<(), E>,
 {
-    /// The texel at integer coordinates of a level, which must be inside it, before the texture's swizzle.
+    /// Inside; before the texture's swizzle.
     fn texel(&mut self, level: Level, at: [u32; 3]) -> Result<Texel, E> {
         let record = self
             .texture
@@ -77,7 +77,7 @@ where
     }
 }
 
-/// The texel at integer coordinates; zero (through the texture's swizzle) outside the texture.
+/// A texel; outside zero, through the texture's swizzle.
 pub fn fetch_texel<F, E>(lookup: &mut Lookup<'_, F>, at: [u32; 3], level: Level) -> Result<Texel, E>
 where
     F: FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -94,7 +94,7 @@ where
     Ok(lookup.swizzled(texel))
 }
 
-/// An integer coordinate after wrapping, or `None` for the border.
+/// `None`: the border.
 fn wrap(i: i64, size: u32, mode: Wrap) -> Option<u32> {
     let n = size as i64;
     let inside = |i: i64| (0..n).contains(&i).then_some(i as u32);
@@ -112,7 +112,7 @@ fn wrap(i: i64, size: u32, mode: Wrap) -> Option<u32> {
     }
 }
 
-/// A coordinate in texels, brought into a range where arithmetic is exact, with fractions wrapped first.
+/// Into an exact range, fractions wrapped first.
 fn in_texels(position: f32, size: u32, normalized: bool, mode: Wrap) -> f32 {
     const LIMIT: f32 = 16_777_216.0;
     if position.is_nan() {
@@ -135,7 +135,7 @@ fn in_texels(position: f32, size: u32, normalized: bool, mode: Wrap) -> f32 {
     }
 }
 
-/// One dimension of a read: the two texels (`None`: border) and the weight of the second.
+/// Two texels (`None`: border), weight of the second.
 #[derive(Clone, Copy)]
 struct Axis {
     first: Option<u32>,
@@ -160,7 +160,7 @@ impl Axis {
     ) -> Axis {
         let u = in_texels(position, size, normalized, mode);
         if nearest {
-            // A fraction just below one may reach the size by rounding.
+            // A fraction just below one may round to the size.
             let i = if normalized && matches!(mode, Wrap::Repeat | Wrap::Mirror) {
                 (u.floor() as i64).min(size as i64 - 1)
             } else {
@@ -184,7 +184,6 @@ impl Axis {
     }
 }
 
-/// Axes of a read of a level of size `extent`.
 fn axes(t: &Texture, s: &Sampler, c: &Coordinates, extent: Extent, nearest: bool) -> [Axis; 3] {
     let axis = |i: usize, size: u32| {
         let wrap = match t.dimension {
@@ -208,7 +207,7 @@ fn axes(t: &Texture, s: &Sampler, c: &Coordinates, extent: Extent, nearest: bool
     }
 }
 
-/// One or zero by comparing the reference with a texel's first component.
+/// One or zero; compares with the first component.
 fn compared(function: u32, reference: f32, texel: Texel) -> Texel {
     let depth = f32::from_bits(texel[0]);
     let yes = match function {
@@ -224,7 +223,6 @@ fn compared(function: u32, reference: f32, texel: Texel) -> Texel {
     [yes as u32 * Kind::Float.one(); 4]
 }
 
-/// A read of one level through a sampler.
 fn sample_level<F, E>(
     lookup: &mut Lookup<'_, F>,
     sampler: &Sampler,
@@ -248,7 +246,6 @@ where
             None => texel,
         })
     };
-    // Integers are never filtered.
     if nearest || t.format.kind() != Kind::Float {
         let texel = corner(x.first, y.first, z.first)?;
         return Ok(lookup.swizzled(texel));
@@ -313,7 +310,7 @@ where
     }
 }
 
-/// One component of the four texels that a linear filter would blend: (0,1), (1,1), (1,0), (0,0).
+/// A component of a linear filter's texels: (0,1), (1,1), (1,0), (0,0).
 pub fn gather<F, E>(
     lookup: &mut Lookup<'_, F>,
     sampler: &Sampler,
@@ -353,7 +350,7 @@ mod tests {
 
     const DATA: u64 = 0x1000;
 
-    /// A 4 by 2 texture of one single-precision component, value `10 y + x`, with a second level of 2 by 1.
+    /// 4 by 2 texels of one single-precision component, `10 y + x`; second level 2 by 1.
     fn memory(va: u64, out: &mut [u8]) -> Result<(), Infallible> {
         let mut m = vec![0u8; 0x2000];
         for (i, base) in [DATA, DATA + 0x100].iter().enumerate() {

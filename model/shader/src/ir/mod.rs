@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The intermediate form of a shader: clauses of micro-operations on rows.
-//!
-//! Translation makes it, optimisation changes it, the engine executes it.
+//! The intermediate form: clauses of micro-operations on rows.
 
 mod block;
 mod clause;

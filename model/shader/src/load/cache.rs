@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decoded shaders, kept from one dispatch to the next.
+//! Decoded shaders, kept between dispatches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,26 +8,23 @@ use super::decode::{Code, shader};
 use crate::core::Tlb;
 use crate::ir::{Isa, Program};
 
-/// Most bytes of all shaders that are kept, code and decoded form together.
+/// Code and decoded form together.
 pub(crate) const MOST_BYTES: usize = 32 << 20;
 
-/// Most dispatches of a shader, told apart by their push uniforms, of which anything is kept.
+/// Per shader, by push uniforms.
 const MOST_OWN: usize = 256;
 
-/// A shader that was decoded before.
 #[derive(Debug)]
 struct Known {
     program: Arc<Program>,
     code: Code,
-    /// What was made of it for push uniforms; nothing yet for those that were seen once.
+    /// By push uniforms; `None`: seen once.
     own: HashMap<Arc<[u32]>, Option<Arc<Program>>>,
     bytes: usize,
-    /// When it was last asked for, as a count of questions.
     used: u64,
 }
 
-/// Decoded shaders by address of the first clause, at most [`MOST_BYTES`] of them. Those go first that were not asked for
-/// longest.
+/// By entry, at most [`MOST_BYTES`]; drops the least recently used.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     shaders: HashMap<u64, Known>,
@@ -36,8 +33,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// The shader at `entry` and how many of its clauses were decoded for it: none if memory still holds the code of the last
-    /// time.
+    /// And how many clauses were decoded: none if memory holds the same code.
     pub(crate) fn shader(
         &mut self,
         entry: u64,
@@ -68,7 +64,7 @@ impl Cache {
         (program, decoded)
     }
 
-    /// What is kept of the shader for these push uniforms; `None` if they are seen for the first time.
+    /// `None`: new push uniforms.
     pub(crate) fn own(&mut self, program: &Arc<Program>, uniforms: &[u32]) -> Option<Own> {
         let known = self.of(program)?;
         Some(match known.own.get(uniforms)? {
@@ -77,7 +73,7 @@ impl Cache {
         })
     }
 
-    /// Keeps what was made of the shader for these push uniforms, or that they were seen.
+    /// Without a program: they were seen.
     pub(crate) fn keep_own(
         &mut self,
         program: &Arc<Program>,
@@ -103,7 +99,6 @@ impl Cache {
         self.keep(entry, known);
     }
 
-    /// The shader that this is, if it is still kept.
     fn of(&mut self, program: &Arc<Program>) -> Option<&mut Known> {
         let known = self.shaders.get_mut(&program.entry);
         known.filter(|known| Arc::ptr_eq(&known.program, program))
@@ -125,25 +120,20 @@ impl Cache {
         Some(known)
     }
 
-    /// Bytes of all shaders that are kept.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-/// What is known of a shader for some push uniforms.
 #[derive(Clone, Debug)]
 pub(crate) enum Own {
-    /// They were seen.
     Seen,
-    /// The shader made for them.
     Made(Arc<Program>),
 }
 
-/// Bytes that an entry for push uniforms takes up.
 fn own_bytes(uniforms: &[u32], own: Option<&Arc<Program>>) -> usize {
-    // A table has room for twice what is in it, and reference counts come before the words.
+    // Tables have twice the room; reference counts come before the words.
     2 * size_of::<(Arc<[u32]>, Option<Arc<Program>>)>()
         + 16
         + size_of_val(uniforms)

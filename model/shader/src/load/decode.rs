@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From code in memory to clauses of a program.
+//! From code in memory to clauses.
 //!
-//! The clauses that the flow of control leads to are decoded at once, as far as a compiler's shaders reach; what lies further,
-//! or behind computed jumps, when a thread comes to it.
+//! Clauses reached by control flow are decoded at once, as far as compilers' shaders reach; others, or those behind
+//! computed jumps, when a thread comes to them.
 
 use mali_memory::PAGE_SIZE;
 
@@ -14,31 +14,29 @@ use crate::translate::Bifrost;
 use crate::valhall::Valhall;
 use crate::{FaultKind, MmuFault, ShaderFault};
 
-/// Clauses of a shader that are decoded before a thread comes to them.
+/// Clauses decoded in advance.
 pub(super) const AHEAD: usize = 1 << 10;
 
-/// Most clauses that a shader may have before the model refuses to go on.
+/// At most.
 pub(super) const MOST_CLAUSES: usize = 1 << 16;
 
-/// Most bytes that a shader's micro-operations may take up before the model refuses to go on.
+/// Of micro-operations, at most.
 pub(super) const MOST_BYTES: usize = 8 << 20;
 
-/// Most constants of a shader: each is a row of every batch.
+/// Each is a row of every batch.
 const MOST_CONSTANTS: usize = 1 << 12;
 
-/// The bytes that a program was decoded from.
 #[derive(Debug, Default)]
 pub(super) struct Code {
-    /// Bytes by address, in the order in which decoding reached them.
+    /// In the order of decoding.
     pieces: Vec<(u64, Vec<u8>)>,
-    /// Some of the code could not be fetched; the next time it may be.
+    /// Not all code could be fetched; it may be next time.
     unreadable: bool,
 }
 
 impl Code {
-    /// Whether memory still holds the code. Pages are compared in the order in which decoding reached them and none after the
-    /// first difference: other code at the same place need not be as long, and a fetch that the MMU refuses is reported to
-    /// software.
+    /// Stops at the first difference in decoding order: other code may be shorter, and software sees a fetch that
+    /// the MMU refuses.
     pub(super) fn is_current(&self, fetch: &mut Tlb<'_>) -> bool {
         let mut now = [0; PAGE_SIZE];
         let mut same = |mut at: u64, mut bytes: &[u8]| {
@@ -58,7 +56,6 @@ impl Code {
         !self.unreadable && pieces.all(|(address, bytes)| same(*address, bytes))
     }
 
-    /// Bytes of memory that it takes up.
     pub(super) fn bytes(&self) -> usize {
         let pieces = self.pieces.iter();
         let bytes: usize = pieces.map(|(_, bytes)| bytes.capacity()).sum();
@@ -75,7 +72,6 @@ impl Code {
     }
 }
 
-/// The shader whose first clause is at `entry`, decoded [`AHEAD`], and the code that it was decoded from.
 pub(super) fn shader(entry: u64, isa: Isa, fetch: &mut Tlb<'_>) -> (Program, Code) {
     let (mut program, mut code) = (Program::new(entry, isa), Code::default());
     let mut number = 0;
@@ -86,12 +82,10 @@ pub(super) fn shader(entry: u64, isa: Isa, fetch: &mut Tlb<'_>) -> (Program, Cod
     (program, code)
 }
 
-/// Decodes the clause of a number, which a thread has come to.
 pub(crate) fn clause(program: &mut Program, number: u32, fetch: &mut Tlb<'_>) {
     decode_into(program, number as usize, &mut Code::default(), fetch);
 }
 
-/// Code as a translator reads it.
 struct Fetch<'a, 's> {
     tlb: &'a mut Tlb<'s>,
     code: &'a mut Code,

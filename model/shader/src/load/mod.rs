@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders from memory: fetched, decoded, translated, and kept from one dispatch to the next.
+//! Shaders from memory: fetched, decoded, translated and kept.
 
 mod cache;
 mod decode;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the addresses of a batch's lanes have in common, which decides how loads and stores go about them.
+//! What lanes' addresses have in common.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -7,25 +7,22 @@ mod wide;
 
 use crate::rows::{CHUNK, GROUP, LANES, Row};
 
-/// Mask of the offset in a page.
 pub(super) const OFFSET: u32 = 4095;
 
-/// What the addresses of a whole batch have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pattern {
     pub(crate) same: bool,
-    /// They have the same high word, are aligned, and no access crosses the end of its page.
+    /// One high word, aligned, not crossing a page's end.
     pub(crate) whole: bool,
-    /// They are `whole` and in one page.
+    /// `whole`, in one page.
     pub(crate) page: bool,
-    /// They are those of the first [`CHUNK`] lanes again and again.
+    /// The first [`CHUNK`] lanes', repeated.
     pub(crate) repeat: bool,
-    /// The lanes of each group have the same address.
+    /// One address per group.
     pub(crate) flat: bool,
 }
 
-/// Classifies the 64-bit addresses that two rows hold, for accesses of `bytes` bytes that should be aligned to `align`
-/// (a power of two).
+/// `align` is a power of two.
 #[inline(always)]
 pub(crate) fn pattern(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Pattern {
     choose!(
@@ -50,7 +47,6 @@ fn pattern_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> 
     let (lows, highs) = (low.0.as_chunks::<CHUNK>().0, high.0.as_chunks::<CHUNK>().0);
     let chunks = lanes.min(LANES) / CHUNK;
     let (first, first_low, first_high) = (&lows[0], low.0[0], high.0[0]);
-    // A word is not zero where an address is not what a pattern wants; whether any is comes last.
     let (mut same, mut repeat, mut flat) = ([0; CHUNK], [0; CHUNK], [0; CHUNK]);
     let (mut whole, mut page) = ([0; CHUNK], [0; CHUNK]);
     for (lows, highs) in lows.iter().zip(highs).take(chunks) {
@@ -60,7 +56,7 @@ fn pattern_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> 
             same[lane] |= address ^ first_low | other;
             repeat[lane] |= address ^ first[lane] | other;
             flat[lane] |= address ^ groups[lane / GROUP] | other;
-            // The top bit is set if the offset is above the last that fits.
+            // The top bit: the offset is above the last that fits.
             let crosses = (OFFSET + 1 - bytes).wrapping_sub(address & OFFSET) & 1 << 31;
             whole[lane] |= address & (align - 1) | crosses | other;
             page[lane] |= (address ^ first_low) & !OFFSET;
@@ -77,8 +73,7 @@ fn pattern_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> 
     }
 }
 
-/// Where the accesses of the lanes in `mask` lie if they are to aligned words of one page that follow one another as the lanes do:
-/// the first lane, and how many there are up to the last.
+/// First lane and extent, if the words are consecutive, aligned and in one page.
 #[inline(always)]
 pub(crate) fn run(low: &Row, high: &Row, mask: u64) -> Option<(usize, usize)> {
     let first = mask.trailing_zeros() as usize;
@@ -105,7 +100,6 @@ fn is_run(low: &Row, high: &Row, mask: u64, first: usize) -> bool {
     differs == 0
 }
 
-/// Low words of addresses some bytes behind those; whether none of them has a carry.
 #[inline(always)]
 pub(super) fn behind(low: &Row, bytes: u32, sums: &mut Row) -> bool {
     let carry = choose!(
@@ -115,7 +109,6 @@ pub(super) fn behind(low: &Row, bytes: u32, sums: &mut Row) -> bool {
     !carry
 }
 
-/// Adds bytes to addresses' low words; whether one of them has a carry.
 fn add(low: &Row, bytes: u32, sums: &mut Row) -> bool {
     let mut carry = 0;
     for (sum, low) in sums.0.iter_mut().zip(low.0) {
@@ -125,16 +118,15 @@ fn add(low: &Row, bytes: u32, sums: &mut Row) -> bool {
     carry != 0
 }
 
-/// What addresses have in common, group by group; bit n is about lanes 8 n to 8 n + 7.
+/// Bit n: lanes 8 n to 8 n + 7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Common {
-    /// The addresses are the same as that of the group's first lane.
     pub(crate) same: u32,
-    /// The addresses are in the page of the group's first lane, are aligned, and no access crosses the page's end.
+    /// In the first lane's page, aligned, not crossing its end.
     pub(crate) page: u32,
 }
 
-/// As [`pattern`], for each group by itself.
+/// As [`pattern`], per group.
 #[inline(always)]
 pub(crate) fn common(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Common {
     choose!(
@@ -161,7 +153,6 @@ fn common_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> C
             low_differs |= lows[lane] ^ lows[0];
             high_differs |= highs[lane] ^ highs[0];
             misaligned |= lows[lane];
-            // The top bit is set if the offset is above the last that fits.
             crosses |= (OFFSET + 1 - bytes).wrapping_sub(lows[lane] & OFFSET);
         }
         let same = low_differs | high_differs == 0;
@@ -196,7 +187,6 @@ mod tests {
             row(&|lane| 0x1004 + 16 * lane),
             row(&|lane| 0xffff_ff00u32.wrapping_add(16 * lane)),
         ];
-        // Each lane in turn is different, by alignment, by page, or so that it crosses the end of a page.
         for lane in 0..LANES {
             for other in [0x1001, 0x2000, 0x1ff4, 0x1ff0] {
                 let mut odd = row(&|_| 0x1000);

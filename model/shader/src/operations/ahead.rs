@@ -9,8 +9,8 @@ use crate::rows::{CHUNK, GROUP, LANES, Row, Rows};
 use crate::rows::{repeat, spread};
 use crate::words::Words;
 
-/// Loads BYTES bytes (8 or 16) for each lane from `e` bytes behind the address in rows `a` (low) and `b` (high) into rows `d` on, if their words
-/// lie so that they can be loaded together; bit `m` of what was loaded ahead says whether it did.
+/// BYTES (8 or 16) from `e` behind the address in rows `a`, `b` (low, high) into rows `d` on, if possible together;
+/// then sets bit `m` of the loads ahead.
 pub(crate) fn ahead<const BYTES: usize>(
     op: &MicroOp,
     rows: &mut Rows,
@@ -29,7 +29,6 @@ pub(crate) fn ahead<const BYTES: usize>(
         low = &sums;
     }
     if mask != u64::MAX >> (LANES - width) {
-        // The others load what the first active lane does.
         let active = rows.active();
         (lows, highs) = (
             like_first(low, active, mask),
@@ -37,7 +36,7 @@ pub(crate) fn ahead<const BYTES: usize>(
         );
         (low, high) = (&lows, &highs);
     }
-    // What faults is loaded again by those that come later, and faults there.
+    // Later loads meet the fault again.
     if load_together::<BYTES>(core, low, high, width).is_none() {
         return Ok(());
     }
@@ -48,7 +47,6 @@ pub(crate) fn ahead<const BYTES: usize>(
     Ok(())
 }
 
-/// A row in which lanes that are not active have what the first active one has.
 fn like_first(row: &Row, active: &Row, mask: u64) -> Row {
     let first = row.0[mask.trailing_zeros() as usize % LANES];
     let mut all = Row([first; LANES]);
@@ -58,8 +56,7 @@ fn like_first(row: &Row, active: &Row, mask: u64) -> Row {
     all
 }
 
-/// Loads a word for each active lane into row `d`: from row `c` if it was loaded ahead, else from `e` bytes behind the address in rows `a` (low)
-/// and `b` (high).
+/// Into row `d`: row `c` if loaded ahead, else from `e` behind the address in rows `a`, `b`.
 pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     core.statistics.bytes_read += 4 * rows.active_count();
     if core.ahead >> op.m & 1 == 1 {
@@ -69,7 +66,7 @@ pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     load_word(op, rows, core)
 }
 
-/// Whether the words of the micro-operations that follow, as many as `c` says, were loaded ahead to where they go; `m` has the bits of their loads.
+/// Whether the next `c` words are in place; `m` has their loads' bits.
 pub(crate) fn words_are_there(op: &MicroOp, rows: &Rows, core: &mut Core<'_>) -> bool {
     let all = core.ahead & u64::from(op.m) == u64::from(op.m);
     if all {
@@ -78,7 +75,6 @@ pub(crate) fn words_are_there(op: &MicroOp, rows: &Rows, core: &mut Core<'_>) ->
     all
 }
 
-/// Loads a word for each active lane, whatever was loaded ahead.
 #[cold]
 #[inline(never)]
 fn load_word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
@@ -98,7 +94,6 @@ fn load_word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     Ok(())
 }
 
-/// Loads for all lanes, if no lane's words cross the end of a page.
 #[inline(always)]
 fn load_together<const BYTES: usize>(
     core: &mut Core<'_>,
@@ -126,7 +121,6 @@ fn load_together<const BYTES: usize>(
             words_at::<BYTES>(read, address(low, high, 0))?,
         );
         for group in 0..width / GROUP {
-            // Lines of work groups are often longer than a group.
             let va = address(low, high, group * GROUP);
             if va != known.0 {
                 known = (va, words_at::<BYTES>(read, va)?);
@@ -153,7 +147,6 @@ fn load_together<const BYTES: usize>(
     Some(())
 }
 
-/// Loads for a chunk of lanes, one after the other.
 fn load_chunk<const BYTES: usize>(
     read: &mut Tlb<'_>,
     low: &Row,
@@ -172,7 +165,7 @@ fn load_chunk<const BYTES: usize>(
     Some(())
 }
 
-/// Words that lie in one page, at a multiple of 4.
+/// In one page, at a multiple of 4.
 #[inline(always)]
 fn words_at<const BYTES: usize>(read: &mut Tlb<'_>, va: u64) -> Option<Words> {
     let page = read.page(va).ok()?;

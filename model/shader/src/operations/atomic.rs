@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Atomic operations of a batch: lane after lane, each one atomic on the host.
+//! Atomic operations, lane after lane, each atomic on the host.
 //!
-//! Hardware combines the lanes of a warp first; the order of lanes is one that it may choose as well.
+//! Hardware combines a warp's lanes first, in any order.
 
 use super::image::is_sink;
 use super::memory::address;
@@ -12,10 +12,9 @@ use crate::core::OFFSET;
 use crate::ir::micro::MicroOp;
 use crate::rows::{Rows, lanes};
 
-/// Bit of the modifiers: the old value goes to the staging registers.
+/// The old value is returned.
 pub(crate) const RETURNS: u32 = 1 << 8;
 
-/// Operations by number, as the modifiers of a micro-operation hold them.
 const OPERATIONS: [Atomic; 9] = [
     Atomic::Add,
     Atomic::SMin,
@@ -39,7 +38,7 @@ fn operation(op: &MicroOp) -> Atomic {
     OPERATIONS[(op.m & 0xff) as usize % OPERATIONS.len()]
 }
 
-/// Combines the word at the address in rows `a`, `b` with row `c`.
+/// Address in `a`, `b`; operand in `c`.
 pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let what = operation(op);
     for lane in lanes(rows.mask()) {
@@ -61,7 +60,7 @@ pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     Ok(())
 }
 
-/// Combines the 64 bits at the address in rows `a`, `b` with rows `c` (low) and `e` (high).
+/// Address in `a`, `b`; operand in `c`, `e` (low, high).
 pub(crate) fn double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let what = operation(op);
     for lane in lanes(rows.mask()) {
@@ -81,7 +80,7 @@ pub(crate) fn double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done
     Ok(())
 }
 
-/// Writes staging register `d` where memory holds staging register `d` + 1.
+/// Writes `d` where memory holds `d` + 1.
 pub(crate) fn compare_word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let va = address(rows.get(op.a), rows.get(op.b), lane);
@@ -101,7 +100,7 @@ pub(crate) fn compare_word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -
     Ok(())
 }
 
-/// Writes staging registers `d`, `d` + 1 where memory holds staging registers `d` + 2, `d` + 3.
+/// Writes `d`, `d` + 1 where memory holds `d` + 2, `d` + 3.
 pub(crate) fn compare_double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let va = address(rows.get(op.a), rows.get(op.b), lane);

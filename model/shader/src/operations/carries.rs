@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sums of 64 bits: a low word and what it carries to the high word, at once.
+//! Sums of 64 bits: low word and carry at once.
 #![allow(unsafe_code)]
 
 use crate::ir::micro::MicroOp;
 use crate::rows::Rows;
 
-/// Executes sums in whole rows where the host has a way to, and says whether it did. Of two micro-operations, the first puts the sum of rows `a` and `b` into row
-/// `d`, and the second, which may be an addition to another row, compares that with one of the two.
+/// False: the host has no way. First `d = a + b`; the second, maybe an addition to another row, compares that with
+/// one of the two.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 pub(crate) fn add_wide(ops: &[MicroOp], rows: &mut Rows) -> bool {
@@ -24,7 +24,6 @@ mod avx512 {
     use crate::rows::wide::vectors;
     use crate::rows::{CHUNK, Rows};
 
-    /// As [`super::add_wide`].
     #[target_feature(enable = "avx512f")]
     pub(super) fn add_wide(ops: &[MicroOp], rows: &mut Rows) {
         for [low, high] in ops.as_chunks().0 {

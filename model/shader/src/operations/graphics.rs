@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Vertices and fragments of a batch: what their threads start with, and the instructions that only they have.
+//! Registers and instructions of vertices and fragments.
 
 use mali_facts::valhall::{self, descriptor_type};
 use mali_facts::{AttributeBuffer, Blend, PixelFormat, attribute_type, blend_mode};
@@ -18,24 +18,22 @@ use crate::stage::{AttributeTable, Fragments, Lookup, Preload, Stage};
 use crate::words::bytes_of;
 use crate::{Architecture, FaultKind};
 
-/// Register that holds the low word of the address of the vertex's position; the high word is in the next one.
+/// Low word of the position's address; the high word is next.
 const POSITION: u16 = 58;
-/// Register that holds the pixel: column in the low half, line in the high half.
+/// Column low, line high half.
 const PIXEL: u16 = 59;
-/// Register that holds the samples that the fragment covers, as bits.
+/// Covered samples, as bits.
 const COVERAGE: u16 = 60;
-/// Registers that hold the vertex, on Valhall: its number in the packets, its number, and that of its instance. Of a fragment the last
-/// holds which sample it is.
+/// On Valhall: number in the packets, vertex, instance; of a fragment, the last is the sample.
 const VERTEX: [u16; 3] = [59, 60, 61];
 
-/// In the modifiers of [`blend`]: these name the type of the colour in registers, not the blend descriptor.
+/// Of [`blend`]: the bits name the colour's type, not the descriptor.
 pub(crate) const TYPED: u32 = 1 << 16;
 
 fn invalid(text: impl Into<String>) -> Trouble {
     Trouble::new(FaultKind::InvalidData, 0, text)
 }
 
-/// What an instruction of another stage raises.
 fn missing(instruction: &str, what: &str) -> Trouble {
     let text = format!("{instruction} works on {what}, which this shader does not have");
     Trouble::new(FaultKind::InvalidEncoding, 0, text)
@@ -61,7 +59,7 @@ fn pixel(core: &Core<'_>, fragments: &Fragments<'_>, lane: usize) -> [u32; 2] {
     ]
 }
 
-/// Gives the threads from number `first` on, `count` of them, what they start with. Returns the lanes that start, if not all do.
+/// The starting lanes, if not all.
 pub(crate) fn begin(
     stage: &Stage<'_>,
     rows: &mut Rows,
@@ -111,7 +109,6 @@ pub(crate) fn begin(
     Ok(None)
 }
 
-/// What is done before threads start.
 fn load_first(
     fragments: &Fragments<'_>,
     preload: Preload,
@@ -199,7 +196,7 @@ impl Attribute {
         })
     }
 
-    /// The attribute that a handle names, on Valhall.
+    /// On Valhall.
     fn named(core: &mut Core<'_>, handle: u32, what: &str) -> Result<Self, Trouble> {
         let descriptor = valhall::Attribute {
             words: core.descriptor(handle)?,
@@ -236,7 +233,6 @@ impl Attribute {
         })
     }
 
-    /// Where the value of a vertex is; `None` outside the buffer.
     fn address(&self, vertex: u32) -> Option<u64> {
         let at = i128::from(self.offset) + i128::from(self.stride) * i128::from(vertex);
         let end = at + i128::from(self.format.bytes);
@@ -252,7 +248,7 @@ impl Attribute {
     }
 }
 
-/// `LD_ATTR`: vertex in row `a`, instance in row `b`, number of the attribute in row `c`.
+/// `LD_ATTR`: vertex `a`, instance `b`, attribute `c`.
 pub(crate) fn load_attribute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if !matches!(core.stage, Some(Stage::Vertices(_))) {
         return Err(missing("+LD_ATTR", "the attributes of a vertex"));
@@ -275,7 +271,6 @@ pub(crate) fn load_attribute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>)
     finish(op, rows, core, count)
 }
 
-/// Vertex and number of the attribute that a lane means.
 fn vertex(op: &MicroOp, rows: &Rows, lane: usize) -> Result<(u32, u32), Trouble> {
     let [vertex, instance, index] = [op.a, op.b, op.c].map(|row| rows.get(row).0[lane]);
     if instance != 0 {
@@ -286,7 +281,7 @@ fn vertex(op: &MicroOp, rows: &Rows, lane: usize) -> Result<(u32, u32), Trouble>
     Ok((vertex, index))
 }
 
-/// `LEA_ATTR`: address and conversion descriptor of a varying, which a vertex shader writes. Sources as for [`load_attribute`].
+/// `LEA_ATTR`: address and conversion of a varying. Sources as [`load_attribute`].
 pub(crate) fn varying_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let Some(Stage::Vertices(vertices)) = core.stage else {
         return Err(missing("+LEA_ATTR", "the attributes of a vertex"));
@@ -301,7 +296,7 @@ pub(crate) fn varying_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
     finish(op, rows, core, 3)
 }
 
-/// `LEA_BUF_IMM`: where a vertex shader of Valhall writes; number of the vertex in row `a`.
+/// `LEA_BUF_IMM`: a vertex shader's output on Valhall; vertex `a`.
 pub(crate) fn packet_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let Some(Stage::Vertices(vertices)) = core.stage else {
         return Err(missing("LEA_BUF_IMM", "the packet of a vertex"));
@@ -313,7 +308,7 @@ pub(crate) fn packet_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>)
     finish(op, rows, core, 2)
 }
 
-/// `LD_VAR_BUF_IMM` of words that are not interpolated: offset into the attributes of a vertex in row `a`.
+/// `LD_VAR_BUF_IMM`, not interpolated: offset `a` into a vertex's attributes.
 pub(crate) fn packet_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "LD_VAR_BUF_IMM", "the varyings of a fragment")?;
     let (packets, count) = (fragments.packets, components(op.m));
@@ -335,7 +330,7 @@ pub(crate) fn packet_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>)
     finish(op, rows, core, count)
 }
 
-/// `LD_VAR_FLAT`: number of the varying in row `a`.
+/// `LD_VAR_FLAT`: varying `a`.
 pub(crate) fn flat_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+LD_VAR_FLAT", "the varyings of a fragment")?;
     let mut count = 0;
@@ -351,7 +346,7 @@ pub(crate) fn flat_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -
     finish(op, rows, core, count)
 }
 
-/// `VAR_TEX`: varying in bits 15:8 of the modifiers, texture and sampler in 7:0, half precision in 16, computed level in 17.
+/// `VAR_TEX`: varying in bits 15:8 of `m`, texture and sampler in 7:0, half precision in 16, computed level in 17.
 pub(crate) fn varying_texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+VAR_TEX", "the varyings of a fragment")?;
     let lookup = Lookup {
@@ -363,14 +358,13 @@ pub(crate) fn varying_texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
     look_up(fragments, lookup, op, rows, core)
 }
 
-/// `LD_VAR`: number of the varying in row `a`.
+/// `LD_VAR`: varying `a`.
 pub(crate) fn varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+LD_VAR", "the varyings of a fragment")?;
     let number = |rows: &Rows, lane: usize| rows.get(op.a).0[lane];
     interpolate(fragments, number, op, rows, core)
 }
 
-/// The values of a varying at the corners of a triangle.
 struct Corners([[f64; 4]; 3]);
 
 impl Corners {
@@ -389,7 +383,7 @@ impl Corners {
         Ok(Corners(corners))
     }
 
-    /// The value at a pixel's centre, right in perspective.
+    /// At the centre, right in perspective.
     fn at(&self, fragments: &Fragments<'_>, [x, y]: [u32; 2]) -> [f32; 4] {
         let weights = fragments.triangle.weights(x, y);
         let (mut value, mut sum) = ([0.0f64; 4], 0.0);
@@ -405,7 +399,6 @@ impl Corners {
     }
 }
 
-/// Interpolates the varying that `number` gives for each lane, into rows from `op.d` on.
 fn interpolate(
     fragments: &Fragments<'_>,
     number: impl Fn(&Rows, usize) -> u32,
@@ -429,7 +422,6 @@ fn interpolate(
     finish(op, rows, core, format.registers(components(op.m)))
 }
 
-/// Samples a texture at an interpolated varying, into rows from `op.d` on.
 fn look_up(
     fragments: &Fragments<'_>,
     lookup: Lookup,
@@ -467,14 +459,14 @@ fn look_up(
     finish(op, rows, core, if lookup.half { 2 } else { 4 })
 }
 
-/// `ATEST`: coverage in row `a`. Without tests on alpha, which jobs are refused for, it stays what it is.
+/// `ATEST`: coverage `a`, which stays: jobs with alpha tests are refused.
 pub(crate) fn alpha_test(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     fragments(core, "+ATEST", "the coverage of a fragment")?;
     core.results.0[0].0 = rows.get(op.a).0;
     finish(op, rows, core, 1)
 }
 
-/// `BLEND`: coverage in row `a`, blend descriptor in rows `b` and `c`, colour in staging registers.
+/// `BLEND`: coverage `a`, descriptor `b`, `c`, colour in staging registers.
 pub(crate) fn blend(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+BLEND", "the pixels of a tile")?;
     let mut pixels = Vec::with_capacity(LANES);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Half-precision multiply-adds with the host's conversions, each result rounded once to nearest even.
+//! Half-precision multiply-adds, rounded once to nearest even.
 //!
-//! The product of two halves is exact in single precision. The sum is rounded to odd there, which keeps all that the
-//! rounding to half precision depends on. Compilers know no way to say that in loops over lanes, so it is written by hand;
-//! hosts without the conversions run [`half::multiply_add`].
+//! The product is exact in single precision; the sum is rounded to odd there, which keeps all that rounding to half
+//! depends on. Compilers cannot do that in loops; hosts without conversions run [`half::multiply_add`].
 #![allow(unsafe_code)]
 
 use super::loops;
@@ -13,7 +12,6 @@ use crate::alu::{Round, half};
 use crate::ir::micro::{MicroOp, OnRows};
 use crate::rows::Rows;
 
-/// The function that puts `a * b + c` into row `d`, in both halves.
 pub(crate) fn multiply_add() -> OnRows {
     choose!(
         portable: loops::three(
@@ -25,8 +23,7 @@ pub(crate) fn multiply_add() -> OnRows {
     )
 }
 
-/// The function that puts `a * b + c` of the low halves into both halves of row `d`: what compilers make of arithmetic on
-/// single halves.
+/// Low halves, result in both: compilers' arithmetic on single halves.
 pub(crate) fn multiply_add_low() -> OnRows {
     choose!(
         portable: loops::three(
@@ -38,9 +35,8 @@ pub(crate) fn multiply_add_low() -> OnRows {
     )
 }
 
-/// Executes N multiply-adds of low halves at once where the host has a way to do so, on all lanes; returns whether it did.
-/// Row `d` of each grows by the product of its rows `a` and `b`, and `a` is the same row for all. No row `d` is another's, or a
-/// factor.
+/// N of low halves on all lanes; false: the host has no way. Each row `d` grows by `a * b`; `a` is common. No `d`
+/// is another's, or a factor.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) -> bool {
@@ -57,11 +53,10 @@ mod avx512 {
     use crate::ir::micro::MicroOp;
     use crate::rows::{CHUNK, LANES, Rows};
 
-    /// `a * b + c`, rounded to odd; any NaN becomes the quiet one.
+    /// Rounded to odd; NaN becomes quiet.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn odd(a: __m512, b: __m512, c: __m512) -> __m512 {
-        // An inexact sum lies between two neighbours, one of which is odd.
         const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
         const UP: i32 = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
         let down = _mm512_fmadd_round_ps::<DOWN>(a, b, c);
@@ -72,7 +67,6 @@ mod avx512 {
         _mm512_mask_blend_ps(nan, sum, _mm512_set1_ps(f32::from_bits(0x7fc0_0000)))
     }
 
-    /// 16 halves in single precision.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn singles(halves: &[u32; 8]) -> __m512 {
@@ -80,7 +74,6 @@ mod avx512 {
         _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(halves.as_ptr().cast()) })
     }
 
-    /// The low halves of 16 words in single precision.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn low_singles(words: &[u32; CHUNK]) -> __m512 {
@@ -89,7 +82,6 @@ mod avx512 {
         _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words))
     }
 
-    /// 16 numbers as halves, each in both halves of a word.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn twice(numbers: __m512, to: &mut [u32; CHUNK]) {
@@ -126,7 +118,6 @@ mod avx512 {
         rows.commit(op.d);
     }
 
-    /// As [`super::accumulate`].
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq")]
     pub(super) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) {
         let mut common = [_mm512_setzero_ps(); LANES / CHUNK];
@@ -154,13 +145,13 @@ mod avx2 {
     use crate::ir::micro::MicroOp;
     use crate::rows::{CHUNK, LANES, Rows};
 
-    /// `a * b + c`, rounded to odd; any NaN becomes the quiet one.
+    /// Rounded to odd; NaN becomes quiet.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     fn odd(a: __m256, b: __m256, c: __m256) -> __m256 {
         let product = _mm256_mul_ps(a, b);
         let sum = _mm256_add_ps(product, c);
-        // What the sum lacks, exactly (Knuth's TwoSum); NaN if the sum is not finite.
+        // Knuth's TwoSum; NaN if not finite.
         let from_c = _mm256_sub_ps(sum, product);
         let from_product = _mm256_sub_ps(sum, from_c);
         let error = _mm256_add_ps(
@@ -170,7 +161,7 @@ mod avx2 {
         let inexact = _mm256_cmp_ps::<_CMP_NEQ_OQ>(error, _mm256_setzero_ps());
         let (bits, one) = (_mm256_castps_si256(sum), _mm256_set1_epi32(1));
         let is_odd = _mm256_cmpeq_epi32(_mm256_and_si256(bits, one), one);
-        // One away from zero if the error has the sum's sign, else one towards it.
+        // Away from zero if the error has the sum's sign.
         let signs = _mm256_xor_si256(bits, _mm256_castps_si256(error));
         let step = _mm256_or_si256(_mm256_srai_epi32::<31>(signs), one);
         let step = _mm256_and_si256(
@@ -182,7 +173,6 @@ mod avx2 {
         _mm256_blendv_ps(sum, _mm256_set1_ps(f32::from_bits(0x7fc0_0000)), nan)
     }
 
-    /// 16 halves in single precision.
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
     fn singles(halves: __m256i) -> [__m256; 2] {
@@ -192,7 +182,7 @@ mod avx2 {
         ]
     }
 
-    /// 16 products and sums of 16 halves each.
+    /// 16 each.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     fn halves(a: __m256i, b: __m256i, c: __m256i) -> __m256i {
@@ -216,7 +206,7 @@ mod avx2 {
         unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), vector) }
     }
 
-    /// The low halves of 16 words: of words 0 to 3, 8 to 11, 4 to 7, 12 to 15.
+    /// Words 0 to 3, 8 to 11, 4 to 7, 12 to 15.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn low_halves(words: &[u32; CHUNK]) -> __m256i {
@@ -265,8 +255,7 @@ mod tests {
     const B: u16 = 2;
     const C: u16 = 3;
 
-    /// Halves worth combining: zeros, ends of the subnormal, normal and finite numbers, mantissas next to ties, infinities, NaN
-    /// of both kinds and signs.
+    /// Ends of all kinds of numbers, mantissas next to ties, all NaN.
     fn special() -> Vec<u16> {
         let magnitudes = (0..32u16).flat_map(|exponent| {
             [0, 1, 2, 0x1ff, 0x200, 0x201, 0x3fe, 0x3ff].map(|mantissa| exponent << 10 | mantissa)
@@ -289,7 +278,6 @@ mod tests {
         }
     }
 
-    /// Functions for both halves and for low halves, by the vectors that they use.
     fn functions() -> Vec<[OnRows; 2]> {
         let mut functions = Vec::new();
         if mali_memory::Vectors::of_host() >= mali_memory::Vectors::Avx2 {
@@ -309,7 +297,6 @@ mod tests {
         functions
     }
 
-    /// Compares all functions with the arithmetic on one half, for 64 lanes of sources.
     fn check(rows: &mut Rows, functions: &[[OnRows; 2]]) {
         let op = op(10, A, B, C);
         let word = |rows: &Rows, row: u16, lane: usize| rows.get(row).0[lane];
@@ -335,8 +322,8 @@ mod tests {
         let (special, functions) = (special(), functions());
         let mut rows = Rows::new(REGISTERS as u16, LANES);
         rows.activate(u64::MAX, u64::MAX);
-        // Each pair of factors, with a term that differs from pair to pair, one next to the product, and those of which the
-        // product is nearly half the last place.
+        // Pairs of factors with a differing term, with one next to the product, and with products of nearly half
+        // the last place.
         let mut seed = 1u32;
         let mut lane = 0;
         for &a in &special {
@@ -355,7 +342,6 @@ mod tests {
                     for (row, value) in [(A, [a, a]), (B, [b, b]), (C, pair)] {
                         let word = u32::from(value[0]) | u32::from(value[1]) << 16;
                         rows.get_mut(row).0[lane] = word;
-                        // Low halves alone are looked at, too.
                         rows.get_mut(row).0[lane + 1] = word.rotate_left(16);
                     }
                     lane = (lane + 2) % LANES;

@@ -17,13 +17,12 @@ use crate::{Architecture, FaultKind};
 /// The address of a texel that does not exist.
 pub(super) const SINK: u64 = 8 << 60;
 
-/// Whether an address is that of a texel that does not exist: stores there are dropped, loads give zero. No page can
-/// be there, because the top 16 bits of an address are all equal.
+/// Stores are dropped, loads give zero. No page is there: the top 16 bits of a page's address are equal.
 pub(crate) fn is_sink(va: u64) -> bool {
     va >> 60 == SINK >> 60
 }
 
-/// What the register format modifier of an attribute instruction is when the attribute decides.
+/// The attribute decides the register format.
 pub(crate) const AUTO: u32 = 15;
 
 pub(super) fn words<const N: usize>(core: &mut Core<'_>, va: u64) -> Result<[u32; N], Trouble> {
@@ -36,7 +35,6 @@ pub(super) fn words<const N: usize>(core: &mut Core<'_>, va: u64) -> Result<[u32
     Ok(words)
 }
 
-/// Looks `index` up in the list that `list` selects, or reads the descriptor and keeps it.
 fn cached<T: Copy>(
     core: &mut Core<'_>,
     index: u32,
@@ -128,13 +126,11 @@ fn image_buffer(core: &mut Core<'_>, index: u32) -> Result<ImageBuffer, Trouble>
     )
 }
 
-/// The number of a register format in a conversion descriptor, resolved if the format decides.
 pub(super) fn register_format(m: u32, kind: Kind) -> RegisterFormat {
     RegisterFormat::from_encoding(m & 15).unwrap_or(RegisterFormat::natural(kind))
 }
 
-/// Writes address and conversion descriptor of texels to three staging registers: coordinates in rows `a` (x, y) and
-/// `b` (z or layer), index of the image in row `c`.
+/// Address and conversion descriptor to three registers: coordinates `a` (x, y), `b` (z or layer), image `c`.
 pub(crate) fn texel_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let (xy, z, index) = (
@@ -150,7 +146,7 @@ pub(crate) fn texel_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) 
     finish(op, rows, core, 3)
 }
 
-/// The same for level 0 of a texture; row `b` is the layer of an array, the slice of a volume.
+/// Of a texture's level 0; `b` is layer or slice.
 pub(crate) fn texture_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let (xy, z, index) = (
@@ -175,7 +171,6 @@ pub(crate) fn texture_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
     finish(op, rows, core, 3)
 }
 
-/// Level 0 of a layer.
 pub(super) fn first_plane(
     core: &mut Core<'_>,
     texture: &Texture,
@@ -187,7 +182,6 @@ pub(super) fn first_plane(
     Ok(texture.plane(&record))
 }
 
-/// An address and the conversion descriptor for what is there.
 pub(super) fn put_address(
     core: &mut Core<'_>,
     lane: usize,
@@ -200,12 +194,11 @@ pub(super) fn put_address(
         .put(lane, &[va as u32, (va >> 32) as u32, conversion]);
 }
 
-/// Components that a vector size in bits 9:8 of the modifiers means.
+/// Bits 9:8 of the modifiers.
 pub(super) fn components(m: u32) -> usize {
     (m >> 8 & 3) as usize + 1
 }
 
-/// Loads texels of an image: sources as for [`texel_address`].
 pub(crate) fn load_texel(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mut count = 0;
     for lane in lanes(rows.mask()) {
@@ -254,7 +247,6 @@ pub(super) fn finish(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, count: 
     Ok(())
 }
 
-/// What a conversion descriptor says: pixel format and register format, or plain words.
 pub(crate) fn conversion(
     core: &Core<'_>,
     word: u32,
@@ -273,7 +265,7 @@ pub(crate) fn conversion(
     Ok((Some(pixel), format))
 }
 
-/// Loads through a conversion descriptor (row `c`) from the address in rows `a`, `b`.
+/// Descriptor `c`, address `a`, `b`.
 pub(crate) fn load_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mut count = 0;
     for lane in lanes(rows.mask()) {
@@ -294,7 +286,7 @@ pub(crate) fn load_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
     finish(op, rows, core, count)
 }
 
-/// Stores through a conversion descriptor (row `c`) to the address in rows `a`, `b`.
+/// Descriptor `c`, address `a`, `b`.
 pub(crate) fn store_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let (pixel, format) = conversion(core, rows.get(op.c).0[lane])?;
@@ -320,7 +312,7 @@ pub(crate) fn store_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_
     Ok(())
 }
 
-/// Reads a clock into two staging registers.
+/// Into two registers.
 pub(crate) fn clock(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let now = core.cycles;
     core.results.0[0].0.fill(now as u32);

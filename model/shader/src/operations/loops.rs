@@ -1,35 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions of micro-operations that are loops over lanes.
+//! Loops over lanes.
 //!
-//! [`one`] to [`four`] compile the loop for each of the host's vector units, because a loop that is compiled for the lowest
-//! common processor may not use AVX2 or fused multiply-add. That is several copies of each; [`rare`] has the same functions for
-//! what programs seldom do: one copy, called lane by lane, in a loop that all of them share.
-// A loop has up to four rows besides where to, how far and what.
+//! [`one`] to [`four`] compile a loop per kind of vector unit, as a portable one may not use AVX2 or fused
+//! multiply-add. [`rare`] is for rare operations: one copy, called by lane in a shared loop.
 #![allow(unsafe_code, clippy::too_many_arguments)]
 
 use crate::ir::micro::{MicroOp, OnRows};
 use crate::rows::{LANES, Row, Rows};
 
-/// A function that is compiled for more than every host has.
+/// For features that not every host has.
 #[cfg(target_arch = "x86_64")]
 pub(super) type Special = unsafe fn(&MicroOp, &mut Rows);
 
-/// `special` as the function of a micro-operation.
-///
 /// # Safety
 ///
-/// The host has the features that the function is compiled for; that is all it asks for.
+/// The host must have the function's features.
 #[cfg(target_arch = "x86_64")]
 pub(super) unsafe fn on_rows(special: Special) -> OnRows {
     // SAFETY: the types differ in that only.
     unsafe { std::mem::transmute::<Special, OnRows>(special) }
 }
 
-/// The value of a type that has only one: a function or a closure that captures nothing.
+/// The only value of a type.
 ///
 /// # Safety
 ///
-/// A value of the type exists somewhere.
+/// A value of the type exists.
 #[inline(always)]
 unsafe fn only<F: Copy>() -> F {
     const { assert!(size_of::<F>() == 0) };
@@ -37,17 +33,15 @@ unsafe fn only<F: Copy>() -> F {
     unsafe { std::ptr::dangling::<F>().read() }
 }
 
-/// Copies row `a` to row `d`.
 pub(crate) fn copy(op: &MicroOp, rows: &mut Rows) {
     rows.copy(op.a, op.d);
 }
 
-/// Defines `$name(f)`, which gives the function of a micro-operation that puts `f(m, a, ...)` into row `d`, lane by lane. The
-/// choice of vector units is made there, not when it runs; `f` captures nothing.
+/// Defines `$name(f)`: puts `f(m, a, ...)` into row `d`. Chooses the vector units once; `f` captures nothing.
 macro_rules! loop_over_lanes {
     ($name:ident: $run512:ident, $run2:ident, $run:ident, $rare:ident, $loop512:ident, $loop2:ident,
      $shared:ident, $body:ident, ($($source:ident: $number:ty),+)) => {
-        /// The function of a micro-operation that puts `f(m, ...)` into row `d`.
+        /// Puts `f(m, ...)` into row `d`.
         pub(crate) fn $name<F: Fn(u32, $($number),+) -> u32 + Copy>(_: F) -> OnRows {
             choose!(
                 portable: $run::<F>,
@@ -56,8 +50,7 @@ macro_rules! loop_over_lanes {
             )
         }
 
-        // Builds that are not optimised do without this version, and share one loop with what is rare where the host has no
-        // AVX2: each version is a copy of every loop.
+        // Not in unoptimised builds, which without AVX2 share one loop: each version copies every loop.
         #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
         #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
         fn $run512<F: Fn(u32, $($number),+) -> u32 + Copy>(op: &MicroOp, rows: &mut Rows) {
@@ -107,8 +100,8 @@ macro_rules! loop_over_lanes {
             rows.commit(op.d);
         }
 
-        // All lanes, also those that the batch does not have: a row has room for them, and a loop whose length is known
-        // is faster and smaller. The rows are parameters of functions, which tells the compiler that they are apart.
+        // All lanes: a fixed length is faster and smaller, and rows have room. Parameters tell the compiler that
+        // rows are apart.
         #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
         #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
         fn $loop512(out: &mut Row, $($source: &Row,)+ m: u32, f: impl Fn(u32, $($number),+) -> u32) {
@@ -138,13 +131,12 @@ loop_over_lanes!(two: two_avx512, two_avx2, two_portable, rare_two, loop2_avx512
 loop_over_lanes!(three: three_avx512, three_avx2, three_portable, rare_three, loop3_avx512, loop3_avx2, shared3, body3, (a: u32, b: u32, c: u32));
 loop_over_lanes!(four: four_avx512, four_avx2, four_portable, rare_four, loop4_avx512, loop4_avx2, shared4, body4, (a: u32, b: u32, c: u32, e: u32));
 
-/// What programs seldom do: one copy of the function, whatever the host has.
+/// One copy of the function, whatever the host has.
 pub(crate) mod rare {
     use super::OnRows;
 
     macro_rules! rare {
         ($name:ident: $run:ident, ($($number:ty),+)) => {
-            /// As the function of that name for what programs often do.
             pub(crate) fn $name<F: Fn(u32, $($number),+) -> u32 + Copy>(_: F) -> OnRows {
                 super::$run::<F>
             }

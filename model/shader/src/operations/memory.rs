@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads and stores of a batch.
 //!
-//! Addresses come as two rows: low and high words. Lanes that read one and the same address share one access, lanes in
-//! one page share one translation; everything else goes lane by lane.
+//! Rows hold low and high address words. Lanes with one address share an access, lanes in one page a translation;
+//! the rest goes lane by lane.
 
 use mali_memory::{PAGE_SIZE, Page};
 
@@ -16,10 +16,10 @@ use crate::rows::{CHUNK, GROUP, LANES, Row, Rows, lanes};
 use crate::rows::{repeat, spread};
 use crate::words::{Words, bytes_of, words_of};
 
-/// What a lane costs that accesses memory by itself, in sixteenths of a clause.
+/// Per lane by itself, in sixteenths of a clause.
 const LANE_COST: u32 = 6;
 
-/// Reads from a page. With ALIGNED the caller has checked the alignment.
+/// ALIGNED: the caller has checked alignment.
 #[inline(always)]
 pub(super) fn fetch<const BYTES: usize, const ALIGNED: bool>(page: &Page<'_>, at: usize) -> Words {
     let half = |at: usize| {
@@ -62,7 +62,7 @@ pub(super) fn fetch<const BYTES: usize, const ALIGNED: bool>(page: &Page<'_>, at
     }
 }
 
-/// Writes to a page. With ALIGNED the caller has checked the alignment.
+/// ALIGNED: the caller has checked alignment.
 #[inline(always)]
 pub(super) fn put<const BYTES: usize, const ALIGNED: bool>(
     page: &Page<'_>,
@@ -114,16 +114,13 @@ pub(crate) fn address(low: &Row, high: &Row, lane: usize) -> u64 {
     u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32
 }
 
-/// Eight lanes of a row from lane `8 * group` on.
 #[inline(always)]
 fn eight(row: &Row, group: usize) -> &[u32; GROUP] {
     &row.0.as_chunks().0[group]
 }
 
-/// The alignment of words that are loaded ahead.
 pub(super) const LOADED_ALIGN: u32 = 4;
 
-/// The alignment at which an access takes the short way.
 pub(super) const fn align(bytes: usize) -> u32 {
     match bytes {
         2 => 2,
@@ -133,7 +130,6 @@ pub(super) const fn align(bytes: usize) -> u32 {
     }
 }
 
-/// Loads for eight lanes from one page, at aligned offsets.
 #[inline(always)]
 fn gather<const BYTES: usize>(
     page: &Page<'_>,
@@ -154,7 +150,7 @@ fn gather<const BYTES: usize>(
     }
 }
 
-/// The load of so many bytes: 1, 2, 3, 4, 6, 8, 12 or 16.
+/// 1, 2, 3, 4, 6, 8, 12 or 16 bytes.
 pub(crate) fn load_of(bytes: u32) -> OnMemory {
     match bytes {
         1 => load::<1>,
@@ -168,7 +164,7 @@ pub(crate) fn load_of(bytes: u32) -> OnMemory {
     }
 }
 
-/// Loads BYTES bytes for each active lane from the address in rows `a` (low) and `b` (high) into rows `d` on.
+/// BYTES per active lane from the address in rows `a`, `b` into rows `d` on.
 pub(crate) fn load<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mask = rows.mask();
     core.statistics.bytes_read += rows.active_count() * BYTES as u64;
@@ -179,7 +175,6 @@ pub(crate) fn load<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut
     Ok(())
 }
 
-/// Loads BYTES bytes for each lane of `mask`, of so many lanes, into the results.
 #[inline(always)]
 pub(super) fn load_rows<const BYTES: usize>(
     core: &mut Core<'_>,
@@ -191,7 +186,7 @@ pub(super) fn load_rows<const BYTES: usize>(
     if BYTES == 4
         && let Some((first, count)) = run(low, high, mask)
     {
-        // Lanes between the active ones are loaded with them; their results are not kept.
+        // Results of inactive lanes between are dropped.
         let page = core.read.page(address(low, high, first))?;
         let to = &mut core.results.0[0].0[first..first + count];
         page.load_words(low.0[first] as usize, to);
@@ -203,7 +198,6 @@ pub(super) fn load_rows<const BYTES: usize>(
     }
 }
 
-/// Loads for all lanes: what addresses have in common decides how.
 #[inline(always)]
 fn load_all<const BYTES: usize>(core: &mut Core<'_>, low: &Row, high: &Row, width: usize) -> Done {
     let words = BYTES.div_ceil(4);
@@ -233,7 +227,7 @@ fn load_all<const BYTES: usize>(core: &mut Core<'_>, low: &Row, high: &Row, widt
         }
         return Ok(());
     }
-    // Work groups are often 16 or 32 lanes wide, and their lines read the same.
+    // Work groups' lines are often 16 or 32 lanes and read the same.
     let chunks = match () {
         () if pattern.repeat => 1,
         () if width == LANES && is_repeated(low) => LANES / CHUNK / 2,
@@ -252,7 +246,6 @@ fn load_all<const BYTES: usize>(core: &mut Core<'_>, low: &Row, high: &Row, widt
     Ok(())
 }
 
-/// Whether the second half of a row is as the first.
 #[inline(always)]
 fn is_repeated(row: &Row) -> bool {
     let (first, second) = row.0.split_at(LANES / 2);
@@ -260,7 +253,6 @@ fn is_repeated(row: &Row) -> bool {
     pairs.fold(0, |differs, (one, other)| differs | one ^ other) == 0
 }
 
-/// Loads for a chunk of lanes whose accesses are whole. With `page` they are in one page.
 #[inline(always)]
 fn load_chunk<const BYTES: usize>(
     read: &mut Tlb<'_>,
@@ -287,8 +279,7 @@ fn load_chunk<const BYTES: usize>(
     }
 }
 
-/// Loads 8 or 16 bytes for a chunk of lanes whose accesses are to aligned words of one page each, and lie in two pages at most: those of one
-/// lane and its neighbour. `None` if they lie in more.
+/// 8 or 16 aligned bytes per lane, in at most two pages: those of a lane and its neighbour. `None`: more.
 #[inline(always)]
 pub(super) fn gather_chunk<const BYTES: usize>(
     read: &mut Tlb<'_>,
@@ -322,7 +313,7 @@ pub(super) fn gather_chunk<const BYTES: usize>(
         let page = read.page(va)?;
         [page, page]
     } else {
-        // Lane by lane, the page of the first lane is looked up first.
+        // As lane by lane.
         let [own, other] = read.neighbours([va, address(low, high, first + second)])?;
         if offsets[0] < PAGE_SIZE as u32 {
             [own, other]
@@ -340,8 +331,7 @@ pub(super) fn gather_chunk<const BYTES: usize>(
     Ok(Some(()))
 }
 
-/// Loads for a chunk of lanes whose accesses are whole, one after the other; lanes in the same page as the one before share its
-/// translation.
+/// Neighbours in one page share its translation.
 fn load_lanes<const BYTES: usize>(
     read: &mut Tlb<'_>,
     low: &Row,
@@ -371,7 +361,6 @@ fn load_lanes<const BYTES: usize>(
     Ok(())
 }
 
-/// Loads for the lanes of `mask`, group by group.
 fn load_groups<const BYTES: usize>(
     core: &mut Core<'_>,
     low: &Row,
@@ -414,7 +403,7 @@ fn load_lane<const BYTES: usize>(core: &mut Core<'_>, va: u64) -> Result<Words, 
     Ok(words_of(bytes))
 }
 
-/// The store of so many bytes: 1, 2, 3, 4, 6, 8, 12 or 16.
+/// 1, 2, 3, 4, 6, 8, 12 or 16 bytes.
 pub(crate) fn store_of(bytes: u32) -> OnMemory {
     match bytes {
         1 => store::<1>,
@@ -428,7 +417,7 @@ pub(crate) fn store_of(bytes: u32) -> OnMemory {
     }
 }
 
-/// Stores BYTES bytes for each active lane from rows `d` on to the address in rows `a` (low) and `b` (high).
+/// BYTES per active lane from rows `d` on to the address in rows `a`, `b`.
 pub(crate) fn store<const BYTES: usize>(
     op: &MicroOp,
     rows: &mut Rows,
@@ -454,7 +443,7 @@ pub(crate) fn store<const BYTES: usize>(
         if pattern.whole {
             let lows = &low.0[..width];
             let mut lane = 0;
-            // Lanes in the same page as the one before share its translation.
+            // Neighbours in one page share its translation.
             while let Some(&first) = lows.get(lane) {
                 let page = core.write.page(address(low, high, lane))?;
                 while let Some(&low) = lows.get(lane)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What micro-operations do: functions of rows, and of rows and memory.
+//! What micro-operations do.
 //!
-//! [`loops`] are arithmetic, lane by lane; [`singles`] and [`halves`] have multiply-adds written by hand, [`carries`] sums of 64 bits. [`planned`] has loads and stores
-//! whose addresses are known before. [`memory`], [`uniform`],
-//! [`atomic`], [`image`], [`texture`] and [`warp`] have the instructions that look beyond their own lane, [`graphics`] those of
-//! other stages than compute.
+//! [`loops`] is arithmetic; [`singles`] and [`halves`] are hand-written multiply-adds, [`carries`] 64-bit sums,
+//! [`planned`] accesses with known addresses. [`memory`], [`uniform`], [`atomic`], [`image`], [`texture`] and
+//! [`warp`] look beyond their lane; [`graphics`] is not for compute.
 
 mod addresses;
 pub(crate) mod ahead;

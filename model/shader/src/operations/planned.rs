@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads and stores whose addresses are known before: what lanes have in common is worked out once.
+//! Loads and stores with known addresses.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,9 @@ use super::memory::{align, fetch, put};
 use crate::core::{OFFSET, Results};
 use crate::rows::{CHUNK, GROUP, LANES, Row, Rows, lanes, repeat, spread};
 
-/// Most pages that a plan refers to.
 const MOST_PAGES: usize = 1 << 12;
 
-/// A place in the pages of a plan: the number of the page times its size, and the offset.
+/// Page number times page size, plus offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place(u32);
 
@@ -33,7 +32,6 @@ impl Place {
     }
 }
 
-/// The pages that loads or stores reach, by virtual address.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     addresses: Vec<u64>,
@@ -41,19 +39,16 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Virtual addresses of the pages, in the order in which they were reached first.
     pub(crate) fn addresses(&self) -> &[u64] {
         &self.addresses
     }
 
-    /// Forgets all but the first pages.
     pub(crate) fn truncate(&mut self, count: usize) {
         for page in self.addresses.drain(count.min(self.addresses.len())..) {
             self.numbers.remove(&page);
         }
     }
 
-    /// Where an access of `bytes` bytes goes; `None` if it crosses the end of a page, or there are too many pages.
     fn place(&mut self, va: u64, bytes: usize) -> Option<Place> {
         let offset = va & OFFSET;
         let page = va - offset;
@@ -71,22 +66,20 @@ impl Pages {
     }
 }
 
-/// Loads words into rows.
 type Loader = fn(&Load, &[Page<'_>], &mut [Box<Row>]);
 
-/// A load of words for lanes.
 #[derive(Debug)]
 pub(crate) struct Load {
     run: Loader,
-    /// First of the rows that the words go to, and how many they are.
+    /// First row, and how many.
     to: u16,
     words: u16,
     places: Box<[u32]>,
-    /// Lanes after which places come again, if they do.
+    /// Period of places, in lanes.
     repeats: usize,
 }
 
-/// What is loaded: so many bytes for each lane of `mask` from its address, of batches of so many lanes, into rows `to` on.
+/// Per lane of `mask`, into rows `to` on.
 pub(crate) struct Wanted<'a> {
     pub(crate) addresses: &'a [u64; LANES],
     pub(crate) mask: u64,
@@ -96,7 +89,6 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// So many bytes for each lane of these rows that is active.
     pub(crate) fn active(
         rows: &Rows,
         addresses: &'a [u64; LANES],
@@ -112,14 +104,13 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Places of all lanes; those that are not in the mask have that of the first one which is.
+    /// Others get the first active lane's.
     fn places(&self, pages: &mut Pages) -> Option<[Place; LANES]> {
         let first = *self.addresses.get(self.mask.trailing_zeros() as usize)?;
         let mut before = (first, pages.place(first, self.bytes)?);
         let mut places = [before.1; LANES];
         for lane in lanes(self.mask) {
             let va = self.addresses[lane];
-            // Neighbours are mostly in one page.
             let (known, place) = before;
             let offset = (va & OFFSET) as usize;
             places[lane] = match (va ^ known) & !OFFSET {
@@ -133,8 +124,7 @@ impl<'a> Wanted<'a> {
         Some(places)
     }
 
-    /// The first active lane, how many lanes there are from it to the last, and its place, if the places of active lanes are words of a page that
-    /// follow one another as the lanes do.
+    /// First lane, extent and place, if places are consecutive words of a page.
     fn run(&self, places: &[Place; LANES]) -> Option<(usize, usize, Place)> {
         let first = self.mask.trailing_zeros() as usize;
         let end = LANES - self.mask.leading_zeros() as usize;
@@ -148,7 +138,6 @@ impl<'a> Wanted<'a> {
 }
 
 impl Load {
-    /// A plan for a load; `None` if there is none.
     pub(crate) fn plan(wanted: &Wanted<'_>, pages: &mut Pages) -> Option<Load> {
         let all = wanted.places(pages)?;
         let (bytes, width) = (wanted.bytes, wanted.width);
@@ -166,7 +155,7 @@ impl Load {
             return Some(load(by_bytes(bytes, Form::Same)?, &all[..1], LANES));
         }
         if let Some((first, count, start)) = wanted.run(&all) {
-            // Lanes between the active ones are loaded with them; their results are not kept.
+            // Results of inactive lanes between are dropped.
             let run = [start, Place(first as u32), Place(count as u32)];
             return Some(load(load_run, &run, LANES));
         }
@@ -213,25 +202,21 @@ impl Load {
         }
     }
 
-    /// Bytes of memory that it takes up, besides itself.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.places)
     }
 }
 
-/// How places of lanes differ.
 #[derive(Clone, Copy)]
 enum Form {
     Same,
-    /// Those of a group of lanes are the same.
     Flat,
-    /// Those of a chunk of lanes are the same.
     FlatChunks,
-    /// In no way that helps.
+    /// Nothing that helps.
     Lanes,
 }
 
-/// The function for so many bytes; `None` for a number that no instruction loads.
+/// `None`: no such load.
 fn by_bytes(bytes: usize, form: Form) -> Option<Loader> {
     macro_rules! functions {
         ($($bytes:literal)+) => {
@@ -320,7 +305,6 @@ fn one_by_one<const BYTES: usize>(load: &Load, pages: &[Page<'_>], results: &mut
     complete(load, results);
 }
 
-/// Puts what the first lanes loaded into those after them.
 fn complete(load: &Load, results: &mut [Box<Row>]) {
     for row in results.iter_mut() {
         match load.repeats {
@@ -331,19 +315,16 @@ fn complete(load: &Load, results: &mut [Box<Row>]) {
     }
 }
 
-/// A store of words of lanes.
 #[derive(Debug)]
 pub(crate) struct Store {
     run: fn(&Store, &[Page<'_>], &Rows),
-    /// The rows that the words come from.
     from: [u16; 4],
     mask: u64,
-    /// Of the lanes in the mask, in their order; the first alone for words that follow one another.
+    /// Of active lanes; only the first for consecutive words.
     places: Box<[u32]>,
 }
 
 impl Store {
-    /// A plan for a store of what is in these rows; `None` if there is none.
     pub(crate) fn plan(wanted: &Wanted<'_>, from: [u16; 4], pages: &mut Pages) -> Option<Store> {
         let all = wanted.places(pages)?;
         let mask = wanted.mask;
@@ -385,7 +366,6 @@ impl Store {
         (self.run)(self, pages, rows);
     }
 
-    /// Bytes of memory that it takes up, besides itself.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.places)
     }

@@ -5,8 +5,8 @@
 use crate::ir::micro::MicroOp;
 use crate::rows::Rows;
 
-/// Executes N multiply-adds at once where the host has a way to do so, on all lanes; returns whether it did. Row `d` of each
-/// grows by the product of its rows `a` and `b`, and `a` is the same row for all. No row `d` is another's, or a factor.
+/// N on all lanes; false: the host has no way. Each row `d` grows by `a * b`; `a` is common. No `d` is another's,
+/// or a factor.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) -> bool {
@@ -16,8 +16,7 @@ pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) ->
     })
 }
 
-/// Executes multiply-adds in whole rows where the host has a way to: the same row `d` grows by the products of rows `a` and `b` of each. No factor is that
-/// row.
+/// In whole rows; false: the host has no way. One row `d` grows by all `a * b`; it is no factor.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 pub(crate) fn add_all(ops: &[MicroOp], rows: &mut Rows) -> bool {
@@ -36,7 +35,7 @@ mod avx512 {
     use crate::rows::wide::vectors;
     use crate::rows::{CHUNK, Rows};
 
-    /// As [`super::add_all`]. The sum stays in registers; one that is no number stays so until the end.
+    /// The sum stays in registers.
     #[target_feature(enable = "avx512f")]
     pub(super) fn add_all(ops: &[MicroOp], rows: &mut Rows) {
         let Some(first) = ops.first() else { return };
@@ -57,7 +56,7 @@ mod avx512 {
         }
     }
 
-    /// As [`super::accumulate`]. The common factor stays in registers.
+    /// The common factor stays in registers.
     #[target_feature(enable = "avx512f")]
     pub(super) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) {
         let common = vectors(rows.get(ops[0].a)).map(|vector| _mm512_castsi512_ps(vector));

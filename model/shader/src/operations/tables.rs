@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images and textures of a batch whose descriptors are in resource tables, lane after lane.
+//! Images and textures from resource tables.
 
 use mali_facts::valhall;
 
@@ -13,42 +13,32 @@ use crate::image::{self, Coordinates, Dimension, Level, Lookup, RegisterFormat, 
 use crate::ir::micro::MicroOp;
 use crate::rows::{REGISTERS, Rows, lanes};
 
-/// What a texture instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// Reads the texel at integers.
     Fetch,
-    /// Reads through a sampler.
     Sample,
-    /// Takes one component of the four texels around.
     Gather,
 }
 
-/// What a texture instruction asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) what: What,
     pub(crate) dimension: Dimension,
-    /// Registers hold a layer.
     pub(crate) array: bool,
-    /// Registers hold offsets; of a fetch, the level with them.
+    /// With a fetch's level.
     pub(crate) offsets: bool,
-    /// Registers hold a reference to compare with.
     pub(crate) shadow: bool,
-    /// Registers hold a level of detail, or what is added to it.
+    /// Or its bias.
     pub(crate) lod: bool,
-    /// Handles have 32 bits each.
+    /// 32 bits each.
     pub(crate) wide_handles: bool,
-    /// Two components of a result share a register.
+    /// Two components share a register.
     pub(crate) narrow_result: bool,
-    /// The component that is gathered.
     pub(crate) component: u32,
-    /// Components that are returned, as bits.
     pub(crate) mask: u32,
 }
 
 impl Request {
-    /// As modifiers of a micro-operation.
     pub(crate) fn word(self) -> u32 {
         let flags = [
             self.array,
@@ -94,7 +84,6 @@ impl Request {
         }
     }
 
-    /// How many registers hold what it asks for.
     pub(crate) fn registers(self) -> u8 {
         let coordinates = match self.dimension {
             Dimension::One => 1,
@@ -105,7 +94,6 @@ impl Request {
         coordinates + more.iter().map(|&one| u8::from(one)).sum::<u8>()
     }
 
-    /// How many registers its result fills.
     pub(crate) fn results(self) -> u8 {
         let components = self.mask.count_ones() as u8;
         match self.narrow_result {
@@ -114,7 +102,7 @@ impl Request {
         }
     }
 
-    /// Handles of texture and sampler, from two words.
+    /// Of texture and sampler.
     fn handles(self, low: u32, high: u32) -> [u32; 2] {
         if self.wide_handles {
             return [high, low];
@@ -129,7 +117,6 @@ impl Request {
 
 type Parsed<T> = Result<T, image::descriptor::DescriptorError>;
 
-/// A texture or sampler, read the first time that a dispatch names it.
 fn known<T: Copy>(
     core: &mut Core<'_>,
     handle: u32,
@@ -173,7 +160,7 @@ fn sampler_of(core: &mut Core<'_>, handle: u32) -> Result<Sampler, Trouble> {
     )
 }
 
-/// The address of a texel of level 0: columns and lines in a word, slice and layer in another.
+/// Level 0: columns and lines in one word, slice and layer in the other.
 fn texel_at(
     core: &mut Core<'_>,
     texture: &Texture,
@@ -189,8 +176,7 @@ fn texel_at(
     Ok(Some(plane.address(x, y, slice)))
 }
 
-/// Writes address and conversion descriptor of texels to three staging registers: coordinates in rows `a` and `b`, handle of
-/// the image in row `c`.
+/// Address and conversion descriptor to three registers: coordinates `a`, `b`, handle `c`.
 pub(crate) fn texel_address(
     op: &MicroOp,
     rows: &mut Rows,
@@ -206,7 +192,6 @@ pub(crate) fn texel_address(
     finish(op, rows, core, 3)
 }
 
-/// Loads texels of an image: sources as for [`texel_address`].
 pub(crate) fn load_texel(
     op: &MicroOp,
     rows: &mut Rows,
@@ -228,7 +213,7 @@ pub(crate) fn load_texel(
     finish(op, rows, core, count)
 }
 
-/// Looks textures up: two words of handles in rows `a` and `b`, coordinates and the rest in rows `c` on.
+/// Handles in `a`, `b`, the rest in rows `c` on.
 pub(crate) fn texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
     let request = Request::of(op.m);
     for lane in lanes(rows.mask()) {
@@ -276,7 +261,7 @@ pub(crate) fn texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Res
                 true => cube_coordinate(x),
                 false => f32::from_bits(x),
             };
-            // A number, rounded as OpenCL does.
+            // Rounded as OpenCL does.
             let layer = f32::from_bits(layer).round_ties_even() as u32;
             let coordinates = Coordinates {
                 position: [first, f32::from_bits(y), f32::from_bits(z)],

@@ -8,7 +8,6 @@ use crate::image::{self, Coordinates, Dimension, Kind, Level, Lookup, RegisterFo
 use crate::ir::micro::MicroOp;
 use crate::rows::{REGISTERS, Rows, lanes};
 
-/// What a texture instruction asks for, as the fields of its descriptor word.
 #[derive(Clone, Copy)]
 struct Request(u32);
 
@@ -25,7 +24,7 @@ impl Request {
         self.field(bit, 1) == 1
     }
 
-    /// Indices of texture and sampler; `None` means that a staging register holds it.
+    /// `None`: in a staging register.
     fn indices(self) -> (Option<u32>, Option<u32>) {
         let (low, high) = (self.field(0, 4), self.field(4, 7));
         if self.flag(11) {
@@ -52,12 +51,12 @@ impl Request {
 const FETCH: u32 = 6;
 const TEXTURE: u32 = 7;
 
-/// The coordinate that a cube-map descriptor packs with a face: its top three bits are always the same.
+/// Packed with a face: its top three bits are always the same.
 pub(super) fn cube_coordinate(word: u32) -> f32 {
     f32::from_bits(word & 0x1fff_ffff | 0x2000_0000)
 }
 
-/// `TEXC`: coordinates in rows `a` and `b`, descriptor in row `c`, everything else in staging registers.
+/// `TEXC`: coordinates `a`, `b`, descriptor `c`, the rest in staging registers.
 pub(crate) fn texture_operation(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mut written = 0;
     for lane in lanes(rows.mask()) {
@@ -140,7 +139,7 @@ pub(crate) fn texture_operation(op: &MicroOp, rows: &mut Rows, core: &mut Core<'
                 image::sample(&mut lookup, &sampler, &coordinates)?
             }
         } else {
-            // Gradient descriptors: without neighbours in a picture all gradients are zero.
+            // Gradients are zero without neighbours.
             [0; 4]
         };
         let (words, count) = result(request.field(24, 4), texel, texture.format.kind());
@@ -161,7 +160,7 @@ pub(crate) fn texture_operation(op: &MicroOp, rows: &mut Rows, core: &mut Core<'
     Ok(())
 }
 
-/// The staging words of a texel in a result format, and how many registers all components fill.
+/// And registers for all components.
 fn result(format: u32, texel: Texel, kind: Kind) -> ([u32; 4], usize) {
     use crate::alu::{Clamp, float};
     let clamp = [
@@ -180,8 +179,8 @@ fn result(format: u32, texel: Texel, kind: Kind) -> ([u32; 4], usize) {
     }
 }
 
-/// `TEXS_2D` and `TEXS_CUBE`: coordinates in rows `a` and `b`, face in the top bits of row `c`. Modifiers: texture in
-/// bits 7:0, sampler in 15:8, half precision in 16, cube in 17.
+/// `TEXS_2D`, `TEXS_CUBE`: coordinates `a`, `b`, face in top bits of `c`. Modifiers: texture in 7:0, sampler in
+/// 15:8, half precision in 16, cube in 17.
 pub(crate) fn sample_simple(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let texture = texture(core, op.m & 0xff)?;
     let sampler = sampler(core, op.m >> 8 & 0xff)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads from uniform buffers: an index and an offset instead of an address.
+//! Loads from uniform buffers by index and offset.
 
 use crate::core::Core;
 use crate::core::Done;
@@ -8,10 +8,9 @@ use crate::ir::micro::{MicroOp, OnMemory};
 use crate::rows::{Rows, lanes};
 use crate::words::words_of;
 
-/// Words of a load of any size.
 type Words = [u32; 4];
 
-/// The load of `bytes` bytes from a uniform buffer: offset in row `a`, index of the buffer in row `b`.
+/// Offset `a`, buffer `b`.
 pub(crate) fn load_uniform(bytes: u32) -> OnMemory {
     match bytes {
         1 => uniform::<1>,
@@ -45,7 +44,7 @@ fn uniform<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_
     Ok(())
 }
 
-/// What lies outside of the buffer, or in a buffer that does not exist, reads as zero.
+/// Zero outside, or without a buffer.
 fn uniform_lane<const BYTES: usize>(
     core: &mut Core<'_>,
     offset: u32,

@@ -8,7 +8,7 @@ use crate::core::Done;
 use crate::ir::micro::MicroOp;
 use crate::rows::{Rows, lanes};
 
-/// Modifiers of [`permute`]: lanes of a group as a power of two, and how the other lane is found.
+/// Of [`permute`]; `log2` of a group's lanes.
 pub(crate) fn modifiers(log2: u32, how: LaneOp) -> u32 {
     let how = match how {
         LaneOp::None => 0,
@@ -19,12 +19,11 @@ pub(crate) fn modifiers(log2: u32, how: LaneOp) -> u32 {
     log2 | how << 8
 }
 
-/// Lanes of a group, which is never wider than the warp.
 fn group(op: &MicroOp, core: &Core<'_>) -> usize {
     (1usize << (op.m & 0xff).min(6)).min(core.dispatch.architecture.warp_lanes() as usize)
 }
 
-/// `CLPER`: the value of row `a` in the lane that row `b` names, or row `c` if that lane is not active.
+/// `CLPER`: row `a` of lane `b`, or `c` if that is inactive.
 pub(crate) fn permute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let (mask, size) = (rows.mask(), group(op, core));
     for lane in lanes(mask) {
@@ -33,8 +32,8 @@ pub(crate) fn permute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Don
         let other = match op.m >> 8 {
             0 => Some(operand & (size - 1)),
             1 => Some((own ^ operand) & (size - 1)),
-            // The last lane of the lower half of the pair of groups of that many lanes, for lanes of the upper half:
-            // a step of a scan. No compiler emits it; the meaning follows from the name.
+            // A step of a scan: the upper half gets the lower half's last lane. No compiler emits it; its name
+            // gives the meaning.
             2 if operand.is_power_of_two() && own & operand != 0 => {
                 Some(own & !(2 * operand - 1) | (operand - 1))
             }
@@ -53,8 +52,7 @@ pub(crate) fn permute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Don
     Ok(())
 }
 
-/// `WMASK`: a bit for each lane of the group whose row `a` is not zero; bit 8 of the modifiers stands for lanes that
-/// are not active.
+/// `WMASK`: lanes with non-zero `a`; modifier bit 8 stands for inactive lanes.
 pub(crate) fn ballot(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let (mask, size) = (rows.mask(), group(op, core));
     let fill = if op.m >> 8 & 1 == 1 { !mask } else { 0 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads of neighbouring words, done at once where the first of them is: addresses are looked at once, and not computed for each.
+//! Loads neighbouring words at once.
 //!
-//! Compilers that may not assume more than the alignment of a word load a vector word by word, each from a sum of 64 bits. A load ahead
-//! puts words into rows that nothing else uses, from which the loads take them. It may leave all to them: what faults, faults where it did.
+//! Compilers load a vector word by word, each from a 64-bit sum, if they may assume only a word's alignment. A load
+//! ahead fills unused rows, from which the loads take words, or leaves all to them: faults stay where they were.
 
 use std::collections::HashMap;
 
@@ -11,43 +11,35 @@ use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::ir::special;
 use crate::operations::ahead::{ahead, word};
 
-/// Most words of a load ahead.
 const MOST_WORDS: u32 = 4;
-/// Most loads ahead of a clause; whether each was done is a bit.
 const MOST_GROUPS: usize = 32;
-/// Most bytes that a load is behind its base.
+/// Bytes from the base.
 const FARTHEST: u32 = 0xfff;
-/// Most sums on the way from a base to an address that are looked at.
+/// Sums between base and address.
 const MOST_PLACES: usize = 8;
 
-/// A load of a word.
 #[derive(Clone, Copy, Debug)]
 struct Access {
-    /// The micro-operation.
     at: usize,
-    /// What its address is made of, and where that is: low and high word.
+    /// Low and high word.
     base: (Content, Content),
     rows: (u16, u16),
-    /// Bytes behind that.
     offset: u32,
 }
 
-/// What is in a row: the same number for the same content.
+/// Equal for equal content.
 type Content = u32;
 
-/// Follows what is in rows.
 struct Contents {
-    /// A row that holds 0.
     zero: u16,
     rows: [Content; ROWS],
     next: Content,
-    /// By content: the sums that are low words of addresses.
+    /// Low words of sums.
     sums: HashMap<Content, Sum>,
-    /// By content: the high words of such sums.
+    /// High words of sums.
     carries: HashMap<Content, Carry>,
 }
 
-/// A low word: that of a base and some bytes.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
     row: u16,
@@ -55,7 +47,7 @@ struct Sum {
     offset: u32,
 }
 
-/// A high word: that of a base, and 1 more if its low word is above that of the sum.
+/// Plus 1 if the base's low word is above the sum's.
 #[derive(Clone, Copy, Debug)]
 struct Carry {
     row: u16,
@@ -64,11 +56,10 @@ struct Carry {
     sum: Content,
 }
 
-/// A base and how far behind it an address is.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     base: (Content, Content),
-    /// Where the base was; no row need hold the low word.
+    /// The low word need not be in a row.
     rows: (Option<u16>, u16),
     offset: u32,
 }
@@ -85,7 +76,6 @@ impl Contents {
     }
 
     fn of(&self, row: u16) -> Content {
-        // What holds the same in all lanes never changes.
         let constant = Content::MAX - Content::from(row);
         *self.rows.get(usize::from(row)).unwrap_or(&constant)
     }
@@ -97,7 +87,6 @@ impl Contents {
         }
     }
 
-    /// Goes on behind a micro-operation.
     fn step(&mut self, op: &MicroOp, constant: &impl Fn(u16) -> Option<u32>) {
         let (a, b, c) = (self.of(op.a), self.of(op.b), self.of(op.c));
         self.forget(writes(op).unwrap_or(RowSet::MAX));
@@ -126,7 +115,6 @@ impl Contents {
                 };
                 self.carries.insert(d, carry);
             }
-            // The same of a high word that is 0.
             Kind::Above => {
                 let carry = Carry {
                     row: self.zero,
@@ -140,7 +128,7 @@ impl Contents {
         }
     }
 
-    /// What the address in two rows may be made of, the nearest base first.
+    /// The nearest base first.
     fn places(&self, (low, high): (u16, u16)) -> Vec<Place> {
         let mut place = Place {
             base: (self.of(low), self.of(high)),
@@ -159,7 +147,7 @@ impl Contents {
             let (row, offset) = if carry.low == sum.low {
                 (Some(sum.row), sum.offset)
             } else {
-                // Both low words may be sums of one base: then the high word goes on from that of the other sum.
+                // If both are sums of one base, the high word goes on from the other sum's.
                 match self.sums.get(&carry.low) {
                     Some(other) if other.low == sum.low && other.offset <= sum.offset => {
                         (None, sum.offset - other.offset)
@@ -177,14 +165,13 @@ impl Contents {
         places
     }
 
-    /// The rows of a place, if they still hold the base.
     fn rows(&self, place: &Place) -> Option<(u16, u16)> {
         let (low, high) = (place.rows.0?, place.rows.1);
         ((self.of(low), self.of(high)) == place.base).then_some((low, high))
     }
 }
 
-/// Takes loads of words together where that is possible. Row `zero` holds 0.
+/// Row `zero` holds 0.
 pub(super) fn take_ahead(ops: &mut Vec<MicroOp>, zero: u16, constant: impl Fn(u16) -> Option<u32>) {
     let runs = accesses(ops, zero, constant);
     let mut groups: Vec<Vec<Access>> = Vec::new();
@@ -244,7 +231,7 @@ pub(super) fn take_ahead(ops: &mut Vec<MicroOp>, zero: u16, constant: impl Fn(u1
     }
 }
 
-/// Loads of words by their bases: nothing is stored between those of a list.
+/// No store is between those of a list.
 fn accesses(ops: &[MicroOp], zero: u16, constant: impl Fn(u16) -> Option<u32>) -> Vec<Vec<Access>> {
     let mut contents = Contents::new(zero);
     let (mut open, mut done): (Vec<Vec<Access>>, Vec<Vec<Access>>) = (Vec::new(), Vec::new());
@@ -260,7 +247,7 @@ fn accesses(ops: &[MicroOp], zero: u16, constant: impl Fn(u16) -> Option<u32>) -
                         offset: Some(place.offset).filter(|offset| *offset <= FARTHEST)?,
                     })
                 };
-                // The farthest base has most in common with other loads.
+                // It has most in common with other loads.
                 let places = contents.places((op.a, op.b));
                 if let Some(access) = places.iter().rev().find_map(access) {
                     match open.iter_mut().find(|run| run[0].base == access.base) {
@@ -279,7 +266,6 @@ fn accesses(ops: &[MicroOp], zero: u16, constant: impl Fn(u16) -> Option<u32>) -
     done
 }
 
-/// Those of a list that can be loaded at once, two or more of different words.
 fn neighbours(mut run: Vec<Access>) -> Vec<Vec<Access>> {
     run.sort_by_key(|access| (access.offset, access.at));
     run.dedup_by_key(|access| access.offset);
@@ -294,7 +280,7 @@ fn neighbours(mut run: Vec<Access>) -> Vec<Vec<Access>> {
     groups
 }
 
-/// The first of so many rows of temporary results that are not in use.
+/// Unused temporary rows.
 fn free(used: RowSet, count: u16) -> Option<u16> {
     let rows = |first: u16| (0..count).fold(0, |rows, row| rows | bit(first + row));
     (special::TEMPORARY..=special::CONSTANT - count).find(|&first| used & rows(first) == 0)

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which rows micro-operations read and write, and where threads go after a clause.
+//! Rows read and written, and successors of clauses.
 
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::ir::{Clause, Condition, Next, Target, special};
 
-/// Rows whose values change: registers, ids, temporaries.
+/// Without constants.
 pub(super) const ROWS: usize = special::CONSTANT as usize;
 
-/// Sets of rows as bits.
 pub(super) type RowSet = u128;
 
-/// Clauses that may follow.
 pub(super) fn successors(clause: &Clause) -> impl Iterator<Item = usize> {
     let next = match clause.next {
         Next::Clause(index) => Some(index as usize),
@@ -23,7 +21,6 @@ pub(super) fn successors(clause: &Clause) -> impl Iterator<Item = usize> {
     next.into_iter().chain(jump)
 }
 
-/// The row that decides a branch.
 pub(super) fn condition(clause: &Clause) -> RowSet {
     match clause.branch.map(|branch| branch.condition) {
         Some(Condition::NonZero(row) | Condition::Any(row) | Condition::All(row)) => bit(row),
@@ -31,7 +28,6 @@ pub(super) fn condition(clause: &Clause) -> RowSet {
     }
 }
 
-/// A row as a set; constants are in none.
 pub(super) fn bit(row: u16) -> RowSet {
     1u128.checked_shl(row.into()).unwrap_or(0)
 }
@@ -44,7 +40,6 @@ pub(super) fn members(mut rows: RowSet) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The rows that a micro-operation reads; `None` if that is not known.
 pub(super) fn reads(op: &MicroOp) -> Option<RowSet> {
     let sources = [op.a, op.b, op.c, op.e].into_iter();
     let named = sources
@@ -59,12 +54,11 @@ pub(super) fn reads(op: &MicroOp) -> Option<RowSet> {
     }
 }
 
-/// The rows from `d` on that a load or store moves.
+/// From `d` on.
 pub(super) fn written(op: &MicroOp) -> RowSet {
     (0..op.m as u16).fold(0, |all, word| all | bit(op.d + word))
 }
 
-/// The rows that a micro-operation writes; `None` if that is not known.
 pub(super) fn writes(op: &MicroOp) -> Option<RowSet> {
     match (op.run, op.kind) {
         (Run::Rows(_), _) => Some(bit(op.d)),

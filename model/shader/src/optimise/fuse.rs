@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Multiply-adds that share a factor or belong to one sum, executed at once: the factor or the sum is read once, and one micro-operation is
-//! chosen instead of several. So are both words of sums. Words that were loaded ahead to where they go are skipped at once.
+//! Fusion of multiply-adds with a common factor or sum, of both words of sums, and of words that were loaded ahead.
 //!
-//! The micro-operations stay where they are, behind the one that stands for them, and are executed by themselves when
-//! lanes are inactive.
+//! The micro-operations stay behind the one that stands for them, for inactive lanes.
 
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::operations::{ahead, carries, halves, singles};
 use crate::rows::Rows;
 use crate::vectors;
 
-/// Most multiply-adds with a common factor to execute at once.
 const MOST: usize = 4;
-/// Most that belong to one sum.
 const MOST_OF_SUM: usize = 16;
-/// Most micro-operations for sums of 64 bits to execute at once.
 const MOST_WIDE: usize = 16;
-/// Most words to skip at once.
 const MOST_WORDS: usize = 256;
 
-/// The micro-operations with those in front that stand for several. The order of factors may change.
 pub(crate) fn fuse(ops: &[MicroOp]) -> Vec<MicroOp> {
     let mut fused = Vec::with_capacity(ops.len());
     let mut rest = ops;
@@ -64,13 +57,13 @@ pub(crate) fn fuse(ops: &[MicroOp]) -> Vec<MicroOp> {
     fused
 }
 
-/// How many of the first micro-operations take words that may have been loaded ahead to where they go.
+/// Leading ones perhaps loaded ahead in place.
 fn in_place(ops: &[MicroOp]) -> usize {
     let is = |op: &&MicroOp| op.kind == Kind::Word && op.c == op.d;
     ops.iter().take(MOST_WORDS).take_while(is).count()
 }
 
-/// How many of the first micro-operations grow the same row by products of others.
+/// Leading ones that add products to one row.
 fn of_sum(ops: &[MicroOp]) -> usize {
     let Some(sum) = ops.first().map(|op| op.d) else {
         return 0;
@@ -84,7 +77,7 @@ fn of_sum(ops: &[MicroOp]) -> usize {
     }
 }
 
-/// How many of the first micro-operations are sums of 64 bits: two each.
+/// Leading 64-bit sums, two each.
 fn wide_sums(ops: &[MicroOp]) -> usize {
     let is = |[low, high]: &&[MicroOp; 2]| {
         let [term, other, sum] = match high.kind {
@@ -106,7 +99,6 @@ fn wide_sums(ops: &[MicroOp]) -> usize {
     }
 }
 
-/// The micro-operation in front of words, of the parts of a sum, or of sums of 64 bits.
 fn stand_for(ops: &[MicroOp]) -> MicroOp {
     let (first, count) = (ops[0], ops.len());
     let (run, c, m) = match first.kind {
@@ -127,8 +119,7 @@ fn stand_for(ops: &[MicroOp]) -> MicroOp {
     }
 }
 
-/// How many of the first micro-operations grow different rows by products with the row `common`, and read none that another of
-/// them writes.
+/// Leading ones that add products with `common` to different rows, reading none that another writes.
 fn group(ops: &[MicroOp], common: u16) -> usize {
     let Some(kind) = ops.first().map(|op| op.kind) else {
         return 0;
@@ -154,7 +145,7 @@ fn group(ops: &[MicroOp], common: u16) -> usize {
     (0..=grown).rev().find(apart).unwrap_or(0)
 }
 
-/// What executes so many at once, if something does on this host.
+/// `None`: not on this host.
 fn several(kind: Kind, count: usize) -> Option<Run> {
     if !vectors::accumulates() {
         return None;

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clauses that always follow one another, joined to one: it is chosen and counted once, and what the parts have in common is done once.
+//! Joins clauses that always follow one another.
 //!
-//! The parts stay in the program, and are executed one by one where a limit may end between them. A joined clause counts as all of them,
-//! and a fault in it is that of the part.
+//! The parts stay, for limits that may end between them. A joined clause counts as all, and its fault is a part's.
 
 use super::flow::successors;
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::ir::{Clause, Next, Program, State};
 
-/// Most clauses that are joined: lanes that stand at other clauses wait so long.
+/// Lanes at other clauses wait so long.
 const MOST_PARTS: usize = 64;
 
-/// The chains of clauses that can be joined.
 pub(super) fn chains(program: &Program) -> Vec<Vec<u32>> {
     let clauses = &program.clauses;
-    // How many ways lead to each clause; one of those to the first is the start.
     let mut ways = vec![0; clauses.len()];
     if let Some(first) = ways.first_mut() {
         *first = 1;
@@ -48,7 +45,6 @@ pub(super) fn chains(program: &Program) -> Vec<Vec<u32>> {
     heads.map(chain).filter(|parts| parts.len() > 1).collect()
 }
 
-/// Whether it does nothing but compute, load and store.
 fn is_plain(program: &Program, clause: &Clause) -> bool {
     let ops = program.ops[clause.ops.clone()].iter();
     let plain = |op: &MicroOp| {
@@ -69,7 +65,6 @@ pub(super) fn code(parts: &[u32], code: &[Vec<MicroOp>]) -> Vec<MicroOp> {
     parts.iter().enumerate().flat_map(of).collect()
 }
 
-/// Adds the clause that stands for these parts.
 pub(super) fn add(program: &mut Program, parts: Vec<u32>, ops: &[MicroOp]) {
     let start = program.ops.len();
     program.ops.extend(ops);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Multiply-adds as late as possible, so that many follow one another: those of a sum are then executed at once.
+//! Multiply-adds as late as possible, so that a sum's execute at once.
 //!
-//! Words that were loaded ahead are used where they are, and not copied to registers first. What may fault stays in its order.
+//! Words loaded ahead are used in place. What may fault stays in order.
 
 use super::flow::{RowSet, bit, reads, writes};
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::operations::loops::copy;
 
-/// Lets the readers of words that were loaded ahead read the rows where they are.
 pub(super) fn read_in_place(ops: &mut Vec<MicroOp>, live: RowSet) {
     for at in 0..ops.len() {
         let word = ops[at];
@@ -29,14 +28,13 @@ pub(super) fn read_in_place(ops: &mut Vec<MicroOp>, live: RowSet) {
     }
 }
 
-/// Lets those read `to` that read `from` before it has another value, and says whether it is still wanted at the end. Nothing is changed if it is
-/// not known who reads it.
+/// Whether `from` is wanted at the end. Changes nothing if a reader is unknown.
 fn replace_reads(ops: &mut [MicroOp], from: u16, to: u16, live: RowSet) -> Option<bool> {
     let mut stays = live & bit(from) != 0;
     let mut readers = Vec::new();
     for (at, op) in ops.iter().enumerate() {
         if reads(op)? & bit(from) != 0 {
-            // Words of a longer store follow one another.
+            // A longer store's words are consecutive.
             if op.kind == Kind::Store && op.m != 1 {
                 return None;
             }
@@ -61,20 +59,17 @@ fn replace_reads(ops: &mut [MicroOp], from: u16, to: u16, live: RowSet) -> Optio
 
 #[derive(Default)]
 struct Waiting {
-    /// Words that were loaded ahead; they come first.
+    /// They come first.
     words: Vec<MicroOp>,
-    /// Rows of these: where they go, and their addresses.
+    /// The words' rows and addresses.
     loaded: RowSet,
-    /// Multiply-adds, each to a row of its own or in their order.
     sums: Vec<MicroOp>,
     factors: RowSet,
     grown: RowSet,
-    /// Some of them belong to the same row.
     several: bool,
 }
 
 impl Waiting {
-    /// Whether this cannot come before what waits.
     fn hold(&self, op: &MicroOp) -> bool {
         let (Some(read), Some(written)) = (reads(op), writes(op)) else {
             return true;
@@ -87,7 +82,7 @@ impl Waiting {
         written & (changed | self.factors) != 0 || read & changed != 0
     }
 
-    /// Lets a word wait; it will come before all sums that wait now. False if it cannot.
+    /// It comes before waiting sums. False: it cannot wait.
     fn add_word(&mut self, op: &MicroOp) -> bool {
         let (place, address) = (bit(op.d), bit(op.a) | bit(op.b));
         if (place | address) & self.grown != 0 || place & self.factors != 0 {
@@ -98,7 +93,7 @@ impl Waiting {
         true
     }
 
-    /// Lets a sum wait; it may come before or after those of other rows. False if it cannot.
+    /// Its order to other rows is free. False: it cannot wait.
     fn add_sum(&mut self, op: &MicroOp) -> bool {
         let (sum, factors) = (bit(op.d), bit(op.a) | bit(op.b));
         if factors & (self.grown | sum) != 0 || sum & self.factors != 0 {
@@ -111,7 +106,6 @@ impl Waiting {
         true
     }
 
-    /// What waited, with the parts of each sum together.
     fn release(&mut self, to: &mut Vec<MicroOp>) {
         to.append(&mut self.words);
         if self.several {
@@ -122,7 +116,7 @@ impl Waiting {
     }
 }
 
-/// Moves multiply-adds, and the words in front of them, behind what does not depend on them.
+/// Moves multiply-adds behind what does not depend on them.
 pub(super) fn postpone(ops: &[MicroOp]) -> Vec<MicroOp> {
     let mut ordered = Vec::with_capacity(ops.len());
     let mut waiting = Waiting::default();

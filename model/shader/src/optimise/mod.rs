@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Micro-operations into fewer and faster ones that do the same.
+//! Fewer and faster micro-operations that do the same.
 
 pub(crate) mod ahead;
 mod flow;

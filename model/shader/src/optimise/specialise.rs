@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A shader made for one dispatch: with the push uniforms known, much of the arithmetic on addresses and sizes is the same in
-//! every thread, and is done once.
+//! A shader for one dispatch: push uniforms make much address arithmetic the same in every thread.
 //!
-//! The micro-operations of a thread are a program of their own, whatever other threads of its batch do: which values are known
-//! and which rows are read again follows from the flow of control alone. Loads, stores and all that looks at other lanes stay as
-//! they are. Nothing changes in shaders with computed jumps.
+//! A thread's known values and live rows follow from control flow alone, whatever other threads do. Loads, stores
+//! and what looks at other lanes stay, and so do shaders with computed jumps.
 
 use super::flow::{ROWS, RowSet, bit, condition, members, reads, successors, writes};
 use super::fuse::fuse;
@@ -14,19 +12,19 @@ use crate::ir::{Condition, Constant, Program, special};
 use crate::operations::loops::{self, copy};
 use crate::rows::{REGISTERS, Rows};
 
-/// Fewer threads than this do not earn the work back in one dispatch. Debug builds, in which tests run, do it always.
+/// Fewer threads do not earn it back in one dispatch. Debug builds, for tests, do it always.
 pub(crate) const WORTH_IT: u64 = if cfg!(debug_assertions) { 1 } else { 8192 };
 
-/// More micro-operations than this take too long.
+/// More take too long.
 const MOST_OPS: usize = 1 << 14;
 
-/// More steps than this on the way to known values take too long; loops that are one in the other need some rounds.
+/// More take too long; nested loops need some rounds.
 const MOST_STEPS: usize = 8 * MOST_OPS;
 
-/// What is known of a row: `None` if threads may differ.
+/// `None`: threads may differ.
 type Value = Option<u32>;
 
-/// The program made for dispatches with these push uniforms; `None` where that takes too long, or nothing is known.
+/// `None`: too long, or nothing is known.
 pub(crate) fn specialised(program: &Program, uniforms: &[u32]) -> Option<Program> {
     if program.ops.len() > MOST_OPS || program.is_open() {
         return None;
@@ -37,7 +35,7 @@ pub(crate) fn specialised(program: &Program, uniforms: &[u32]) -> Option<Program
     Some(own)
 }
 
-/// Replaces what is known when the dispatch starts, and leaves out what nobody reads.
+/// And drops what is not read.
 fn specialise(program: &mut Program, uniforms: &[u32]) {
     let mut evaluator = Evaluator::new(uniforms);
     let Some(entries) = entry_values(program, &mut evaluator) else {
@@ -55,7 +53,7 @@ fn specialise(program: &mut Program, uniforms: &[u32]) {
     if let (Some(ops), Some(live), Some(clause)) =
         (code.first(), live.first(), program.clauses.first())
     {
-        // Only what is read before it is written needs a first value.
+        // Rows that are written first need no first value.
         program.visible &= live_before(ops, live | condition(clause)) as u64;
     }
     program.ops.clear();
@@ -81,7 +79,6 @@ fn specialise(program: &mut Program, uniforms: &[u32]) {
     }
 }
 
-/// The micro-operations of a clause, without those that stand for several.
 fn own_ops(program: &Program, clause: usize) -> Vec<MicroOp> {
     let ops = &program.ops[program.clauses[clause].ops.clone()];
     let own = ops
@@ -90,7 +87,6 @@ fn own_ops(program: &Program, clause: usize) -> Vec<MicroOp> {
     own.copied().collect()
 }
 
-/// Computes single values.
 struct Evaluator<'u> {
     rows: Rows,
     uniforms: &'u [u32],
@@ -110,7 +106,6 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What a micro-operation makes of known values.
     fn result(&mut self, op: &MicroOp, values: &[Value; ROWS], program: &Program) -> Value {
         let Run::Rows(run) = op.run else { return None };
         let sources = [op.a, op.b, op.c, op.e];
@@ -133,7 +128,6 @@ impl Evaluator<'_> {
     }
 }
 
-/// Follows the values over one micro-operation.
 fn step(
     op: &MicroOp,
     values: &mut [Value; ROWS],
@@ -149,7 +143,7 @@ fn step(
     }
 }
 
-/// Known values of registers where each clause begins; `None` for clauses that nothing leads to.
+/// `None`: not reached.
 fn entry_values(
     program: &Program,
     evaluator: &mut Evaluator<'_>,
@@ -186,7 +180,6 @@ fn entry_values(
     Some(entries)
 }
 
-/// The micro-operations of a clause with known values in place of their sources.
 fn rewrite(
     program: &mut Program,
     index: usize,
@@ -196,7 +189,7 @@ fn rewrite(
 ) -> Vec<MicroOp> {
     let mut values = [None; ROWS];
     values[..REGISTERS].copy_from_slice(entry);
-    // Rows that hold the same as others, and which those are.
+    // Rows equal to others, and which.
     let (mut copies, mut same): (RowSet, _) = (0, [0; ROWS]);
     let original = |row: u16, copies: RowSet, same: &[u16; ROWS]| {
         if bit(row) & copies == 0 {
@@ -256,7 +249,6 @@ fn rewrite(
     rewritten
 }
 
-/// What of `live` is read before the micro-operations, if that is what is read after them.
 fn live_before(ops: &[MicroOp], live: RowSet) -> RowSet {
     ops.iter()
         .rev()
@@ -267,7 +259,6 @@ fn live_before(ops: &[MicroOp], live: RowSet) -> RowSet {
         })
 }
 
-/// Registers that clauses which follow read, for each clause.
 fn live_at_ends(program: &Program, code: &[Vec<MicroOp>]) -> Vec<RowSet> {
     const REGISTER_ROWS: RowSet = (1 << REGISTERS) - 1;
     let mut ends = vec![0; code.len()];
@@ -287,7 +278,6 @@ fn live_at_ends(program: &Program, code: &[Vec<MicroOp>]) -> Vec<RowSet> {
     }
 }
 
-/// Leaves out what nobody reads, and what changes nothing.
 fn sweep(ops: &mut Vec<MicroOp>, live: RowSet) {
     let mut live = live;
     let mut kept: Vec<MicroOp> = Vec::with_capacity(ops.len());
@@ -305,7 +295,7 @@ fn sweep(ops: &mut Vec<MicroOp>, live: RowSet) {
     *ops = kept;
 }
 
-/// Makes one of a comparison and of the addition of its result, which is how compilers add 64-bit numbers.
+/// A comparison plus the addition of its result, as in 64-bit sums.
 fn add_carries(ops: &mut Vec<MicroOp>, live: RowSet) {
     let mut at = 0;
     while at < ops.len() {
@@ -335,8 +325,7 @@ fn add_carries(ops: &mut Vec<MicroOp>, live: RowSet) {
     }
 }
 
-/// Where the result of the comparison that comes first is added to another row, if nothing else reads it and what it compares
-/// is still there.
+/// If nothing else reads the first comparison's result and its operands are still there.
 fn carry_use(ops: &[MicroOp], live: RowSet) -> Option<usize> {
     let (compare, rest) = ops.split_first()?;
     let carry = bit(compare.d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pass that puts probes in front of clauses and of what reads and writes memory.
+//! Puts probes before clauses and before memory accesses.
 
 use super::Wanted;
 use super::operations::{
@@ -8,9 +8,8 @@ use super::operations::{
 use crate::ir::Program;
 use crate::ir::micro::{Kind, MicroOp, OnMemory, Run};
 
-/// Puts probes into all clauses that are decoded.
 pub(crate) fn insert(program: &mut Program, wanted: Wanted) {
-    // Clauses are looked at one by one.
+    // Clauses are told of one by one.
     program.clauses.retain(|clause| clause.parts.is_empty());
     let old = std::mem::take(&mut program.ops);
     for number in 0..program.clauses.len() {
@@ -22,7 +21,7 @@ pub(crate) fn insert(program: &mut Program, wanted: Wanted) {
     }
 }
 
-/// Puts probes into one clause, whose micro-operations are the last of the program.
+/// Its micro-operations are the program's last.
 pub(crate) fn insert_into(program: &mut Program, number: usize, wanted: Wanted) {
     let Some(clause) = program.clauses.get(number) else {
         return;
@@ -63,7 +62,7 @@ fn with_probes(ops: &[MicroOp], number: usize, wanted: Wanted) -> Vec<MicroOp> {
             });
         }
         all.push(*op);
-        // Those that one stands for are none that reach memory, and stay where they are.
+        // They reach no memory.
         let stands_for = match op.run {
             Run::Several(_) => rest.len().min(op.m as usize),
             _ => 0,
@@ -75,7 +74,7 @@ fn with_probes(ops: &[MicroOp], number: usize, wanted: Wanted) -> Vec<MicroOp> {
     all
 }
 
-/// What tells of a micro-operation that reaches memory. A probe has its rows, and in `m` the number of the clause.
+/// The clause's number is in `m`.
 fn probe(op: &MicroOp) -> Option<OnMemory> {
     Some(match op.kind {
         Kind::Load => load,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Looking into a dispatch: analysers are told of clauses and accesses while threads execute them.
+//! Looking into a dispatch: analysers are told of clauses and accesses.
 //!
-//! A pass puts micro-operations in front of clauses, loads, stores and atomic operations if somebody looks; otherwise the list of
-//! micro-operations is what it always was. What a probe is told of has not happened yet: registers and memory are those before it.
+//! For an analyser, a pass puts micro-operations before clauses, loads, stores and atomic operations. What a probe
+//! is told of has not happened yet.
 //!
 //! ```
 //! use std::sync::{Arc, Mutex};
@@ -46,12 +46,11 @@ use crate::rows::LANES;
 /// What an analyser is told of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Each execution of a clause.
+    /// Executions of clauses.
     pub clauses: bool,
-    /// Each load, store and atomic operation.
+    /// Loads, stores and atomic operations.
     pub accesses: bool,
-    /// Work groups run one after the other, by ascending number, on one host thread. Without it they may be told of in any order,
-    /// in several parts.
+    /// Work groups run in ascending order on one host thread; else in any order, in several parts.
     pub in_order: bool,
 }
 
@@ -60,37 +59,35 @@ pub trait Analyser: Send + Sync {
     /// What it is told of.
     fn wanted(&self) -> Wanted;
 
-    /// What one host thread tells its share of a dispatch to. Which work groups a thread takes is a matter of chance: what parts
-    /// find must be put together in a way that does not depend on it.
+    /// For one host thread, which takes work groups by chance: putting parts together must not depend on it.
     fn part(&self, launch: &Launch<'_>) -> Box<dyn Part>;
 }
 
-/// Takes what one host thread tells.
+/// One host thread's share.
 pub trait Part: Send {
     /// A clause begins.
     fn clause(&mut self, visit: &Visit<'_>) {
         let _ = visit;
     }
 
-    /// Memory is about to be read or written.
+    /// Before an access.
     fn access(&mut self, access: &Access<'_>) {
         let _ = access;
     }
 
-    /// An instruction reads or writes memory in a way that is not told of as an access: textures and images that are addressed by
-    /// coordinates.
+    /// An access without [`Part::access`]: textures and images by coordinates.
     fn unseen(&mut self, visit: &Visit<'_>) {
         let _ = visit;
     }
 
-    /// The host thread has ended its share, or a fault or a stop has ended it early.
+    /// Ended, perhaps by a fault or a stop.
     fn finish(self: Box<Self>);
 }
 
-/// A dispatch as its analysers see it before it starts.
+/// A dispatch before it starts.
 #[derive(Debug)]
 pub struct Launch<'a> {
-    /// What was asked for.
+    /// The dispatch.
     pub dispatch: &'a Dispatch,
     /// Threads of a work group.
     pub workgroup_threads: u32,
@@ -98,7 +95,7 @@ pub struct Launch<'a> {
     pub warp_lanes: u32,
 }
 
-/// Which memory an address belongs to.
+/// An address's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// All threads.
@@ -110,13 +107,13 @@ pub enum Place {
 }
 
 impl Launch<'_> {
-    /// Which memory an address belongs to.
+    /// The memory of an address.
     pub fn place(&self, address: u64) -> Place {
         Storages::of(self.dispatch).place(address)
     }
 }
 
-/// Where the storages of threads and work groups lie: a copy of what a [`Launch`] says.
+/// Storages of threads and work groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Storages {
     thread: (u64, u64),
@@ -147,7 +144,7 @@ impl Storages {
         self.thread.1 == 0 && self.group.1 == 0
     }
 
-    /// Which memory an address belongs to.
+    /// The memory of an address.
     #[inline]
     pub fn place(&self, address: u64) -> Place {
         let within = |(base, bytes): (u64, u64)| address.wrapping_sub(base) < bytes;
@@ -161,58 +158,57 @@ impl Storages {
     }
 }
 
-/// A clause, as far as analysers need to know it.
+/// A clause, for analysers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Address of the clause.
     pub clause: u64,
-    /// Instructions of the FMA unit that each lane executes, NOP excluded.
+    /// FMA unit's instructions per lane, without NOP.
     pub fma: u32,
-    /// Instructions of the ADD unit that each lane executes, NOP and messages excluded.
+    /// ADD unit's instructions per lane, without NOP and messages.
     pub add: u32,
-    /// The first message of the clause, which is an instruction that loads or stores.
+    /// The first message, which loads or stores.
     pub message: Option<Message>,
-    /// How many messages it has: one at most on Bifrost, several on Valhall.
+    /// Messages: at most one on Bifrost, several on Valhall.
     pub messages: u32,
 }
 
-/// Lanes that execute something together: up to 64 threads of one or more work groups.
+/// Lanes together: up to 64 threads of one or more work groups.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes<'a> {
     /// Lanes that execute.
     pub active: u64,
-    /// Lanes that have not ended; among them those that are elsewhere in the shader.
+    /// Lanes not ended, here or elsewhere.
     pub live: u64,
-    /// Lanes of a warp, 4, 8 or 16: lane `n` is in warp `n / warp`.
+    /// 4, 8 or 16 lanes; lane `n` is in warp `n / warp`.
     pub warp: u32,
-    /// How many barriers the work groups have passed.
+    /// Barriers passed by the work groups.
     pub barriers: u32,
-    /// Number of the first lane's work group times its threads.
+    /// The first lane's work group times its threads.
     first: u64,
-    /// Number of each lane's thread behind that.
+    /// Per lane, behind that.
     threads: &'a [u32; LANES],
-    /// Threads of a work group.
     size: u32,
 }
 
 impl Lanes<'_> {
-    /// The lanes that execute, by ascending number.
+    /// Executing lanes, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> + use<> {
         crate::rows::lanes(self.active)
     }
 
-    /// Number of a lane's thread in the dispatch: that of its work group times the threads of one, and its place in it.
+    /// Number in the dispatch.
     #[inline]
     pub fn thread(&self, lane: usize) -> u64 {
         self.first + u64::from(self.threads[lane % LANES])
     }
 
-    /// Number of a lane's work group in the dispatch.
+    /// Work group in the dispatch.
     pub fn workgroup(&self, lane: usize) -> u64 {
         self.thread(lane) / u64::from(self.size.max(1))
     }
 
-    /// A bit for each warp of which a lane is set in `mask`: that of its first lane.
+    /// A bit per warp, its first lane's.
     #[inline]
     pub fn warps_of(&self, mask: u64) -> u64 {
         let mut any = mask | mask >> 1;
@@ -227,13 +223,13 @@ impl Lanes<'_> {
         (any | any >> 8) & 0x0001_0001_0001_0001
     }
 
-    /// How many warps execute.
+    /// Warps that execute.
     #[inline]
     pub fn warps(&self) -> u32 {
         self.warps_of(self.active).count_ones()
     }
 
-    /// How many of the warps that execute have lanes that are elsewhere.
+    /// Executing warps with lanes elsewhere.
     #[inline]
     pub fn divergent(&self) -> u32 {
         if self.active == self.live {
@@ -248,9 +244,9 @@ impl Lanes<'_> {
 pub struct Visit<'a> {
     /// The clause.
     pub site: &'a Site,
-    /// Its number, counted from 0 as this part has come to know them; in other parts it may be another one.
+    /// From 0, as this part met them.
     pub number: u32,
-    /// Who executes it.
+    /// Lanes that execute it.
     pub lanes: Lanes<'a>,
 }
 
@@ -265,37 +261,37 @@ pub enum AccessKind {
     Atomic,
 }
 
-/// Accesses of several lanes by one instruction.
+/// Of several lanes, by one instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
-    /// The instruction: that of the clause which is a message.
+    /// The clause and its message.
     pub visit: Visit<'a>,
     /// What it does.
     pub kind: AccessKind,
-    /// Bytes of each lane, 1 to 16.
+    /// Per lane, 1 to 16.
     pub bytes: u32,
-    /// Low words of the addresses, by lane.
+    /// Low address words, by lane.
     pub low: &'a [u32; LANES],
-    /// High words of the addresses, by lane.
+    /// High address words, by lane.
     pub high: &'a [u32; LANES],
-    /// Words that a store writes, by lane; `None` if they are not what memory will hold.
+    /// Stored words; `None`: memory will hold others.
     pub values: Option<[&'a [u32; LANES]; 4]>,
 }
 
 impl Access<'_> {
-    /// The address of a lane's first byte.
+    /// Of a lane's first byte.
     #[inline]
     pub fn address(&self, lane: usize) -> u64 {
         u64::from(self.high[lane % LANES]) << 32 | u64::from(self.low[lane % LANES])
     }
 
-    /// What a lane writes, as bytes.
+    /// A lane's bytes to write.
     pub fn value(&self, lane: usize) -> Option<[u8; 16]> {
         let words = self.values?.map(|row| row[lane % LANES]);
         Some(crate::words::bytes_of(words))
     }
 
-    /// Whether the active lanes, of which there are several, all have the same address.
+    /// Whether several active lanes have one address.
     #[inline]
     pub fn is_uniform(&self) -> bool {
         let first = self.visit.lanes.active.trailing_zeros() as usize % LANES;
@@ -307,7 +303,7 @@ impl Access<'_> {
         rows.map(differ).fold(0, |all, one| all | one) == 0
     }
 
-    /// Whether the active lanes are neighbours and each reaches the bytes behind those of the lane before.
+    /// Whether neighbouring lanes' bytes are consecutive.
     #[inline]
     pub fn is_consecutive(&self) -> bool {
         let active = self.visit.lanes.active;
@@ -344,13 +340,11 @@ fn site(clause: &Clause) -> Site {
     }
 }
 
-/// What a host thread needs in order to tell its part.
 pub(crate) struct Probing {
     part: Option<Box<dyn Part>>,
     wanted: Wanted,
     warp: u32,
     size: u32,
-    /// Clauses by number.
     sites: Vec<Site>,
     threads: Vec<[u32; LANES]>,
     batch: usize,
@@ -385,13 +379,11 @@ impl Probing {
         }
     }
 
-    /// Gets to know clauses that a program has got.
     pub(crate) fn learn(&mut self, program: &Program) {
         let new = program.clauses.get(self.sites.len()..);
         self.sites.extend(new.unwrap_or_default().iter().map(site));
     }
 
-    /// The clause that was decoded just now gets its probes.
     pub(crate) fn insert_into(&mut self, program: &mut Program, clause: usize) {
         insert_into(program, clause, self.wanted);
         self.learn(program);
@@ -402,18 +394,15 @@ impl Probing {
         }
     }
 
-    /// Work groups from this number on begin.
     pub(crate) fn begin(&mut self, workgroup: u64) {
         self.first = workgroup.wrapping_mul(self.size.into());
         self.barriers = 0;
     }
 
-    /// Another batch of lanes runs.
     pub(crate) fn switch(&mut self, batch: usize) {
         self.batch = batch;
     }
 
-    /// All threads have come to a barrier.
     pub(crate) fn pass_barrier(&mut self) {
         self.barriers = self.barriers.saturating_add(1);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What probes do when they are executed: they tell.
+//! What probes do when executed: they tell.
 
 use super::{Access, AccessKind, Lanes, Probing, Visit};
 use crate::core::{Core, Done};
@@ -9,7 +9,6 @@ use crate::operations::memory::address;
 use crate::rows::{LANES, Rows, lanes};
 
 impl Probing {
-    /// What executes clause number `number` now.
     #[inline(always)]
     fn visit<'a>(&'a self, number: u32, rows: &Rows) -> Option<Visit<'a>> {
         Some(Visit {
@@ -27,7 +26,7 @@ impl Probing {
         })
     }
 
-    /// Tells of an access of the lanes of `mask`. With `as_is` the words in the staging registers are what memory will hold.
+    /// `as_is`: memory will hold the staging registers.
     #[inline(always)]
     fn tell(
         &mut self,
@@ -72,7 +71,6 @@ pub(super) fn begin(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done 
     Ok(())
 }
 
-/// A load of `c` bytes.
 pub(super) fn load(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if let Some(probing) = &mut core.probing {
         probing.tell(
@@ -86,7 +84,6 @@ pub(super) fn load(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     Ok(())
 }
 
-/// A store of `c` bytes.
 pub(super) fn store(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if let Some(probing) = &mut core.probing {
         probing.tell(
@@ -114,7 +111,6 @@ pub(super) fn atomic<const BYTES: u32>(op: &MicroOp, rows: &mut Rows, core: &mut
     Ok(())
 }
 
-/// Lanes whose texel does not exist.
 fn sinks(op: &MicroOp, rows: &Rows) -> u64 {
     let (low, high) = (rows.get(op.a), rows.get(op.b));
     let sink = |lane: &usize| is_sink(address(low, high, *lane));
@@ -122,7 +118,7 @@ fn sinks(op: &MicroOp, rows: &Rows) -> u64 {
     gone.fold(0, |mask, lane| mask | 1 << lane)
 }
 
-/// A load of `c` bytes from a uniform buffer: offset in row `a`, index in row `b`. What lies outside of a buffer is not read.
+/// `c` bytes, offset `a`, buffer `b`. What lies outside is not read.
 pub(super) fn load_uniform(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let (mut low, mut high, mut inside) = ([0; LANES], [0; LANES], 0);
     for lane in lanes(rows.mask()) {
@@ -158,17 +154,15 @@ pub(super) fn load_uniform(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -
     Ok(())
 }
 
-/// A load through conversion descriptors, row `c`.
 pub(super) fn texel_load(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     texels(op, rows, core, AccessKind::Load)
 }
 
-/// A store through conversion descriptors, row `c`.
 pub(super) fn texel_store(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     texels(op, rows, core, AccessKind::Store)
 }
 
-/// Tells of texels, those of each size together.
+/// By size.
 fn texels(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, kind: AccessKind) -> Done {
     let gone = sinks(op, rows);
     let mut sizes: [u64; 17] = [0; 17];
@@ -189,7 +183,6 @@ fn texels(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, kind: AccessKind) 
     Ok(())
 }
 
-/// Something that reads or writes memory in a way that is not told of.
 pub(super) fn unseen(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     if let Some(probing) = &mut core.probing
         && let Some(mut part) = probing.part.take()

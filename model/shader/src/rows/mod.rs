@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of a batch: one row for each register, one column for each lane.
+//! Registers of a batch: rows of lanes.
 
 mod row;
 mod whole;
@@ -9,35 +9,28 @@ pub(crate) mod wide;
 pub(crate) use row::{CHUNK, GROUP, LANES, Row, lanes};
 pub(crate) use whole::{repeat, spread};
 
-/// Rows 0 to 63 are the registers of the architecture; what follows is temporary or constant.
+/// The architecture's; temporaries and constants follow.
 pub(crate) const REGISTERS: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Rows {
-    // Boxes, because rows change places.
     #[allow(clippy::vec_box)]
     rows: Vec<Box<Row>>,
-    /// Rows that an earlier batch had and this one does not need, yet.
     #[allow(clippy::vec_box)]
     unused: Vec<Box<Row>>,
-    /// The row that the next result is written to, before it takes the place of its destination.
+    /// For the next result.
     spare: Box<Row>,
-    /// All ones in active lanes, zero in others.
     active: Box<Row>,
-    /// The same as bits.
     mask: u64,
-    /// How many they are.
     count: u32,
     /// Lanes that have not ended.
     live: u64,
-    /// True if no lane that matters is inactive, so that results replace whole rows.
+    /// Results replace whole rows: no lane that matters is inactive.
     full: bool,
-    /// How many chunks hold lanes.
     chunks: usize,
 }
 
 impl Rows {
-    /// `count` rows of zeros for a batch of up to `lanes` lanes.
     pub(crate) fn new(count: u16, lanes: usize) -> Rows {
         Rows {
             rows: (0..usize::from(count).max(REGISTERS))
@@ -54,8 +47,7 @@ impl Rows {
         }
     }
 
-    /// Makes it a batch of up to `lanes` lanes with `count` rows, the last of them zero. Registers and temporary rows may hold anything: what a
-    /// thread can see of them is given a value when it starts.
+    /// Only the last row is zero: a thread's start sets what it can see.
     pub(crate) fn reset(&mut self, count: u16, lanes: usize) {
         let count = usize::from(count).max(REGISTERS);
         if self.rows.len() > count {
@@ -72,12 +64,11 @@ impl Rows {
         self.chunks = lanes.clamp(1, LANES).div_ceil(CHUNK);
     }
 
-    /// Bytes of memory that it takes up.
     pub(crate) fn bytes(&self) -> usize {
         (self.rows.len() + self.unused.len() + 2) * (size_of::<Row>() + size_of::<Box<Row>>())
     }
 
-    /// Chooses which lanes results are written to. Lanes outside `live` may receive anything.
+    /// Lanes outside `live` may receive anything.
     pub(crate) fn activate(&mut self, mask: u64, live: u64) {
         self.full = mask & live == live;
         self.live = live;
@@ -90,31 +81,28 @@ impl Rows {
         }
     }
 
-    /// All ones in active lanes, zero in others.
+    /// All ones in active lanes, else zero.
     #[inline(always)]
     pub(crate) fn active(&self) -> &Row {
         &self.active
     }
 
-    /// Active lanes.
     #[inline(always)]
     pub(crate) fn mask(&self) -> u64 {
         self.mask
     }
 
-    /// How many lanes are active. To count bits takes long on hosts without an instruction for it that may be used.
+    /// Kept: counting bits may be slow.
     #[inline(always)]
     pub(crate) fn active_count(&self) -> u64 {
         self.count.into()
     }
 
-    /// Lanes that had not ended when the active ones were chosen.
     #[inline(always)]
     pub(crate) fn live(&self) -> u64 {
         self.live
     }
 
-    /// Whether results replace whole rows of [`LANES`] lanes.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
         self.full && self.chunks * CHUNK == LANES
@@ -125,25 +113,21 @@ impl Rows {
         &self.rows[usize::from(row)]
     }
 
-    /// A row as the place of results that are masked by the writer.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, row: u16) -> &mut Row {
         &mut self.rows[usize::from(row)]
     }
 
-    /// How many rows there are.
     pub(crate) fn count(&self) -> usize {
         self.rows.len()
     }
 
-    /// Adds a row with the same value in all lanes.
     pub(crate) fn push(&mut self, value: u32) {
         let mut row = self.unused.pop().unwrap_or_else(|| Box::new(Row::ZERO));
         row.0.fill(value);
         self.rows.push(row);
     }
 
-    /// Adds a row with these values.
     pub(crate) fn push_row(&mut self, values: &[u32; LANES]) {
         self.push(0);
         if let Some(row) = self.rows.last_mut() {
@@ -151,17 +135,14 @@ impl Rows {
         }
     }
 
-    /// Takes away all but the first rows.
     pub(crate) fn truncate(&mut self, count: usize) {
         self.rows.truncate(count);
     }
 
-    /// Whether a result that goes to this row leaves inactive lanes as they are.
     pub(crate) fn merges(&self, row: u16) -> bool {
         !self.full && usize::from(row) < REGISTERS
     }
 
-    /// Rows from `row` on, if results replace them whole.
     #[inline(always)]
     pub(crate) fn replaced(&mut self, row: u16, count: u16) -> Option<&mut [Box<Row>]> {
         let first = usize::from(row);
@@ -171,12 +152,11 @@ impl Rows {
         }
     }
 
-    /// Copies a row to another, inactive lanes included.
     pub(crate) fn set(&mut self, row: u16, from: u16) {
         self.rows[usize::from(row)].0 = self.rows[usize::from(from)].0;
     }
 
-    /// Puts `new` in place of `row`, or merges it where lanes are inactive.
+    /// Merges for inactive lanes.
     #[inline(always)]
     pub(crate) fn replace(&mut self, row: u16, new: &mut Box<Row>) {
         std::mem::swap(&mut self.spare, new);
@@ -184,13 +164,12 @@ impl Rows {
         std::mem::swap(&mut self.spare, new);
     }
 
-    /// How many lanes a loop must cover.
     #[inline(always)]
     pub(crate) fn lanes(&self) -> usize {
         self.chunks * CHUNK
     }
 
-    /// Puts the spare row in place of `row`, or merges it where lanes are inactive.
+    /// Merges for inactive lanes.
     #[inline(always)]
     pub(crate) fn commit(&mut self, row: u16) {
         let row = usize::from(row);
@@ -201,7 +180,7 @@ impl Rows {
         }
     }
 
-    /// Puts a row of temporary results in place of another, or merges it where lanes are inactive; what it then holds is of no use.
+    /// Merges for inactive lanes; `from` is of no use then.
     #[inline(always)]
     pub(crate) fn take(&mut self, from: u16, to: u16) {
         let (from, to) = (usize::from(from), usize::from(to));
@@ -212,14 +191,13 @@ impl Rows {
         }
     }
 
-    /// The spare row, which a result goes to until it is committed, and the rows that it is made of.
+    /// The spare row, to be committed, and sources.
     #[inline(always)]
     pub(crate) fn operands<const N: usize>(&mut self, rows: [u16; N]) -> (&mut Row, [&Row; N]) {
         let sources = rows.map(|row| &*self.rows[usize::from(row)]);
         (&mut self.spare, sources)
     }
 
-    /// Lanes among the active ones where the row is not zero.
     pub(crate) fn nonzero(&self, row: u16) -> u64 {
         whole::nonzero(&self.rows[usize::from(row)]) & self.mask
     }

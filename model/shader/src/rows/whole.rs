@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is done to whole rows, with the vector units in use.
+//! Functions of whole rows, by vector units in use.
 #![allow(unsafe_code)]
 
 use super::row::{CHUNK, GROUP, Row};
 #[cfg(target_arch = "x86_64")]
 use super::wide;
 
-/// Puts `new` into the lanes of `row` whose `active` is all ones.
 #[inline(never)]
 pub(crate) fn merge(row: &mut Row, new: &Row, active: &Row) {
     choose!(
@@ -28,7 +27,6 @@ fn merge_body(row: &mut Row, new: &Row, active: &Row) {
     }
 }
 
-/// Puts the first chunk of a row into the others.
 #[inline(always)]
 pub(crate) fn repeat(row: &mut Row) {
     choose!(portable: repeat_body(row), avx512: wide::repeat(row));
@@ -41,7 +39,7 @@ fn repeat_body(row: &mut Row) {
     chunks.fill(first);
 }
 
-/// Gives each group of a row one of the first values.
+/// Gives each group one of the first values.
 #[inline(always)]
 pub(crate) fn spread(row: &mut Row, values: &[u32; CHUNK]) {
     choose!(portable: spread_body(row, values), avx512: wide::spread(row, values));
@@ -54,7 +52,6 @@ fn spread_body(row: &mut Row, values: &[u32; CHUNK]) {
     }
 }
 
-/// The lanes whose word is not zero.
 #[inline(always)]
 pub(crate) fn nonzero(row: &Row) -> u64 {
     choose!(portable: nonzero_body(row), avx512: wide::nonzero(row))
@@ -77,7 +74,6 @@ mod tests {
     use super::super::row::LANES;
     use super::*;
 
-    /// Limits nothing: each version is called by its name, where the host has it.
     #[test]
     fn wide_functions_agree_with_portable_ones() {
         if mali_memory::Vectors::of_host() < mali_memory::Vectors::Avx512 {

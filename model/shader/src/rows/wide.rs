@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is written for AVX-512 by hand, because compilers make less of it: a row is four vectors.
-//!
-//! Other hosts run portable functions that do the same; tests compare the two.
+//! AVX-512 by hand, as compilers do worse: a row is four vectors.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -10,7 +8,6 @@ use super::row::{CHUNK, GROUP, LANES, Row};
 
 const VECTORS: usize = LANES / CHUNK;
 
-/// The vectors of a row.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn vectors(row: &Row) -> [__m512i; VECTORS] {
@@ -19,7 +16,6 @@ pub(crate) fn vectors(row: &Row) -> [__m512i; VECTORS] {
     std::array::from_fn(|i| unsafe { _mm512_loadu_si512(chunks[i].as_ptr().cast()) })
 }
 
-/// Puts the first chunk of a row into the others.
 #[target_feature(enable = "avx512f")]
 pub(super) fn repeat(row: &mut Row) {
     let [first, ..] = vectors(row);
@@ -29,7 +25,6 @@ pub(super) fn repeat(row: &mut Row) {
     }
 }
 
-/// Gives each group of a row one of the first values.
 #[target_feature(enable = "avx512f")]
 pub(super) fn spread(row: &mut Row, values: &[u32; CHUNK]) {
     for (group, &value) in row.0.as_chunks_mut::<GROUP>().0.iter_mut().zip(values) {
@@ -39,7 +34,6 @@ pub(super) fn spread(row: &mut Row, values: &[u32; CHUNK]) {
     }
 }
 
-/// The lanes whose word is not zero.
 #[target_feature(enable = "avx512f")]
 pub(super) fn nonzero(row: &Row) -> u64 {
     let masks = vectors(row).map(|vector| u64::from(_mm512_test_epi32_mask(vector, vector)));

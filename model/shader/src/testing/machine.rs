@@ -15,13 +15,12 @@ use crate::ir::{Program, special};
 use crate::rows::{LANES, Rows};
 use crate::{Access, AddressSpace, Control, Dispatch, MmuFault};
 
-/// Memory at its own addresses, and two pages of it, one on each side of 4 GiB.
+/// At its own addresses, two pages around 4 GiB.
 pub(crate) struct Flat(pub(crate) Ram, pub(crate) u64);
 
-/// Where these pages begin.
 pub(crate) const EDGE: u64 = (1 << 32) - 4096;
 
-/// An address at which there is no memory.
+/// No memory is here.
 pub(crate) const NOWHERE: u64 = 1 << 40;
 
 impl AddressSpace for Flat {
@@ -35,12 +34,11 @@ impl AddressSpace for Flat {
     }
 }
 
-/// A batch in which programs run.
 pub(crate) struct Machine {
     pub(crate) dispatch: Dispatch,
     batches: [Batch; 1],
     tracks: Tracks,
-    /// How often it followed a track.
+    /// Tracks followed.
     pub(crate) followed: u32,
 }
 
@@ -54,7 +52,6 @@ impl Machine {
         }
     }
 
-    /// Runs a program with registers that have some values, by tracks or without, and returns how it ended.
     pub(crate) fn outcome(
         &mut self,
         (program, uniforms): (&Program, &[u32]),
@@ -113,7 +110,7 @@ impl Machine {
         };
         let statistics = totals(&core, &program);
         drop(core);
-        // Joined clauses are taken from the limit at once, also where one of them faults.
+        // Joined clauses are taken at once, even if one faults.
         let left = result.is_ok().then(|| control.take(u64::MAX));
         format!(
             "{:?} {statistics:?} {left:?}",

@@ -12,26 +12,22 @@ use crate::optimise::fuse::fuse;
 use crate::rows::LANES;
 use crate::vectors;
 
-/// Words of the region that stores go to; each store has four words of each lane.
+/// Each has four words per lane.
 const STORES: usize = 24;
 pub(crate) const PAGES: usize = STORES * LANES * 16 / 4096;
-/// Words of push uniforms.
 pub(crate) const UNIFORMS: u16 = 4;
 
-/// Writes random clauses.
 pub(crate) struct Writer<'a> {
     random: Random,
     program: &'a mut Program,
-    /// Temporary rows that the clause has given values.
     temporaries: Vec<u16>,
-    /// Where the next store goes.
     out: u32,
     table: u32,
     stores: usize,
 }
 
 impl<'a> Writer<'a> {
-    /// Writes a program whose clauses load from the two pages at `table` and store to those at `out`.
+    /// Loads from two pages at `table`, stores to `out`.
     pub(crate) fn new(program: &'a mut Program, seed: u64, table: u64, out: u64) -> Self {
         program.clauses.clear();
         Writer {
@@ -44,7 +40,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The row of a constant.
     pub(crate) fn constant(&mut self, value: u32) -> u16 {
         self.program.constant(Constant::Value(value))
     }
@@ -78,7 +73,6 @@ impl<'a> Writer<'a> {
         row
     }
 
-    /// A micro-operation; messages have so many words.
     pub(crate) fn push(&mut self, run: Run, kind: Kind, d: u16, sources: &[u16], m: u32) {
         let source = |at: usize| sources.get(at).copied().unwrap_or(0);
         self.program.ops.push(MicroOp {
@@ -124,7 +118,6 @@ impl<'a> Writer<'a> {
                 0,
             ),
             9 | 10 => {
-                // A row of multiply-adds that share a factor.
                 let run = if vectors::has_fused_multiply_add() {
                     loops::three(|_, a, b, c| float::fma(a, b, c))
                 } else {
@@ -145,7 +138,7 @@ impl<'a> Writer<'a> {
         self.push(Run::Rows(run), kind, d, &sources[..count], m);
     }
 
-    /// A load at `table + (row & 0xff0)`, or a store to words of its own.
+    /// Loads at `table + (row & 0xff0)`, or stores to own words.
     fn memory(&mut self, row: u16) {
         let (low, zero) = (special::TEMPORARY + 5, self.constant(0));
         let first = self.random.below(7) as u16;
@@ -182,7 +175,7 @@ impl<'a> Writer<'a> {
         self.stores += 1;
     }
 
-    /// A load of the same words for lines of lanes, or of those of one line for all, and a store of words that follow one another or not.
+    /// Loads lines alike, or one line's for all; stores, consecutive or not.
     fn lines(&mut self, low: u16, zero: u16) {
         let d = self.random.below(7) as u16;
         let (base, out) = (self.constant(self.table), self.constant(self.out));
@@ -215,12 +208,11 @@ impl<'a> Writer<'a> {
         self.push(Run::Message(store::<4>), Kind::Store, d, &[low, zero], 1);
     }
 
-    /// Loads of words behind one address, each from a sum of 64 bits as compilers make it; some go on from the sum before.
+    /// Words behind one address, from 64-bit sums as of compilers; some continue the last.
     fn words(&mut self, row: u16) {
         let [low, high, sum, carry, last] = [6, 7, 8, 10, 11].map(|n| special::TEMPORARY + n);
         let (mask, zero) = (self.constant(0xfc), self.constant(0));
         let base = match self.random.below(16) {
-            // Nothing is there, or nothing any more behind the first words.
             0 => self.constant(0x7000_0000),
             1 => self.constant(self.table + 0x2000 - 0xfc - 8),
             2..6 => self.constant(EDGE as u32 + 0xf00),
@@ -231,7 +223,6 @@ impl<'a> Writer<'a> {
         self.push(Run::Rows(place), Kind::Plain, low, &[row, mask, base], 0);
         match self.random.below(2) {
             0 => self.push(Run::Rows(copy as _), Kind::Copy, high, &[zero], 0),
-            // The same, which nobody knows before.
             _ => {
                 let none = loops::two(|_, a, b| a ^ b);
                 let lane = special::LANE_ID;
@@ -244,7 +235,7 @@ impl<'a> Writer<'a> {
         for _ in 0..2 + self.random.below(5) {
             let more = 4 * self.random.below(5);
             let from = match self.random.below(3) {
-                // Behind the last sum, which is in rows of its own.
+                // Its last sum has own rows.
                 0 if before != [low, high] => {
                     offset += more;
                     before
@@ -281,7 +272,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A program of some clauses, which ends with stores of all registers in use.
+    /// Ends with stores of all registers in use.
     pub(crate) fn program(&mut self) {
         let count = 2 + self.random.below(5);
         for index in 0..count {

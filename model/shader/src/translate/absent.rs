@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The operations of the table that are not executed, and why. They are listed here only.
+//! The only list of operations that are not executed.
 
 use mali_isa::Mnemonic as M;
 
-/// Why an operation is not executed: a shader that contains it raises the fault of an invalid encoding.
+/// Why not; a shader with it faults for an invalid encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absence {
-    /// It belongs to another stage than compute; this is what it works on.
+    /// Another stage's; what it works on.
     Stage(&'static str),
-    /// What it computes is not public, no compiler whose source or output is public emits it, and a guess would be
-    /// worse than a fault; this is what is missing.
+    /// Not public, and not emitted by public compilers; what is missing. A guess would be worse than a fault.
     Unknown(&'static str),
 }
 
-/// Makes of one list the pattern of the operations that no shader may contain ([`absent_mnemonics!`]) and [`absence`].
+/// Makes the pattern ([`absent_mnemonics!`]) and [`absence`].
 macro_rules! operations {
     (only in shaders that draw { $($draws:ident($what:literal): $($drawing:ident)|+;)+ }
      never { $($kind:ident($why:literal): $($mnemonic:ident)|+;)+ }) => {
-        /// The pattern of the operations that are not translated.
+        /// Pattern of operations that are not translated.
         macro_rules! absent_mnemonics {
             () => { $($(M::$mnemonic)|+)|+ };
         }
         pub(super) use absent_mnemonics;
 
-        /// Why the model does not execute an operation in compute shaders, or `None`: it does.
+        /// For compute shaders; `None`: it is executed.
         pub fn absence(mnemonic: M) -> Option<Absence> {
             Some(match mnemonic {
                 $($(M::$drawing)|+ => Absence::$draws($what),)+

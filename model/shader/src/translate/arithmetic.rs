@@ -9,13 +9,11 @@ use super::{Translator, Trap};
 use crate::alu::integer::Element;
 
 impl Translator<'_> {
-    /// Source `index` with its lanes arranged and extended as elements of this kind.
     pub(super) fn integer_source(&mut self, index: usize, element: Element) -> Result<u16, Trap> {
         let (row, lanes) = (self.source(index)?, self.lanes(index));
         self.arranged(row, lanes, element.is_signed())
     }
 
-    /// The first two sources, so arranged.
     pub(super) fn integer_sources(&mut self, element: Element) -> Result<[u16; 2], Trap> {
         Ok([
             self.integer_source(0, element)?,

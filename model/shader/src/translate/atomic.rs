@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations.
 //!
-//! The FMA unit's `ATOM_C` holds operation and argument, `ATOM_CX` in the same tuple does the access, and `ATOM_POST`
-//! would tell lanes of a warp that shared an access their own old values. Lanes access one by one here, so the value
-//! from `ATOM_CX` is right already.
+//! `ATOM_C` (FMA) holds operation and argument, `ATOM_CX` in the same tuple does the access. `ATOM_POST` would tell
+//! lanes that shared an access their old values; here they access singly.
 
 use mali_isa::Atomic as Name;
 use mali_isa::Segment;
@@ -15,7 +14,6 @@ use crate::ir::micro::{Kind, Run};
 use crate::ir::special;
 use crate::operations::atomic::{self, RETURNS};
 
-/// Operation, and the argument of those that have their own.
 fn operation(name: Name) -> (Atomic, Option<u32>) {
     match name {
         Name::Aadd | Name::Aadds | Name::Aaddu => (Atomic::Add, None),
@@ -37,7 +35,7 @@ fn operation(name: Name) -> (Atomic, Option<u32>) {
 impl Translator<'_> {
     /// `ATOM_C`: keeps operation and argument.
     pub(super) fn atomic(&mut self, wide: bool, returns: bool) -> Result<(), Trap> {
-        // The port that holds the argument may be a result of the previous tuple, which stays valid here.
+        // Perhaps the previous tuple's result, still valid.
         let argument = Some(self.source(2)?);
         self.side = Side::Atomic {
             op: self.ins.atomic(),
@@ -48,7 +46,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `ATOM_C1`: keeps an operation that has its own argument.
+    /// `ATOM_C1`: the operation has its own argument.
     pub(super) fn atomic_of_one(&mut self, wide: bool, returns: bool) -> Result<(), Trap> {
         self.side = Side::Atomic {
             op: self.ins.atomic(),
@@ -84,7 +82,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Staging registers that the instruction reads.
     pub(super) fn staged(&mut self, count: u8) -> Result<u16, Trap> {
         let first = self.staging(count.into())?;
         for register in first..first + u16::from(count) {
@@ -93,7 +90,6 @@ impl Translator<'_> {
         Ok(first)
     }
 
-    /// Rows of the address that sources a and b and the segment name.
     fn atomic_address(&mut self) -> Result<(u16, u16), Trap> {
         let (low, high) = (self.source(0)?, self.source(1)?);
         match self.ins.segment() {
@@ -132,8 +128,8 @@ impl Translator<'_> {
             self.is_atomic(wide);
             return Ok(());
         }
-        // No compiler emits 64-bit atomics with a 64-bit argument; the ADD half's third source, which repeats the
-        // argument in 32-bit atomics, is taken for the high word.
+        // No compiler emits 64-bit arguments; the ADD half's third source, which repeats a 32-bit argument, is
+        // taken for the high word.
         let upper = match (op, own) {
             (_, Some(u32::MAX)) => self.number(u32::MAX),
             (Name::Aaddu, _) | (_, Some(_)) => self.number(0),
@@ -154,7 +150,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Says what the micro-operation does that came last.
     fn is_atomic(&mut self, wide: bool) {
         self.known_as(if wide {
             Kind::AtomicDouble

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations on numbers and on memory that Bifrost and Valhall have in common, once their sources are rows.
+//! Operations that Bifrost and Valhall share.
 
 use super::compare::{compare_numbers, select_numbers};
 use super::emit::Emit;
@@ -9,9 +9,7 @@ use crate::operations::memory::store_of;
 use crate::operations::{halves, loops};
 use crate::vectors;
 
-/// Arithmetic, loads and stores.
 pub(crate) trait Common: Emit {
-    /// Puts `m` into row `d` where two numbers compare so, else zero.
     fn compare_singles(&mut self, d: u16, [a, b]: [u16; 2], how: Compare, m: u32) {
         let (how, exchanged) = how.turned();
         let sources = if exchanged { [b, a] } else { [a, b] };
@@ -19,7 +17,6 @@ pub(crate) trait Common: Emit {
         self.rows(run, d, sources, m);
     }
 
-    /// The same for pairs of halves.
     fn compare_halves(&mut self, d: u16, [a, b]: [u16; 2], how: Compare, m: u32) {
         let (how, exchanged) = how.turned();
         let sources = if exchanged { [b, a] } else { [a, b] };
@@ -27,11 +24,11 @@ pub(crate) trait Common: Emit {
         self.rows(run, d, sources, m);
     }
 
-    /// Puts the third number into `d` where the first two compare so, else the fourth; of singles or of pairs of halves.
+    /// Of singles or pairs of halves.
     fn select_floats(&mut self, d: u16, [a, b, c, e]: [u16; 4], how: Compare, narrow: bool) {
         let (how, exchanged) = how.turned();
         let (a, b) = if exchanged { (b, a) } else { (a, b) };
-        // Numbers that are not equal, or not ordered, are unequal: the other way round.
+        // Inverted for unequal and unordered numbers.
         let (c, e) = if how == Compare::Ne { (e, c) } else { (c, e) };
         let run = match narrow {
             false => select_numbers!(how, float),
@@ -40,7 +37,7 @@ pub(crate) trait Common: Emit {
         self.rows(run, d, [a, b, c, e], 0);
     }
 
-    /// `a * b + c`, rounded once to nearest even.
+    /// Rounded once to nearest even.
     fn multiply_add(&mut self, d: u16, [a, b, c]: [u16; 3]) {
         if vectors::has_fused_multiply_add() {
             map!(self, d, [a, b, c], |a, b, c| float::fma(a, b, c));
@@ -50,13 +47,12 @@ pub(crate) trait Common: Emit {
         }
     }
 
-    /// The same of the low halves, into both halves.
+    /// Into both halves.
     fn multiply_add_low(&mut self, d: u16, sources: [u16; 3]) {
         self.rows(halves::multiply_add_low(), d, sources, 0);
         self.known_as(Kind::MultiplyAddLow);
     }
 
-    /// Limits a single-precision result.
     fn clamp_single(&mut self, limits: Clamp, d: u16) {
         if limits != Clamp::None {
             each!(limits, LIMITS: Clamp { None, ZeroInf, MinusOneOne, ZeroOne } => {
@@ -73,7 +69,6 @@ pub(crate) trait Common: Emit {
         }
     }
 
-    /// Emits a load or a store of so many bytes.
     fn moves(&mut self, run: OnMemory, kind: Kind, d: u16, [a, b]: [u16; 2], bytes: u32) {
         let size = bytes as u16;
         self.emit(Run::Message(run), d, [a, b, size, 0], bytes.div_ceil(4));
@@ -82,7 +77,6 @@ pub(crate) trait Common: Emit {
         }
     }
 
-    /// Emits a store of so many bytes.
     fn stores(&mut self, first: u16, address: [u16; 2], bytes: u32) {
         for register in 0..bytes.div_ceil(4) as u8 {
             self.reads(first as u8 + register);
@@ -90,7 +84,6 @@ pub(crate) trait Common: Emit {
         self.moves(store_of(bytes), Kind::Store, first, address, bytes);
     }
 
-    /// Extends the low bytes of a row by their sign.
     fn extend_sign(&mut self, row: u16, bytes: u32) {
         let run = loops::one(
             #[inline(always)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loops over lanes for comparisons of numbers, of any precision: one loop for each way of comparing.
+//! Loops for comparisons of numbers.
 
-/// The loop that puts a mask where two numbers compare so, else zero; `$alu` holds `fcmp`.
+/// `$alu` holds `fcmp`.
 macro_rules! compare_numbers {
     ($how:expr, $alu:ident) => {
         match $how {
@@ -31,7 +31,7 @@ macro_rules! compare_numbers {
     };
 }
 
-/// The loop that takes the third number where the first two compare so, else the fourth; `$alu` holds `csel`.
+/// `$alu` holds `csel`.
 macro_rules! select_numbers {
     ($how:expr, $alu:ident) => {
         match $how {

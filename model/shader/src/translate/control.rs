@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Branches, barriers, and instructions that look at other lanes.
+//! Branches, barriers, and looks at other lanes.
 
 use mali_isa::{Combine, Fau, InactiveResult, LaneOp, Lanes, Operand, Subgroup};
 
@@ -14,7 +14,6 @@ use crate::ir::micro::Run;
 use crate::ir::{Branch, Condition, Target};
 use crate::operations::warp;
 
-/// How a branch reads its operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Float,
@@ -26,9 +25,7 @@ enum Kind {
 #[derive(Clone, Copy)]
 pub(super) struct Operands {
     kind: Kind,
-    /// They are 16 bits wide.
     narrow: bool,
-    /// The second one is zero.
     zero: bool,
 }
 
@@ -46,7 +43,6 @@ impl Operands {
         }
     }
 
-    /// The same, 16 bits wide.
     pub(super) const fn narrow(self) -> Operands {
         Operands {
             narrow: true,
@@ -54,14 +50,12 @@ impl Operands {
         }
     }
 
-    /// The same, compared with zero.
     pub(super) const fn with_zero(self) -> Operands {
         Operands { zero: true, ..self }
     }
 }
 
 impl Translator<'_> {
-    /// A branch that each thread decides.
     pub(super) fn branch(&mut self, operands: Operands) -> Result<(), Trap> {
         let a = self.compared(0, operands)?;
         let b = if operands.zero {
@@ -80,7 +74,6 @@ impl Translator<'_> {
         self.branch_to(target, Condition::NonZero(flag))
     }
 
-    /// A branch that the lanes of a warp decide together.
     pub(super) fn branch_combined(&mut self, operands: Operands) -> Result<(), Trap> {
         self.program.sees_warp = true;
         let a = self.compared(0, operands)?;
@@ -102,13 +95,12 @@ impl Translator<'_> {
         self.branch_to(0, Condition::Always)
     }
 
-    /// `BARRIER`: threads wait for their work group.
+    /// `BARRIER`.
     pub(super) fn wait(&mut self) -> Result<(), Trap> {
         self.barrier = true;
         Ok(())
     }
 
-    /// An operand of a branch, 32 bits wide.
     fn compared(&mut self, index: usize, operands: Operands) -> Result<u16, Trap> {
         let Operands { kind, narrow, .. } = operands;
         let row = self.source(index)?;
@@ -125,7 +117,7 @@ impl Translator<'_> {
         Ok(to)
     }
 
-    /// Ends the clause with a branch to the clause whose low address word source `index` holds.
+    /// Source `index` has the low address word.
     fn branch_to(&mut self, index: usize, condition: Condition) -> Result<(), Trap> {
         let source = self
             .ins
@@ -159,7 +151,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Lanes of the group that an instruction looks at, as a power of two.
+    /// As a power of two.
     fn group(&mut self) -> u32 {
         self.program.sees_warp = true;
         match self.ins.subgroup() {

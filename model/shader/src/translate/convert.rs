@@ -113,7 +113,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A byte or half as a single.
     pub(super) fn part_to_single(&mut self, signed: bool) -> Result<(), Trap> {
         let (d, a) = (self.dest, self.arranged_source(signed)?);
         if signed {
@@ -127,7 +126,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Parts of a register, arranged and extended.
     pub(super) fn extended(&mut self, signed: bool) -> Result<(), Trap> {
         let (d, a) = (self.dest, self.arranged_source(signed)?);
         self.copy(a, d);
@@ -139,7 +137,7 @@ impl Translator<'_> {
         self.arranged(row, lanes, signed)
     }
 
-    /// A row whose low half is the half-precision source, modifiers applied.
+    /// In a row's low half, modifiers applied.
     pub(super) fn half_source(&mut self) -> Result<u16, Trap> {
         let row = self.source(0)?;
         let row = match self.ins.lanes0() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Integer operations on the elements of rows, which Bifrost and Valhall have in common.
+//! Integer operations that Bifrost and Valhall share.
 
 use super::Trap;
 use super::emit::Emit;
@@ -9,7 +9,6 @@ use crate::alu::{Compare, Truth};
 use crate::ir::micro::{Kind, OnRows};
 use crate::operations::loops;
 
-/// What an instruction does after it has shifted.
 #[derive(Clone, Copy)]
 pub(crate) enum After {
     Nothing,
@@ -17,7 +16,7 @@ pub(crate) enum After {
     Sum(Sum),
 }
 
-/// The loop that compares elements of a width: `comparison!(element, [unsigned, signed], compare)`.
+/// `comparison!(element, [unsigned, signed], compare)`.
 macro_rules! comparison {
     ($element:expr, [$unsigned:ident, $signed:ident], $compare:expr) => {
         match ($compare, $element.is_signed()) {
@@ -37,7 +36,7 @@ macro_rules! comparison {
     };
 }
 
-/// The loop of a shift of elements: `shifts!(kind, |m| counts)`.
+/// `shifts!(kind, |m| counts)`.
 macro_rules! shifts {
     ($kind:expr, |$m:ident| $counts:expr) => {
         match $kind {
@@ -62,9 +61,8 @@ pub(crate) fn true_word(truth: Truth, element: Element) -> u32 {
     }
 }
 
-/// Operations on words, halves or bytes.
 pub(crate) trait Elements: Emit {
-    /// A sum or difference of elements, modulo their width or saturated.
+    /// Modulo the width or saturated.
     fn sum(
         &mut self,
         subtracts: bool,
@@ -120,7 +118,6 @@ pub(crate) trait Elements: Emit {
         }
     }
 
-    /// Half of the sum of elements, rounded down or up.
     fn half_sum(&mut self, element: Element, up: bool, d: u16, [a, b]: [u16; 2]) {
         let m = element as u32 | u32::from(up) << 3;
         rare!(self, d, [a, b], m, |m, a, b| {
@@ -128,7 +125,7 @@ pub(crate) trait Elements: Emit {
         });
     }
 
-    /// The product of elements, modulo their width.
+    /// Modulo the width.
     fn product(&mut self, element: Element, d: u16, [a, b]: [u16; 2]) {
         match element.unsigned() {
             Element::U16 => {
@@ -151,7 +148,6 @@ pub(crate) trait Elements: Emit {
         }
     }
 
-    /// The number of zeros before the first one of elements.
     fn leading_zeros(&mut self, element: Element, d: u16, a: u16) {
         if element == Element::U32 {
             map!(self, d, [a], |a| integer::clz(a, Element::U32));
@@ -162,7 +158,6 @@ pub(crate) trait Elements: Emit {
         }
     }
 
-    /// The dot product of four bytes.
     fn dot_product(&mut self, signed: [bool; 2], d: u16, [a, b]: [u16; 2]) {
         match signed {
             [true, true] => map!(self, d, [a, b], |a, b| integer::idp(a, b, true, true)),
@@ -176,7 +171,6 @@ pub(crate) trait Elements: Emit {
         }
     }
 
-    /// Puts `m` into row `d` in elements that compare so, else zero.
     fn compare_integers(
         &mut self,
         d: u16,
@@ -203,7 +197,6 @@ pub(crate) trait Elements: Emit {
         }
     }
 
-    /// Puts the third row into `d` where the first two compare so, else the fourth.
     fn select_integers(&mut self, d: u16, sources: [u16; 4], element: Element, how: Compare) {
         let Some((equal, sources)) = equal_or_above(how, sources) else {
             self.copy(sources[2], d);
@@ -238,7 +231,7 @@ pub(crate) trait Elements: Emit {
         self.rows(run, d, sources, 0);
     }
 
-    /// The first row where the third says so, else the second, in elements of so many bits.
+    /// First or second row, by the third.
     fn multiplex(&mut self, mux: Mux, bits: u32, d: u16, [a, b, c]: [u16; 3]) {
         macro_rules! chosen {
             ($bits:literal) => {
@@ -269,7 +262,7 @@ pub(crate) trait Elements: Emit {
         }
     }
 
-    /// `a`, shifted by `count`, and what follows with `b` or its complement, complemented or not.
+    /// Then `b` or its complement, the result complemented or not.
     fn shifted(
         &mut self,
         (kind, counts, after): (Shift, Counts, After),
@@ -311,7 +304,6 @@ pub(crate) trait Elements: Emit {
         Ok(())
     }
 
-    /// What follows a shift.
     fn after(&mut self, after: After, counts: Counts, d: u16, [x, b]: [u16; 2], not: [bool; 2]) {
         match after {
             After::Nothing => self.copy(x, d),
@@ -344,8 +336,7 @@ pub(crate) trait Elements: Emit {
 
 impl<T: Emit> Elements for T {}
 
-/// Every comparison of integers is one for equality (true) or one for above, with operands or results of a selection exchanged. `None`: whether
-/// they are ordered, which integers always are.
+/// Equality (true) or above, operands or results exchanged. `None`: whether ordered, always true.
 fn equal_or_above(how: Compare, [a, b, c, e]: [u16; 4]) -> Option<(bool, [u16; 4])> {
     Some(match how {
         Compare::Eq => (true, [a, b, c, e]),

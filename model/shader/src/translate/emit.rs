@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a translator emits micro-operations: rows, constants, temporary rows, and parts of rows.
+//! How translators emit micro-operations.
 
 use super::Trap;
 use crate::alu::half;
@@ -8,40 +8,34 @@ use crate::ir::micro::{Kind, MicroOp, OnRows, Run};
 use crate::ir::{Constant, Program};
 use crate::operations::loops::{self, copy};
 
-/// What a lane costs for which a function is called by itself, in sixteenths of a clause.
+/// For one lane, in sixteenths of a clause.
 pub(crate) const CALL_COST: u32 = 3;
 
-/// The byte that the name of an arrangement, `b1032`, gives to an element.
+/// For an arrangement like `b1032`.
 pub(crate) fn byte_named(name: &str, element: usize) -> u32 {
     let digit = name.as_bytes().get(1 + element).copied();
     u32::from(digit.unwrap_or(b'0') & 3)
 }
 
-/// A translator of one of the instruction sets, as the place that micro-operations go to.
 pub(crate) trait Emit {
-    /// The program whose constants and registers are named.
     fn program(&mut self) -> &mut Program;
 
-    /// The micro-operations of the block at work.
     fn ops(&mut self) -> &mut Vec<MicroOp>;
 
-    /// A row for a value that no register holds.
     fn temporary(&mut self) -> Result<u16, Trap>;
 
-    /// What lanes cost that execute the clause by themselves, in sixteenths of a clause.
+    /// In sixteenths of a clause.
     fn lane_cost(&mut self) -> &mut u32;
 
-    /// Remembers that a register's first value may be seen.
+    /// Its first value may be seen.
     fn reads(&mut self, register: u8) {
         self.program().visible |= 1 << (register & 63);
     }
 
-    /// The row that holds a number.
     fn number(&mut self, value: u32) -> u16 {
         self.program().constant(Constant::Value(value))
     }
 
-    /// Emits a micro-operation that reads all four rows.
     fn emit(&mut self, run: Run, d: u16, [a, b, c, e]: [u16; 4], m: u32) {
         self.ops().push(MicroOp {
             run,
@@ -57,7 +51,6 @@ pub(crate) trait Emit {
         });
     }
 
-    /// Emits a function of up to four rows.
     fn rows<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
         let mut all = [0; 4];
         for (to, from) in all.iter_mut().zip(sources) {
@@ -69,26 +62,23 @@ pub(crate) trait Emit {
         }
     }
 
-    /// Emits a function of up to four rows that is called lane by lane.
+    /// Called lane by lane.
     fn rare<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
         *self.lane_cost() += CALL_COST;
         self.rows(run, d, sources, m);
     }
 
-    /// Copies a row.
     fn copy(&mut self, from: u16, to: u16) {
         self.rows(copy, to, [from], 0);
         self.known_as(Kind::Copy);
     }
 
-    /// Says what the micro-operation does that came last.
     fn known_as(&mut self, kind: Kind) {
         if let Some(op) = self.ops().last_mut() {
             op.kind = kind;
         }
     }
 
-    /// A part of a row, extended to 32 bits.
     fn part(&mut self, row: u16, part: Part, signed: bool) -> Result<u16, Trap> {
         if part == Part::Word {
             return Ok(row);
@@ -109,7 +99,6 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
-    /// A half of a row as a single-precision number.
     fn widened(&mut self, row: u16, part: Part) -> Result<u16, Trap> {
         let narrow = self.part(row, part, false)?;
         let to = self.temporary()?;
@@ -130,7 +119,6 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
-    /// Two bytes of a row, each extended to a half.
     fn bytes_as_halves(&mut self, row: u16, bytes: [u32; 2], signed: bool) -> Result<u16, Trap> {
         let (to, m) = (self.temporary()?, bytes[0] | bytes[1] << 2);
         let run = match signed {
@@ -180,7 +168,6 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
-    /// Replaces so many bits of a row, from a place on, by those of another.
     fn merge(&mut self, to: u16, from: u16, at: u32, mask: u32) {
         let (mask, at) = (self.number(mask << at), self.number(at));
         map!(self, to, [to, from, mask, at], |old, new, mask, at| {

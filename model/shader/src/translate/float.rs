@@ -16,7 +16,7 @@ pub(super) fn round(round: isa::Round) -> Round {
         isa::Round::Rtz => Round::Zero,
         isa::Round::Rtna => Round::Away,
         isa::Round::Rto => Round::Odd,
-        // What happens on overflow and underflow is as in IEEE 754 in all modes.
+        // Overflow and underflow are as in IEEE 754.
         isa::Round::None | isa::Round::Inf | isa::Round::Inf0 => Round::Even,
     }
 }
@@ -87,7 +87,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The first three sources, modifiers applied.
     pub(super) fn singles(&mut self) -> Result<[u16; 3], Trap> {
         Ok([
             self.single_modified(0)?,
@@ -96,7 +95,6 @@ impl Translator<'_> {
         ])
     }
 
-    /// Maximum or minimum.
     pub(super) fn fmax(&mut self, largest: bool) -> Result<(), Trap> {
         let d = self.dest;
         let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
@@ -146,7 +144,7 @@ impl Translator<'_> {
         let [a, b, c] = self.singles()?;
         let e = self.source(3)?;
         match (how, self.ins.special()) {
-            // Which operand's NaN wins makes no difference: NaN is canonical here.
+            // NaN is canonical.
             (Round::Even, isa::Special::None | isa::Special::Left) => {
                 map!(self, d, [a, b, c, e], |a, b, c, e| {
                     scale::fma_rscale(a, b, c, e, Round::Even, Special::None)
@@ -210,7 +208,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// What clamp modifier and clause header make of a single-precision result.
+    /// For modifier and clause header.
     pub(super) fn finish_single(&mut self) {
         let (d, header) = (self.dest, self.clause.header);
         if self.flushes() {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attributes, varyings and pixels: what only shaders of vertices and fragments have. In a compute shader they raise a fault when
-//! they are executed.
+//! Vertex and fragment instructions; in a compute shader they fault when executed.
 
 use mali_isa::Mnemonic as M;
 use mali_isa::{FlatFunction, LodMode, SamplePosition};
@@ -37,7 +36,7 @@ impl Translator<'_> {
         self.interpolated(units::varying, 1)
     }
 
-    /// Emits a message with the number of a varying: an immediate, or source `index`.
+    /// An immediate, or source `index`.
     fn interpolated(&mut self, run: OnMemory, index: usize) -> Result<(), Trap> {
         let index = match self.ins.immediate("index") {
             Some(index) => self.number(index.into()),
@@ -79,13 +78,13 @@ impl Translator<'_> {
         self.reads_staging(4);
         let sources = [self.source(0)?, self.source(1)?, self.source(2)?, 0];
         self.emit(Run::Message(units::blend), staging, sources, 0);
-        // Where a blend shader would return to; there is none.
+        // A blend shader's return address; there is none.
         let (zero, d) = (self.number(0), self.dest);
         self.copy(zero, d);
         Ok(())
     }
 
-    /// Emits an access to an attribute: vertex, instance and number.
+    /// Sources: vertex, instance, attribute.
     fn attribute(&mut self, run: OnMemory, staging: u32, m: u32) -> Result<(), Trap> {
         if self.tuple.fma.op.mnemonic() == M::DtselImm {
             return Err(self.trap("names a table of attributes, which is not modelled"));

@@ -60,7 +60,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Maximum or minimum.
     pub(super) fn fmax_halves(&mut self, largest: bool) -> Result<(), Trap> {
         let d = self.dest;
         let (a, b) = (self.halves(0)?, self.halves(1)?);
@@ -105,7 +104,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// What clamp modifier and clause header make of a pair of halves.
+    /// For modifier and clause header.
     pub(super) fn finish_halves(&mut self) {
         let d = self.dest;
         if self.flushes() {

@@ -58,7 +58,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Remembers that the first values of up to so many staging registers may be seen.
+    /// Their first values may be seen.
     pub(super) fn reads_staging(&mut self, count: u8) {
         let first = self.clause.header.staging_register;
         for register in first..=first.saturating_add(count - 1).min(63) {
@@ -66,7 +66,6 @@ impl Translator<'_> {
         }
     }
 
-    /// Emits a message with the three sources as they are.
     fn texel(&mut self, run: OnMemory, staging: u32, m: u32, kind: Kind) -> Result<(), Trap> {
         let staging = self.staging(staging)?;
         let sources = [self.source(0)?, self.source(1)?, self.source(2)?, m as u16];
@@ -75,7 +74,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A texture looked up with numbers of texture and sampler in the instruction.
     pub(super) fn sample_simple(&mut self, half: bool, cube: bool) -> Result<(), Trap> {
         let staging = self.staging(if half { 2 } else { 4 })?;
         let texture = u32::from(self.ins.immediate("texture_index").unwrap_or(0));
@@ -88,7 +86,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The register format modifier as conversion descriptors number it.
+    /// As conversion descriptors number it.
     pub(super) fn format(&self) -> u32 {
         match self.ins.register_format() {
             Format::F16 => RegisterFormat::F16 as u32,
@@ -101,7 +99,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The number of components less one, where the engine looks for it.
+    /// Components less one.
     pub(super) fn vector(&self) -> u32 {
         match self.ins.vector_size() {
             VectorSize::None => 0,

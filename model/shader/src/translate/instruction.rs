@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What becomes of each instruction: one line for each mnemonic of the table.
+//! One line per mnemonic.
 //!
-//! The match has no default. An instruction that is new in the table does not compile until a line here translates it, or
-//! [`absent`](super::absent) says why the model does not execute it.
+//! There is no default: a new instruction does not compile until it is translated or [`absent`](super::absent) says
+//! why not.
 
 use mali_isa::Mnemonic as M;
 
@@ -17,7 +17,6 @@ use crate::alu::shift::{Double, Extend, Logic, Shift, Sum};
 use crate::alu::{power, special};
 
 impl Translator<'_> {
-    /// Emits the micro-operations of one instruction.
     pub(super) fn instruction(&mut self) -> Result<(), Trap> {
         use Element::{S8, S16, S32, U8, U16, U32};
         use Shift::{Arithmetic, Left, Right};
@@ -57,7 +56,6 @@ impl Translator<'_> {
             M::LdexpV2f16 => self.ldexp_halves(),
             M::QuietV2f16 => self.quiet_halves(),
 
-            // Sums, products, minima, bits.
             M::IaddS32 => self.iadd(S32),
             M::IaddU32 => self.iadd(U32),
             M::IaddV2s16 => self.iadd(S16),
@@ -99,10 +97,9 @@ impl Translator<'_> {
             M::ClzV4u8 => self.clz(U8),
             M::PopcountI32 => direct!(self, |a| integer::popcount(a)),
             M::BitrevI32 => direct!(self, |a| integer::bitrev(a)),
-            // Only 64-bit tuples have it, whose operands are pairs of registers.
+            // In 64-bit tuples only.
             M::ImadI64 => Err(self.trap("is not in a 64-bit tuple")),
 
-            // Comparison, selection, permutation.
             M::IcmpI32 | M::IcmpU32 => self.icmp(U32),
             M::IcmpS32 => self.icmp(S32),
             M::IcmpV2i16 | M::IcmpV2u16 => self.icmp(U16),
@@ -128,7 +125,6 @@ impl Translator<'_> {
             M::MkvecV4i8 => self.mkvec_bytes(),
             M::SwzV2i16 | M::SwzV4i8 => self.extended(false),
 
-            // Shifts, and what is done to their results.
             M::LshiftAndI32 => self.shift_and(Left, AND, Word),
             M::LshiftAndV2i16 => self.shift_and(Left, AND, Half),
             M::LshiftAndV4i8 => self.shift_and(Left, AND, Byte),
@@ -176,7 +172,7 @@ impl Translator<'_> {
             M::ArshiftRsubV4i8 => self.shift_and(Arithmetic, RSUB, Byte),
             M::ArshiftV2i16 => self.shift_and(Arithmetic, After::Nothing, Half),
             M::ArshiftV4i8 => self.shift_and(Arithmetic, After::Nothing, Byte),
-            // On the FMA unit the shift comes third, on the ADD unit second.
+            // The shift comes third on the FMA unit, second on the ADD unit.
             M::ArshiftI32 if self.ins.sources().len() == 3 => {
                 self.shift_and(Arithmetic, After::Nothing, Word)
             }
@@ -196,7 +192,6 @@ impl Translator<'_> {
             M::ShaddxlU32 => self.add_low(Extend::U32),
             M::ShaddxhI32 => self.add_high_words(),
 
-            // Conversions.
             M::F32ToS32 => self.single_to_integer(true),
             M::F32ToU32 => self.single_to_integer(false),
             M::S32ToF32 => self.integer_to_single(true),
@@ -216,7 +211,6 @@ impl Translator<'_> {
             M::S8ToS32 | M::S16ToS32 | M::V2s8ToV2s16 => self.extended(true),
             M::U8ToU32 | M::U16ToU32 | M::V2u8ToV2u16 => self.extended(false),
 
-            // Mantissas, exponents, and what hardware computes from tables.
             M::FrexpmF32 => self.frexpm(),
             M::FrexpmV2f16 => self.frexpm_halves(),
             M::FrexpeF32 => self.frexpe(),
@@ -245,7 +239,6 @@ impl Translator<'_> {
             M::CubeSsel => self.cube_select(true),
             M::CubeTsel => self.cube_select(false),
 
-            // Control.
             M::BranchF32 => self.branch(Operands::FLOAT),
             M::BranchF16 => self.branch(Operands::HALF),
             M::BranchI32 | M::BranchU32 => self.branch(Operands::UNSIGNED),
@@ -268,7 +261,6 @@ impl Translator<'_> {
             M::ClperOldI32 => self.lane_permute_old(),
             M::Wmask => self.ballot(),
 
-            // Memory.
             M::LoadI8 => self.load(1),
             M::LoadI16 => self.load(2),
             M::LoadI24 => self.load(3),
@@ -288,7 +280,6 @@ impl Translator<'_> {
             M::SegAdd => self.segment(false),
             M::SegSub => self.segment(true),
 
-            // Atomics.
             M::AtomCI32 => self.atomic(false, false),
             M::AtomCReturnI32 => self.atomic(false, true),
             M::AtomCI64 => self.atomic(true, false),
@@ -306,8 +297,7 @@ impl Translator<'_> {
             M::AcmpxchgI64 => self.compare_exchange(true, true),
             M::AcmpstoreI64 => self.compare_exchange(true, false),
 
-            // Images, textures, clocks.
-            // Says which of the attribute tables the ADD instruction means; compute shaders have one.
+            // It names an attribute table; compute shaders have one.
             M::DtselImm => self.same(),
             M::LeaAttrTex => self.texel_address(),
             M::LeaTex | M::LeaTexImm => self.texture_address(),
@@ -321,7 +311,7 @@ impl Translator<'_> {
             M::TexsCubeF16 => self.sample_simple(true, true),
             M::LdGclkU64 => self.clock(),
 
-            // Vertices and fragments. In a compute shader these raise a fault when they are executed.
+            // In a compute shader they fault when executed.
             M::LdAttr | M::LdAttrImm => self.load_attribute(),
             M::LeaAttr | M::LeaAttrImm => self.varying_address(),
             M::LdVarFlat | M::LdVarFlatImm => self.flat_varying(),
@@ -335,7 +325,6 @@ impl Translator<'_> {
         }
     }
 
-    /// Copies the first source.
     fn same(&mut self) -> Result<(), Trap> {
         let (a, d) = (self.source(0)?, self.dest);
         self.copy(a, d);

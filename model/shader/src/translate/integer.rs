@@ -25,7 +25,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `ICMPI`: begins the comparison of long numbers.
+    /// `ICMPI`.
     pub(super) fn icmp_low(&mut self, signed: bool) -> Result<(), Trap> {
         let (d, a, b) = (self.dest, self.source(0)?, self.source(1)?);
         let truth = truth(self.ins.result_type());
@@ -36,7 +36,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `ICMPM`: goes on with it.
+    /// `ICMPM`.
     pub(super) fn icmp_middle(&mut self) -> Result<(), Trap> {
         let (d, a, b, c) = (self.dest, self.source(0)?, self.source(1)?, self.source(2)?);
         rare!(self, d, [a, b, c], 0, |_, a, b, c| integer::icmpm(
@@ -48,7 +48,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `ICMPF`: ends it.
+    /// `ICMPF`.
     pub(super) fn icmp_top(&mut self) -> Result<(), Trap> {
         let (d, a, b, c) = (self.dest, self.source(0)?, self.source(1)?, self.source(2)?);
         rare!(self, d, [a, b, c], 0, |_, a, b, c| integer::icmpf(
@@ -59,7 +59,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Chooses between words, halves or bytes.
     pub(super) fn mux(&mut self, bits: u32) -> Result<(), Trap> {
         let d = self.dest;
         let sources = match bits {

@@ -12,7 +12,7 @@ use crate::operations::memory::load_of;
 use crate::operations::uniform::load_uniform;
 
 impl Translator<'_> {
-    /// First staging register of the clause, checked to have `count` registers from there on.
+    /// Checks that `count` registers follow.
     pub(super) fn staging(&self, count: u32) -> Result<u16, Trap> {
         let first = self.clause.header.staging_register;
         if u32::from(first) + count > 64 {
@@ -43,10 +43,9 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Rows of the address that the first two sources and the segment name.
     fn address(&mut self, a: u16, b: u16) -> Result<(u16, u16), Trap> {
         let (low, high) = match (self.side, self.ins.segment()) {
-            // The tuple's SHADDXL began the address, and this instruction completes it.
+            // The tuple's SHADDXL began the address.
             (Side::Address { .. }, Segment::None | Segment::Wls) => {
                 let high = self.add_high(a, b)?;
                 (self.stage, high)
@@ -61,7 +60,6 @@ impl Translator<'_> {
         }
     }
 
-    /// Emits a load and what its destination modifiers ask for.
     fn load_from(
         &mut self,
         run: OnMemory,
@@ -81,7 +79,6 @@ impl Translator<'_> {
             _ => None,
         };
         if let Some((at, mask)) = part {
-            // Part of the register changes, the rest stays.
             let loaded = self.temporary()?;
             self.moves(run, kind, loaded, [low, high], bytes);
             let loaded = if bytes == 1 && mask == 0xffff && signed {
@@ -109,7 +106,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Rows of the address `offset` bytes after a base.
     pub(super) fn based(
         &mut self,
         offset: u16,
@@ -125,8 +121,8 @@ impl Translator<'_> {
         Ok((low, high))
     }
 
-    /// One half of a 64-bit address made from an offset in a segment: the FMA unit gives the low word, the ADD unit
-    /// the high word. Allocations do not cross a multiple of 4 GiB, so there is no carry.
+    /// From an offset in a segment: FMA unit low, ADD unit high word. Allocations do not cross a multiple of 4 GiB:
+    /// no carry.
     pub(super) fn segment(&mut self, subtracts: bool) -> Result<(), Trap> {
         let a = self.source(0)?;
         let low = self.unit == Unit::Fma;
@@ -138,7 +134,7 @@ impl Translator<'_> {
             _ => return Err(self.trap("names a segment that has no base")),
         };
         let d = self.dest;
-        // A null pointer is one whose both words are 0; the ADD half sees the FMA half's operand through its port.
+        // A null pointer has two zero words; the FMA half's operand is at the ADD half's port.
         match (subtracts, self.ins.preserve_null()) {
             (false, false) => map!(self, d, [a, base], |a, base| a.wrapping_add(base)),
             (true, false) => map!(self, d, [a, base], |a, base| a.wrapping_sub(base)),
@@ -162,10 +158,9 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A row that is zero where the offset of a segment instruction is null.
     fn null_test(&mut self, a: u16, low: bool) -> Result<u16, Trap> {
         if low {
-            // Keep the offset: the ADD half of the pair needs it after the register may have changed.
+            // The register may change before the ADD half.
             let kept = self.temporary()?;
             self.copy(a, kept);
             self.side = Side::Segment(kept);

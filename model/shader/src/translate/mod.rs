@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From decoded clauses to micro-operations.
 //!
-//! Operands become row numbers, modifiers become the choice of a function or extra micro-operations on temporary rows.
-//! Results are written at once: the register of a tuple's FMA result only later when its ADD instruction still reads
-//! the register's old value.
-// A closure can be told to be inlined into its loop, a path cannot.
+//! Modifiers choose a function or add micro-operations on temporary rows. A tuple's FMA result is written late if
+//! its ADD instruction reads the register's old value.
+// Closures can be inlined by request, paths cannot.
 #![allow(clippy::redundant_closure)]
 
 pub(crate) mod absent;
@@ -41,29 +40,29 @@ use crate::ir::{Block, Branch, Code, Constant, Next, Program, Translate, special
 
 pub(crate) use crate::ir::Trap;
 
-/// More bytes than a clause of eight tuples and six constants has.
+/// More than eight tuples and six constants.
 const LONGEST_CLAUSE: usize = 256;
 
-/// Bifrost: the instructions of a product, or all that are known.
+/// A product's, or all known.
 pub(crate) struct Bifrost(pub(crate) Option<Product>);
 
-/// What an instruction of the FMA unit leaves for the ADD instruction of its tuple, besides its result.
+/// From an FMA instruction to its tuple's ADD instruction, besides the result.
 #[derive(Clone, Copy, Debug, Default)]
 enum Side {
     #[default]
     Nothing,
-    /// `SHADDXL`: row of what goes to the high word, and the shift if the second operand has a high word too.
+    /// `SHADDXL`: the high word's row, and the shift if the operand has a high word.
     Address { carry: u16, shift: Option<u32> },
-    /// `*_DOUBLE`: which kind of shift.
+    /// `*_DOUBLE`.
     Double {
         kind: crate::alu::shift::Double,
         bytes: bool,
     },
-    /// `SEG_ADD`: row of the low word of the offset.
+    /// `SEG_ADD`: the offset's low word.
     Segment(u16),
-    /// `CUBEFACE1`: rows of the three coordinates.
+    /// `CUBEFACE1`: coordinates.
     Cube([u16; 3]),
-    /// `ATOM_C` and its relatives: operation, row of the argument, whether the old value is wanted.
+    /// `ATOM_C` and its relatives; whether the old value is wanted.
     Atomic {
         op: mali_isa::Atomic,
         argument: Option<u16>,
@@ -72,30 +71,27 @@ enum Side {
     },
 }
 
-/// Translates the instructions of one clause.
 struct Translator<'p> {
     program: &'p mut Program,
     ops: Vec<MicroOp>,
     product: Option<Product>,
     clause: &'p mali_isa::Clause,
     address: u64,
-    /// The instruction at work.
     tuple: Tuple,
     unit: Unit,
     ins: Instruction,
-    /// Row of its result.
     dest: u16,
-    /// Rows of the results that selectors t, t0 and t1 name.
+    /// Rows of t, t0 and t1.
     stage: u16,
     t0: u16,
     t1: u16,
-    /// The same for the high words of 64-bit tuples.
+    /// High words of 64-bit tuples.
     wide: [u16; 2],
     side: Side,
     next_temporary: u16,
     branch: Option<Branch>,
     barrier: bool,
-    /// What each lane costs that executes by itself, in sixteenths of a clause.
+    /// In sixteenths of a clause.
     lane_cost: u32,
 }
 
@@ -110,7 +106,7 @@ impl Translate for Bifrost {
         address: u64,
         code: &mut dyn Code,
     ) -> Result<Block, Trap> {
-        // The page behind the clause is fetched only if the clause reaches into it: code may end where its memory ends.
+        // Code may end with its memory.
         let mut bytes = [0; LONGEST_CLAUSE];
         let mut length = 0;
         let (clause, length) = loop {
@@ -127,7 +123,7 @@ impl Translate for Bifrost {
                 (Err(mali_isa::DecodeError::Truncated { .. }), None) if length < LONGEST_CLAUSE => {
                 }
                 (Err(error), _) => {
-                    // What could not be decoded is part of the code, too.
+                    // What could not be decoded, too.
                     code.used(address, &bytes[..length]);
                     return Err(Trap {
                         kind: FaultKind::InvalidEncoding,
@@ -141,7 +137,6 @@ impl Translate for Bifrost {
     }
 }
 
-/// Translates a clause at `address` that takes `length` bytes.
 fn translate(
     program: &mut Program,
     product: Option<Product>,
@@ -208,7 +203,7 @@ fn translate(
     })
 }
 
-/// What a lane's part in a message costs, in sixteenths of a clause. Loads and stores count where they are slow.
+/// Per lane, in sixteenths of a clause. Slow loads and stores count elsewhere.
 fn message_cost(message: Message) -> u32 {
     match message {
         Message::Tex | Message::Vartex => 128,
@@ -231,8 +226,7 @@ impl Translator<'_> {
         let fma_register = self.register(tuple.fma_destination, Unit::Fma)?;
         let add_register = self.register(tuple.add_destination, Unit::Add)?;
 
-        // The FMA result goes to its register at once unless someone still needs the register's old value, or needs
-        // the result after the register has got another one.
+        // Late if the old value, or the result after a later write, is needed.
         let late = fma_register.filter(|&register| {
             self.add_touches(register)
                 || add_register == Some(register)
@@ -297,7 +291,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Whether the ADD instruction of the tuple reads `register` or has it among its staging registers.
+    /// Staging registers included.
     fn add_touches(&self, register: u8) -> bool {
         let reads = self
             .tuple
@@ -315,7 +309,6 @@ impl Translator<'_> {
         reads || staging
     }
 
-    /// Refuses the instruction at work if the product does not have it.
     fn present(&self) -> Result<(), Trap> {
         let info = self.ins.op.info();
         match self.product {
@@ -327,7 +320,6 @@ impl Translator<'_> {
         }
     }
 
-    /// The fault of an instruction that is not translated.
     fn absent(&self) -> Trap {
         self.trap(&match absence(self.ins.op.mnemonic()) {
             Some(Absence::Stage(what)) => {
@@ -362,7 +354,7 @@ impl Emit for Translator<'_> {
         &mut self.ops
     }
 
-    /// It lasts until the end of the next tuple.
+    /// Until the next tuple's end.
     fn temporary(&mut self) -> Result<u16, Trap> {
         let row = self.next_temporary;
         self.next_temporary += 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operands as rows: registers, uniforms, constants, results of neighbours, and parts of them.
+//! Operands as rows.
 
 use mali_isa::{Fau, Lanes, Operand, Source};
 
@@ -11,7 +11,7 @@ use crate::ir::{Constant, STAGE_WORDS, special};
 use crate::operations::loops;
 
 impl Translator<'_> {
-    /// The row of source `index` (0 is a), as it is.
+    /// Unmodified.
     pub(super) fn source(&mut self, index: usize) -> Result<u16, Trap> {
         let source = self.ins.sources().get(index).copied();
         let source = source.ok_or_else(|| self.trap("lacks a source"))?;
@@ -42,7 +42,6 @@ impl Translator<'_> {
         })
     }
 
-    /// The row of one word of a FAU value.
     pub(super) fn fau(&mut self, fau: Fau, high: bool) -> Result<u16, Trap> {
         Ok(match fau {
             Fau::LaneId if !high => {
@@ -74,12 +73,12 @@ impl Translator<'_> {
             Fau::Missing(_) | Fau::Reserved(_) => {
                 return Err(self.trap("reads a reserved FAU index"));
             }
-            // Values of fragments, which a compute shader sees as zero, and high words of ids.
+            // Values of fragments, zero here, and high words of ids.
             _ => self.number(0),
         })
     }
 
-    /// The single-precision source `index`: widened, flushed, but without `abs` and `neg`.
+    /// Without `abs` and `neg`.
     pub(super) fn single(&mut self, index: usize) -> Result<u16, Trap> {
         let mut row = self.source(index)?;
         let lanes = self.lanes(index);
@@ -104,7 +103,6 @@ impl Translator<'_> {
         Ok(row)
     }
 
-    /// The single-precision source `index` with all its modifiers.
     pub(super) fn single_modified(&mut self, index: usize) -> Result<u16, Trap> {
         let row = self.single(index)?;
         let (abs, neg) = self.signs(index);
@@ -115,7 +113,6 @@ impl Translator<'_> {
         )
     }
 
-    /// The pair of halves of source `index` with all its modifiers.
     pub(super) fn halves(&mut self, index: usize) -> Result<u16, Trap> {
         let row = self.source(index)?;
         let lanes = self.lanes(index);
@@ -123,8 +120,7 @@ impl Translator<'_> {
         self.modified_halves(row, index)
     }
 
-    /// The half that both halves of source `index` are (its lanes are `h00` or `h11`), with all its modifiers, as low half of
-    /// a row.
+    /// Lanes `h00` or `h11`: the half as low half, modified.
     pub(super) fn low_half(&mut self, index: usize) -> Result<u16, Trap> {
         let mut row = self.source(index)?;
         if self.lanes(index) == Lanes::H11 {
@@ -133,7 +129,6 @@ impl Translator<'_> {
         self.modified_halves(row, index)
     }
 
-    /// The row with what clause and modifiers of source `index` ask for.
     fn modified_halves(&mut self, mut row: u16, index: usize) -> Result<u16, Trap> {
         if self.flushes() {
             let flushed = self.temporary()?;
@@ -156,7 +151,6 @@ impl Translator<'_> {
         )
     }
 
-    /// Absolute value and negation of source `index`.
     pub(super) fn signs(&self, index: usize) -> (bool, bool) {
         match index {
             0 => (self.ins.abs0(), self.ins.neg0()),
@@ -165,7 +159,6 @@ impl Translator<'_> {
         }
     }
 
-    /// The part of source `index` that is meant.
     pub(super) fn lanes(&self, index: usize) -> Lanes {
         match index {
             0 => self.ins.lanes0(),
@@ -175,12 +168,11 @@ impl Translator<'_> {
         }
     }
 
-    /// Whether the clause replaces subnormal numbers by zero.
     pub(super) fn flushes(&self) -> bool {
         self.clause.header.flush_to_zero != mali_isa::FlushToZero::None
     }
 
-    /// The row with its lanes arranged: parts extended to the width that the arrangement's name has elements of.
+    /// Extended to the elements' width.
     pub(super) fn arranged(&mut self, row: u16, lanes: Lanes, signed: bool) -> Result<u16, Trap> {
         match lanes {
             Lanes::None | Lanes::W0 | Lanes::D0 | Lanes::H01 | Lanes::B0123 => Ok(row),
@@ -193,7 +185,6 @@ impl Translator<'_> {
             Lanes::H00 => self.ordered(row, Halves::H00),
             Lanes::H10 => self.ordered(row, Halves::H10),
             Lanes::H11 => self.ordered(row, Halves::H11),
-            // The name gives the byte of the low element first.
             Lanes::B0000
             | Lanes::B1111
             | Lanes::B2222

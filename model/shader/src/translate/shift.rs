@@ -11,7 +11,6 @@ use crate::alu::lanes::Part;
 use crate::alu::shift::{self, Counts, Double, Extend, Logic, Shift};
 use crate::operations::loops;
 
-/// Elements of a shift.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
     Word,
@@ -47,7 +46,6 @@ fn counts(width: Width, lanes: Lanes) -> Counts {
 }
 
 impl Translator<'_> {
-    /// `SHIFT_DOUBLE`: the upper word of a 64-bit shift that the FMA unit began.
     pub(super) fn double_upper(&mut self) -> Result<(), Trap> {
         let Side::Double { kind, bytes } = self.side else {
             return Err(self.trap("needs a 64-bit shift in the FMA unit of its tuple"));
@@ -58,7 +56,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A word out of two, from any bit on.
     pub(super) fn funnel(&mut self, kind: Shift) -> Result<(), Trap> {
         let (d, m) = (self.dest, u32::from(self.ins.bytes2()));
         let (a, b, c) = (self.source(0)?, self.source(1)?, self.source(2)?);
@@ -80,7 +77,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `SHADDXH`: the high word of a sum of addresses.
+    /// `SHADDXH`.
     pub(super) fn add_high_words(&mut self) -> Result<(), Trap> {
         let (offset, base) = (self.source(1)?, self.source(0)?);
         let row = self.add_high(offset, base)?;
@@ -104,7 +101,7 @@ impl Translator<'_> {
             .operand(self.unit, self.ins.sources[2])
             .and_then(|operand| operand.constant());
         let unshifted = counts == Counts::Word(0) && count.is_some_and(|count| count & 31 == 0);
-        // A logic operation with a shift by nothing is the common way to write that operation.
+        // The common way to write logic.
         if let (After::Logic(logic), true, [false, false]) = (after, unshifted, not) {
             match logic {
                 Logic::And => map!(self, d, [a, b], |a, b| a & b),
@@ -153,7 +150,7 @@ impl Translator<'_> {
         self.rows(run, d, sources, m);
     }
 
-    /// `SHADDXL`: the low word now, what goes to the high word into a row that the ADD instruction uses.
+    /// `SHADDXL`: the low word; the ADD instruction uses the high word's row.
     pub(super) fn add_low(&mut self, extend: Extend) -> Result<(), Trap> {
         let (a, b) = (self.source(0)?, self.source(1)?);
         let amount = u32::from(self.ins.immediate("shift").unwrap_or(0)) & 7;
@@ -233,7 +230,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The high word of the sum that `SHADDXL` began: of the high words of the shifted operand and of the other.
     pub(super) fn add_high(&mut self, shifted: u16, other: u16) -> Result<u16, Trap> {
         let Side::Address { carry, shift } = self.side else {
             return Err(self.trap("needs SHADDXL in the FMA unit of its tuple"));

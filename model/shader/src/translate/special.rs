@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mantissas and exponents, and the functions that hardware computes from tables.
+//! Mantissas, exponents, and functions of hardware tables.
 
 use super::emit::Emit;
 use super::{Side, Translator, Trap};
@@ -8,22 +8,16 @@ use crate::alu::power::{self, Power};
 use crate::alu::scale::{self, Interval};
 use crate::alu::special::{self, ExpPart, LogPart, LogTable};
 
-/// Mantissa intervals by number.
 const INTERVALS: [Interval; 3] = [Interval::Half, Interval::Sqrt, Interval::Log];
 
-/// Tables of a logarithm by number.
 const LOG_TABLES: [LogTable; 3] = [LogTable::Reduction, LogTable::Base2, LogTable::Natural];
 
-/// Parts of a logarithm's value by number.
 const LOG_PARTS: [LogPart; 3] = [LogPart::Whole, LogPart::High, LogPart::Low];
 
-/// Parts of an exponential's value by number.
 const EXP_PARTS: [ExpPart; 3] = [ExpPart::Whole, ExpPart::LessOne, ExpPart::Low];
 
-/// Kinds of powers by number.
 const POWERS: [Power; 4] = [Power::Pow, Power::Powr, Power::Pown, Power::Rootn];
 
-/// One of a few, by a part of the modifiers.
 #[inline(always)]
 fn pick<T: Copy, const N: usize>(of: &[T; N], number: u32) -> T {
     of[(number & 0xff) as usize % N]
@@ -80,7 +74,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The exponent, as a number or as an integer.
     pub(super) fn logb(&mut self, integer: bool) -> Result<(), Trap> {
         let (d, a) = (self.dest, self.single_modified(0)?);
         if integer {
@@ -176,7 +169,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Sine or cosine of a sixty-fourth of a turn.
     pub(super) fn sine_table(&mut self, sine: bool) -> Result<(), Trap> {
         let (d, a) = (self.dest, self.source(0)?);
         let m = u32::from(self.ins.offset());
@@ -188,10 +180,10 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `FPOW_SC_DET`: what is special about base and exponent.
+    /// `FPOW_SC_DET`.
     pub(super) fn power_special(&mut self, halves: bool) -> Result<(), Trap> {
         let (a, b) = if halves {
-            // An exponent that is an integer has all 32 bits.
+            // Integers have all 32 bits.
             let whole = self.lanes(1) == mali_isa::Lanes::None;
             let b = if whole {
                 self.source(1)?
@@ -234,7 +226,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The coordinate s or t on a face.
     pub(super) fn cube_select(&mut self, s: bool) -> Result<(), Trap> {
         let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
         let (c, d) = (self.source(2)?, self.dest);

@@ -9,7 +9,7 @@ use super::{Translator, Trap};
 use crate::alu::integer;
 
 impl Translator<'_> {
-    /// Translates a tuple of a 64-bit clause: `a * b + c` modulo 2^64.
+    /// `a * b + c` modulo 2^64.
     pub(super) fn wide_tuple(&mut self, zero: u16) -> Result<(), Trap> {
         self.unit = Unit::Fma;
         self.ins = self.tuple.fma;
@@ -30,7 +30,6 @@ impl Translator<'_> {
         map!(self, high, [a[0], b[0], c[0]], |a, b, c| {
             ((u64::from(a) * u64::from(b) + u64::from(c)) >> 32) as u32
         });
-        // A high word that is zero adds nothing.
         for (x, y) in [(a[0], b[1]), (a[1], b[0])] {
             if x != zero && y != zero {
                 let sum = self.temporary()?;
@@ -55,7 +54,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Rows of the low and the high word of a 64-bit source.
     fn pair(&mut self, index: usize, zero: u16) -> Result<[u16; 2], Trap> {
         let source = self
             .ins

@@ -11,7 +11,7 @@ use crate::translate::Trap;
 use crate::translate::emit::Emit;
 
 impl Translator<'_> {
-    /// An operation with what is in registers. The old value goes to the group that is written, if there is one.
+    /// The old value goes to the written group, if any.
     pub(super) fn atomic(&mut self, wide: bool) -> Result<(), Trap> {
         let words = if wide { 2 } else { 1 };
         let groups: Vec<_> = self.ins.staging().collect();
@@ -46,7 +46,7 @@ impl Translator<'_> {
         if what != Atomic::Exchange {
             return Err(self.trap("compares and does not exchange"));
         }
-        // The new value and the expected one, where the result may take the place of the first.
+        // The result may replace the new value.
         let place = [self.temporary()?, self.temporary()?];
         let more = [self.temporary()?, self.temporary()?];
         let rows = [place[0], place[1], more[0], more[1]];
@@ -70,7 +70,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// An operation that has its own operand.
     pub(super) fn atomic_of_one(&mut self, wide: bool) -> Result<(), Trap> {
         let words = if wide { 2 } else { 1 };
         let group = self.ins.staging().next();
@@ -110,7 +109,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Says what the micro-operation does that came last.
     fn is_atomic(&mut self, wide: bool) {
         self.known_as(match wide {
             true => Kind::AtomicDouble,

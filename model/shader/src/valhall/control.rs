@@ -16,7 +16,7 @@ use crate::translate::elements::Elements;
 use crate::translate::emit::{CALL_COST, Emit};
 
 impl Translator<'_> {
-    /// A branch that each thread decides: whether its source is zero or not.
+    /// By a source that is zero or not.
     pub(super) fn branch(&mut self) -> Result<(), Trap> {
         let distance = self.ins.branch();
         let distance = distance.ok_or_else(|| self.trap("lacks a target"))?;
@@ -28,7 +28,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The same to an address. One of zero ends the thread.
+    /// Zero ends the thread.
     pub(super) fn branch_to_address(&mut self) -> Result<(), Trap> {
         let ends = self.operand(1)?.code.constant() == Some(0);
         if !ends || self.ins.value(&ABSOLUTE) != Some(1) {
@@ -41,7 +41,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// When a branch is taken.
     fn tested(&mut self) -> Result<Condition, Trap> {
         let wanted = self.ins.value(&EQ) == Some(1);
         if wanted && self.operand(0)?.code.constant() == Some(0) {
@@ -58,7 +57,6 @@ impl Translator<'_> {
         Ok(Condition::NonZero(flag))
     }
 
-    /// Lanes of the group that an instruction looks at, as a power of two.
     fn group(&mut self) -> Result<u32, Trap> {
         self.program.sees_warp = true;
         Ok(match self.ins.named(&SUBGROUP_SIZE) {
@@ -70,14 +68,12 @@ impl Translator<'_> {
         })
     }
 
-    /// A bit for each lane of the group whose source is not zero.
     pub(super) fn ballot(&mut self) -> Result<(), Trap> {
         let (d, a, log2) = (self.dest, self.source(0)?, self.group()?);
         self.emit(Run::Message(warp::ballot), d, [a, 0, 0, 0], log2);
         Ok(())
     }
 
-    /// The value of another lane.
     pub(super) fn lane_permute(&mut self) -> Result<(), Trap> {
         let (d, log2) = (self.dest, self.group()?);
         let (a, b) = (self.source(0)?, self.scalar(1, false)?);
@@ -98,7 +94,6 @@ impl Translator<'_> {
     }
 }
 
-/// What a lane gives that is not active.
 fn inactive_result(name: &str) -> Option<u32> {
     Some(match name {
         "zero" => 0,

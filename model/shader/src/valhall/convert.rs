@@ -10,7 +10,7 @@ use crate::translate::Trap;
 use crate::translate::emit::Emit;
 
 impl Translator<'_> {
-    /// Translates the instruction if it is one of these.
+    /// False: it is none of these.
     pub(super) fn convert(&mut self, op: Op) -> Result<bool, Trap> {
         let (d, how) = (self.dest, self.round());
         match op {

@@ -13,7 +13,7 @@ use crate::translate::common::Common;
 use crate::translate::emit::Emit;
 
 impl Translator<'_> {
-    /// Translates the instruction if it is one of these.
+    /// False: it is none of these.
     pub(super) fn float(&mut self, op: Op) -> Result<bool, Trap> {
         let d = self.dest;
         match op {
@@ -110,13 +110,12 @@ impl Translator<'_> {
         Ok([self.single(0)?, self.single(1)?, self.single(2)?])
     }
 
-    /// A row and the number in the word.
     fn with_constant(&mut self, row: u16) -> [u16; 2] {
         let constant = self.ins.value(&CONSTANT).unwrap_or(0);
         [row, self.number(constant as u32)]
     }
 
-    /// `FMA_RSCALE`: a multiply-add, scaled by a power of two.
+    /// `FMA_RSCALE`: a scaled multiply-add.
     fn scaled(&mut self, special: Special) -> Result<(), Trap> {
         let (d, [a, b, c], e) = (self.dest, self.singles()?, self.source(3)?);
         each!(special, SPECIAL: Special { None, Zero, Left, Scale16 } => {
@@ -128,7 +127,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The rounding that the instruction asks for.
     pub(super) fn round(&self) -> Round {
         match self.ins.named(&ROUND_MODE) {
             Some("rtp") => Round::Up,
@@ -147,7 +145,6 @@ impl Translator<'_> {
         }
     }
 
-    /// Flushes and limits a single-precision result, as program and instruction say.
     pub(super) fn limit(&mut self) {
         let (limits, d) = (self.limits(), self.dest);
         if self.subnormals != Subnormals::Kept {
@@ -156,7 +153,6 @@ impl Translator<'_> {
         self.clamp_single(limits, d);
     }
 
-    /// The same for a pair of halves.
     pub(super) fn limit_halves(&mut self) {
         let (limits, d) = (self.limits(), self.dest);
         if self.subnormals == Subnormals::Flushed {

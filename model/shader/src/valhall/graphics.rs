@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attributes, vertex packets, varyings and pixels: what only shaders of vertices and fragments have. In a compute shader they raise a
-//! fault when they are executed.
+//! Vertex and fragment instructions; in a compute shader they fault when executed.
 
 use mali_valhall::{
     BUFFER_INDEX, INDEX, RESOURCE_INDEX, RESOURCE_TABLE, SAMPLE_MODE, SOURCE_FORMAT, TABLE, TARGET,
@@ -12,18 +11,17 @@ use crate::operations::graphics as units;
 use crate::translate::Trap;
 use crate::translate::emit::Emit;
 
-/// Number of the table that the memory of vertex packets is in, as an instruction says it.
+/// The vertex packets' table, in instructions.
 const PACKETS: i64 = 13;
 
 impl Translator<'_> {
-    /// The first register of the message, whose number is not looked at.
     fn first(&self) -> Result<u16, Trap> {
         let group = self.ins.staging().next();
         let group = group.ok_or_else(|| self.trap("lacks registers"))?;
         Ok(group.first.into())
     }
 
-    /// Attribute of a vertex: vertex, instance, handle.
+    /// Sources: vertex, instance, handle.
     pub(super) fn load_attribute(&mut self) -> Result<(), Trap> {
         let handle = self.named([&RESOURCE_TABLE, &RESOURCE_INDEX])?;
         let ([vertex, instance], first) = (self.sources()?, self.first()?);
@@ -33,7 +31,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Where the shader writes what a vertex is.
     pub(super) fn packet_address(&mut self) -> Result<(), Trap> {
         let place = [&TABLE, &INDEX].map(|field| self.ins.value(field));
         if place != [Some(PACKETS), Some(0)] {
@@ -45,7 +42,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A varying that a descriptor places.
     pub(super) fn varying(&mut self) -> Result<(), Trap> {
         self.at_centre()?;
         let handle = self.named([&TABLE, &INDEX])?;
@@ -55,7 +51,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A varying at so many bytes of the attributes of a vertex.
+    /// Offset in a vertex's attributes.
     pub(super) fn packet_varying(&mut self) -> Result<(), Trap> {
         self.at_centre()?;
         if self.ins.named(&SOURCE_FORMAT) != Some("src_flat32") {
@@ -92,7 +88,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The row of a handle that is in the word.
     fn named(&mut self, fields: [&'static mali_valhall::Field; 2]) -> Result<u16, Trap> {
         let [Some(table), Some(index)] = fields.map(|field| self.ins.value(field)) else {
             return Err(self.trap("lacks a number of a table"));

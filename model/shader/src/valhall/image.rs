@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images and textures, which are named by handles of the resource tables.
+//! Images and textures by handles.
 
 use mali_valhall::{
     ARRAY_ENABLE, DIMENSION, FETCH_COMPONENT, INTEGER_COORDINATES, LOD_MODE, REGISTER_FORMAT,
@@ -17,7 +17,7 @@ use crate::translate::Trap;
 use crate::translate::emit::Emit;
 
 impl Translator<'_> {
-    /// The number of components less one, where the engine looks for it.
+    /// Components less one.
     pub(super) fn vector(&self) -> u32 {
         match self.ins.named(&VECTOR_SIZE) {
             Some("v2") => 1 << 8,
@@ -27,7 +27,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The type of elements in registers, as conversion descriptors number it.
+    /// As conversion descriptors number it.
     pub(super) fn format(&self) -> Result<u32, Trap> {
         Ok(match self.ins.named(&REGISTER_FORMAT) {
             None | Some("auto") => AUTO,
@@ -41,7 +41,6 @@ impl Translator<'_> {
         })
     }
 
-    /// The row of the handle: the third source, or a number in the word.
     fn handle(&mut self) -> Result<u16, Trap> {
         match (
             self.ins.value(&RESOURCE_TABLE),
@@ -74,7 +73,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A store through a conversion.
     pub(super) fn store_texel(&mut self) -> Result<(), Trap> {
         if self.format()? != AUTO {
             return Err(self.trap("names a type of elements, which no compiler does"));
@@ -97,7 +95,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A texture instruction: what is asked for goes into the modifiers, coordinates are in registers.
     pub(super) fn texture(&mut self, what: What) -> Result<(), Trap> {
         let groups: Vec<_> = self.ins.staging().collect();
         let written = groups.iter().find(|group| group.written);
@@ -113,7 +110,7 @@ impl Translator<'_> {
             return Err(self.trap("gathers at integers, which is not translated"));
         }
         match self.ins.named(&REGISTER_TYPE) {
-            // Mesa leaves the type to the texture's format.
+            // Mesa leaves the type to the format.
             Some("reserved") => {}
             _ => return Err(self.trap("names a type, which no compiler does")),
         }

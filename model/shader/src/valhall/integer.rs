@@ -10,7 +10,7 @@ use crate::translate::elements::Elements;
 use crate::translate::emit::Emit;
 
 impl Translator<'_> {
-    /// Translates the instruction if it is one of these.
+    /// False: it is none of these.
     pub(super) fn integer(&mut self, op: Op) -> Result<bool, Trap> {
         use Element::{S8, S16, S32, U8, U16, U32};
         let d = self.dest;
@@ -63,7 +63,7 @@ impl Translator<'_> {
                 map!(self, d, [a], |a| a.reverse_bits());
             }
             Op::MkvecV2i16 => {
-                // Of two halves in an order it is the first.
+                // The first of two in an order.
                 let [a, b] = [self.scalar(0, false)?, self.scalar(1, false)?];
                 map!(self, d, [a, b], |a, b| a | b << 16);
             }
@@ -80,7 +80,6 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// Whether the result stops at the limits of its elements.
     fn saturates(&self) -> bool {
         self.ins.value(&SATURATE) == Some(1)
     }
@@ -127,7 +126,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A dot product of four bytes, added to the third source.
+    /// Added to the third source.
     fn accumulate_dot_product(&mut self, signed: bool) -> Result<(), Trap> {
         if self.saturates() {
             return Err(self.trap("saturates, which is not translated"));

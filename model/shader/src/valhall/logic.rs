@@ -12,13 +12,13 @@ use crate::translate::common::Common;
 use crate::translate::elements::{After, Elements, true_word};
 use crate::translate::emit::Emit;
 
-/// The width of what a shift works on, in bits.
+/// In bits.
 const WORD: u32 = 32;
 const HALF: u32 = 16;
 const BYTE: u32 = 8;
 
 impl Translator<'_> {
-    /// Translates the instruction if it is one of these.
+    /// False: it is none of these.
     pub(super) fn logic(&mut self, op: Op) -> Result<bool, Trap> {
         use Element::{S8, S16, S32, U8, U16, U32};
         use Logic::{And, Or, Xor};
@@ -71,7 +71,7 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// A shift by a byte of the second source, then logic with the third.
+    /// Count in the second source, logic with the third.
     fn shift(&mut self, logic: Logic, left: bool, bits: u32) -> Result<(), Trap> {
         let arithmetic = self.ins.value(&SIGNED) == Some(1);
         let byte = self.counting_byte(1)?;
@@ -95,7 +95,7 @@ impl Translator<'_> {
             self.source(2)?,
             self.source(1)?,
         ];
-        // A shift by nothing is the common way to write logic.
+        // The common way to write logic.
         let unshifted = self
             .operand(1)?
             .code
@@ -114,7 +114,6 @@ impl Translator<'_> {
         self.shifted((kind, counts, After::Logic(logic)), d, sources, not)
     }
 
-    /// The condition that the instruction asks for.
     fn condition(&self) -> Result<Compare, Trap> {
         Ok(match self.ins.named(&CONDITION) {
             Some("eq") => Compare::Eq,
@@ -129,7 +128,6 @@ impl Translator<'_> {
         })
     }
 
-    /// The condition of integers, which are always ordered.
     fn order(&self) -> Result<Compare, Trap> {
         match self.condition()? {
             Compare::Total => Err(self.trap("asks whether integers are ordered")),
@@ -166,7 +164,6 @@ impl Translator<'_> {
         self.joined(logic, |t, d| t.compare_halves(d, sources, how, truth))
     }
 
-    /// What `compare` puts into a row, combined with the third source.
     fn joined(&mut self, logic: Logic, compare: impl FnOnce(&mut Self, u16)) -> Result<(), Trap> {
         let (d, other) = (self.dest, self.operand(2)?);
         if logic == Logic::Or && other.code.constant() == Some(0) {

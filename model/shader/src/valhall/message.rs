@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads and stores, by address and from buffers of the resource tables.
+//! Loads and stores, by address and from buffers.
 
 use mali_valhall::{
     Field, LOAD_LANE_8_BIT, LOAD_LANE_16_BIT, LOAD_LANE_32_BIT, OFFSET, Op, UNSIGNED,
@@ -36,7 +36,7 @@ fn is_atomic(op: Op) -> bool {
     )
 }
 
-/// What a message costs each lane that executes it by itself, in sixteenths of a clause.
+/// Per lane, in sixteenths of a clause.
 pub(super) fn cost(op: Op) -> u32 {
     match op.row().registers {
         _ if is_atomic(op) => 16,
@@ -45,18 +45,15 @@ pub(super) fn cost(op: Op) -> u32 {
     }
 }
 
-/// What a load does with its registers.
 enum Into {
-    /// Fills them as they are.
     Whole,
-    /// Extends to so many words.
+    /// How many.
     Words(u32),
-    /// Replaces these bits: the lowest, and how many.
+    /// The lowest, and how many.
     Part(u32, u32),
 }
 
 impl Translator<'_> {
-    /// First of the registers of the message, which are to be so many.
     pub(super) fn staging(&self, count: u32) -> Result<u16, Trap> {
         let group = self.ins.staging().next();
         let group = group.filter(|group| u32::from(group.count) == count);
@@ -64,7 +61,6 @@ impl Translator<'_> {
         Ok(group.first.into())
     }
 
-    /// Rows of the address: a pair of registers and an offset.
     pub(super) fn address(&mut self, offset: &'static Field) -> Result<[u16; 2], Trap> {
         let [low, high] = self.pair(0)?;
         let offset = self.ins.value(offset).unwrap_or(0);
@@ -85,13 +81,11 @@ impl Translator<'_> {
         self.loads(load_of(bytes), Kind::Load, bytes, address)
     }
 
-    /// A load from a buffer: an offset and a handle.
     pub(super) fn load_buffer(&mut self, bytes: u32) -> Result<(), Trap> {
         let place = self.sources()?;
         self.loads(load_uniform(bytes), Kind::LoadUniform, bytes, place)
     }
 
-    /// Where the bytes of a load go.
     fn place(&self, bytes: u32) -> Result<Into, Trap> {
         let lane = match bytes {
             1 => self.ins.named(&LOAD_LANE_8_BIT),
@@ -113,7 +107,6 @@ impl Translator<'_> {
         })
     }
 
-    /// Emits a load and what its modifiers ask for.
     fn loads(&mut self, run: OnMemory, kind: Kind, bytes: u32, from: [u16; 2]) -> Result<(), Trap> {
         let into = self.place(bytes)?;
         let words = match into {

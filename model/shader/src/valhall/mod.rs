@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From Valhall words to micro-operations: the second translator.
+//! From Valhall words to micro-operations.
 //!
-//! A block is a run of words up to a branch, a barrier or an end. Messages are synchronous here, so waits have nothing to do; builds with
-//! debug assertions check them. What is not translated is a fault with the name of the instruction.
-// A closure can be told to be inlined into its loop, a path cannot.
+//! A block ends with a branch, a barrier or an end. Messages are synchronous, so waits do nothing; debug assertions
+//! check them. An untranslated instruction is a fault with its name.
+// Closures can be inlined by request, paths cannot.
 #![allow(clippy::redundant_closure)]
 
 mod atomic;
@@ -29,16 +29,12 @@ use crate::operations::tables::What;
 use crate::translate::emit::Emit;
 use crate::{FaultKind, Subnormals};
 
-/// Translates the words of one block.
 struct Translator<'p> {
     program: &'p mut Program,
     ops: Vec<MicroOp>,
-    /// What becomes of subnormal numbers.
     subnormals: Subnormals,
-    /// Address of the instruction at work.
     address: u64,
     ins: Instruction,
-    /// Row of its result.
     dest: u16,
     next_temporary: u16,
     branch: Option<Branch>,
@@ -46,7 +42,6 @@ struct Translator<'p> {
     lane_cost: u32,
 }
 
-/// Valhall, and what becomes of subnormal numbers.
 pub(crate) struct Valhall(pub(crate) Subnormals);
 
 impl Translate for Valhall {
@@ -81,7 +76,6 @@ impl Translate for Valhall {
     }
 }
 
-/// Translates the block at `address` of these words.
 fn translate(
     program: &mut Program,
     subnormals: Subnormals,
@@ -153,7 +147,7 @@ impl Translator<'_> {
             self.dest = register;
             return self.instruction();
         }
-        // Half of the result replaces half of the register.
+        // The result is half a register.
         self.dest = self.temporary()?;
         self.instruction()?;
         self.reads(to.register);
@@ -232,7 +226,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Refuses a word that touches a result before it is there.
+    /// It touches a result too early.
     fn arrived(&self, pending: &mut Pending) -> Result<(), Trap> {
         match pending.next(self.ins).filter(|_| cfg!(debug_assertions)) {
             None => Ok(()),
@@ -252,7 +246,7 @@ impl Emit for Translator<'_> {
         &mut self.ops
     }
 
-    /// It lasts until the end of the next word.
+    /// Until the next word's end.
     fn temporary(&mut self) -> Result<u16, Trap> {
         let row = self.next_temporary;
         self.next_temporary += 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources as rows: registers, uniforms, constants, special values, and parts of them.
+//! Sources as rows.
 
 use mali_valhall::{Code, Kind, Operand, Special, WORD_BYTES};
 
@@ -12,7 +12,6 @@ use crate::translate::Trap;
 use crate::translate::emit::{Emit, byte_named};
 
 impl Translator<'_> {
-    /// The source in a byte of the word.
     pub(super) fn operand(&self, byte: usize) -> Result<Operand, Trap> {
         let operand = self.ins.source(byte);
         operand.ok_or_else(|| self.trap("lacks a source"))
@@ -23,7 +22,7 @@ impl Translator<'_> {
         self.row(operand.code, 0)
     }
 
-    /// The first sources as they are.
+    /// Unmodified.
     pub(super) fn sources<const N: usize>(&mut self) -> Result<[u16; N], Trap> {
         let mut rows = [0; N];
         for (byte, row) in rows.iter_mut().enumerate() {
@@ -32,7 +31,7 @@ impl Translator<'_> {
         Ok(rows)
     }
 
-    /// The rows of a source of 64 bits.
+    /// 64 bits.
     pub(super) fn pair(&mut self, byte: usize) -> Result<[u16; 2], Trap> {
         let code = self.operand(byte)?.code;
         Ok([self.row(code, 0)?, self.row(code, 1)?])
@@ -50,7 +49,6 @@ impl Translator<'_> {
                 self.program.constant(Constant::Uniform(word))
             }
             Code::Constant(_) => {
-                // In the place of 64 bits it is extended by zeros.
                 let value = code.constant().filter(|_| word == 0);
                 self.number(value.unwrap_or(0))
             }
@@ -79,7 +77,7 @@ impl Translator<'_> {
                 let word = Constant::Uniform(STAGE_WORDS + u16::from(word));
                 self.program.constant(word)
             }
-            // Of the instruction behind: Mesa, `va_lower_blend`.
+            // Of the next instruction: Mesa, `va_lower_blend`.
             (Some("program_counter"), word) => {
                 let next = self.address.wrapping_add(WORD_BYTES as u64);
                 self.number((next >> (32 * u32::from(word))) as u32)
@@ -95,10 +93,9 @@ impl Translator<'_> {
         self.trap(&format!("selects {name}, which is not translated"))
     }
 
-    /// The part of a source that its select names.
     pub(super) fn selected(&self, byte: usize) -> Result<Part, Trap> {
         let operand = self.operand(byte)?;
-        // One half of two in an order is the one that stands first.
+        // The first of two in an order.
         let halves = matches!(operand.kind, Kind::I16S | Kind::F16S);
         Ok(match operand.selected() {
             Some("h01") if halves => Part::H0,
@@ -114,7 +111,6 @@ impl Translator<'_> {
         })
     }
 
-    /// The byte of a source that a shift counts by, or that names a lane.
     pub(super) fn counting_byte(&self, byte: usize) -> Result<u8, Trap> {
         Ok(match self.selected(byte)? {
             Part::B0 => 0,
@@ -125,13 +121,12 @@ impl Translator<'_> {
         })
     }
 
-    /// One part of a source, extended to 32 bits.
     pub(super) fn scalar(&mut self, byte: usize, signed: bool) -> Result<u16, Trap> {
         let (row, part) = (self.source(byte)?, self.selected(byte)?);
         self.part(row, part, signed)
     }
 
-    /// A source of elements, arranged as its select says, with parts extended to the width of the elements.
+    /// Extended to the elements' width.
     pub(super) fn arranged(&mut self, byte: usize, signed: bool) -> Result<u16, Trap> {
         let operand = self.operand(byte)?;
         let row = self.row(operand.code, 0)?;
@@ -164,12 +159,10 @@ impl Translator<'_> {
         }
     }
 
-    /// The first two sources, arranged.
     pub(super) fn elements(&mut self, signed: bool) -> Result<[u16; 2], Trap> {
         Ok([self.arranged(0, signed)?, self.arranged(1, signed)?])
     }
 
-    /// A single-precision source with all its modifiers.
     pub(super) fn single(&mut self, byte: usize) -> Result<u16, Trap> {
         let (operand, mut row) = (self.operand(byte)?, self.source(byte)?);
         let part = self.selected(byte)?;
@@ -184,13 +177,12 @@ impl Translator<'_> {
         self.signed(row, operand, 0x8000_0000)
     }
 
-    /// A pair of halves with all its modifiers.
     pub(super) fn halves(&mut self, byte: usize) -> Result<u16, Trap> {
         let (operand, row) = (self.operand(byte)?, self.arranged(byte, false)?);
         self.modified_halves(row, operand)
     }
 
-    /// The half that a scalar operation takes, with all its modifiers, as low half of a row.
+    /// Modified, as low half.
     pub(super) fn low_half(&mut self, byte: usize) -> Result<u16, Trap> {
         let (operand, mut row) = (self.operand(byte)?, self.source(byte)?);
         if self.selected(byte)? == Part::H1 {
@@ -199,7 +191,6 @@ impl Translator<'_> {
         self.modified_halves(row, operand)
     }
 
-    /// A row of halves with the modifiers of program and operand.
     fn modified_halves(&mut self, mut row: u16, operand: Operand) -> Result<u16, Trap> {
         if self.subnormals == Subnormals::Flushed {
             let flushed = self.temporary()?;
@@ -209,7 +200,6 @@ impl Translator<'_> {
         self.signed(row, operand, 0x8000_8000)
     }
 
-    /// A row with the sign modifiers of an operand, whose signs are these bits.
     fn signed(&mut self, row: u16, operand: Operand, signs: u32) -> Result<u16, Trap> {
         let keep = if operand.absolute { !signs } else { u32::MAX };
         let flip = if operand.negate { signs } else { 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mantissas and exponents, and the functions that hardware computes from tables.
+//! Mantissas, exponents, and functions of hardware tables.
 
 use mali_valhall::{FLUSH_INF, FTZ, LOG, NAN_MODE, Op, SQRT};
 
@@ -9,14 +9,14 @@ use crate::alu::{cube, float, half, special};
 use crate::translate::Trap;
 use crate::translate::emit::Emit;
 
-/// Bits of the modifiers of `FLUSH`: what becomes zero or the largest number.
+/// Of `FLUSH`: to zero, or to the largest number.
 const QUIETS: u32 = 1;
 const NO_NAN: u32 = 2;
 const NO_SUBNORMAL: u32 = 4;
 const NO_INFINITY: u32 = 8;
 
 impl Translator<'_> {
-    /// Translates the instruction if it is one of these.
+    /// False: it is none of these.
     pub(super) fn table(&mut self, op: Op) -> Result<bool, Trap> {
         let d = self.dest;
         match op {
@@ -36,7 +36,7 @@ impl Translator<'_> {
                 let a = self.single(0)?;
                 map!(self, d, [a], |a| special::frsq_approx(a));
             }
-            // What an upper half alone would get is not known.
+            // Its upper half alone is unknown.
             Op::FrcpF16 | Op::FrsqF16 if self.ins.destination().is_some_and(|to| !to.low) => {
                 return Err(self.trap("writes an upper half"));
             }
@@ -120,7 +120,6 @@ impl Translator<'_> {
         }
     }
 
-    /// `FLUSH`: replaces numbers of kinds that are not wanted.
     fn flush(&mut self, narrow: bool) -> Result<(), Trap> {
         let nan = match self.ins.named(&NAN_MODE) {
             Some("flush_nan") => NO_NAN,

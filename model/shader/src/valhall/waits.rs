@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which results of messages have arrived: a shader that reads one before it has waited for it is wrong.
-//!
-//! Messages are synchronous here, so nothing else would tell. Builds with debug assertions look; others do not.
+//! Checks that shaders wait for messages' results, with debug assertions: messages are synchronous, so nothing else
+//! would tell.
 
 use mali_valhall::{Code, Instruction, SLOT};
 
-/// Registers that messages of each slot will write, as bits.
+/// Registers to be written, by slot, as bits.
 #[derive(Debug, Default)]
 pub(super) struct Pending([u64; 8]);
 
@@ -14,7 +13,7 @@ fn registers(first: u8, count: u8) -> u64 {
 }
 
 impl Pending {
-    /// Takes in the next instruction. Returns a register that it touches too early, and the slot that it should have waited for.
+    /// A register touched too early, and its slot.
     pub(super) fn next(&mut self, ins: Instruction) -> Option<(u32, usize)> {
         let mut touched = 0;
         for source in ins.sources() {
@@ -53,7 +52,6 @@ impl Pending {
 mod tests {
     use super::*;
 
-    /// What the last of these touches too early.
     fn early(texts: &[&str]) -> Option<(u32, usize)> {
         let mut pending = Pending::default();
         let words = texts
@@ -71,9 +69,8 @@ mod tests {
         assert_eq!(early(&[LOAD, "NOP.wait0", reads]), Some((3, 1)));
         assert_eq!(early(&[LOAD, "NOP.wait1", reads]), None);
         assert_eq!(early(&[LOAD, "NOP.wait", reads]), None);
-        // The wait acts behind its instruction.
         assert_eq!(early(&[LOAD, "IADD.u32.wait1 r0, r3, r1"]), Some((3, 1)));
-        // Writing counts as well, and so does a store; other registers do not.
+        // A write or a store is too early, as well.
         assert_eq!(early(&[LOAD, "MOV.i32 r2, r1"]), Some((2, 1)));
         let store = "STORE.i32.slot0 @r3, r4, offset:0";
         assert_eq!(early(&[LOAD, store]), Some((3, 1)));

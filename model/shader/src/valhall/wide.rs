@@ -10,11 +10,10 @@ use crate::operations::loops;
 use crate::translate::Trap;
 use crate::translate::emit::Emit;
 
-/// How many bits the high word lies above the low one.
 const UP: u32 = 32;
 
 impl Translator<'_> {
-    /// Translates the instruction if it is one of these.
+    /// False: it is none of these.
     pub(super) fn wide(&mut self, op: Op) -> Result<bool, Trap> {
         match op {
             Op::IaddU64 => self.sum_wide(false, false)?,
@@ -34,7 +33,7 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// Puts the sum of two pairs of rows into a pair. The low word of the sum is no row of the others.
+    /// Its low word is no row of the others.
     pub(super) fn add_wide(&mut self, to: [u16; 2], a: [u16; 2], b: [u16; 2]) {
         map!(self, to[0], [a[0], b[0]], |a, b| a.wrapping_add(b));
         map!(
@@ -48,7 +47,6 @@ impl Translator<'_> {
         );
     }
 
-    /// A source of 64 bits: a pair as it is, or a part that is extended.
     fn wide_source(&mut self, byte: usize, signed: bool) -> Result<[u16; 2], Trap> {
         let low = match self.operand(byte)?.selected() {
             None | Some("none") => return self.pair(byte),
@@ -63,7 +61,6 @@ impl Translator<'_> {
         Ok([low, high])
     }
 
-    /// Copies the result to the pair of registers that is the destination.
     fn finish_wide(&mut self, [low, high]: [u16; 2]) -> Result<(), Trap> {
         let d = self.dest;
         if !d.is_multiple_of(2) {
@@ -97,7 +94,7 @@ impl Translator<'_> {
         self.finish_wide(to)
     }
 
-    /// The first source, and the second shifted left by a number in the word.
+    /// Shifted by the word's number.
     fn shift_and_add(&mut self, signed: bool) -> Result<(), Trap> {
         let [a, b] = [self.pair(0)?, self.wide_source(1, signed)?];
         let by = self.ins.value(&SHIFT).unwrap_or(0);
@@ -108,7 +105,7 @@ impl Translator<'_> {
         self.finish_wide(to)
     }
 
-    /// A shift of 64 bits by a byte of the second source, then logic with the third.
+    /// Count in the second source, logic with the third.
     fn shift_wide(&mut self, logic: Logic, left: bool) -> Result<(), Trap> {
         let kind = match (left, self.ins.value(&SIGNED)) {
             (true, _) => Double::Left,
@@ -141,7 +138,7 @@ impl Translator<'_> {
         self.finish_wide(to)
     }
 
-    /// Both words of a shift of 64 bits: low, high, count.
+    /// Sources: low, high, count.
     fn doubled(&mut self, kind: Double, sources: [u16; 3]) -> Result<[u16; 2], Trap> {
         let to = [self.temporary()?, self.temporary()?];
         for (row, down) in to.into_iter().zip([0, UP]) {

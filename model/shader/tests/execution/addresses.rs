@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads and stores of every width at any address: aligned or not, across pages, with patterns that take shorter ways, and with
-//! some threads gone, by each kind of the host's vectors in turn. Each thread copies; the reference copies byte by byte.
+//! Loads and stores of every width at any address, in all patterns, by each kind of vectors. Threads copy; the
+//! reference copies bytes.
 
 use crate::support::*;
 use mali_isa::*;
@@ -20,7 +20,7 @@ const WIDTHS: [(&str, usize); 8] = [
     ("i96", 12),
     ("i128", 16),
 ];
-/// Work groups of less than a warp, of a whole batch, and of more than one.
+/// Below a warp, a batch, and more.
 const SIZES: [usize; 4] = [3, 20, 64, 130];
 const MOST: usize = 130;
 const REGION: usize = 72 * 4096;
@@ -47,8 +47,8 @@ fn push(code: &mut Vec<u8>, slot: u8, reads: [u8; 2], staging_register: u8, add:
     code.extend(encode_clause(&clause(header, block, nop(Unit::Fma), add)).unwrap());
 }
 
-/// Each thread reads two addresses at (its number) * 16 in a table, ends if the first is zero, and copies from the first to
-/// the second. Uniforms: table and 16; the table's high word; zero.
+/// Each thread reads two addresses at (its number) * 16, ends if the first is zero, and copies from it to the
+/// second. Uniforms: table and 16; the table's high word; zero.
 fn copy(width: &str) -> Vec<u8> {
     let mut code = Vec::new();
     let entry = instruction(Unit::Fma, "IMAD.i32", &[Port1, FauHigh, FauLow]);
@@ -77,9 +77,9 @@ fn copy(width: &str) -> Vec<u8> {
     code
 }
 
-/// Offsets in a region, one for each thread; for stores no two overlap.
+/// For stores no two overlap.
 fn offsets(random: &mut Random, threads: usize, width: usize, stores: bool) -> Vec<usize> {
-    // Everywhere, or so that a page ends among the accesses.
+    // Or around a page's end.
     let start = match random.below(3) {
         0 => random.below(64),
         1 => 4096 - random.below(width * threads + 1).min(4095),
@@ -183,7 +183,6 @@ fn any_width_at_any_address() {
     }
 }
 
-/// A way in which threads spread over places.
 type Order = fn(usize) -> usize;
 
 #[test]
@@ -197,9 +196,8 @@ fn a_fault_names_the_first_thread_that_raises_it() {
         .flat_map(|word| word.to_le_bytes())
         .collect();
     let uniforms = space.put(&uniforms);
-    // No memory answers from here on.
     let end = mali_memory::Ram::BASE + (PAGES * 4096) as u64;
-    // Where threads access, in units of 16 bytes from 32 units before the end on.
+    // In 16 bytes, from 32 before the end on.
     let orders: [Order; 8] = [
         |thread| thread,
         |thread| 63 - thread,

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders that are longer than what is decoded before a thread comes to it.
+//! Shaders that are longer than what is decoded ahead.
 
 use crate::support::*;
 use mali_isa::*;
 
-/// More clauses than are decoded ahead.
 const CLAUSES: u32 = 3000;
 
 const THREADS: u32 = 100;
 
-/// A clause of one tuple whose ADD instruction works on r0 and r1 and writes r0.
+/// Works on r0 and r1, writes r0.
 fn step(name: &str, flow_control: FlowControl) -> Vec<u8> {
     let header = ClauseHeader {
         flow_control,
@@ -36,7 +35,7 @@ fn registers_that_only_far_code_reads_have_their_first_values() {
     let space = Flat::new(256);
     let (to, shift) = (space.put(&[0; 4096]), 2);
     let mut code = step("IADD.u32", FlowControl::Continue).repeat(CLAUSES as usize);
-    // u0 holds the shift, u1 the address: r60 is the number of the thread, and far code is the first to look at it.
+    // u0: shift; u1: address; r60: the thread's number, which only far code reads.
     use Source::{FauHigh, FauLow, Port1, Port2, Stage};
     let mov = instruction(Unit::Fma, "MOV.i32", &[FauLow]);
     let shift_to = block(0x80, [0, 1, 2], Some((Unit::Fma, 59)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders that are run: what operations compute, what they load and store, what faults.
+//! Shaders that are run.
 #![allow(clippy::unwrap_used)]
 
 mod support;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations in clauses made by hand: what operands, modifiers and pairs of instructions do, beyond what the sample
-//! kernels contain.
+//! Operations in clauses made by hand, beyond the sample kernels.
 
 use crate::support::*;
 use mali_isa::*;
@@ -17,8 +16,7 @@ fn message(ins: &Instruction, staging_register: u8) -> ClauseHeader {
     }
 }
 
-/// Runs a tuple with r1, r2, r3 at its ports and `fau` as its FAU value, and returns what it left in r4 (or in what a
-/// thread stores that got that far).
+/// r1, r2, r3 at the ports; returns r4 (or what a thread stores).
 fn tuple(fma: Instruction, add: Instruction, registers: [u32; 3], fau: [u32; 2]) -> u32 {
     let space = Flat::new(64);
     let out = space.put(&UNTOUCHED.to_le_bytes());
@@ -190,7 +188,7 @@ fn subnormals_are_flushed_where_the_clause_says_so() {
 
 #[test]
 fn pairs_of_instructions_share_what_no_register_holds() {
-    // 64-bit comparison: low words in the FMA unit, high words in the ADD unit, the condition from the first.
+    // Low words, then high words with the first's condition.
     let low = instruction(Unit::Fma, "ICMPI.u32", &[Port0, Port1]);
     let high = instruction(Unit::Add, "ICMPF.i32", &[FauLow, FauHigh, Stage]);
     let low = with(low, &[(Modifier::Compare, Compare::Gt as u8)]);
@@ -198,7 +196,7 @@ fn pairs_of_instructions_share_what_no_register_holds() {
     assert_eq!(tuple(low, high, [2, 1, 0], [5, 5]), 1);
     assert_eq!(tuple(low, high, [2, 2, 0], [5, 5]), 0);
     assert_eq!(tuple(low, high, [9, 1, 0], [4, 5]), 0);
-    // 64-bit shift: the ADD instruction gives the high word of the FMA instruction's shift.
+    // Its high word is the ADD instruction's.
     let first = instruction(Unit::Fma, "RSHIFT_DOUBLE.i32", &[Port0, Port1, Port2]);
     let second = instruction(Unit::Add, "SHIFT_DOUBLE.i32", &[Port0, Port1, Port2]);
     assert_eq!(fma(first, [0x1111_2222, 0x3333_4444, 0x28]), 0x0033_3344);
@@ -210,7 +208,6 @@ fn pairs_of_instructions_share_what_no_register_holds() {
         tuple(first, second, [0x1111_2222, 0x3333_4444, 0x28], [0, 0]),
         0
     );
-    // 64-bit sum with a shifted operand.
     let shifted = |name| {
         let mut ins = instruction(Unit::Fma, name, &[Port0, Port1]);
         ins.immediates[0] = 3;
@@ -252,7 +249,7 @@ fn pairs_of_instructions_share_what_no_register_holds() {
 
 #[test]
 fn a_64_bit_tuple_multiplies_and_adds_pairs() {
-    // One tuple: r4:r5 = r0:r1 * r2:r3 + r2:r3. Pairs 0 and 1 at the ports, pair 1 in slot A, result in pair 2.
+    // r4:r5 = r0:r1 * r2:r3 + r2:r3.
     let multiply = instruction(Unit::Fma, "IMAD.i64", &[Port0, Port1, Port2]);
     let registers = RegisterBlock(1 << 8 | 2 << 13 | 1 << 22 | 0xfa << 27);
     let space = Flat::new(64);
@@ -267,7 +264,6 @@ fn a_64_bit_tuple_multiplies_and_adds_pairs() {
         multiply,
         instruction(Unit::Add, "IMAD.i64", &[]),
     );
-    // r0 is 0 and r1, r2, r3 are given.
     let (a, b) = (5u64 << 32, 0x1234_5678_9abc_def0u64);
     let low = run_between(&space, out, [5, b as u32, (b >> 32) as u32], [0, 0], wide);
     assert_eq!(low, a.wrapping_mul(b).wrapping_add(b) as u32);
@@ -281,7 +277,7 @@ fn a_load_completes_the_address_that_shaddxl_begins() {
     let table = space.put(&table);
     let mut low = instruction(Unit::Fma, "SHADDXL.s32", &[Port0, Port1]);
     low.immediates[0] = 2;
-    // Port 2 has the high word of the pointer; the index is negative, so the high word borrows.
+    // Port 2: the pointer's high word, which borrows for a negative index.
     let load = instruction(Unit::Add, "LOAD.i32", &[Stage, Port2]);
     let middle = || clause(message(&load, 4), block(0x82, [1, 2, 3], None), low, load);
     let end = table + 40 * 4;
@@ -303,9 +299,9 @@ fn a_load_completes_the_address_that_shaddxl_begins() {
 
 #[test]
 fn branches_compare_as_their_names_say() {
-    // The target is address 0: a thread that branches ends and stores nothing.
+    // Address 0: a branching thread ends without a store.
     let taken = |name: &str, compare: Compare, a: u32, b: u32| {
-        // Which order of the operands encodes a comparison is up to the table.
+        // The table decides the operands' order.
         let mut tried = 0;
         for sources in [[Port0, Port1, FauLow], [Port1, Port0, FauLow]] {
             let ins = with(
@@ -357,7 +353,7 @@ fn branches_compare_as_their_names_say() {
 fn local_storage_lies_where_the_descriptors_say() {
     use mali_shader::{Control, Dispatch, ThreadStorage, Threads, WorkgroupStorage};
     let space = Flat::new(256);
-    // Each thread stores its global id (r60) at offset 8 of its own storage, its work group (r57) in the group's.
+    // Threads store their id (r60) at offset 8 of their storage, the work group (r57) in the group's.
     let store = |segment| {
         with(
             instruction(Unit::Add, "STORE.i32", &[FauLow, FauHigh]),
@@ -423,7 +419,7 @@ fn local_storage_lies_where_the_descriptors_say() {
             .all(|&word| word == 0),
         "outside of three groups' storage"
     );
-    // What was prepared for a dispatch serves the same one again, and none with other storage.
+    // Prepared rows serve no other storage.
     let host = Threads::new(1);
     let other = space.put(&[0; 4096]);
     for base in [threads, other, threads] {
@@ -436,7 +432,6 @@ fn local_storage_lies_where_the_descriptors_say() {
         assert_eq!(words(base), own);
         assert_eq!(words(threads + other - base), vec![0; 1024]);
     }
-    // Storage for fewer threads than a work group has cannot be placed.
     dispatch.thread_storage.threads = 4;
     let fault =
         mali_shader::run(&dispatch, &space, &Threads::new(1), &Control::default()).unwrap_err();
@@ -477,7 +472,7 @@ fn a_shader_that_changed_is_decoded_again() {
     let threads = Threads::new(1);
     mali_shader::run(&dispatch, &space, &threads, &Control::default()).unwrap();
     assert_eq!(space.words(out, 1), [0]);
-    // The second version stores the id in y, which the last thread has as 1.
+    // The id in y: 1 in the last thread.
     space.0.write(shader, &code(61)).unwrap();
     let dispatch = Dispatch {
         workgroup_count: [1, 2, 1],
@@ -487,7 +482,7 @@ fn a_shader_that_changed_is_decoded_again() {
     assert_eq!(space.words(out, 1), [1]);
 }
 
-/// Memory that notes the pages from which instructions were fetched.
+/// Notes pages of fetches.
 struct Watched {
     flat: Flat,
     fetched: std::sync::Mutex<Vec<u64>>,
@@ -506,7 +501,7 @@ impl mali_shader::AddressSpace for Watched {
     }
 }
 
-/// A clause that does nothing, 16 bytes; with a constant, 32.
+/// 16 bytes; with a constant, 32.
 fn idle_clause(flow_control: FlowControl, constants: Vec<Constant>) -> Vec<u8> {
     let header = ClauseHeader {
         flow_control,
@@ -556,14 +551,12 @@ fn only_pages_with_code_that_can_run_are_fetched() {
     let long = idle_clause(FlowControl::Continue, vec![constant]);
     assert_eq!((last.len(), long.len()), (16, 32));
 
-    // Code that ends with its page.
     let whole = [long.clone(), last.clone()].concat();
     assert_eq!(pages(base + 4096 - 48, &whole), [base]);
-    // A clause that crosses into the next page.
     let crossing = base + 4096 - 16;
     assert_eq!(pages(crossing, &whole), [base, base + 4096]);
     assert_eq!(pages(crossing, &whole), [base, base + 4096]);
-    // Shorter code at the address of longer code that was decoded before.
+    // Shorter code in place of longer code.
     assert_eq!(pages(crossing, &last), [base]);
 }
 

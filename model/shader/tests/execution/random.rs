@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders that no compiler makes: every operation of the table on its own, random instructions, random bytes. Nothing
-//! panics, nothing runs for ever, and what compute shaders may contain executes.
+//! Shaders that no compiler makes: no panic, no endless run, and compute shaders execute.
 
 use crate::support::*;
 use mali_isa::*;
 use mali_shader::{FaultKind, absence};
 
-/// The instruction of the other unit that an operation needs in its tuple.
 fn partner(op: Op) -> Instruction {
     let name = match op.info().name {
         "SHADDXH.i32" => "SHADDXL.i64",
@@ -24,7 +22,7 @@ fn partner(op: Op) -> Instruction {
     instruction(Unit::Fma, name, &[Source::Port0, Source::Port1])
 }
 
-/// The operation with modifiers and sources with which it can be encoded.
+/// With modifiers and sources that can be encoded.
 fn encodable(op: Op) -> Instruction {
     let mut random = Random(op as u64);
     let mut ins = Instruction::new(op);
@@ -49,7 +47,6 @@ fn encodable(op: Op) -> Instruction {
     ins
 }
 
-/// Runs an instruction in a clause of its own.
 fn alone(space: &Flat, ins: Instruction) -> Result<(), mali_shader::ShaderFault> {
     let partner = partner(ins.op);
     let (fma, add) = if ins.op.unit() == Unit::Fma {
@@ -167,7 +164,6 @@ fn random_bytes_end_without_panic() {
 #[test]
 fn an_endless_shader_ends() {
     let space = Flat::new(16);
-    // A clause that continues with itself: a jump to the address of the first clause.
     let target = space.put(&[0]) + 4096;
     let jump = instruction(Unit::Add, "JUMP", &[Source::FauLow]);
     let code = encode_clause(&clause(

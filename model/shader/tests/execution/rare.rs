@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations that no sample kernel contains, against values worked out by hand or by the standard library.
+//! Operations in no sample kernel, against hand-made or the library's values.
 
 use crate::support::*;
 use mali_isa::*;
@@ -27,7 +27,7 @@ fn coded(
     encode_clause(&clause(header, registers, fma, add)).unwrap()
 }
 
-/// Clauses that store the thread's number plus 1 in word (number) at uniform slot 0.
+/// The thread's number plus 1 in word (number) at slot 0.
 fn store_number() -> Vec<u8> {
     let number = instruction(Unit::Add, "IADD.u32", &[Port1, FauLow]);
     let address = instruction(Unit::Fma, "IMAD.i32", &[Port1, FauHigh, FauLow]);
@@ -57,15 +57,13 @@ fn store_number() -> Vec<u8> {
     code
 }
 
-/// Which of 20 threads do not end at the branch, which goes to the end of the shader. If `leaves`, the first
-/// thread takes another way around the branch.
+/// Of 20 threads, those that do not branch to the end. `leaves`: the first thread goes around.
 fn survivors(branch: Instruction, architecture: Architecture, leaves: bool) -> Vec<usize> {
     let space = Flat::new(64);
     let out = space.put(&[0; 256]);
     let mut code = Vec::new();
     let branch = coded(
         HEADER,
-        // Slot 3 is zero: the end.
         block(0x83, [0, ID, 3], None),
         nop(Unit::Fma),
         branch,
@@ -116,7 +114,7 @@ fn branches_of_whole_warps() {
         branch
     };
     let alone = |name| instruction(Unit::Add, name, &[FauLow]);
-    // The condition is the thread's number, which is zero in the first thread alone.
+    // Zero in the first thread alone.
     for (architecture, warp) in [(Architecture::V6, 4), (Architecture::V7, 8)] {
         let check = |branch, leaves, expected: Vec<usize>| {
             assert_eq!(
@@ -136,7 +134,7 @@ fn branches_of_whole_warps() {
             false,
             (0..warp).collect(),
         );
-        // Without the first thread, which goes around the branch, all others of its warp agree.
+        // The others of its warp agree.
         check(combined("BRANCHC.i32", Combine::All), true, vec![0]);
         check(alone("BRANCH_DIVERG"), false, (0..20).collect());
         check(alone("BRANCH_NO_DIVERG"), false, vec![]);
@@ -146,7 +144,7 @@ fn branches_of_whole_warps() {
     }
 }
 
-/// Runs one tuple in a thread whose r1 and r2 are the given numbers; returns r4 to r6.
+/// r1 and r2 are given; returns r4 to r6.
 fn result(
     fma: Instruction,
     add: Instruction,
@@ -211,7 +209,6 @@ fn result(
 
 #[test]
 fn special_cases_of_half_precision_powers() {
-    // Numbers and their half-precision encodings.
     let halves = [
         (0.0f32, 0x0000u32),
         (-0.0, 0x8000),
@@ -258,7 +255,7 @@ fn special_cases_of_half_precision_powers() {
 
 #[test]
 fn addresses_of_texels_of_a_texture() {
-    // RGBA8 unsigned normalised, 40 by 24 texels, three layers of one level each.
+    // RGBA8 unsigned normalised, 40 by 24, three layers.
     const FORMAT: u32 = 187 << 12;
     const SURFACE: u64 = 0x1_2345_0000;
     let texture = |layout: u32, volume: bool, surfaces: u64| {
@@ -306,11 +303,10 @@ fn addresses_of_texels_of_a_texture() {
             ask(op, 2, true, [33, 7, 2]),
             SURFACE + 0x8000 * 2 + 0x200 * 7 + 4 * 33
         );
-        // Tile (2, 1), whose texel (1, 0) is the second one and texel (1, 1) the third.
+        // Tile (2, 1): texel (1, 0) is its second, texel (1, 1) its third.
         let tile = SURFACE + 3 * 1024 + 2 * 1024;
         assert_eq!(ask(op, 1, false, [33, 16, 0]), tile + 4);
         assert_eq!(ask(op, 1, false, [33, 17, 0]), tile + 8);
-        // Outside: an address that nothing can be at.
         for outside in [[40, 0, 0], [0, 24, 0], [0, 0, 3]] {
             assert_eq!(ask(op, 2, false, outside) >> 60, 8, "{outside:?}");
             assert_eq!(ask(op, 2, true, outside) >> 60, 8, "{outside:?}");

@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Results do not depend on the host's vector units: random shaders leave the same memory whichever of them are in use.
+//! Random shaders leave the same memory with any vector units.
 //!
-//! Optimised builds have loops for AVX-512 of their own: `cargo test --release -p mali-shader --test execution vectors`.
+//! For AVX-512 loops: `cargo test --release -p mali-shader --test execution vectors`.
 
 use crate::support::*;
 use mali_isa::*;
 use mali_memory::Vectors;
 use mali_shader::absence;
 
-/// Registers that shaders work on.
 const REGISTERS: u8 = 48;
 
 const THREAD_BYTES: u32 = 256;
 
-/// A full batch, and one that is not.
 const THREADS: u32 = 64 + 37;
 
-/// What shaders and their registers are made of.
 trait Shaders {
     fn word(&mut self) -> u32;
     fn instruction(&mut self, op: Op) -> Instruction;
 }
 
 impl Shaders for Random {
-    /// A word that is special as a number, as a pair of halves or as an integer, or any.
+    /// Special in one of its meanings, or any.
     fn word(&mut self) -> u32 {
         let bits = self.next();
         let half = |bits: u64| {
@@ -47,7 +44,6 @@ impl Shaders for Random {
         }
     }
 
-    /// An operation with random modifiers and sources.
     fn instruction(&mut self, op: Op) -> Instruction {
         let mut ins = Instruction::new(op);
         for (slot, modifier) in ins.modifiers.iter_mut().zip(op.info().modifiers) {
@@ -64,7 +60,7 @@ impl Shaders for Random {
     }
 }
 
-/// Operations that compute something from registers alone.
+/// From registers alone.
 fn operations() -> Vec<Op> {
     let computes = |op: &Op| {
         let info = op.info();
@@ -87,8 +83,7 @@ fn operations() -> Vec<Op> {
     Op::ALL.iter().copied().filter(computes).collect()
 }
 
-/// A clause of a tuple that moves registers `staging` to `staging` + 3 from or to the thread's place in memory, which the FAU
-/// value `slot` leads to.
+/// Registers `staging` to `staging` + 3, from or to the thread's place by FAU `slot`.
 fn transfer(name: &str, staging_register: u8, slot: u8, flow_control: FlowControl) -> Vec<u8> {
     use Source::{FauHigh, FauLow, Port1, Port2, Stage};
     let address = instruction(Unit::Fma, "LSHIFT_ADD.i32", &[Port1, FauLow, Port2]);
@@ -99,7 +94,7 @@ fn transfer(name: &str, staging_register: u8, slot: u8, flow_control: FlowContro
         flow_control,
         ..HEADER
     };
-    // r60 is the thread's number, r59 holds the shift.
+    // r60 is the thread's number, r59 the shift.
     encode_clause(&clause(
         header,
         block(0x80 | slot, [0, 60, 59], None),
@@ -109,7 +104,6 @@ fn transfer(name: &str, staging_register: u8, slot: u8, flow_control: FlowContro
     .unwrap()
 }
 
-/// A shader: loads its registers, computes, stores them.
 fn shader(random: &mut Random, operations: &[Op]) -> Vec<u8> {
     let mov = instruction(Unit::Fma, "MOV.i32", &[Source::FauLow]);
     let shift = block(0x80, [0, 1, 2], Some((Unit::Fma, 59)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults of streams at the interface, and drivers that ask for nonsense.
+//! Faults of streams, and senseless requests.
 
 use mali_facts::StreamStatus;
 use mali_facts::firmware::interface::{
@@ -13,7 +13,7 @@ use super::host::{Host, RING_SIZE, positions, suspend_buffer};
 use crate::machine::{CODE, JOBS, NOWHERE};
 use crate::streams::{dispatch, pair};
 
-/// The events of a stream, and of streams in its group.
+/// Of a stream and its group's.
 fn events(host: &Host, number: u32, at: u32) -> (u32, u32) {
     let stream = host.get(stream_input(number, at)) ^ host.get(stream_output(number, at));
     let events = group::STREAM_EVENTS;
@@ -34,13 +34,12 @@ fn an_instruction_that_does_not_exist_is_fatal() {
     assert_eq!(fatal, StreamStatus::CS_INVALID_INSTRUCTION.0);
     let place = host.firmware.read64((output + stream::FATAL_INFO).into());
     assert_eq!(host.shared.read64(place), 0xff << 56);
-    // It does not go on; the other stream of the group does.
+    // The group's other stream goes on.
     host.ring(1);
     assert_eq!(host.device.run(), 0);
     host.job(0, 0, 32);
     host.device.run();
     assert_eq!([host.sync(0, 0), host.sync(0, 1)], [(1, 0), (0, 0)]);
-    // Not even after a suspension.
     assert!(host.ask(0, State::Suspended));
     assert!(host.ask(0, State::Resumed));
     assert_eq!(events(&host, 0, 1).0, stream::FATAL_EVENT);
@@ -60,7 +59,6 @@ fn a_fault_of_a_shader_reaches_the_sync_object_and_ends_at_the_barrier() {
     let fault = host.get(stream_output(0, 0) + stream::FAULT);
     assert_eq!(StreamStatus(fault).to_string(), "INSTR_INVALID_ENC");
     assert_eq!(host.sync(0, 0), (0, 0), "it waits for the driver");
-    // The driver takes notice and rings.
     host.put(stream_input(0, 0), host.get(stream_output(0, 0)));
     let doorbells = host.get(group_output(0) + group::DOORBELLS) ^ 1;
     host.put(group_input(0) + group::DOORBELLS, doorbells);
@@ -77,7 +75,7 @@ fn a_fault_of_a_shader_reaches_the_sync_object_and_ends_at_the_barrier() {
 fn a_page_fault_is_shown_by_the_address_space_too() {
     let mut host = Host::started();
     host.start_group(0, 5);
-    // STORE_MULTIPLE of r2 to where nothing is.
+    // STORE_MULTIPLE of r2 to nowhere.
     let words = [
         pair(6, NOWHERE),
         pair(2, 7),
@@ -99,7 +97,6 @@ fn a_page_fault_is_shown_by_the_address_space_too() {
 #[test]
 fn buffers_and_rings_that_make_no_sense_are_fatal() {
     let mut host = Host::started();
-    // Nothing was ever suspended there.
     host.prepare_group(0, 1, suspend_buffer(5));
     host.prepare_stream(0, 0, 0);
     assert!(host.ask(0, State::Resumed));
@@ -136,7 +133,6 @@ fn firmware_without_its_memory_cannot_go_on() {
     host.boot();
     host.start_group(0, 1);
     host.job(0, 0, 64);
-    // The ring's positions are nowhere.
     host.put(stream_input(0, 0) + stream::RING_OUTPUT, NOWHERE as u32);
     host.device.run();
     assert_eq!(host.device.read32(MCU_STATUS), 3);

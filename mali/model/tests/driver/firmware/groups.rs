@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Groups of streams: jobs, events, suspension, several at once.
+//! Groups of streams.
 
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, GLOBAL_OUTPUT, global, group, group::State, group_input, group_output, stream,
@@ -10,7 +10,7 @@ use mali_facts::firmware::registers::{JOB_INT_CLEAR, JOB_INT_RAWSTAT};
 use super::host::{Host, positions, suspend_buffer, sync_object};
 use crate::streams::pair;
 
-/// SYNC_WAIT64 until the value at r6 is greater than that in r2.
+/// SYNC_WAIT64: value at r6 above r2.
 const WAIT: u64 = 0x35 << 56 | 6 << 40 | 2 << 32 | 1 << 28;
 
 #[test]
@@ -39,7 +39,6 @@ fn a_job_in_the_ring_ends_with_its_sync_object_and_events() {
     let events = host.get(GLOBAL_INPUT) ^ host.get(GLOBAL_OUTPUT);
     assert_eq!(events & global::IDLE, global::IDLE);
     assert_eq!(host.device.read32(JOB_INT_RAWSTAT) & 0xff, 1 << 2);
-    // The ring goes round.
     for count in 2..200 {
         host.job(2, 1, 16);
         host.device.run();
@@ -55,7 +54,7 @@ fn a_stream_that_waits_is_suspended_and_goes_on_in_another_slot() {
     host.start_group(1, 1);
     let other = sync_object(1, 0);
     let kept = sync_object(7, 7);
-    // STORE_MULTIPLE of r8: a register from before the wait.
+    // STORE_MULTIPLE of r8, from before the wait.
     let store = 0x15 << 56 | 8 << 48 | 10 << 40 | 1 << 16;
     host.submit(
         0,
@@ -78,7 +77,7 @@ fn a_stream_that_waits_is_suspended_and_goes_on_in_another_slot() {
     assert_eq!(host.get(group_output(0) + group::STATE), 1);
     assert!(host.ask(0, State::Suspended));
     assert_eq!(host.sync(0, 0), (0, 0));
-    // Meanwhile its slot belongs to somebody else; then it comes to the last one.
+    // Another group takes its slot; it gets the last one.
     host.prepare_group(0, 1, suspend_buffer(3));
     assert!(host.ask(0, State::Started));
     host.prepare_group(7, 1, suspend_buffer(0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A driver's side of the interface: memory of the firmware, memory of apps, groups and rings.
+//! A driver's side of the interface.
 
 use std::sync::Arc;
 
@@ -17,31 +17,27 @@ use crate::machine::{Format, JOBS, Machine, PageMemory, Rights};
 use crate::streams::{dispatch, pair, word};
 
 pub(super) const RING_SIZE: u64 = 0x1000;
-/// Sync objects in the app's memory: 16 bytes for each stream of each group.
+/// The app's: 16 bytes per stream.
 const SYNC: u64 = JOBS + 0x8000;
-/// Streams in the app's memory.
+/// The app's.
 const STREAM: u64 = JOBS + 0x1000;
 
-/// The device, and what the driver has mapped for firmware and apps.
 pub(super) struct Host {
     pub(super) device: StreamDevice<Ram>,
     /// Address space 0.
     pub(super) firmware: PageMemory,
-    /// All other address spaces.
     pub(super) shared: PageMemory,
 }
 
-/// The app's address of the ring of a stream.
 pub(super) fn ring_at(number: u32, at: u32) -> u64 {
     0x5000_0000 + RING_SIZE * u64::from(8 * number + at)
 }
 
-/// The firmware's address of a ring's positions: the driver's, and 8 bytes on its own.
+/// In the firmware's space: the driver's, and 8 bytes on its own.
 pub(super) fn positions(number: u32, at: u32) -> u64 {
     JOBS + 64 * u64::from(8 * number + at)
 }
 
-/// The firmware's address of a buffer for a suspended group.
 pub(super) fn suspend_buffer(number: u32) -> u64 {
     0x6000_0000 + 0x4000 * u64::from(number)
 }
@@ -51,7 +47,7 @@ pub(super) fn sync_object(number: u32, at: u32) -> u64 {
 }
 
 impl Host {
-    /// Memory is mapped; the GPU has just got power.
+    /// Memory is mapped.
     pub(super) fn off() -> Host {
         Host::with(Options::default())
     }
@@ -82,7 +78,7 @@ impl Host {
         }
     }
 
-    /// The firmware runs, and takes all requests that a driver begins with.
+    /// With all initial requests.
     pub(super) fn started() -> Host {
         let mut host = Host::off();
         host.boot();
@@ -129,14 +125,13 @@ impl Host {
             .write32(DOORBELLS + DOORBELL_STRIDE * doorbell, 1);
     }
 
-    /// Lets the firmware look at a group's requests.
     pub(super) fn ring_group(&mut self, number: u32) {
         let rung = self.get(GLOBAL_OUTPUT + global::DOORBELLS) ^ 1 << number;
         self.put(GLOBAL_INPUT + global::DOORBELLS, rung);
         self.ring(0);
     }
 
-    /// Asks for a state of a group; true: it was taken at once.
+    /// True: taken at once.
     pub(super) fn ask(&mut self, number: u32, state: group::State) -> bool {
         let input = group_input(number);
         let request = self.get(input) & !group::STATE_MASK | state as u32;
@@ -149,7 +144,6 @@ impl Host {
         self.get(group_output(number)) & group::STATE_MASK
     }
 
-    /// A group with two streams.
     pub(super) fn prepare_group(&mut self, number: u32, space: u32, buffer: u64) {
         let input = group_input(number);
         for (offset, value) in [
@@ -163,7 +157,7 @@ impl Host {
         }
     }
 
-    /// A stream of a group whose ring is that of another place, where the group may have been before.
+    /// With the ring of stream `of`, where the group may have been.
     pub(super) fn prepare_stream(&mut self, number: u32, at: u32, of: u32) {
         let input = stream_input(number, at);
         let (ring, positions) = (ring_at(of, at), positions(of, at));
@@ -188,7 +182,7 @@ impl Host {
         assert!(self.ask(number, group::State::Started));
     }
 
-    /// Puts a call of these words into a ring as panthor does, without ringing.
+    /// As panthor, without ringing.
     pub(super) fn submit(&mut self, number: u32, at: u32, words: &[u64]) {
         let place = STREAM + 0x400 * u64::from(8 * (number % 2) + at);
         for (address, word) in (place..).step_by(8).zip(words) {
@@ -205,14 +199,13 @@ impl Host {
                 pair(92, sync_object(number, at)),
                 pair(94, 1),
                 3 << 56 | 0xff << 16,
-                // SYNC_ADD64 of the whole system, with errors.
+                // SYNC_ADD64, system scope, with errors.
                 0x33 << 56 | 92 << 40 | 94 << 32 | 1,
                 0x2f << 56,
             ],
         );
     }
 
-    /// Puts words into a ring.
     pub(super) fn submit_ring(&mut self, number: u32, at: u32, words: &[u64]) {
         let positions = positions(number, at);
         let mut insert = self.firmware.read64(positions);
@@ -224,14 +217,14 @@ impl Host {
         self.firmware.write64(positions, insert);
     }
 
-    /// A dispatch that adds `count` floats, with its doorbell.
+    /// Adds `count` floats; with its doorbell.
     pub(super) fn job(&mut self, number: u32, at: u32, count: u32) {
         self.shared.compute_job(JOBS, count, 0);
         self.submit(number, at, &dispatch(count));
         self.ring(number + 1);
     }
 
-    /// How often a stream's sync object was raised, and its error.
+    /// Its value and error.
     pub(super) fn sync(&self, number: u32, at: u32) -> (u64, u32) {
         let object = sync_object(number, at);
         (self.shared.read64(object), self.shared.read32(object + 8))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The firmware's interface on the model of a Mali-G610, as a driver in memory uses it.
+//! The firmware's interface on a Mali-G610.
 
 mod faults;
 mod groups;
@@ -75,7 +75,7 @@ fn firmware_halts_and_starts_again() {
     host.put(GLOBAL_INPUT, host.get(GLOBAL_INPUT) & !global::HALT);
     host.device.write32(MCU_CONTROL, 0);
     assert_eq!(host.device.read32(MCU_STATUS), 0);
-    // Nobody listens to doorbells now.
+    // They have no effect now.
     host.put(GLOBAL_INPUT, host.get(GLOBAL_INPUT) ^ 1 << 8);
     let acknowledged = host.get(GLOBAL_OUTPUT);
     host.ring(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests of panthor: what the GPU is, address spaces, objects, heaps.
+//! Requests of panthor: GPU, address spaces, objects, heaps.
 
 mod submit;
 
@@ -16,9 +16,8 @@ use crate::vm::Region;
 
 use super::{Call, locked};
 
-/// Low and medium: what an app gets without rights.
+/// Low and medium: without rights.
 const PRIORITIES: u8 = 0b11;
-/// Bytes of a chunk of a heap.
 const CHUNK: std::ops::RangeInclusive<u32> = 128 << 10..=8 << 20;
 
 impl Call<'_> {
@@ -63,7 +62,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Each operation happens at once: what it waits for has ended, and what it signals is signalled.
+    /// All it waits for has ended.
     fn vm_bind(&self, argument: &mut uapi::VmBind) -> Result<()> {
         let queued = match argument.flags {
             0 => false,
@@ -90,7 +89,7 @@ impl Call<'_> {
             Ok(())
         });
         if result.is_err() && !queued {
-            // The driver says how many it did.
+            // As the driver.
             argument.operations.count = done;
         }
         result
@@ -167,7 +166,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Addresses without memory: no stream that runs here uses a heap.
+    /// Without memory: no stream here uses a heap.
     fn heap_create(&self, argument: &mut uapi::TilerHeapCreate) -> Result<()> {
         let counts = (1..=argument.max_chunks).contains(&argument.initial_chunks);
         let bytes = argument.chunk_bytes;
@@ -182,7 +181,6 @@ impl Call<'_> {
     }
 }
 
-/// Tells what is asked for, as much of it as the app has room for.
 fn query(machine: &Mutex<StreamMachine>, argument: &mut uapi::DevQuery) -> Result<()> {
     let machine = locked(machine);
     match argument.kind {
@@ -200,7 +198,7 @@ fn query(machine: &Mutex<StreamMachine>, argument: &mut uapi::DevQuery) -> Resul
     }
 }
 
-/// Writes an answer, of which an app takes at least `least` bytes; without a place, its size.
+/// At least `least` bytes; without a place, the size.
 fn answer<T: IntoBytes + Immutable>(
     argument: &mut uapi::DevQuery,
     told: &T,

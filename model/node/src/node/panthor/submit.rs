@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Groups of queues, and streams for them: checks as panthor makes them, then each stream runs.
+//! Groups of queues, with panthor's checks.
 
 use std::sync::{Arc, Mutex};
 
@@ -83,7 +83,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Nothing runs unless all that is submitted makes sense.
+    /// Nothing runs unless all makes sense.
     pub(super) fn group_submit(
         &self,
         machine: &Mutex<StreamMachine>,
@@ -139,7 +139,7 @@ impl Call<'_> {
             }
         })?;
         if fatal {
-            // An earlier stream of the same request failed.
+            // An earlier stream failed.
             return Ok(Err(Errno::INVALID));
         }
         if submit.bytes == 0 {
@@ -165,7 +165,7 @@ impl Call<'_> {
         Ok(Err(Errno::INVALID))
     }
 
-    /// Looks sync operations up: all that is waited for has ended, or was never submitted. Gives what is to be signalled.
+    /// All waited for has ended, or was never submitted. Returns what to signal.
     pub(super) fn syncs(&self, array: &uapi::ObjectArray) -> Result<Vec<Point>> {
         let mut signals = Vec::new();
         user::objects(array, |operation: uapi::SyncOp| {
@@ -184,7 +184,7 @@ impl Call<'_> {
                 signals.push((sync, operation.point));
                 return Ok(());
             }
-            // That others failed stops nothing.
+            // Others' failure stops nothing.
             let fence = sync.fence_at(operation.point);
             fence.map(drop).ok_or(Errno::INVALID)
         })?;

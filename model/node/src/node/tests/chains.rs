@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chains that run, and the files and objects that they run in.
+//! Chains that run, and their files and objects.
 
 use super::*;
 
@@ -53,7 +53,6 @@ fn a_chain_runs_and_a_bad_one_fails_alone() {
     app.write_value_job(at, target + 4104, 0x1234_5678_9abc);
     app.submit(fd, chain, sync, &[jobs, data]).unwrap();
     assert_eq!(app.load(out + 4104), 0x1234_5678_9abc);
-    // The header says that the job is done.
     assert_eq!(app.load(at) as u32, 1);
     assert_eq!(app.status(fd, sync), 1);
 
@@ -119,7 +118,7 @@ fn files_have_address_spaces_and_share_what_they_export() {
         .unwrap()
         .va;
     assert_ne!(va, same);
-    // A chain of the second file writes the first one's object, which both have closed meanwhile.
+    // Writes the first file's object; both have closed it.
     let (jobs, chain) = app.create(second, 4096, 1);
     app.write_value_job(app.bus_address(second, jobs), va, 77);
     app.submit(second, chain, 0, &[jobs, imported]).unwrap();
@@ -187,7 +186,6 @@ fn code_runs_only_where_it_may_and_heaps_cannot_be_mapped() {
         },
     );
     assert_eq!(refused.err(), Some(Errno::INVALID));
-    // The GPU reaches it all the same.
     let (jobs, chain) = app.create(fd, 4096, 1);
     let sync = app.sync(fd, 0);
     app.write_value_job(app.bus_address(fd, jobs), va + (1 << 20), 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The node of a Mali-G610: panthor's requests, as Mesa makes them and as nothing should.
+//! The node of a Mali-G610, with panthor's requests.
 
 use mali_facts::panfrost::request::{SyncobjTimelineArray, SyncobjTimelineWait, SyncobjTransfer};
 use mali_facts::panthor::{self as uapi, *};
@@ -13,11 +13,10 @@ const QUERY_POINTS: u32 = 0xc018_64cb;
 const TRANSFER: u32 = 0xc020_64cc;
 const TIMELINE_SIGNAL: u32 = 0xc018_64cd;
 
-/// Where the app maps its streams and its data.
 const CODE: u64 = 0x7fff_fff0_0000;
 const DATA: u64 = 0x7fff_ffe0_0000;
 
-/// An app with an address space, two objects in it and a group of two queues.
+/// Two objects, two queues.
 struct Streaming {
     app: App,
     fd: RawFd,
@@ -93,7 +92,7 @@ impl Streaming {
         made.handle
     }
 
-    /// Maps a new object of 8 KiB and gives its bus address.
+    /// 8 KiB; returns the bus address.
     fn mapped(&self, va: u64, flags: u32) -> u64 {
         let handle = self.object(8192, self.vm);
         let map = VmBindOp {
@@ -230,7 +229,6 @@ fn the_node_is_panthors_and_tells_of_a_g610() {
         assert_eq!(answer.err(), Some(Errno::INVALID), "{kind}");
     }
     assert_eq!(query(0, 104, 8).err(), Some(Errno::FAULT));
-    // The page with LATEST_FLUSH, and none of panfrost's requests.
     let (page, offset) = app.node.mapped(fd, 4096, 1 << 56).unwrap().unwrap();
     assert_eq!(
         (descriptor::size(page.as_raw_fd()), offset),
@@ -265,7 +263,7 @@ fn streams_run_and_reach_points_of_time_lines() {
     let both = [waits(sync, 1), signal(sync, 2)];
     own.submit(1, &adds(DATA, 1), &both).unwrap();
     assert_eq!(own.app.load(own.data), 43);
-    // What was not submitted is not waited for, and an empty submission only signals.
+    // Not submitted, not waited for; empty ones only signal.
     let early = own.submit(0, &adds(DATA, 1), &[waits(sync, 9)]);
     assert_eq!(early, Err(Errno::INVALID));
     own.submit(0, &[], &[waits(sync, 2), signal(sync, 5)])
@@ -296,7 +294,6 @@ fn streams_run_and_reach_points_of_time_lines() {
     points = [8];
     own.app.ask(own.fd, TIMELINE_SIGNAL, all).unwrap();
     assert_eq!((points, own.wait(sync, 8)), ([8], Ok(())));
-    // Arrays at the end of all addresses.
     let far = SyncobjTimelineArray {
         points: u64::MAX - 3,
         ..all
@@ -311,7 +308,6 @@ fn streams_run_and_reach_points_of_time_lines() {
 fn a_fault_ends_the_group_and_no_other() {
     let own = Streaming::new();
     let sync = own.app.sync(own.fd, 0);
-    // What is mapped for reading is not written.
     let signals = [SyncOp {
         flags: SYNC_SIGNAL,
         handle: sync,
@@ -327,7 +323,6 @@ fn a_fault_ends_the_group_and_no_other() {
         (other.app.load(other.data), other.fatal_queues()),
         (1, (0, 0))
     );
-    // Unmapped memory is not reached.
     let unmap = VmBindOp {
         flags: BIND_UNMAP,
         va: DATA,

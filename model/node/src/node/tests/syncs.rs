@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Threads, and those that wait for others.
+//! Threads that wait for others.
 
 use super::*;
 
@@ -58,7 +58,6 @@ fn waits_end_by_a_fence_or_by_the_clock() {
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| wait(&[full, empty], 3, i64::MAX));
         std::thread::sleep(std::time::Duration::from_millis(20));
-        // The fence comes by a sync file.
         let file = app
             .ask(
                 fd,
@@ -101,7 +100,6 @@ fn waits_end_by_a_fence_or_by_the_clock() {
         app.close(file);
         app.close(merged);
     });
-    // The object itself, by a descriptor, in another file.
     let shared = app
         .ask(
             fd,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests as nobody should make them.
+//! Wrong requests.
 
 use super::*;
 
-/// Asks, a row each, and compares with the number of the refusal.
+/// With the refusal's number.
 macro_rules! refused {
     ($app:ident, $fd:ident; $($request:ident, $argument:expr => $error:expr;)*) => {$(
         let argument = $argument;
@@ -12,7 +12,6 @@ macro_rules! refused {
     )*};
 }
 
-/// What the kernel refuses is refused by the same number.
 #[test]
 fn wrong_arguments_are_refused() {
     let app = App::new();
@@ -40,7 +39,7 @@ fn wrong_arguments_are_refused() {
             "{size} {flags} {pad}"
         );
     }
-    // All of the address space but what is taken.
+    // All free address space.
     assert_eq!(create(u32::MAX, 1, 0), Some(Errno::NO_MEMORY));
     let missing = 77;
     refused! { app, fd;
@@ -84,7 +83,7 @@ fn wrong_arguments_are_refused() {
     app.close(fd);
 }
 
-/// Every number, with arguments that are nowhere and arguments of any bits: an answer, and the node works on.
+/// Any bits or addresses: an answer, and the node works on.
 #[test]
 fn nothing_that_an_app_asks_breaks_it() {
     let app = App::new();

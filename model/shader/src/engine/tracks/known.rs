@@ -10,50 +10,39 @@ use super::track::Track;
 use crate::core::{Core, Counts};
 use crate::engine::batch::Batch;
 
-/// Most sets of work groups of a dispatch that have tracks. Larger dispatches take so long that the memory is better left to others.
+/// Larger dispatches take so long that others use the memory better.
 const MOST_SETS: u64 = 256;
 
-/// What a track is for, besides the purpose of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Set {
-    /// Number of its first work group.
     pub(crate) first: u64,
-    /// The shader core that the lanes are on.
     pub(crate) core: Option<u32>,
 }
 
-/// What is known of a set of work groups.
 #[derive(Debug)]
 enum Known {
-    /// It came once.
     Seen,
     Track(Box<Track>),
-    /// There is none.
     Refused,
 }
 
-/// The tracks of a host thread's share of a dispatch that comes again.
+/// For a host thread.
 #[derive(Debug)]
 pub(crate) struct Tracks {
     known: HashMap<Set, Known>,
     reached: Reached,
     room: Room,
-    /// There was no room for a track.
     full: bool,
 }
 
-/// What to do with a set of work groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// It was done: there was a track.
     Followed,
-    /// Execute the clauses and record what is done.
     Record,
     Execute,
 }
 
 impl Tracks {
-    /// None yet; those that come take this room.
     pub(crate) fn new(room: Room) -> Tracks {
         Tracks {
             known: HashMap::new(),
@@ -63,13 +52,12 @@ impl Tracks {
         }
     }
 
-    /// Takes the tracks out; none are left.
     pub(crate) fn take(&mut self) -> Tracks {
         let none = Tracks::new(self.room.share());
         std::mem::replace(self, none)
     }
 
-    /// Goes the way of a set, of so many, or says which to go.
+    /// Follows a track, or says what to do.
     pub(crate) fn go<'s>(
         &mut self,
         (set, sets): (Set, u64),
@@ -83,7 +71,7 @@ impl Tracks {
         let full = self.full || self.known.len() as u64 > 2 * MOST_SETS;
         match self.known.get(&set) {
             Some(Known::Track(track)) => {
-                // What cannot be reached is met again by the clauses.
+                // The clauses meet failures again.
                 let done =
                     pages.complete(&self.reached, core) && track.follow(pages, batches, core);
                 if !done {
@@ -101,13 +89,13 @@ impl Tracks {
         }
     }
 
-    /// What records so many batches; [`Tracks::keep`] comes next.
+    /// [`Tracks::keep`] comes next.
     pub(crate) fn recorder(&mut self, batches: usize) -> Recorder {
         let reached = std::mem::take(&mut self.reached);
         Recorder::new(batches, reached, self.room.bytes_left())
     }
 
-    /// Keeps the track of a set that was recorded and counted so much, unless it failed; or that there is none.
+    /// Without a track, notes that there is none.
     pub(crate) fn keep(
         &mut self,
         set: Set,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tracks: what a set of work groups does each time that its dispatch comes again, worked out once.
+//! Tracks: what a set of work groups does each time its dispatch comes again.
 //!
-//! Ids, constants and push uniforms are the same each time, and so is all that follows from them alone: most addresses, the
-//! counters of loops, the branches that these decide. A [`track`] has the rest, in the order in which it was seen to happen: loads and
-//! stores with known addresses, and micro-operations on what was loaded. Where something else depends on memory - an address,
-//! a branch - there is no track, and the clauses are executed each time.
+//! What follows from ids, constants and push uniforms alone is the same each time: most addresses, loops, branches.
+//! A [`track`] has the rest in order: loads and stores with known addresses, and micro-operations on what was
+//! loaded. If an address or a branch depends on memory, there is no track.
 //!
 //! [`record`] makes tracks, [`known`] keeps them, [`room`] says how many are worth it.
 

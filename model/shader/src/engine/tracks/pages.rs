@@ -8,51 +8,46 @@ use mali_memory::Page;
 use crate::core::Core;
 use crate::operations::planned::Pages;
 
-/// The pages that the loads and stores of tracks reach.
 #[derive(Debug, Default)]
 pub(crate) struct Reached {
     pub(super) read: Pages,
     pub(super) written: Pages,
-    /// What threads keep in their own storage is taken to be there as long as nothing is stored at its addresses.
+    /// Threads' own storage is unchanged unless something is stored at its addresses.
     pub(super) has_private: bool,
 }
 
-/// Bytes that a page takes up here and where it is looked up: addresses, a place in a table, what it is resolved to.
+/// Per page, here and where it is looked up.
 const PAGE_BYTES: usize = 128;
 
 impl Reached {
-    /// How many pages are read, and how many are written.
     pub(super) fn count(&self) -> (usize, usize) {
         (self.read.addresses().len(), self.written.addresses().len())
     }
 
-    /// Forgets all but the first pages.
     pub(super) fn truncate(&mut self, (read, written): (usize, usize)) {
         self.read.truncate(read);
         self.written.truncate(written);
     }
 
-    /// Bytes of memory that the pages take up, about.
+    /// About.
     pub(super) fn bytes(&self) -> usize {
         let (read, written) = self.count();
         (read + written) * PAGE_BYTES
     }
 }
 
-/// The same while a dispatch runs.
 #[derive(Debug, Default)]
 pub(crate) struct Resolved<'s> {
     pub(super) read: Vec<Page<'s>>,
     pub(super) written: Vec<Page<'s>>,
-    /// Where in memory the first of these are, and how many that is.
+    /// Places of the first pages, and their number.
     seen: HashSet<usize>,
     apart: usize,
-    /// One of them came twice.
+    /// A page came twice.
     aliased: bool,
 }
 
 impl<'s> Resolved<'s> {
-    /// Looks up what is not there yet. False if a page cannot be reached.
     pub(super) fn complete(&mut self, reached: &Reached, core: &mut Core<'s>) -> bool {
         let tables = [
             (&mut self.read, &reached.read, &mut core.read),
@@ -69,7 +64,7 @@ impl<'s> Resolved<'s> {
         !reached.has_private || self.are_apart()
     }
 
-    /// Whether no page is written at two addresses.
+    /// No page is written at two addresses.
     fn are_apart(&mut self) -> bool {
         for page in &self.written[self.apart..] {
             self.aliased |= !self.seen.insert(page.as_ptr() as usize);

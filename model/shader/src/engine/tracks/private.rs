@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words of the threads' own storage whose values do not depend on memory: registers that compilers move there for a while.
+//! Threads' own words that do not depend on memory: spilled registers.
 
 use std::collections::HashSet;
 
@@ -11,14 +11,13 @@ use crate::rows::{Rows, lanes};
 
 const WORD: usize = 4;
 
-/// Words that hold the same each time, by address.
+/// The same each time, by address.
 #[derive(Debug, Default)]
 pub(super) struct Private {
     words: HashSet<u64>,
 }
 
 impl Private {
-    /// Whether all that is loaded is known each time.
     pub(super) fn knows(&self, wanted: &Wanted<'_>) -> bool {
         !self.words.is_empty()
             && wanted.bytes.is_multiple_of(WORD)
@@ -27,7 +26,6 @@ impl Private {
                 .all(|word| self.words.contains(&word))
     }
 
-    /// A store. What it stores is the same each time, or not.
     pub(super) fn store(
         &mut self,
         wanted: &Wanted<'_>,
@@ -61,7 +59,7 @@ impl Private {
     }
 }
 
-/// Addresses of the words that so many bytes are in; of bytes at a multiple of 4, those of their own words.
+/// Of the words that the bytes are in.
 fn words(va: u64, bytes: usize) -> impl Iterator<Item = u64> {
     let first = va / WORD as u64;
     let last = va.saturating_add(bytes as u64 - 1) / WORD as u64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes clauses one micro-operation at a time, and notes what depends on memory.
+//! Executes micro-operations singly, and notes what depends on memory.
 
 use std::collections::HashMap;
 
@@ -16,45 +16,38 @@ use crate::operations::planned::{Load, Store, Wanted};
 use crate::optimise::fuse::fuse;
 use crate::rows::{LANES, Rows};
 
-/// Puts row `a` into row `d`, inactive lanes included.
+/// Inactive lanes included.
 fn set(op: &MicroOp, rows: &mut Rows) {
     rows.set(op.d, op.a);
 }
 
-/// What is known of the rows of a batch.
 #[derive(Debug, Default)]
 struct Contents {
-    /// Rows whose values depend on memory.
     depends: Vec<bool>,
-    /// Rows behind the program's with values that the track needs.
+    /// Added rows with values that the track needs.
     known: HashMap<[u32; LANES], u16>,
-    /// The active lanes and those that have not ended, as the track knows them.
+    /// Active and live lanes, as the track knows them.
     lanes: Option<(u64, u64)>,
 }
 
-/// Records what the batches of a set of work groups do.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     steps: Vec<Step>,
     operations: Vec<MicroOp>,
-    /// Micro-operations after the last step.
     pending: Vec<MicroOp>,
     reached: Reached,
-    /// How many of these pages were known before.
+    /// Pages known before.
     known_pages: (usize, usize),
     private: Private,
     contents: Vec<Contents>,
-    /// The batch that executes.
     batch: usize,
-    /// What the track takes up at most, and may take up.
+    /// Bytes taken at most, and allowed.
     bytes: usize,
     room: usize,
-    /// There can be no track.
     refused: bool,
 }
 
 impl Recorder {
-    /// Records so many batches, which reach pages besides those that are known, in so many bytes.
     pub(super) fn new(batches: usize, reached: Reached, room: usize) -> Recorder {
         Recorder {
             steps: Vec::new(),
@@ -73,8 +66,7 @@ impl Recorder {
         }
     }
 
-    /// The track, and the pages that are known now. Without a track - there can be none, or it is not wanted - nothing stays of it in the batches
-    /// and pages.
+    /// Without a track, batches and pages stay as they were.
     pub(super) fn track(
         mut self,
         (counts, wanted): (Counts, bool),
@@ -99,17 +91,14 @@ impl Recorder {
         (Some(track), self.reached)
     }
 
-    /// Bytes of memory that the track takes up at most, with rows and pages that it needs.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether there can be no track.
     pub(super) fn is_refused(&self) -> bool {
         self.refused
     }
 
-    /// Makes a step of the micro-operations that wait for one.
     fn flush(&mut self) {
         if !self.pending.is_empty() {
             let start = self.operations.len();
@@ -131,7 +120,6 @@ impl Recorder {
         self.refused |= self.is_too_long();
     }
 
-    /// Whether there is no track because it would take up too much.
     pub(super) fn is_too_long(&self) -> bool {
         self.bytes > self.room
     }
@@ -142,7 +130,6 @@ impl Recorder {
         self.grow(2 * size_of::<MicroOp>());
     }
 
-    /// Whether the values of a row depend on memory.
     fn depends(&self, row: u16) -> bool {
         let depends = &self.contents[self.batch].depends;
         depends.get(usize::from(row)).copied().unwrap_or(false)
@@ -154,7 +141,7 @@ impl Recorder {
         }
     }
 
-    /// The row in which a track finds the value that this row has now.
+    /// Where a track finds this row's value.
     fn source(&mut self, row: u16, rows: &mut Rows) -> u16 {
         if row >= special::CONSTANT || self.depends(row) {
             return row;
@@ -174,7 +161,6 @@ impl Recorder {
         place
     }
 
-    /// Lets the track choose the lanes that are active now.
     fn choose_lanes(&mut self, rows: &Rows) {
         let (mask, live) = (rows.mask(), rows.live());
         if self.contents[self.batch].lanes != Some((mask, live)) {
@@ -183,8 +169,7 @@ impl Recorder {
         }
     }
 
-    /// A result that depends on memory is about to be written to a row. Lanes that are not active keep what the row has: if that is
-    /// known, the track has not put it there.
+    /// Before a result that depends on memory. Inactive lanes keep the row: a known value must be put there.
     fn begin_result(&mut self, row: u16, rows: &mut Rows) {
         if rows.merges(row) && !self.depends(row) {
             let from = self.source(row, rows);
@@ -204,7 +189,6 @@ impl Recorder {
         self.mark(row, true);
     }
 
-    /// A micro-operation on rows, before it is executed.
     fn on_rows(&mut self, op: &MicroOp, rows: &mut Rows) {
         let mut sources = [op.a, op.b, op.c, op.e];
         let count = usize::from(op.sources).min(sources.len());
@@ -222,7 +206,7 @@ impl Recorder {
         self.operation(MicroOp { a, b, c, e, ..*op });
     }
 
-    /// The addresses `offset` bytes behind those in two rows; `None` if they depend on memory.
+    /// `None`: they depend on memory.
     fn addresses(&self, op: &MicroOp, offset: u16, rows: &Rows) -> Option<[u64; LANES]> {
         if self.depends(op.a) || self.depends(op.b) {
             return None;
@@ -232,7 +216,6 @@ impl Recorder {
         Some(std::array::from_fn(at))
     }
 
-    /// A load of so many bytes into rows `to` on, from so far behind the address, before it is executed.
     fn load(&mut self, op: &MicroOp, (offset, bytes, to): (u16, usize, u16), rows: &mut Rows) {
         let Some(addresses) = self.addresses(op, offset, rows) else {
             self.refused = true;
@@ -258,7 +241,6 @@ impl Recorder {
         self.step(Step::Load(plan));
     }
 
-    /// A store, before it is executed.
     fn store(&mut self, op: &MicroOp, rows: &mut Rows, core: &Core<'_>) {
         let Some(addresses) = self.addresses(op, 0, rows) else {
             self.refused = true;
@@ -278,7 +260,6 @@ impl Recorder {
         self.grow(self.reached.bytes() - before);
     }
 
-    /// Executes a micro-operation and records it.
     fn record(&mut self, op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
         let run = match op.run {
             Run::Rows(run) => {
@@ -289,7 +270,6 @@ impl Recorder {
                 return Ok(());
             }
             Run::Message(run) => run,
-            // Those that they stand for follow.
             Run::Several(_) | Run::Done(_) => return Ok(()),
         };
         if self.refused {
@@ -311,7 +291,7 @@ impl Recorder {
                 self.on_rows(&copied, rows);
             }
             Kind::Ahead => {
-                // Whether it loads is seen when it has. Where to is none of the rows of the address.
+                // Only then it shows whether it loads; it does not overwrite its address.
                 run(op, rows, core)?;
                 if core.ahead >> op.m & 1 == 1 {
                     self.load(op, (op.e, 4 * usize::from(op.c), op.d), rows);
@@ -341,7 +321,7 @@ impl Execute for Recorder {
     ) -> Result<(), (Trouble, u8)> {
         let program_rows = usize::from(special::CONSTANT) + program.constants();
         let contents = &mut self.contents[self.batch];
-        // Constants are known; what a thread begins with is, too.
+        // Known, as is what a thread begins with.
         contents.depends.resize(special::CONSTANT.into(), false);
         self.refused |= rows.count() < program_rows;
         core.spend(clause.count()).map_err(|trouble| (trouble, 0))?;

@@ -11,8 +11,8 @@ use crate::operations::memory::{load, store};
 use crate::rows::LANES;
 use crate::testing::{EDGE, Flat, Machine, Random, Writer};
 
-/// Each thread keeps an offset in its own storage, takes it back, and copies the word there. With `at`, a word that was loaded is stored in between,
-/// at this address and those behind it.
+/// Each thread spills an offset, reloads it, and copies the word there. `at`: stores a loaded word there and behind
+/// in between.
 fn keeps_an_offset(table: u64, out: u64, at: Option<u64>) -> Program {
     let mut program = Program::new(16, crate::ir::Isa::Bifrost(None));
     let mut writer = Writer::new(&mut program, 1, table, out);

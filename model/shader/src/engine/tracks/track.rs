@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a set of work groups does, as loads, stores and micro-operations one after the other.
+//! A set of work groups as loads, stores and micro-operations.
 
 use std::ops::Range;
 
@@ -14,21 +14,19 @@ use crate::rows::Rows;
 
 #[derive(Debug)]
 pub(super) enum Step {
-    /// What follows is about the batch of this number.
+    /// For what follows.
     Batch(usize),
-    /// These lanes are active, out of those that have not ended.
+    /// Active and live lanes.
     Lanes {
         mask: u64,
         live: u64,
     },
-    /// Micro-operations of the track.
     Operations(Range<usize>),
     Load(Load),
     Store(Store),
 }
 
 impl Step {
-    /// Bytes of memory that it takes up.
     pub(super) fn bytes(&self) -> usize {
         let behind = match self {
             Step::Load(load) => load.bytes(),
@@ -39,18 +37,15 @@ impl Step {
     }
 }
 
-/// What a set of work groups does.
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) steps: Vec<Step>,
     pub(super) operations: Vec<MicroOp>,
-    /// What executing the clauses counted.
     pub(super) counts: Counts,
 }
 
 impl Track {
-    /// Does what executing the clauses would do, and counts it. False if that is not possible, because a limit is near, and nothing
-    /// was done: the clauses say what is wrong.
+    /// False: a limit is near and nothing was done; the clauses say what is wrong.
     pub(super) fn follow(
         &self,
         pages: &Resolved<'_>,

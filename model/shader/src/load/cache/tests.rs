@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many large shaders: what they cost is bounded, whatever the code says.
+//! The cost of many large shaders is bounded, whatever the code.
 #![allow(clippy::unwrap_used)]
 
 use mali_isa::{
@@ -22,7 +22,7 @@ impl AddressSpace for Flat {
     }
 }
 
-/// A clause of so many tuples that add something to r0, which others follow.
+/// Adds to r0 and falls through.
 fn clause(tuples: usize) -> Vec<u8> {
     clause_with(tuples, ClauseHeader::PLAIN)
 }
@@ -30,7 +30,7 @@ fn clause(tuples: usize) -> Vec<u8> {
 fn clause_with(tuples: usize, header: ClauseHeader) -> Vec<u8> {
     let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
     let tuple = Tuple {
-        // Port 0 reads r1; the FMA result of the tuple before goes to r0.
+        // Port 0 reads r1; the earlier FMA result goes to r0.
         registers: RegisterBlock(1 << 20 | 2 << 25 | 3 << 31 | 3 << 14),
         ports: [None; 3],
         fau: Fau::Zero,
@@ -51,7 +51,7 @@ fn clause_with(tuples: usize, header: ClauseHeader) -> Vec<u8> {
 fn shaders_take_up_bounded_memory_and_are_decoded_once() {
     const ENTRIES: usize = 60;
     let (short, long) = (clause(1), clause(8));
-    // Each of the first clauses is the entry of a shader, and all of them fall through into the same long code.
+    // Each first clause is an entry; all fall through into the same long code.
     let mut code = short.repeat(ENTRIES);
     code.extend(long.repeat(2 * AHEAD));
     let space = Flat(Ram::new(code.len() / 4096 + 2).unwrap());
@@ -67,7 +67,6 @@ fn shaders_take_up_bounded_memory_and_are_decoded_once() {
         assert!(program.is_open(), "most of the code was not looked at");
         assert!(cache.bytes() <= MOST_BYTES);
         largest = largest.max(program.bytes());
-        // The same again is the same program, neither decoded nor copied.
         let (again, decoded) = cache.shader(entry, Isa::Bifrost(None), &mut fetch);
         assert!(decoded == 0 && Arc::ptr_eq(&program, &again));
     }
@@ -83,14 +82,13 @@ fn shaders_take_up_bounded_memory_and_are_decoded_once() {
         0,
         "the last is kept"
     );
-    // Other code in the same place is decoded anew, and what was kept of the old code no longer counts.
+    // Other code in place is decoded anew, and the old is gone.
     let before = cache.bytes();
     space.0.write(last + 64 * 1024, &short).unwrap();
     assert!(cache.shader(last, Isa::Bifrost(None), &mut fetch).1 > 0);
     assert!(cache.bytes().abs_diff(before) < largest);
 }
 
-/// Memory with code in it, and where it begins.
 fn loaded(code: &[u8]) -> (Flat, u64) {
     let pages = code.len() / 4096 + 1;
     let space = Flat(Ram::new(pages + 1).unwrap());
@@ -105,7 +103,6 @@ fn a_shader_has_as_many_clauses_as_it_may() {
         flow_control: FlowControl::End,
         ..ClauseHeader::PLAIN
     };
-    // What becomes of the last of so many clauses, all decoded one after the other.
     let decoded = |count: usize| {
         let code = [clause(1).repeat(count - 1), clause_with(1, last)].concat();
         let (space, start) = loaded(&code);
@@ -130,7 +127,6 @@ fn a_shader_has_as_many_micro_operations_as_it_may() {
     let (op, each) = (program.ops[0], program.ops.len() / AHEAD);
     assert!(each > 1);
     let most = decode::MOST_BYTES / size_of::<MicroOp>();
-    // What becomes of a clause for which there is room for so many of its micro-operations.
     let mut decoded = |room: usize| {
         let mut program = Program::clone(&program);
         program.ops.resize(most - room, op);
@@ -140,7 +136,6 @@ fn a_shader_has_as_many_micro_operations_as_it_may() {
     };
     let (ops, ended) = decoded(each);
     assert!(ended.is_ok() && ops == most);
-    // What does not fit leaves nothing.
     let (ops, ended) = decoded(each - 1);
     assert_eq!(ops, most - (each - 1));
     let trouble = ended.unwrap_err();
@@ -158,7 +153,6 @@ fn what_is_made_for_push_uniforms_is_kept_with_the_shader() {
     let (program, _) = cache.shader(start, Isa::Bifrost(None), &mut fetch);
     let empty = cache.bytes();
     let uniforms = |n: u32| -> Arc<[u32]> { vec![n; 8].into() };
-    // Seen, then made.
     assert!(cache.own(&program, &uniforms(1)).is_none());
     cache.keep_own(&program, &uniforms(1), None);
     assert!(matches!(cache.own(&program, &uniforms(1)), Some(Own::Seen)));
@@ -168,14 +162,12 @@ fn what_is_made_for_push_uniforms_is_kept_with_the_shader() {
     assert!(matches!(known, Some(Own::Made(made)) if Arc::ptr_eq(&made, &own)));
     assert!(cache.own(&program, &uniforms(2)).is_none());
     assert!(cache.bytes() > empty + own.bytes());
-    // So many of them, and so many bytes of all.
     for n in 0..2 * MOST_OWN as u32 {
         cache.keep_own(&program, &uniforms(n), Some(Arc::clone(&own)));
         assert!(cache.bytes() <= MOST_BYTES);
     }
     let known = (0..2 * MOST_OWN as u32).filter(|n| cache.own(&program, &uniforms(*n)).is_some());
     assert_eq!(known.count(), MOST_OWN);
-    // With other code in the same place, nothing that was made of the old one counts.
     space.0.write(start, &clause(2)).unwrap();
     let (other, _) = cache.shader(start, Isa::Bifrost(None), &mut fetch);
     assert!(!Arc::ptr_eq(&program, &other));

@@ -25,7 +25,6 @@ fn or_xor(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
     _mm512_or_si512(a, _mm512_xor_si512(b, c))
 }
 
-/// As [`super::pattern`], for [`LANES`] lanes.
 #[target_feature(enable = "avx512f")]
 pub(super) fn pattern(low: &Row, high: &Row, bytes: u32, align: u32) -> Pattern {
     let (lows, highs) = (vectors(low), vectors(high));
@@ -56,7 +55,6 @@ pub(super) fn pattern(low: &Row, high: &Row, bytes: u32, align: u32) -> Pattern 
     }
 }
 
-/// As [`super::common`].
 #[target_feature(enable = "avx512f")]
 pub(super) fn common(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Common {
     let halves = _mm512_set_epi32(8, 8, 8, 8, 8, 8, 8, 8, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -81,7 +79,6 @@ pub(super) fn common(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32
     common
 }
 
-/// As the portable function of that name.
 #[target_feature(enable = "avx512f")]
 pub(super) fn is_run(low: &Row, high: &Row, mask: u64, first: usize) -> bool {
     let start = low.0[first].wrapping_sub(4 * first as u32);
@@ -100,7 +97,6 @@ pub(super) fn is_run(low: &Row, high: &Row, mask: u64, first: usize) -> bool {
     differ == 0
 }
 
-/// As the portable function of that name.
 #[target_feature(enable = "avx512f")]
 pub(super) fn add(low: &Row, bytes: u32, sums: &mut Row) -> bool {
     let mut carry = 0;

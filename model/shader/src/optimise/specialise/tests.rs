@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random programs, as they are and specialised, executed and by tracks: all end alike and leave the same memory.
+//! Random programs, plain, specialised and by tracks, end alike.
 #![allow(clippy::unwrap_used)]
 
 use mali_memory::{Bus, Ram};
@@ -45,7 +45,7 @@ fn random_programs_do_the_same_when_specialised() {
             _ => u64::from(random.word()) << 32 | u64::from(random.word()),
         };
         let mut machine = Machine::new();
-        // The first time nothing is known, then a track is recorded and followed, the last time into a page that is not there.
+        // Unknown, recorded, followed, last into a missing page.
         for time in 0..5 {
             let bytes: Vec<u8> = (0..8192).map(|_| random.word() as u8).collect();
             space.0.write(table, &bytes).unwrap();

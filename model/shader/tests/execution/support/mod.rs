@@ -8,7 +8,6 @@ use mali_shader::{
     Access, AddressSpace, Control, Dispatch, MmuFault, ShaderFault, Statistics, Threads,
 };
 
-/// Memory whose virtual addresses are its bus addresses.
 pub(crate) struct Flat(pub(crate) Ram);
 
 impl AddressSpace for Flat {
@@ -45,10 +44,8 @@ impl Flat {
     }
 }
 
-/// A header of a clause that others follow.
 pub(crate) const HEADER: ClauseHeader = ClauseHeader::PLAIN;
 
-/// The instruction of a unit that does nothing.
 pub(crate) fn nop(unit: Unit) -> Instruction {
     Instruction::new(Op::find(unit, "NOP").unwrap())
 }
@@ -60,8 +57,7 @@ pub(crate) fn instruction(unit: Unit, name: &str, sources: &[Source]) -> Instruc
     instruction
 }
 
-/// The register block of the only tuple of a clause: ports 0, 1 and 2 read `reads` (ascending), the result of `unit`
-/// goes to `write`.
+/// Ports 0, 1, 2 read `reads` (ascending); `unit` writes `write`.
 pub(crate) fn block(fau: u8, reads: [u8; 3], write: Option<(Unit, u8)>) -> RegisterBlock {
     let (control, slot3) = match write {
         Some((Unit::Fma, register)) => (3, register),
@@ -102,7 +98,6 @@ pub(crate) fn clause(
     }
 }
 
-/// Runs `code` with the push uniforms on one work group of `threads` threads.
 pub(crate) fn run(
     space: &Flat,
     code: &[u8],
@@ -123,7 +118,7 @@ pub(crate) fn run(
     mali_shader::run(&dispatch, space, &Threads::new(1), &Control::new(10_000))
 }
 
-/// A small generator (SplitMix64), so that a failure repeats.
+/// SplitMix64, so that a failure repeats.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

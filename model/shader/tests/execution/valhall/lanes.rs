@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lanes of a warp of 16: what they see of each other, and results that are read too early.
+//! Lanes of a warp of 16, and early reads.
 
 use super::{code, halves, put, results, run};
 use crate::support::Flat;
 
-/// What each of 32 threads, in two warps, stores after an instruction that finds its number in r1.
+/// Of 32 threads in two warps; r1 is the number.
 fn lanes(text: &str) -> Vec<u32> {
     let texts = [
         "MOV.i32 r1, r60",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Valhall shaders: two kernels of Mesa's compiler, and words made by hand.
+//! Valhall shaders: Mesa's, and words made by hand.
 
 mod lanes;
 mod tables;
@@ -14,12 +14,11 @@ use crate::support::{Flat, Random};
 const SCALE_ADD: &[u8] = include_bytes!("../../../../../mali/valhall/tests/golden/scale_add.bin");
 const LOOP: &[u8] = include_bytes!("../../../../../mali/valhall/tests/golden/loop_with_exits.bin");
 
-/// Runs code on groups of 16 threads.
+/// Groups of 16 threads.
 fn run(space: &Flat, code: &[u8], uniforms: &[u32], groups: u32) -> Result<(), ShaderFault> {
     run_with(space, code, uniforms, groups, Dispatch::default())
 }
 
-/// The same with more of a dispatch.
 fn run_with(
     space: &Flat,
     code: &[u8],
@@ -47,7 +46,7 @@ fn code(texts: &[&str]) -> Vec<u8> {
     words.flat_map(u64::to_le_bytes).collect()
 }
 
-/// What each thread of some groups leaves in r0 after instructions that find inputs in u2 and behind. r5 to r7 are lost.
+/// Each thread's r0; inputs from u2 on; r5 to r7 are lost.
 fn results(texts: &[&str], inputs: &[u32], groups: u32) -> Result<Vec<u32>, ShaderFault> {
     let space = Flat::new(64);
     let count = 16 * groups as usize;
@@ -121,7 +120,7 @@ fn lanes_that_leave_a_loop_by_three_ways_come_together() {
     let (at_x, at_y) = (put(&space, &words), put(&space, &[7; 128]));
     let [x0, x1] = halves(at_x);
     let [y0, y1] = halves(at_y);
-    // The size of a group, x, y, and two offsets.
+    // Group size, x, y, two offsets.
     run(&space, LOOP, &[16, x0, x1, y0, y1, 0, 0], 8).unwrap();
     let expected: Vec<u32> = (0..128).map(|i| loop_with_exits(&x, i) as u32).collect();
     assert_eq!(space.words(at_y, 128), expected);
@@ -216,12 +215,11 @@ fn loads_extend_or_replace_a_part() {
     }
 }
 
-/// The old value that a lane gets.
 type OldValue = fn(u32) -> u32;
 
 #[test]
 fn atomic_operations_count_every_lane_once() {
-    // What is done to a word that starts at 40 by 16 lanes; the old values of all lanes, in order, end up behind it.
+    // 16 lanes on a word from 40; then their old values, in order.
     let cases: [(&str, u32, OldValue); 6] = [
         (
             "ATOM1_RETURN.i32.slot0.ainc.wait0 @r2, r6, offset:0x0",
@@ -280,7 +278,7 @@ fn atomic_operations_count_every_lane_once() {
 #[test]
 fn subnormal_numbers_are_kept_or_flushed() {
     use Subnormals::{Flushed, Kept, SinglesFlushed};
-    // The least numbers, and the result of adding nothing.
+    // Least numbers, and nothing added.
     let cases = [
         ("FADD.f32 r0, r2, 0x0", Kept, 1),
         ("FADD.f32 r0, r2, 0x0", SinglesFlushed, 0),
@@ -337,10 +335,9 @@ fn what_is_not_translated_is_a_fault_by_its_name() {
         let said = fault(&[text, "NOP.end"]);
         assert!(said.contains(why), "{text}: {said}");
     }
-    // Code that ends where its memory does, or is no code.
     let zero = run(&space, &[0xff; 8], &[], 1).unwrap_err().to_string();
     assert!(zero.contains("is no instruction"), "{zero}");
-    // A loop without an end meets the limit on work.
+    // Meets the limit on work.
     let endless = fault(&["NOP", "BRANCHZ.eq 0x0, offset:-2"]);
     assert!(!endless.is_empty());
 }

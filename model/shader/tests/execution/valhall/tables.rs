@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Buffers, textures and images, which shaders find in resource tables.
+//! Buffers, textures and images in resource tables.
 
 use mali_facts::valhall::{Buffer, Plane, Resource, Sampler, Texture};
 use mali_shader::Dispatch;
@@ -7,7 +7,6 @@ use mali_shader::Dispatch;
 use super::{code, halves, put, run_with};
 use crate::support::Flat;
 
-/// A list of resources whose tables have these descriptors.
 fn list(space: &Flat, tables: &[Vec<[u32; 8]>]) -> Dispatch {
     let mut words = Vec::new();
     for table in tables {
@@ -49,11 +48,11 @@ fn buffers_are_read_up_to_their_end() {
     ]);
     let more = list(&space, &[vec![], vec![[0; 8], buffer.words]]);
     run_with(&space, &code, &[low, high], 1, more).unwrap();
-    // Two bytes are in the buffer, two behind it; no table has the last handle.
+    // Two bytes are outside; the last handle has no table.
     assert_eq!(space.words(to, 4), [22, 33, 0x5544, 0]);
 }
 
-/// A picture of 8 by 4 texels, RGBA of 8 bits, and the handles `table << 24 | index` 3:0 and 4:1.
+/// 8 by 4 texels, RGBA8; handles `table << 24 | index` 3:0, 4:1.
 fn picture(space: &Flat, texels: u64) -> Dispatch {
     let plane = Plane { words: [0; 8] }
         .with("Type", 10)
@@ -95,7 +94,7 @@ fn texels_are_fetched_sampled_and_stored() {
     let at = put(&space, &texels);
     let to = put(&space, &[0; 8]);
     let [low, high] = halves(to);
-    // Column 5, line 2. The narrow handles name texture 4:1 and sampler 3:0.
+    // Narrow handles: texture 4:1, sampler 3:0.
     let code = code(&[
         "MOV.i32 r6, u0",
         "MOV.i32 r7, u1",
@@ -109,7 +108,7 @@ fn texels_are_fetched_sampled_and_stored() {
         "U32_TO_F32 r9, r9",
         "TEX_SINGLE.slot0.reserved.32.g.2d.zero.wait0 @r0, @r8:r9, r10",
         "STORE.i32.slot0 @r0, r6, offset:16",
-        // Line 3, column 1: its own place gets four numbers.
+        // Line 3, column 1.
         "IADD_IMM.i32 r8, 0x0, #0x30001",
         "LEA_TEX_IMM.slot1.wait1 @r12:r13:r14, r8, 0x0, table:0x5, index:0x0",
         "IADD_IMM.i32 r0, 0x0, #0x3F800000",
@@ -128,7 +127,7 @@ fn texels_are_fetched_sampled_and_stored() {
     for (found, expected) in numbers.iter().zip([r, g, b, a, g]) {
         assert!((found - expected).abs() < 1e-6, "{numbers:?}");
     }
-    // 0.4 * 255 and 0.5 * 255, rounded to the nearest even.
+    // To nearest even.
     assert_eq!(
         space.words(at, 32)[3 * 8 + 1],
         u32::from_le_bytes([255, 0, 102, 128])

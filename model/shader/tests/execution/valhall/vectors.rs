@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations on words, halves and bytes against values from another source: `vectors.txt`, which `vectors.py` computes.
+//! Operations against `vectors.txt` from `vectors.py`.
 
 use super::results;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What panthor checks of address spaces, groups and heaps.
+//! Panthor's checks.
 
 use super::*;
 
@@ -28,7 +28,6 @@ fn operations_of_a_queue_signal_or_spoil_the_space() {
         ..VmBindOp::default()
     };
     own.bind(BIND_ASYNC, &[only]).unwrap();
-    // Another space's object, and what lies outside of the object.
     let second = VmCreate::default();
     let second = own.app.ask(own.fd, uapi::VM_CREATE.0, second).unwrap().id;
     let foreign = VmBindOp {
@@ -172,7 +171,7 @@ fn groups_and_heaps_are_checked() {
     let destroy = || own.app.ask(own.fd, uapi::TILER_HEAP_DESTROY.0, destroy);
     destroy().unwrap();
     assert!(destroy().is_err());
-    // A space that is gone takes its groups' work with it, also when another has its number.
+    // Even if another has its number.
     let gone = VmDestroy { id: own.vm, pad: 0 };
     own.app.ask(own.fd, uapi::VM_DESTROY.0, gone).unwrap();
     assert_eq!(own.submit(0, &adds(DATA, 1), &[]), Err(Errno::INVALID));
