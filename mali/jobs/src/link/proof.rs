@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! That the jobs of a linked recording are the recorded ones: the same descriptors and uniforms, wherever they lie, in the same order.
+//! Proves that linking kept the jobs, their contents and their order.
 
 use crate::walk::submissions;
 use mali_drive::Verified;
@@ -10,15 +10,14 @@ use crate::link::linked::{Linked, sound, written};
 use crate::link::objects::{Pointer, Reach, reach};
 use crate::link::survey::Survey;
 
-/// A job without where its descriptors lie: what must not change.
+/// What must not change of a job.
 #[derive(Debug, PartialEq, Eq)]
 struct Picture {
-    /// Its type and what else the header says, without place in a chain.
+    /// Type and other header fields, without place in a chain.
     kind: u64,
     lengths: Vec<u64>,
-    /// Their bytes without pointers.
+    /// Without pointers.
     bytes: Vec<u8>,
-    /// What it reaches besides.
     outside: Vec<(u64, u64)>,
 }
 
@@ -49,7 +48,6 @@ fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {
             let Some(word) = at.and_then(|at| part.get_mut(at..at.checked_add(8)?)) else {
                 continue;
             };
-            // What else is in the word stays.
             let raw = u64::from_le_bytes((&*word).try_into().ok()?);
             let rest = raw.wrapping_sub(other.address << shift);
             word.copy_from_slice(&rest.to_le_bytes());
@@ -64,7 +62,7 @@ fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {
     })
 }
 
-/// Compares all jobs of two recordings, and looks for the barriers between what were chains.
+/// Also checks the barriers between former chains.
 pub(crate) fn same_jobs(
     old: &Verified<'_>,
     survey: &Survey,

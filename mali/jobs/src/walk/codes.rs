@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders in GPU memory: each is decoded once, as long as its bytes stay.
+//! Shaders in GPU memory, each decoded once while its bytes stay.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use mali_facts::{Memory, bytes};
 use mali_isa::{DecodeError, Identity, Shader, ShaderError, WORD_BYTES};
 
-/// Bytes of code that are decoded for all jobs of a recording, when they are listed or moved to another GPU. Code that several shaders share counts for
-/// each: a clause of 16 bytes can be the entry of a shader of any length, and decoded code takes eight times the memory. Networks have less than 1 MiB.
+/// Bytes of code decoded for all jobs. Shared code counts for each shader: a clause of 16 bytes can be the entry of
+/// a shader of any length, and decoded code takes eight times the memory. Networks have less than 1 MiB.
 pub const MAX_CODE: u64 = 4 << 20;
 
 /// Bytes of a Valhall shader that are read first.
 const FIRST_PIECE: usize = 1 << 10;
 
-/// Bytes of code that are compared with what was decoded before, for all jobs.
+/// Bytes compared with what was decoded before, for all jobs.
 const MAX_COMPARED: u64 = 4 << 30;
 
 /// Code that jobs run.
@@ -26,7 +26,7 @@ pub struct Code {
     pub shader: Shader,
     /// What it is known by.
     pub identity: Identity,
-    /// The bytes from the first clause to the end of the last.
+    /// From the first clause to the end of the last.
     pub bytes: Vec<u8>,
 }
 
@@ -37,9 +37,9 @@ pub struct Words {
     pub address: u64,
     /// What it is known by: [`mali_valhall::Shader::hash`].
     pub hash: u64,
-    /// Registers that instructions name, as bits.
+    /// Bit mask of the registers that instructions name.
     pub registers: u64,
-    /// The bytes of its words.
+    /// The words.
     pub bytes: Vec<u8>,
 }
 
@@ -48,9 +48,9 @@ pub struct Words {
 pub struct Access {
     /// The instruction.
     pub text: String,
-    /// It reads.
+    /// Whether it reads.
     pub reads: bool,
-    /// It writes.
+    /// Whether it writes.
     pub writes: bool,
 }
 
@@ -58,7 +58,7 @@ impl Words {
     /// Bytes of a word.
     pub const BYTES: u64 = mali_valhall::WORD_BYTES as u64;
 
-    /// How many instructions there are.
+    /// Number of instructions.
     pub fn instructions(&self) -> usize {
         self.bytes.len() / mali_valhall::WORD_BYTES
     }
@@ -75,7 +75,7 @@ impl Words {
         })
     }
 
-    /// Offsets behind each branch, barrier and end, and that of the first word: where blocks begin that nothing jumps to.
+    /// Starts of blocks: offset 0, and those behind each branch, barrier and end.
     pub fn blocks(&self) -> impl Iterator<Item = u64> {
         let ends = self
             .from(0)
@@ -85,7 +85,7 @@ impl Words {
         std::iter::once(0).chain(starts)
     }
 
-    /// The instructions of the block at an offset that reach memory.
+    /// Memory instructions of the block at an offset.
     pub fn accesses(&self, offset: u64) -> Vec<Access> {
         let mut found = Vec::new();
         for word in self.from(offset).take(mali_valhall::LONGEST_BLOCK) {
@@ -118,28 +118,26 @@ impl std::fmt::Display for Words {
 /// Why code was not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undecoded {
-    /// It has an invalid clause.
+    /// An invalid clause.
     #[error("{0}")]
     Clause(#[from] ShaderError),
-    /// It has a word that is none.
+    /// An invalid word.
     #[error("{0}")]
     Word(#[from] mali_valhall::ShaderError),
-    /// There is more code than is decoded.
+    /// Too much code.
     #[error(
         "the shaders of the recording have more than {MAX_CODE} bytes, which is as many as are decoded"
     )]
     TooMuch,
 }
 
-/// The shaders of a recording by address.
+/// Shaders by address.
 #[derive(Default)]
 pub struct Codes {
     known: HashMap<u64, Arc<Code>>,
-    /// Those of Valhall.
     words: HashMap<u64, Arc<Words>>,
-    /// Bytes that were read to decode them.
+    /// Bytes read to decode them.
     decoded: u64,
-    /// Bytes that were compared with those of a known shader.
     compared: u64,
 }
 
@@ -163,7 +161,7 @@ impl Codes {
         Ok(code)
     }
 
-    /// The shader of Valhall whose first word is at an address.
+    /// The Valhall shader whose first word is at an address.
     ///
     /// # Errors
     /// As for [`Codes::at`].
@@ -177,7 +175,7 @@ impl Codes {
         {
             return Ok(known.clone());
         }
-        // Twice as many bytes each time, until the shader's end is among them.
+        // Doubles until the shader's end is read.
         let (mut bytes, mut piece) = (Vec::new(), FIRST_PIECE);
         loop {
             let there = more(memory, address, &mut bytes, piece);
@@ -217,7 +215,7 @@ impl Codes {
             return Err(Undecoded::TooMuch);
         }
         let (shader, identity) = found?;
-        // A branch may lead far away: what lies between counts too.
+        // What lies between far branches counts too.
         if identity.bytes > MAX_CODE {
             return Err(Undecoded::TooMuch);
         }
@@ -232,7 +230,7 @@ impl Codes {
     }
 }
 
-/// Whether the bytes of what was decoded before are still there, counted as `compared`.
+/// Counts the bytes as `compared`.
 fn unchanged<M: Memory + ?Sized>(
     memory: &M,
     address: u64,
@@ -247,7 +245,7 @@ fn unchanged<M: Memory + ?Sized>(
     Ok(memory.read(address, &mut bytes) && bytes == known)
 }
 
-/// Appends so many bytes from behind those that there are; false, and as many words as can be read, where memory ends.
+/// False, and as many words as can be read, where memory ends.
 fn more<M: Memory + ?Sized>(memory: &M, address: u64, bytes: &mut Vec<u8>, count: usize) -> bool {
     let (start, end) = (bytes.len(), bytes.len() + count);
     bytes.resize(end, 0);
@@ -262,7 +260,7 @@ fn more<M: Memory + ?Sized>(memory: &M, address: u64, bytes: &mut Vec<u8>, count
     true
 }
 
-/// Registers that the instructions of a shader name, as bits.
+/// As a bit mask.
 fn registers(shader: &mali_valhall::Shader<'_>) -> u64 {
     let mut all = 0u64;
     let mut named = |first: u8, count: u8| {

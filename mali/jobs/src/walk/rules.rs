@@ -31,7 +31,7 @@ gpureplay_format::named! {
     MemoryLimit = "deep-limit";
 }
 
-/// The rule that a job chain breaks, and where.
+/// The broken rule, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeepViolation {
     /// The rule.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The status that the job manager leaves in a header is there for the next job.
+//! The job manager's status in a header is there for the next job.
 
 use gpureplay_core::Limits;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};
