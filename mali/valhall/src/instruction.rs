@@ -15,7 +15,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// The instruction of a word; nothing if there is none.
+    /// `None` if the word is no instruction.
     pub fn decode(word: u64) -> Option<Instruction> {
         Op::of(word).map(|op| Instruction { op, word })
     }
@@ -40,7 +40,7 @@ impl Instruction {
         Flow((self.word >> 59 & 15) as u8)
     }
 
-    /// Bits that are set although the table has no meaning for them.
+    /// Set bits without a meaning.
     pub fn unexplained(self) -> u64 {
         self.word & !self.row().explained()
     }
@@ -50,13 +50,13 @@ impl Instruction {
         self.row().sources.get(byte)?.read(byte, self.word)
     }
 
-    /// The sources, from the lowest byte.
+    /// From the lowest byte.
     pub fn sources(self) -> impl Iterator<Item = Operand> {
         let sources = self.row().sources.iter().enumerate();
         sources.filter_map(move |(byte, kind)| kind.read(byte, self.word))
     }
 
-    /// The destination, where it has one.
+    /// If it has one.
     pub fn destination(self) -> Option<Destination> {
         let has_one = self.row().registers == crate::Registers::Dest;
         has_one.then_some(Destination {
@@ -66,7 +66,7 @@ impl Instruction {
         })
     }
 
-    /// The groups of registers that a message reads or writes, in the order of the text.
+    /// Registers that a message reads or writes, in text order.
     pub fn staging(self) -> impl Iterator<Item = Staging> {
         let groups = self.row().registers.groups().iter();
         groups.map(move |group| Staging {
@@ -76,7 +76,7 @@ impl Instruction {
         })
     }
 
-    /// The value of a modifier or an immediate; nothing if it has no such field.
+    /// Value of a modifier or immediate; `None` without such a field.
     pub fn value(self, field: &'static Field) -> Option<i64> {
         let row = self.row();
         let mut fields = row.modifiers.iter().chain(row.immediates);
@@ -85,18 +85,18 @@ impl Instruction {
             .map(|it| it.number(self.word))
     }
 
-    /// The name of a modifier's value; nothing if it has none, or a reserved one.
+    /// Name of a modifier's value; `None` if absent or reserved.
     pub fn named(self, field: &'static Field) -> Option<&'static str> {
         self.value(field)?;
         field.name_in(self.word)
     }
 
-    /// Where it branches to, in words behind itself; nothing if it does not, or if a register says where.
+    /// Words from behind itself; `None` if it does not branch, or a register says where.
     pub fn branch(self) -> Option<i64> {
         Some(self.value(&BRANCH_OFFSET)?.saturating_add(1))
     }
 
-    /// Whether a block ends behind it: a branch, a barrier, an end.
+    /// Behind a branch, a barrier, an end.
     pub fn ends_block(self) -> bool {
         matches!(self.op, Op::Branchz | Op::Branchzi | Op::Barrier) || self.flow().ends()
     }
@@ -112,20 +112,20 @@ impl Instruction {
 /// A destination register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// Its number.
+    /// Number.
     pub register: u8,
-    /// The low half is written.
+    /// Whether the low half is written.
     pub low: bool,
-    /// The high half is written.
+    /// Whether the high half is written.
     pub high: bool,
 }
 
-/// A group of consecutive registers of a message.
+/// Consecutive registers of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Staging {
-    /// The first register.
+    /// First register.
     pub first: u8,
-    /// How many there are.
+    /// Number of registers.
     pub count: u8,
     /// Whether the message writes them; else it reads them.
     pub written: bool,
@@ -136,7 +136,7 @@ pub struct Staging {
 pub struct Flow(u8);
 
 impl Flow {
-    /// The slots that are waited for, a bit each.
+    /// The awaited slots, a bit each.
     pub fn waits(self) -> u8 {
         match self.0 {
             slots @ 1..=7 => slots,
@@ -156,14 +156,14 @@ impl Flow {
         self.0 == 15
     }
 
-    /// The name: `none`, `wait0`, `end`; nothing for a reserved value.
+    /// `none`, `wait0`, `end`; `None` if reserved.
     pub fn name(self) -> Option<&'static str> {
         values::FLOW.name(self.0.into())
     }
 }
 
 impl Code {
-    /// The register, where it is one.
+    /// If it is one.
     pub fn register(self) -> Option<u8> {
         match self {
             Code::Register { index, .. } => Some(index),

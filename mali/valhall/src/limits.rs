@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an instruction may not do although its word decodes.
+//! Limits of instructions that decode.
 
 use core::fmt;
 
@@ -11,15 +11,15 @@ use crate::source::{Code, Kind};
 pub enum Broken {
     /// Bits without a meaning are set.
     Unexplained(u64),
-    /// A field, a select, a special value, the flow or a destination has a value without a meaning.
+    /// A field, select, special value, flow or destination without a meaning.
     Reserved(&'static str),
-    /// Bits 47:40 do not say what the instruction does with its registers.
+    /// Bits 47:40 do not say what happens to registers.
     Control(u8),
-    /// A group of registers passes the last register.
+    /// A group passes the last register.
     Group {
-        /// Its first register.
+        /// First register.
         first: u8,
-        /// How many there are.
+        /// Number of registers.
         count: u8,
     },
     /// A source of 64 bits is not an even pair.
@@ -30,7 +30,7 @@ pub enum Broken {
     Words(usize),
     /// Two special values.
     Specials,
-    /// A message reads a special value that messages cannot read.
+    /// A special value that messages cannot read.
     MessageSpecial(&'static str),
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for Broken {
 
 impl core::error::Error for Broken {}
 
-/// A word of 32 bits outside the registers, in the order that they were met.
+/// In the order that they were met.
 #[derive(Default)]
 struct Outside {
     words: [Option<Code>; 8],
@@ -83,7 +83,7 @@ impl Outside {
 }
 
 impl Instruction {
-    /// Whether it keeps the limits of the hardware, as far as they are known.
+    /// Checks the known limits of the hardware.
     ///
     /// # Errors
     /// The first limit that it breaks.
@@ -93,7 +93,6 @@ impl Instruction {
         self.check_outside()
     }
 
-    /// Values without a meaning.
     pub(crate) fn check_values(self) -> Result<(), Broken> {
         let (row, word) = (self.row(), self.word());
         if self.unexplained() != 0 {
@@ -119,7 +118,6 @@ impl Instruction {
         }
     }
 
-    /// Registers and what is done with them.
     fn check_registers(self) -> Result<(), Broken> {
         let (row, word) = (self.row(), self.word());
         let modifiers = row
@@ -151,7 +149,7 @@ impl Instruction {
         Ok(())
     }
 
-    /// Uniforms, constants and special values: all come through the same two words.
+    /// Uniforms, constants and special values all come through the same two words.
     fn check_outside(self) -> Result<(), Broken> {
         let message = self.row().is_message();
         let mut outside = Outside::default();

@@ -4,24 +4,24 @@
 use crate::field::Field;
 use crate::source::Kind;
 
-/// An instruction's row.
+/// See [`crate::Op::row`].
 #[derive(Debug)]
 pub struct Row {
-    /// The name: `FADD.f32`.
+    /// `FADD.f32`.
     pub name: &'static str,
     /// Bits 56:48.
     pub opcode: u16,
-    /// What tells it from others of the same opcode.
+    /// Tells it from others of the same opcode.
     pub secondary: Secondary,
     /// Where it executes.
     pub unit: Unit,
     /// What bits 47:40 name.
     pub registers: Registers,
-    /// Its sources, one for each byte from the lowest.
+    /// One for each byte from the lowest.
     pub sources: &'static [Kind],
     /// Numbers in the word.
     pub immediates: &'static [&'static Field],
-    /// Modifiers, in the order of the text.
+    /// In the order of the text.
     pub modifiers: &'static [&'static Field],
 }
 
@@ -35,7 +35,6 @@ impl Row {
         u64::from(self.opcode) << 48 | self.secondary.value()
     }
 
-    /// The bits that have a meaning.
     pub(crate) fn explained(&self) -> u64 {
         let always = 1 << 63 | 0xf << 59 | 3 << 57 | 0x1ff << 48 | 0xff << 40;
         let sources = self.sources.iter().enumerate();
@@ -47,7 +46,7 @@ impl Row {
         always | self.secondary.mask() | sources | groups | fields
     }
 
-    /// Whether it is a message: it leaves the core, and its results arrive later.
+    /// Messages leave the core; their results arrive later.
     pub fn is_message(&self) -> bool {
         !matches!(self.unit, Unit::Fma | Unit::Convert | Unit::Special)
     }
@@ -56,7 +55,7 @@ impl Row {
 /// Bits beside the opcode that choose between instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secondary {
-    /// None: the opcode has one instruction.
+    /// The opcode has one instruction.
     Alone,
     /// Bits 19:16.
     Four(u8),
@@ -75,7 +74,7 @@ pub enum Secondary {
 }
 
 impl Secondary {
-    /// The lowest bit, the mask from there, and the value.
+    /// Lowest bit, mask from there, value.
     const fn parts(self) -> (u8, u64, u64) {
         match self {
             Secondary::Alone => (0, 0, 0),
@@ -139,7 +138,7 @@ pub enum Registers {
     Loads,
     /// A group that the message reads.
     Stores,
-    /// A group that a texture message writes; its count is elsewhere.
+    /// A group that a texture message writes, counted elsewhere.
     Samples,
     /// A group to write, and one to read that may be written as well.
     Swaps,
@@ -150,18 +149,17 @@ pub enum Registers {
 /// Where a group of staging registers is named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
-    /// The lowest bit of its first register.
+    /// Lowest bit of its first register.
     pub(crate) at: u8,
-    /// The lowest of three bits that count it.
+    /// Lowest of three bits that count it.
     pub(crate) count_at: u8,
-    /// What is added to the count.
+    /// Added to the count.
     pub(crate) bias: u8,
-    /// Whether the message writes it.
     pub(crate) written: bool,
 }
 
 impl Group {
-    /// The word's bits that name it. Above the register lie either its two control bits or a modifier.
+    /// Above the register lie its two control bits or a modifier.
     fn mask(&self) -> u64 {
         0x3f << self.at | 7 << self.count_at
     }
@@ -177,7 +175,7 @@ const fn group(at: u8, count_at: u8, bias: u8, written: bool) -> Group {
 }
 
 impl Registers {
-    /// The groups in the order of the text.
+    /// In the order of the text.
     pub(crate) fn groups(self) -> &'static [Group] {
         const LOADS: [Group; 1] = [group(40, 33, 0, true)];
         const STORES: [Group; 1] = [group(40, 33, 0, false)];
@@ -192,7 +190,7 @@ impl Registers {
         }
     }
 
-    /// Bits 47:40 without register and modifiers: what the hardware is to do with the registers.
+    /// Bits 47:40 without register and modifiers: what the hardware does with the registers.
     pub(crate) const fn control(self) -> u64 {
         match self {
             Registers::None | Registers::Swaps => 0xc0 << 40,
@@ -202,7 +200,6 @@ impl Registers {
         }
     }
 
-    /// The bits of [`Registers::control`].
     pub(crate) const fn control_mask(self) -> u64 {
         match self {
             Registers::None => 0xff << 40,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an instruction asks of memory, shader cores and caches, and why one cannot be executed.
+//! What instructions ask of memory, cores and caches; faults.
 
 use core::fmt::{self, Display, Formatter};
 
@@ -12,7 +12,7 @@ pub enum Effect {
     None,
     /// Run a compute dispatch.
     Compute(Compute),
-    /// Load words of memory into registers: [`Sequencer::load`](super::Sequencer::load) takes them.
+    /// Load words into registers: [`Sequencer::load`](super::Sequencer::load) takes them.
     Load(Transfer),
     /// Store registers.
     Store(Transfer),
@@ -22,7 +22,7 @@ pub enum Effect {
     Sync(Sync),
     /// Store a counter, by the number of its kind.
     StoreState {
-        /// Where to.
+        /// Destination.
         address: u64,
         /// 0 timestamp, 1 cycles, 2 count of interruptions, 3 status of errors.
         state: u8,
@@ -32,19 +32,19 @@ pub enum Effect {
 /// A dispatch, as the registers say it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compute {
-    /// The list of resources; its low six bits count them.
+    /// Address of the list; its low six bits count them.
     pub resources: u64,
-    /// Uniforms: the address in bits 47:0, pairs of words in 63:56.
+    /// Address in bits 47:0, pairs of words in 63:56.
     pub uniforms: u64,
     /// The shader program.
     pub program: u64,
-    /// The descriptor of thread and group storage.
+    /// Descriptor of thread and group storage.
     pub storage: u64,
     /// Attribute offset.
     pub attribute_offset: u32,
-    /// Threads of a group, as in the payload of a job.
+    /// Threads of a group, as in a job's payload.
     pub size: u32,
-    /// Division into tasks, as in the payload of a job.
+    /// Division into tasks, as in a job's payload.
     pub tasks: u32,
     /// First group.
     pub offset: [u32; 3],
@@ -52,18 +52,18 @@ pub struct Compute {
     pub count: [u32; 3],
 }
 
-/// Consecutive words of memory, and the registers that they belong to.
+/// Consecutive words of memory, and their registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Where the word of mask bit 0 is.
+    /// Of mask bit 0's word.
     pub address: u64,
-    /// The register of mask bit 0.
+    /// Register of mask bit 0.
     pub base: u8,
     /// Bit n: the word n and the register base + n.
     pub mask: u16,
 }
 
-/// What is done to a sync object: a value, and 32 bits of error behind it.
+/// A sync object: a value, and 32 bits of error behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync {
     /// What is done.
@@ -113,29 +113,29 @@ impl Condition {
 pub enum Fault {
     /// No instruction has the opcode.
     Unknown(u64),
-    /// Bits are set that have no meaning.
+    /// Set bits have no meaning.
     Unexplained {
-        /// The instruction.
+        /// Instruction.
         op: Op,
-        /// The bits.
+        /// Bits.
         bits: u64,
     },
-    /// A field has a value that has no meaning.
+    /// A field's value has no meaning.
     Reserved {
-        /// The instruction.
+        /// Instruction.
         op: Op,
-        /// The field's name.
+        /// Field name.
         field: &'static str,
     },
-    /// The registers end before this one, or a pair is odd.
+    /// No such register, or a pair is odd.
     Register(u8),
-    /// A register is read that nothing has written.
+    /// Reads a register that nothing has written.
     Undefined(u8),
-    /// A register is read while a load into it may still run.
+    /// Reads a register while a load into it may still run.
     Pending {
-        /// The register.
+        /// Register.
         register: u8,
-        /// The scoreboard that should have been waited for.
+        /// Scoreboard to wait for.
         scoreboard: u8,
     },
     /// A scoreboard that does not exist.
@@ -144,9 +144,9 @@ pub enum Fault {
     Alignment(u64),
     /// A branch leaves its stream.
     Branch(u64),
-    /// More calls within each other than the hardware has room for.
+    /// Deeper calls than the hardware has room for.
     CallDepth,
-    /// An instruction that is known and not executed.
+    /// Known, but not executed.
     Absent(Op),
 }
 

@@ -8,17 +8,16 @@ use crate::field::ones;
 /// A field of a word.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name, as in Mesa's descriptions.
+    /// As in Mesa's descriptions.
     pub name: &'static str,
-    /// The lowest bit.
+    /// Lowest bit.
     pub at: u8,
-    /// The number of bits.
+    /// Number of bits.
     pub bits: u8,
     /// What its values mean.
     pub kind: Kind,
 }
 
-/// Names of the values of a field.
 type Names = &'static [(u64, &'static str)];
 
 /// What the values of a field mean.
@@ -34,14 +33,13 @@ pub enum Kind {
     Register,
     /// An even register and the next, low word first.
     Pair,
-    /// One of several; a value without a name is reserved.
+    /// A value without a name is reserved.
     Named(Names),
 }
 
 impl Field {
-    /// The bits of the word that it takes.
+    /// Its bits in the word.
     pub const fn mask(&self) -> u64 {
-        // NOP's has 56.
         ones(self.bits) << self.at
     }
 
@@ -50,7 +48,7 @@ impl Field {
         word >> self.at & ones(self.bits)
     }
 
-    /// The value in a word as a number, with its sign.
+    /// Signed.
     pub const fn number(&self, word: u64) -> i64 {
         let value = self.read(word) as i64;
         match self.kind {
@@ -60,7 +58,7 @@ impl Field {
         }
     }
 
-    /// The name of the value in a word, where values have names.
+    /// If its values have names.
     pub fn name_in(&self, word: u64) -> Option<&'static str> {
         let Named(names) = self.kind else {
             return None;
@@ -121,7 +119,7 @@ fields! {
     BASE_REGISTER = "Base register", 48, 8, Register;
     /// Needs the compute endpoint.
     COMPUTE = "Compute", 0, 1, Number;
-    /// What of the value and 0 makes the branch.
+    /// How the value and 0 must compare.
     CONDITION = "Condition", 28, 3, Named(CONDITIONS);
     /// What is added, stored or compared.
     DATA = "Data", 32, 8, Register;
@@ -215,7 +213,7 @@ fields! {
     SRT_SELECT = "SRT select", 40, 2, Number;
     /// What is stored.
     STATE = "State", 32, 2, Named(STATES);
-    /// What of memory and the register ends the wait.
+    /// How memory and the register must compare.
     SYNC_CONDITION = "Condition", 28, 4, Named(CONDITIONS);
     /// Axis of the division into tasks.
     TASK_AXIS = "Task axis", 14, 2, Named(AXES);

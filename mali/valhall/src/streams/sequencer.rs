@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sequencer of one queue: registers, calls and scoreboards. It fetches nothing and touches no memory; its caller gives it words, and
-//! does what each [`Effect`] asks for.
+//! One queue's registers, calls and scoreboards. It touches no memory: its caller gives it words, and does what
+//! each [`Effect`] asks.
 
 mod saved;
 
@@ -13,14 +13,13 @@ pub use self::saved::SAVED_WORDS;
 
 /// Registers of a queue.
 pub const REGISTERS: usize = 96;
-/// Calls within each other, at most.
+/// Depth of calls, at most.
 pub const CALLS: usize = 8;
 /// Scoreboards of a queue.
 pub const SCOREBOARDS: usize = 8;
 
 const WORD: u64 = WORD_BYTES as u64;
 
-/// Where execution stands in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Frame {
     next: u64,
@@ -32,7 +31,7 @@ struct Frame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequencer {
     registers: [u32; REGISTERS],
-    /// A bit for each register that has a value.
+    /// A bit for each register.
     defined: u128,
     /// Registers with a load under way, by scoreboard.
     pending: [u128; SCOREBOARDS],
@@ -43,7 +42,7 @@ pub struct Sequencer {
 }
 
 impl Sequencer {
-    /// A new queue, whose registers are 0.
+    /// All registers are 0.
     pub const fn new() -> Self {
         Self {
             defined: u128::MAX,
@@ -51,7 +50,7 @@ impl Sequencer {
         }
     }
 
-    /// A queue whose registers are not known.
+    /// Registers are unknown.
     pub const fn undefined() -> Self {
         const NOWHERE: Frame = Frame {
             next: 0,
@@ -68,7 +67,7 @@ impl Sequencer {
         }
     }
 
-    /// Begins a stream. What an earlier one left on the stack of calls is forgotten; registers stay.
+    /// Begins a stream. Drops the stack of calls, keeps registers.
     ///
     /// # Errors
     /// Address or length are no multiples of an instruction.
@@ -78,8 +77,8 @@ impl Sequencer {
         self.enter(address, bytes)
     }
 
-    /// Begins a stream as a driver's ring calls it: a call takes one place of the stack, and the last four registers hold the driver's
-    /// operands.
+    /// Begins a stream as a driver's ring does: with one place of the stack used, and the driver's operands in the
+    /// last four registers.
     ///
     /// # Errors
     /// Address or length are no multiples of an instruction.
@@ -92,7 +91,7 @@ impl Sequencer {
         self.enter(address, bytes)
     }
 
-    /// Where the next instruction is; nothing at the end of the stream.
+    /// Of the next instruction; `None` at the end of the stream.
     pub fn address(&mut self) -> Option<u64> {
         loop {
             let frame = self.frames.get(self.depth)?;
@@ -106,7 +105,7 @@ impl Sequencer {
     /// Executes the word at [`Sequencer::address`].
     ///
     /// # Errors
-    /// The instruction cannot be executed; nothing has changed then but the place.
+    /// The instruction cannot be executed; only the place has changed.
     pub fn step(&mut self, word: u64) -> Result<Effect, Fault> {
         if let Some(frame) = self.frames.get_mut(self.depth) {
             frame.next = frame.next.saturating_add(WORD);
@@ -176,7 +175,7 @@ impl Sequencer {
                 self.depth = depth;
                 self.enter(address, bytes)?;
             }
-            // A handler that only rendering reaches, and a heap that only it uses.
+            // Only rendering reaches such a handler and uses such a heap.
             Op::SetExceptionHandler => {
                 self.pair(register(&ADDRESS))?;
                 self.get(register(&LENGTH))?;
@@ -220,7 +219,7 @@ impl Sequencer {
         Ok(Effect::None)
     }
 
-    /// A register.
+    /// Reads a register.
     ///
     /// # Errors
     /// It does not exist, has no value, or a load into it was not waited for.
@@ -241,7 +240,7 @@ impl Sequencer {
         }
     }
 
-    /// A pair of registers, by its first.
+    /// Reads a pair by its first register.
     ///
     /// # Errors
     /// As [`Sequencer::get`]; or the register is odd.
@@ -253,7 +252,7 @@ impl Sequencer {
         Ok(u64::from(low) | u64::from(high) << 32)
     }
 
-    /// Takes a word that was loaded for an [`Effect::Load`]. It may be read after a wait.
+    /// Takes a word of an [`Effect::Load`]; it may be read after a wait.
     pub fn load(&mut self, register: u8, value: u32) {
         if let Some(word) = self.registers.get_mut(usize::from(register)) {
             *word = value;
@@ -276,7 +275,6 @@ impl Sequencer {
         self.set(register + 1, (value >> 32) as u32)
     }
 
-    /// Everything on these scoreboards has ended.
     fn wait(&mut self, mask: u64) {
         for (number, pending) in self.pending.iter_mut().enumerate() {
             if mask >> number & 1 != 0 {
@@ -373,7 +371,7 @@ impl Sequencer {
         }))
     }
 
-    /// Registers of a dispatch: each select field names one of four groups.
+    /// Each select field names one of four groups.
     fn compute(&self, at: Instruction) -> Result<Compute, Fault> {
         let chosen =
             |first: u8, select: &'static Field| self.pair(first + 2 * at.get(select) as u8);
@@ -409,7 +407,6 @@ impl Transfer {
     }
 }
 
-/// The end of a stream, if it is one.
 fn check(address: u64, bytes: u32) -> Result<u64, Fault> {
     let end = address.checked_add(bytes.into());
     match end {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The walk of a stream whose operands are constants: every dispatch that it makes is known before it runs.
+//! Finds every dispatch of a stream with constant operands before it runs.
 
 use core::fmt::{self, Display, Formatter};
 
@@ -50,8 +50,8 @@ impl Display for WalkError {
 
 impl core::error::Error for WalkError {}
 
-/// Walks a stream of `bytes` bytes at `address` through at most `limit` instructions. `read` gives the word at an address; `dispatch` gets
-/// each dispatch and the address of its instruction.
+/// Walks `bytes` bytes at `address`, at most `limit` instructions. `read` gives the word at an address; `dispatch`
+/// gets each dispatch and the address of its instruction.
 ///
 /// # Errors
 /// The stream cannot be walked; dispatches before that place were given.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every sample shader decodes to what Mesa's disassembler says, and its text assembles to the same bytes.
+//! Sample shaders decode to Mesa's text and assemble to the same bytes.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The descriptors of jobs that Mesa made, found by the walk and compared with what Mesa's own decoder printed beside the memory.
+//! Mesa's job descriptors, walked and compared with its decoder's text.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -11,11 +11,11 @@ use mali_valhall::Shader;
 
 use crate::support::shared;
 
-/// Memory of a trace, by page.
 struct Pages(BTreeMap<u64, [u8; 4096]>);
 
 impl Pages {
-    /// From the dumps behind the decoded part: `Buffer: NAME gpu ADDRESS`, then lines of an offset and 16 bytes; `*` repeats the line.
+    /// From the dumps behind the decoded part: `Buffer: NAME gpu ADDRESS`, then lines of an offset and 16 bytes;
+    /// `*` repeats the line.
     fn of(text: &str) -> Pages {
         let mut pages = BTreeMap::new();
         let (mut base, mut at, mut line) = (0, 0, [0u8; 16]);
@@ -57,7 +57,7 @@ impl Pages {
     }
 }
 
-/// A name or a value without what the two spell differently.
+/// Drops what the two spell differently.
 fn spelled(text: &str) -> String {
     let text = text.trim().to_lowercase().replace("colour", "color");
     let text = text.split(" (").next().unwrap_or_default();
@@ -67,7 +67,7 @@ fn spelled(text: &str) -> String {
     letters.collect()
 }
 
-/// Numbers as numbers, all else as it is spelled. Mesa prints a swizzle as a number with its letters behind it.
+/// Mesa prints a swizzle as a number with its letters behind it.
 fn value(text: &str) -> String {
     let letters = text
         .split_once(" (")
@@ -83,10 +83,9 @@ fn value(text: &str) -> String {
     number.map_or_else(|| spelled(text), |number| number.to_string())
 }
 
-/// What Mesa printed of each kind of descriptor, in order: names and values.
+/// By kind of descriptor, in order: names and values.
 type Printed = BTreeMap<&'static str, VecDeque<BTreeMap<String, String>>>;
 
-/// How Mesa's blocks begin, and which layout that is.
 const BLOCKS: [(&str, &str); 10] = [
     ("Buffer @", "Buffer"),
     ("Shader Shader @", "Shader program"),
@@ -129,7 +128,7 @@ fn printed(text: &str) -> Printed {
     printed
 }
 
-/// Compares each descriptor that the walk finds with the next that Mesa printed of its kind.
+/// With the next that Mesa printed of its kind.
 struct Compared<'a> {
     printed: Printed,
     pages: &'a Pages,
