@@ -11,10 +11,10 @@ use core::fmt;
 pub enum DecodeError {
     /// The bytes end inside the clause.
     Truncated {
-        /// Offset of the 16-byte word that is missing.
+        /// Of the missing 16-byte word.
         offset: usize,
     },
-    /// The tag of a 16-byte word is reserved or stands in the wrong place.
+    /// A 16-byte word's tag is reserved or misplaced.
     Tag {
         /// Offset of the word.
         offset: usize,
@@ -23,29 +23,29 @@ pub enum DecodeError {
     },
     /// Reserved bits or values in the header.
     Header {
-        /// The header's 45 bits.
+        /// The 45 bits.
         bits: u64,
     },
-    /// A branch goes to an address that is not a multiple of 16 or lies before the shader.
+    /// A branch to before the shader, or to no multiple of 16.
     Target {
         /// Bytes from the start of the branching clause.
         distance: i32,
     },
-    /// The constants' modifier nibbles are reserved.
+    /// Reserved modifier nibbles of constants.
     Constants {
-        /// Number of the first constant of the pair.
+        /// First constant of the pair.
         index: u8,
-        /// The two nibbles, the first one low.
+        /// The first one low.
         nibbles: u8,
     },
     /// A reserved register control.
     Registers {
         /// Which tuple.
         tuple: u8,
-        /// The register block's 35 bits.
+        /// The 35 bits.
         bits: u64,
     },
-    /// The instruction word is no known encoding.
+    /// An unknown instruction word.
     Instruction {
         /// Which tuple.
         tuple: u8,
@@ -54,7 +54,8 @@ pub enum DecodeError {
         /// The instruction word.
         bits: u32,
     },
-    /// A source selects a read port that reads nothing, a constant that the clause does not have, or a reserved value.
+    /// A source selects a read port that reads nothing, a constant that the clause does not have, or a reserved
+    /// value.
     Source {
         /// Which tuple.
         tuple: u8,
@@ -62,7 +63,7 @@ pub enum DecodeError {
         unit: Unit,
         /// The instruction word.
         bits: u32,
-        /// Which source (0 is a).
+        /// 0 is a.
         source: u8,
     },
 }
@@ -137,7 +138,7 @@ pub enum EncodeError {
         /// Which immediate.
         immediate: u8,
     },
-    /// No encoding of the operation has this combination of modifiers and order of sources.
+    /// No encoding has these modifiers and order of sources.
     Modifiers {
         /// The operation.
         op: Op,
@@ -147,19 +148,19 @@ pub enum EncodeError {
         /// How many there are.
         count: usize,
     },
-    /// More constants than fit beside that many tuples, or constants with bits 0-3.
+    /// Too many for that many tuples, or with bits 0-3.
     Constants {
         /// How many there are.
         count: usize,
     },
-    /// Two constants that share a word have modifiers that cannot be expressed in this order; exchange them.
+    /// Modifiers of constants that share a word need the other order.
     ConstantOrder {
-        /// Number of the first of the two.
+        /// The first of the two.
         index: u8,
     },
     /// A header field is too large.
     Header,
-    /// A register block has more than 35 bits.
+    /// More than 35 bits.
     Registers {
         /// Which tuple.
         tuple: u8,

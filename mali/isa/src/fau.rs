@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The 64-bit value that a tuple can read besides registers: uniforms, embedded constants and special values.
+//! A tuple's 64-bit value: uniforms, embedded constants and special values.
 
-/// Which parts of an embedded constant are relative to the address of the clause (its first byte).
+/// Parts of a constant relative to the clause's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Relative {
     /// A plain number.
     #[default]
     None,
-    /// The whole value is an offset: clause address + value, sign-extended from 60 bits.
+    /// Clause address + value, sign-extended from 60 bits.
     Whole,
     /// The high word is the low word of clause address + offset (28 bits, signed); the low word is plain.
     High,
@@ -16,7 +16,7 @@ pub enum Relative {
 }
 
 impl Relative {
-    /// The value that a shader sees in a clause at `clause_address`.
+    /// The value that a shader sees.
     pub const fn resolve(self, value: u64, clause_address: u64) -> u64 {
         const fn word(offset: u32, address: u64) -> u64 {
             let offset = ((offset << 4) as i32) >> 4;
@@ -36,7 +36,7 @@ impl Relative {
     }
 }
 
-/// What a tuple's FAU index (fast access uniform) selects. Source selectors 4 and 5 read its low and high word.
+/// What an FAU index (fast access uniform) selects. Source selectors 4 and 5 read its low and high word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Fau {
     /// 0
@@ -60,15 +60,15 @@ pub enum Fau {
     Uniform(u8),
     /// Constant embedded in the clause.
     Constant {
-        /// The value, with the low four bits that the tuple supplies.
+        /// With the tuple's low four bits.
         value: u64,
-        /// Which parts of it are relative to the clause's address.
+        /// Parts relative to the clause's address.
         relative: Relative,
-        /// Number of the constant in the clause (0-5).
+        /// Number in the clause (0-5).
         index: u8,
     },
-    /// The index names a constant (0-5) that the clause does not have. An instruction that reads it does not decode.
+    /// A constant (0-5) that the clause does not have: readers do not decode.
     Missing(u8),
-    /// A reserved index. An instruction that reads it does not decode.
+    /// A reserved index: readers do not decode.
     Reserved(u8),
 }

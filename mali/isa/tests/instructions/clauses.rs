@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole clauses made at random: every number of tuples and constants, all operations, normal and 64-bit; and bytes
-//! made at random, which must give an error or a clause but never a panic.
+//! Random clauses of all sizes and operations, and random bytes, which never panic.
 
 use mali_isa::*;
 
-/// A small generator (SplitMix64), so that a failure repeats.
+/// SplitMix64, so that a failure repeats.
 struct Random(u64);
 
 impl Random {
@@ -55,7 +54,7 @@ fn header(random: &mut Random, wide: bool) -> ClauseHeader {
     }
 }
 
-/// An instruction with random modifiers that encodes; its sources read port 0, 1 or (where it must) something else.
+/// Sources read port 0, 1 or (where they must) something else.
 fn instruction(random: &mut Random, op: Op) -> Instruction {
     loop {
         let mut instruction = Instruction::new(op);
@@ -81,7 +80,7 @@ fn instruction(random: &mut Random, op: Op) -> Instruction {
     }
 }
 
-/// A random block of a clause with `constants` constants: all three ports readable.
+/// All three ports are readable.
 fn registers(random: &mut Random, first: bool, wide: bool, constants: usize) -> RegisterBlock {
     let fau = match random.below(3) {
         0 => fau_index(Fau::Uniform(random.below(128) as u8)),
@@ -107,7 +106,7 @@ fn registers(random: &mut Random, first: bool, wide: bool, constants: usize) -> 
                 | field(0xfa, 27),
         );
     }
-    // Modes 1-6: slot 2 read, slot 3 written. For tuples after the first the slots must differ (mode 20: be equal).
+    // Modes 1-6: slot 2 read, slot 3 written. After the first tuple the slots must differ (mode 20: be equal).
     let (slot3, mut slot2) = (random.below(64), random.below(64));
     if !first && slot2 == slot3 {
         slot2 ^= 1;
@@ -130,7 +129,7 @@ fn registers(random: &mut Random, first: bool, wide: bool, constants: usize) -> 
     )
 }
 
-/// Builds a clause through its encoding, so that resolved ports, values and destinations are the decoder's.
+/// Decodes the encoding: resolved ports, values and destinations are the decoder's.
 fn build(
     random: &mut Random,
     count: usize,
@@ -165,7 +164,7 @@ fn build(
     clause
 }
 
-/// How many constants a clause of so many tuples can have.
+/// By number of tuples.
 const MOST_CONSTANTS: [usize; 9] = [0, 2, 2, 3, 4, 5, 7, 6, 5];
 
 #[test]

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every sample shader decodes to what Mesa's disassembler says, and encodes to the same bytes.
+//! Sample shaders decode to Mesa's text and encode to the same bytes.
 //!
-//! The two texts are brought to one spelling: order of modifiers, comments, float values of constants. Everything else
-//! must agree: mnemonics, modifiers, destinations, operands, constants, branch targets, headers.
+//! Order of modifiers, comments and float values are brought to one spelling. All else must agree.
 
 use mali_isa::{ClauseText, Op, Product, Shader, Unit, decode_clause, encode_clause};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +11,7 @@ use crate::support;
 
 const GPUS: [&str; 5] = ["6000", "6221", "7093", "7211", "7212"];
 
-/// The products of [`GPUS`].
+/// Of [`GPUS`].
 const PRODUCTS: [Product; 5] = [
     Product::G71,
     Product::G72,
@@ -53,7 +52,7 @@ fn samples_contain_only_what_their_product_has() {
             .map(|info| info.name)
             .collect();
         assert!(denied.is_empty(), "{product}: {denied:?}");
-        // The same kernels were compiled for all: a product has the operation or what stands in for it, never both.
+        // All compiled the same kernels: each has the operation or its replacement, never both.
         for (operation, other) in REPLACED {
             let emits = |name: &str| seen.iter().any(|op| op.info().name == name);
             let has = Op::find(Unit::Add, operation).unwrap();
@@ -69,7 +68,7 @@ fn samples_contain_only_what_their_product_has() {
     }
 }
 
-/// Words of a line without comments; the parts of a word after its first dot are sorted.
+/// Without comments; the parts of a word after its first dot are sorted.
 fn spelled(line: &str) -> Vec<String> {
     let mut text = String::new();
     let mut rest = line;
@@ -89,7 +88,7 @@ fn spelled(line: &str) -> Vec<String> {
         .collect()
 }
 
-/// Clauses by label: the lines between a label and the next.
+/// By label.
 fn clauses(text: &str) -> BTreeMap<String, Vec<Vec<String>>> {
     let mut found: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
     let mut label = String::new();
@@ -176,7 +175,7 @@ fn samples_agree_with_mesa() {
                     }
                 }
             }
-            // The walk reaches every clause that Mesa emitted but those after an unconditional jump.
+            // Mesa also emits clauses after an unconditional jump.
             let walked = Shader::decode(&code).unwrap();
             let reached = walked.clauses.len();
             assert!(
