@@ -243,7 +243,7 @@ impl Tuple {
 /// One to eight tuples with embedded constants, executed without interruption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clause {
-    /// See [`ClauseHeader`].
+    /// The header.
     pub header: ClauseHeader,
     /// In order of execution.
     pub tuples: Vec<Tuple>,

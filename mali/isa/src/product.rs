@@ -22,7 +22,7 @@ pub enum Product {
 }
 
 impl Product {
-    /// In order of age.
+    /// Every product.
     pub const ALL: [Product; 6] = [
         Product::G71,
         Product::G72,

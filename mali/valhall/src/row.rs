@@ -4,7 +4,7 @@
 use crate::field::Field;
 use crate::source::Kind;
 
-/// See [`crate::Op::row`].
+/// An instruction's row.
 #[derive(Debug)]
 pub struct Row {
     /// `FADD.f32`.

@@ -4,7 +4,7 @@
 use crate::walk::{DeepViolation, Full, MAX_LISTED_JOBS};
 use gpureplay_format::EncodeError;
 
-/// See the variants.
+/// Why chains cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// Its chains break a rule.
