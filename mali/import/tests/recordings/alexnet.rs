@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The AlexNet that was recorded on silicon, replayed on the G71 model and compared layer by layer with a network in double
-//! precision.
+//! AlexNet from silicon on the G71 model, against double precision by layer.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ use crate::common::network::{
 use crate::common::{Random, difference};
 use gpureplay_core::Gpu;
 
-/// The arena that the run segments use for intermediate results.
+/// Intermediate results of the run segments.
 const ARENA: (u64, u64) = (0xffff_ad80_0000, 0xffff_ae7a_0000);
 
 type Weights = BTreeMap<&'static str, Vec<f32>>;
@@ -36,7 +35,6 @@ fn weights(random: &mut Random) -> Weights {
     weights
 }
 
-/// A convolution in two groups.
 fn grouped(image: &Image, w: &Weights, layer: (&str, &str), kernel: usize, pad: usize) -> Image {
     let (weight, bias) = (&w[layer.0], &w[layer.1]);
     let half = image.channels / 2;
@@ -48,7 +46,6 @@ fn grouped(image: &Image, w: &Weights, layer: (&str, &str), kernel: usize, pad: 
     group(0).join(&group(1))
 }
 
-/// Every layer's result, by name.
 fn reference(w: &Weights, input: &[f32]) -> Vec<(&'static str, Vec<f64>)> {
     let image = Image::from_f32(227, 227, 3, input);
     let conv1 = convolution(&image, &w["conv1.weight"], &w["conv1.bias"], 11, 4, 0).relu();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Damaged copies of a recording: an import succeeds, or says what is wrong; it never panics, and what it makes is well formed.
+//! Damaged recordings import or say what is wrong; they never panic.
 //!
-//! `cargo xtask fuzz --target damaged_copies --seconds N` tries more of them, and others each time.
+//! `cargo xtask fuzz --target damaged_copies --seconds N` tries more, and others each time.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,6 @@ impl Random {
     }
 }
 
-/// Damages a file in one of the ways in which files get damaged.
 fn damage(file: &mut Vec<u8>, random: &mut Random) {
     let length = file.len();
     let at = random.below(length);
