@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording of one GPU as a recording of another one of its family, or the reason why it cannot be one.
+//! Makes a recording one of another GPU of its family, or says why it cannot be one.
 //!
-//! A recording fits one GPU: its identity, its settings, storage for the threads of its cores. [`retarget`] changes these, and only where
-//! it can prove that the jobs do not depend on the rest: the other GPU has every instruction, limit and format that they use, none of them looks
-//! at cores or warps of which there are more or fewer, and the result keeps every rule, job chains included, for the other GPU.
-//! [`compare`] then runs both on the models of their GPUs and compares all memory after every chain.
+//! A recording fits one GPU: its identity, its settings, storage for the threads of its cores. [`retarget`] changes
+//! these only where it can prove that jobs do not depend on the rest: the other GPU has every instruction, limit
+//! and format that they use, no job looks at cores or warps that differ in number, and the result keeps every rule
+//! for the other GPU. [`compare`] then runs both on models and compares all memory after every chain.
 //!
-//! No real GPU takes part: what is proved is that the model of the other GPU computes the same.
+//! No real GPU takes part: the proof is about the model of the other GPU.
 #![forbid(unsafe_code)]
 
 mod lock_step;
@@ -37,21 +37,21 @@ use survey::{Job, survey};
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// A recording of architecture version 6 may become one of version 7 and the other way round, with changed descriptors. No silicon
-    /// has shown that this works.
+    /// Version 6 may become version 7 and vice versa, with changed descriptors. No silicon has shown that this
+    /// works.
     pub mix_versions: bool,
-    /// Of a GPU with more cores only so many are used that the recorded storage suffices. Without it all are, and storage grows.
+    /// Use only as many cores as the recorded storage suffices for. Otherwise use all, and grow storage.
     pub limit_cores: bool,
 }
 
 /// A setting that drivers make after a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Offset of the register.
+    /// Register offset.
     pub register: u16,
     /// The recorded value.
     pub recorded: u32,
-    /// The value for the other GPU; `None`: its drivers do not write the register.
+    /// `None`: the other GPU's drivers do not write the register.
     pub value: Option<u32>,
 }
 
@@ -60,28 +60,28 @@ pub struct Setting {
 pub struct Retargeted {
     /// The recording.
     pub bytes: Vec<u8>,
-    /// The GPU that was recorded.
+    /// The recorded GPU.
     pub source: &'static Profile,
-    /// The GPU that it is for now.
+    /// The new GPU.
     pub target: &'static Profile,
-    /// Its shader cores that no job runs on, by their bits in SHADER_PRESENT.
+    /// Cores that no job runs on, as bits of SHADER_PRESENT.
     pub unused_cores: u32,
     /// Storage that was too small.
     pub grown: Vec<Grown>,
     /// Settings that differ.
     pub settings: Vec<Setting>,
-    /// Words of descriptors that were changed: address, recorded bytes, bytes now.
+    /// Changed words of descriptors: address, recorded bytes, new bytes.
     pub descriptors: Vec<(u64, Vec<u8>, Vec<u8>)>,
-    /// Jobs that were looked at, and shaders among them.
+    /// Jobs that were looked at.
     pub jobs: usize,
-    /// Storage on either GPU: start and end.
+    /// On either GPU: start and end.
     storage: Vec<(u64, u64)>,
 }
 
-/// Whether the jobs of a recording, as it is, could run on another GPU; nothing is changed. The number of jobs.
+/// Counts the jobs, if all could run on another GPU unchanged.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// The first broken rule.
 pub fn fits(
     verified: &Verified<'_>,
     target: &'static Profile,
@@ -98,7 +98,7 @@ fn unsound(error: DeepViolation) -> Refusal {
     Refusal::new(TargetRule::Sound, error.to_string())
 }
 
-/// Everything that can be proved before something is changed.
+/// Proves all that can be proved before a change.
 fn proved(
     verified: &Verified<'_>,
     used_of_target: Profile,
@@ -122,7 +122,6 @@ fn proved(
     Ok((pair, jobs))
 }
 
-/// Another GPU with the cores only that jobs are to run on.
 fn used_cores(verified: &Verified<'_>, target: &Profile, options: &Options) -> Profile {
     let unused = verified.recording().header().unused_cores.get();
     match profile(verified) {
@@ -137,7 +136,7 @@ fn used_cores(verified: &Verified<'_>, target: &Profile, options: &Options) -> P
 /// Makes a recording one of another GPU.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// The first broken rule.
 pub fn retarget(
     verified: &Verified<'_>,
     target: &'static Profile,
@@ -195,7 +194,7 @@ pub fn retarget(
     })
 }
 
-/// Adds the segments of a recording with other values of settings (`None`: without them), and uploads after some of the actions.
+/// Settings get other values (`None`: are left out), and some actions are followed by uploads.
 fn rewrite(
     draft: &mut Draft<'_>,
     recording: &Recording<'_>,
@@ -222,7 +221,7 @@ fn rewrite(
     Ok(())
 }
 
-/// Checks what was written as a stranger's recording is checked.
+/// As a stranger's recording is checked.
 fn sound(bytes: &[u8], target: &Profile) -> Result<(), Refusal> {
     let broken = |text: String| Refusal::new(TargetRule::Deep, text);
     let recording = Recording::parse(bytes).map_err(|error| broken(format!("{error:?}")))?;
@@ -244,7 +243,6 @@ fn region(grown: &Grown) -> Region {
     }
 }
 
-/// The identity checks of a recording with the values of another GPU.
 fn identity(recording: &Recording<'_>, target: &Profile) -> Vec<IdentityCheck> {
     let values: BTreeMap<u32, u32> = target.identity().collect();
     let checks = recording.identity().iter();
@@ -259,7 +257,7 @@ fn identity(recording: &Recording<'_>, target: &Profile) -> Vec<IdentityCheck> {
         .collect()
 }
 
-/// All settings, by the index of the action that makes them, with the bits that drivers set on another GPU.
+/// By the index of the action, with the bits that drivers set on another GPU.
 fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> {
     let mut found = Vec::new();
     for segment in recording.segments() {
@@ -288,7 +286,7 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
     found
 }
 
-/// The word of a renderer state that says how many registers threads have, which version 6 does not have.
+/// How many registers threads have; version 6 lacks it.
 fn register_allocation(job: &Job) -> Option<Word> {
     let compute = job.compute.as_ref()?;
     let name = "Shader register allocation";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! For every rule a recording that only this rule refuses, beside one that no rule refuses.
+//! For every rule, a recording that only it refuses, and one that passes.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const CODE: u64 = 0x300_0000;
 const DATA: u64 = 0x400_0000;
 const STORAGE: u64 = 0x500_0000;
 
-/// A recording of a G52 with one job, of which tests change a thing or two.
+/// A G52's recording with one job, which tests change.
 struct Recipe {
     shader: Vec<u8>,
     slot: u8,
@@ -25,14 +25,12 @@ struct Recipe {
     size: u32,
     count: u32,
     barrier: bool,
-    /// Number of the pixel format of a texture, if there is one.
     texture: Option<u32>,
     /// Bytes of thread storage per thread: 16, shifted by this.
     storage: Option<u32>,
     storage_at: u64,
-    /// Pages of thread storage; as many as a G52 needs if nothing else is said.
+    /// Pages of thread storage; by default as many as a G52 needs.
     pages: Option<u32>,
-    /// One more region.
     far: Option<u64>,
 }
 
@@ -61,7 +59,7 @@ impl Default for Recipe {
     }
 }
 
-/// A clause with one instruction of the ADD unit, which stores r0 if it stores. Ports 0 and 1 read r0 and r1.
+/// A clause with one ADD instruction, which stores r0 if it stores. Ports 0 and 1 read r0 and r1.
 fn one(name: &str, sources: &[Source], fau: Fau) -> Vec<u8> {
     one_with(0, name, sources, fau)
 }
@@ -72,7 +70,6 @@ fn one_with(staging_register: u8, name: &str, sources: &[Source], fau: Fau) -> V
     clause(staging_register, add, fau)
 }
 
-/// A load or store of the thread's own storage.
 fn in_storage(staging_register: u8, name: &str) -> Vec<u8> {
     let mut add = Instruction::new(Op::find(Unit::Add, name).unwrap());
     add.sources[..2].copy_from_slice(&[Source::FauLow, Source::FauHigh]);
@@ -110,7 +107,6 @@ fn clause(staging_register: u8, add: Instruction, fau: Fau) -> Vec<u8> {
     encode_clause(&clause).unwrap()
 }
 
-/// A clause that ends the shader.
 fn end() -> Vec<u8> {
     one("JUMP", &[Source::FauLow], Fau::Zero)
 }
@@ -176,7 +172,7 @@ impl Recipe {
         builder.finish().unwrap()
     }
 
-    /// The rule that refuses it for a GPU; `None`: it is taken, and computes the same there.
+    /// `None`: it is taken, and computes the same there.
     fn rule(&self, gpu: &'static Profile, mix_versions: bool) -> Option<(TargetRule, String)> {
         let bytes = self.bytes();
         let read = || Files::from_bytes(bytes.clone(), &Trust::default());
@@ -203,7 +199,6 @@ fn gpu(name: &str) -> &'static Profile {
     Profile::by_name(name).unwrap()
 }
 
-/// A GPU of which something is changed.
 fn like(name: &str, change: impl FnOnce(&mut Profile)) -> &'static Profile {
     let mut profile = Profile { ..*gpu(name) };
     change(&mut profile);
@@ -257,10 +252,10 @@ fn every_rule_refuses_something() {
             Recipe { storage_at: 0x1_f000_0000, ..stored(11) } => stored(4);
         // More memory than any recording may have.
         Deep, gpu("g76"), false: stored(17) => stored(4);
-        // All threads store what they have at one place; who comes last depends on the order.
+        // All threads store to one place; the last one depends on the order.
         Order, gpu("g31"), false:
             with(one_with(60, "STORE.i32", pointer, Fau::Uniform(0))) => plain();
-        // What the thread before has left in thread storage; which thread that was depends on the number of cores.
+        // What the thread before left in storage; which thread depends on the number of cores.
         Equal, gpu("g31"), false:
             Recipe { shader: [
                 in_storage(0, "LOAD.i32"),

@@ -30,7 +30,6 @@ const SHIPPED: [&str; 6] = [
     "saxpy-kbase-g52",
 ];
 
-/// The shipped recordings on five GPUs, each with so many inputs.
 fn same_on_other_gpus(inputs: usize) {
     for name in SHIPPED {
         let read = || Files::read(&folder(name));
@@ -71,7 +70,6 @@ fn files_of(bytes: &[u8]) -> Files {
     Files::from_bytes(bytes.to_vec(), &gpureplay_library::Trust::default()).unwrap()
 }
 
-/// The same recording, of which jobs leave these cores unused.
 fn without_cores(bytes: &[u8], unused_cores: u32) -> Vec<u8> {
     let view = gpureplay_format::Recording::parse(bytes).unwrap();
     let platform = Platform {
@@ -81,7 +79,6 @@ fn without_cores(bytes: &[u8], unused_cores: u32) -> Vec<u8> {
     assemble(platform, &view.sections())
 }
 
-/// Runs the first case of a shipped recording with other bytes of it, on the model of their GPU.
 fn run_case(name: &str, bytes: &[u8]) -> Result<(), gpureplay_library::Error> {
     let manifest = Recording::open(folder(name)).unwrap();
     let case = manifest.manifest().unwrap().cases.first().unwrap().clone();
@@ -118,7 +115,7 @@ fn with_fewer_cores_no_storage_grows() {
         let compared = compare(read, &made, Effort::default()).unwrap();
         assert!(compared.chains > 0 && compared.bytes > 0, "{name}");
 
-        // The same with all cores: storage is too small, which deep verification sees, and the model.
+        // With all cores storage is too small: deep verification and the model see it.
         let all = without_cores(&made.bytes, 0);
         let grown = files_of(&all);
         let view = grown.view().unwrap();
@@ -140,7 +137,7 @@ fn with_fewer_cores_no_storage_grows() {
     }
 }
 
-/// A recording of silicon that `gpureplay import` makes, as files without a manifest.
+/// Of `gpureplay import`, as files without a manifest.
 fn silicon(name: &str) -> Option<Vec<u8>> {
     let directory = gpureplay_kit::shared(&format!("gpureplay-recordings/{name}"))?;
     let original = read_directory(&directory).unwrap();
@@ -217,7 +214,6 @@ fn an_instruction_that_g71_lacks_is_named_with_clause_and_job() {
         assert!(text.contains(part), "{text}");
     }
     println!("{text}");
-    // saxpy divides nothing.
     let read = || Files::read(&folder("saxpy-g52"));
     let files = read().unwrap();
     let view = files.view().unwrap();
