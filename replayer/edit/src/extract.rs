@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One job, or several that follow each other, as a recording: what they read is uploaded, and all that they write is its output.
+//! Makes a recording of consecutive jobs: what they read is uploaded, what they write is output.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,13 +19,13 @@ use crate::footprint::{Bytes, PAGE};
 use crate::provenance;
 use crate::scene::{Memory, Outcome, Scene, Work, job, model};
 
-/// What is in memory that the job must not depend on.
+/// Fills memory that the job must not depend on.
 const SOIL: u8 = 0xaa;
-/// Name of the output that holds every byte that the job writes.
+/// The output with every byte that the job writes.
 pub(crate) const WRITTEN: &str = "written";
-/// Most pieces of memory that the job's descriptors may name. A job of a network names some dozens.
+/// Per job. A network's job names some dozens.
 const MOST_NAMED: usize = 1 << 16;
-/// Bytes that are uploaded at least, where memory changes between two jobs.
+/// Least upload in bytes, where memory changes between two jobs.
 const LINE: usize = 64;
 /// Elements of a tensor that are compared with what the job writes.
 const MAX_ELEMENTS: u64 = 1 << 24;
@@ -35,34 +35,31 @@ const MAX_ELEMENTS: u64 = 1 << 24;
 pub struct Extracted {
     /// The recording.
     pub bytes: Vec<u8>,
-    /// Its manifest; expected values are in `expected/NAME.npy`.
+    /// Expected values are in `expected/NAME.npy`.
     pub manifest: Manifest,
-    /// Values of its outputs, by name.
+    /// Outputs by name.
     pub expected: BTreeMap<String, Tensor>,
     /// Bytes that the job writes.
     pub written: u64,
-    /// Bytes of pages that are uploaded for it.
+    /// Bytes of uploaded pages.
     pub uploaded: u64,
 }
 
-/// A job with the memory that it finds, and what it leaves.
 struct Step {
     scene: Scene,
     outcome: Outcome,
 }
 
-/// What several jobs do, one after the other.
 struct Steps {
     all: Vec<Step>,
     written: Bytes,
-    /// Pages that any of them reads or executes.
+    /// Read or executed by any of them.
     pages: BTreeSet<u64>,
-    /// What is in memory when the last one has ended.
+    /// After the last one.
     left: Memory,
 }
 
 impl Steps {
-    /// Replays a recording up to each of the jobs.
     fn take(
         recording: &Recording,
         jobs: &Jobs,
@@ -99,7 +96,7 @@ impl Steps {
         first.ok_or_else(|| EditError::NoInput("at least one job is extracted".into()))
     }
 
-    /// Numbers of the jobs: `3`, or `3-7`.
+    /// `3`, or `3-7`.
     fn name(&self) -> String {
         match self.all.as_slice() {
             [first, .., last] => format!("{}-{}", first.scene.job, last.scene.job),
@@ -109,9 +106,9 @@ impl Steps {
     }
 }
 
-/// Takes jobs out of a recording that is replayed on the model with these values; they are one run, in ascending order. The result has run
-/// once, in memory that is full of other bytes, and has given every byte that the jobs gave. What the processor, or a job that is left out,
-/// writes between two of them is uploaded between them. `work_limit`: what a run may do, see [`Scene::take`].
+/// Extracts jobs, with these values, as one run in ascending order. The result has run once in memory full of other
+/// bytes and gave the same bytes. What the processor or a left-out job writes between two jobs is uploaded there.
+/// `work_limit`: see [`Scene::take`].
 ///
 /// # Errors
 /// A job cannot run alone, all write nothing, or one reads something that the model does not tell of.
@@ -158,7 +155,8 @@ pub fn extract(
     })
 }
 
-/// Whether each tensor may be an output of these jobs: memory is used again, so that the tensor of another layer may lie in what they write.
+/// Whether each tensor may be an output: memory is used again, so another layer's tensor may lie in what they
+/// write.
 fn own_tensors(recording: &Recording, jobs: &Jobs, indices: &[usize]) -> Vec<bool> {
     let mine: BTreeSet<&str> = indices
         .iter()
@@ -176,7 +174,7 @@ fn own_tensors(recording: &Recording, jobs: &Jobs, indices: &[usize]) -> Vec<boo
     (0..recording.tensors().len() as u32).map(of).collect()
 }
 
-/// The recording, and how many bytes of memory it uploads. `own`: whether each tensor may be an output.
+/// Also gives the uploaded bytes. `own`: whether each tensor may be an output.
 fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)> {
     let scene = steps.first()?;
     let region_of = |address: u64| {
@@ -251,7 +249,7 @@ fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)>
     Ok((builder.finish()?, uploaded))
 }
 
-/// Uploads the lines of these pages that are not as the job before left them. Says how many bytes these are.
+/// Uploads lines that differ from what the job before left. Gives their bytes.
 fn bring_up_to_date(
     builder: &mut Builder,
     before: &Step,
@@ -277,7 +275,7 @@ fn bring_up_to_date(
     uploaded
 }
 
-/// Addresses that the job's descriptors name, whether its shader uses them or not.
+/// Whether its shader uses them or not.
 ///
 /// # Errors
 ///
@@ -312,7 +310,7 @@ fn pointers(scene: &Scene) -> Result<Vec<u64>> {
     Ok(named.0)
 }
 
-/// A tensor of all bytes of a set, in the order of their addresses.
+/// All bytes of a set, in the order of addresses.
 fn everything(written: &Bytes) -> Result<Described> {
     let too_many = || EditError::Size("the job writes more than 4 GiB".into());
     let mut pieces: Vec<Piece> = Vec::new();
@@ -364,7 +362,6 @@ fn everything(written: &Bytes) -> Result<Described> {
     })
 }
 
-/// Whether every byte of a tensor is in the set.
 fn is_written(view: &View<'_>, entry: &TensorEntry, written: &Bytes) -> bool {
     let Some(element) = ElementType::from_code(entry.element.into()) else {
         return false;
@@ -411,7 +408,7 @@ fn output(view: &View<'_>, entry: &TensorEntry) -> Described {
     }
 }
 
-/// The model with memory that is full of [`SOIL`] where nobody has written.
+/// Unwritten memory is full of [`SOIL`].
 struct Soiled {
     model: OnModel,
     work: Work,
@@ -437,7 +434,7 @@ impl Wrapper for Soiled {
     }
 }
 
-/// Runs the extracted recording in soiled memory, and compares every byte that the job writes. Gives its outputs.
+/// Compares every byte that the job writes, in soiled memory. Gives the outputs.
 fn reproduce(steps: &Steps, alone: &Recording) -> Result<BTreeMap<String, Tensor>> {
     let scene = steps.first()?;
     let soiled = Soiled {

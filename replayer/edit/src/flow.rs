@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be said about a shader without running it: registers whose first value it may read, and whether anything that it loads
-//! from memory decides on an address or on a branch.
+//! What a shader's code says: registers whose first value it may read, and whether loaded values decide on an
+//! address or a branch.
 
 mod words;
 
@@ -11,20 +11,20 @@ use mali_isa::{
     Unit,
 };
 
-/// What a shader does, as far as its code says.
+/// What a shader does, by its code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Registers whose first value may be read, as bits.
+    /// Mask of registers whose first value may be read.
     pub initial: u64,
-    /// Registers that are named, as bits.
+    /// Mask of named registers.
     pub named: u64,
-    /// Push uniforms that are read: one more than the highest slot of 64 bits.
+    /// Highest push uniform slot read (64 bits each), plus one.
     pub uniform_slots: u32,
     /// It waits for its work group.
     pub barrier: bool,
-    /// It uses storage that a work group shares.
+    /// It uses a work group's storage.
     pub group_storage: bool,
-    /// It uses storage of its thread.
+    /// It uses its thread's storage.
     pub thread_storage: bool,
     /// It looks at other lanes of its warp, or asks for numbers of lanes, warps or cores.
     pub sees_warp: bool,
@@ -34,28 +34,26 @@ pub struct Flow {
     pub atomics: bool,
     /// It uses textures, images or attributes.
     pub textures: bool,
-    /// It names descriptors in the resource tables of Valhall.
+    /// It names descriptors in Valhall's resource tables.
     pub tables: bool,
-    /// Some branch goes where the code does not say.
+    /// The code does not say where some branch goes.
     pub dynamic: bool,
-    /// Offset of the first clause with an address that depends on what was loaded.
+    /// Offset of the first clause whose address depends on a load.
     pub address_from_memory: Option<u32>,
-    /// Offset of the first clause with a branch that depends on what was loaded.
+    /// Offset of the first clause whose branch depends on a load.
     pub branch_from_memory: Option<u32>,
 }
 
-/// What is known at a place of the code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Taint {
-    /// Registers that may hold something that was loaded, as bits.
+    /// Mask of registers that may hold something loaded.
     registers: u64,
-    /// Words of the thread's storage that may, by their offset in words.
+    /// The same of words of the thread's storage, by offset in words.
     stack: BTreeSet<u32>,
-    /// So may all others.
     all_stack: bool,
 }
 
-/// Most words of the thread's storage that are known one by one, for each clause; compilers keep far fewer values there.
+/// Words of storage known one by one, for each clause; compilers keep far fewer values there.
 const MAX_WORDS: usize = 256;
 
 impl Taint {
@@ -75,7 +73,7 @@ impl Taint {
         }
     }
 
-    /// The thread stores registers from `first` on, at an offset that the code says or not.
+    /// From register `first` on; `place` is `None` if the code does not say it.
     fn store(&mut self, place: Option<u32>, first: u8, registers: u64, whole: bool) {
         let Some(place) = place else {
             self.all_stack |= self.registers & registers != 0;
@@ -93,7 +91,7 @@ impl Taint {
         self.bound();
     }
 
-    /// The registers from `first` on that may then hold something that was loaded.
+    /// Registers from `first` on that may then hold something loaded.
     fn load(&self, place: Option<u32>, first: u8, registers: u64) -> u64 {
         let Some(place) = place.filter(|_| !self.all_stack) else {
             let any = self.all_stack || !self.stack.is_empty();
@@ -212,7 +210,7 @@ impl Flow {
                     continue;
                 };
                 let instruction = tuple.instruction(unit);
-                // An address that the FMA unit began is completed by the message.
+                // The message completes an address that the FMA unit began.
                 let begun = tuple.fma.op.info().name.starts_with("SHADDX") && stage;
                 if any(unit, stage) || begun {
                     self.address_from_memory.get_or_insert(offset);
@@ -273,14 +271,14 @@ impl Flow {
     }
 }
 
-/// Where in the thread's storage a load or store reaches, in words, if the code says so.
+/// In words, if the code says so.
 fn place(tuple: &Tuple, unit: Unit) -> Option<u32> {
     let mut operands = tuple.operands(unit);
     let (low, high) = (operands.next()?.constant()?, operands.next()?.constant()?);
     (high == 0 && low.is_multiple_of(4)).then_some(low / 4)
 }
 
-/// Staging registers of a clause's message, as bits: at most as many as it may have.
+/// Mask of at most as many as the message may have.
 fn staging(clause: &Clause, count: Option<StagingCount>) -> u64 {
     let count = match count {
         Some(StagingCount::Words(words)) => u32::from(words),
@@ -292,7 +290,6 @@ fn staging(clause: &Clause, count: Option<StagingCount>) -> u64 {
         .unwrap_or(0)
 }
 
-/// Numbers of the clauses that may follow one.
 fn successors(shader: &Shader, at: usize) -> Vec<usize> {
     let Some(placed) = shader.clauses.get(at) else {
         return Vec::new();
@@ -312,7 +309,7 @@ fn successors(shader: &Shader, at: usize) -> Vec<usize> {
     next
 }
 
-/// Registers that a clause may read before it writes them, and those that it surely writes.
+/// Registers that may be read before they are written, and those surely written.
 fn uses(clause: &Clause) -> (u64, u64) {
     let (mut read, mut written, mut late) = (0u64, 0u64, 0u64);
     for tuple in &clause.tuples {
@@ -360,7 +357,7 @@ fn uses(clause: &Clause) -> (u64, u64) {
     (read, written | late)
 }
 
-/// Follows what is loaded to where it is used: from the first block on, what holds after each is joined with what is known of the next.
+/// From the first block on; what holds after each block is joined with what is known of the next.
 fn spread(next: &[Vec<usize>], first: Taint, mut step: impl FnMut(usize, Taint) -> Taint) {
     let mut states: Vec<Option<Taint>> = vec![None; next.len()];
     let mut pending = vec![(0, first)];
@@ -380,7 +377,7 @@ fn spread(next: &[Vec<usize>], first: Taint, mut step: impl FnMut(usize, Taint) 
     }
 }
 
-/// Registers whose first value a thread may read: of blocks that read and surely write these, and may be followed by those.
+/// Registers whose first value may be read. `uses`: what blocks read and surely write; `next`: what may follow.
 fn live(uses: &[(u64, u64)], next: &[Vec<usize>]) -> u64 {
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); uses.len()];
     for (at, next) in next.iter().enumerate() {
@@ -391,7 +388,7 @@ fn live(uses: &[(u64, u64)], next: &[Vec<usize>]) -> u64 {
         }
     }
     let mut live = vec![0u64; uses.len()];
-    // A clause is looked at again when one that follows it reads more: at most once for each register.
+    // A clause is looked at again when a later one reads more: at most once for each register.
     let mut pending: Vec<usize> = (0..uses.len()).collect();
     while let Some(at) = pending.pop() {
         let out = next.get(at).into_iter().flatten();
@@ -413,7 +410,7 @@ fn live(uses: &[(u64, u64)], next: &[Vec<usize>]) -> u64 {
 mod tests {
     use super::*;
 
-    /// A clause that jumps so many words of 16 bytes on; it is two of them long.
+    /// Jumps that many words of 16 bytes; two of them long.
     fn jump(words: i32) -> [u8; 32] {
         let mut clause = [0; 32];
         clause[..10].copy_from_slice(&[0x0b, 0x40, 0, 0, 0x44, 0x18, 0xcb, 0x80, 0xd3, 0xfd]);
@@ -431,7 +428,7 @@ mod tests {
 
     #[test]
     fn clauses_in_any_order_are_looked_at_a_bounded_number_of_times() {
-        // The first clause jumps to the last one, from where each jumps to the one before it: what follows is always known last.
+        // The first clause jumps to the last, and each to the one before it: what follows is always known last.
         let count = 30_000i32;
         let mut code = Vec::new();
         for at in 0..count {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Inputs that a change is tried with: the cases of the manifest, and then the first one's elements in another order.
+//! Inputs for trying a change: the manifest's cases, then the first one's elements reordered.
 
 use gpureplay_library::{Bindings, Recording, Tensor, TensorKind};
 
 use crate::error::{EditError, Result};
 
-/// So many inputs for a recording.
+/// Gives that many inputs.
 ///
 /// # Errors
 /// The manifest has no case, or a file of it cannot be used.
@@ -67,7 +67,6 @@ pub fn inputs(recording: &Recording, count: usize) -> Result<Vec<Bindings>> {
     Ok(all)
 }
 
-/// Elements in another order, which follows from the seed.
 fn mixed(bytes: &[u8], size: usize, seed: &mut u64) -> Vec<u8> {
     let mut elements: Vec<&[u8]> = bytes.chunks(size.max(1)).collect();
     for at in (1..elements.len()).rev() {

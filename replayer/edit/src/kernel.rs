@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a changed job runs: its recorded shader, another one, or a whole job of another recording.
+//! What a changed job runs.
 
 use std::sync::Arc;
 
 use crate::interface::Interface;
 use crate::taken::Taken;
 
-/// A shader in bytes, from its first clause on.
+/// A shader's bytes, from its first clause on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShaderFile {
     /// The code.
     pub bytes: Vec<u8>,
-    /// What the job that it was compiled for gave it, where that is known.
+    /// What its own job gave it, if known.
     pub interface: Option<Box<Interface>>,
 }
 

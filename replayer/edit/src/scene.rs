@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job with the memory that it finds: taken out of a replay on the model, and run there again and again, changed or not.
+//! A job with the memory that it finds in a replay on the model; it can run again and again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ use mali_model::{Dispatch, JobReport, Observer};
 use crate::error::{EditError, Result};
 use crate::footprint::{Footprint, PAGE, Watcher};
 
-/// Bytes of a page, which several memories share until one of them changes it.
+/// Several memories share it until one changes it.
 type Page = Arc<[u8; PAGE as usize]>;
 
 /// Pages that are not all zero, by address.
@@ -30,7 +30,7 @@ type Page = Arc<[u8; PAGE as usize]>;
 pub struct Memory(pub BTreeMap<u64, Page>);
 
 impl Memory {
-    /// Puts bytes there; pages come into being.
+    /// Writes bytes; pages come into being.
     pub fn write(&mut self, address: u64, bytes: &[u8]) {
         let (mut at, mut rest) = (address, bytes);
         while !rest.is_empty() {
@@ -44,7 +44,7 @@ impl Memory {
         }
     }
 
-    /// Bytes of a range.
+    /// Reads a range.
     pub fn bytes(&self, address: u64, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         self.read(address, &mut bytes);
@@ -79,31 +79,31 @@ pub struct Submit {
     pub slot: u8,
     /// Bits of JS_CONFIG.
     pub config: u16,
-    /// Longest time that it may take.
+    /// Time limit.
     pub timeout_us: u32,
 }
 
 /// What a run may do on the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
-    /// What the user allows, in clauses; without it, what `bytes` allow.
+    /// User's limit in clauses; else what `bytes` allow.
     pub limit: Option<u64>,
-    /// Bytes of the recording that the job is from, values of its external weights included.
+    /// Size of the job's recording with values of external weights.
     pub bytes: u64,
 }
 
 /// A job with the memory that it finds.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// The job.
+    /// Number of the job.
     pub job: usize,
-    /// Address of its header, or of its instruction.
+    /// Of its header, or its instruction.
     pub address: u64,
     /// How its chain or stream is submitted.
     pub submit: Submit,
-    /// The instructions of its stream, in which the job is alone; none of a chain.
+    /// Its stream's instructions, with this job only; none of a chain.
     pub words: Vec<u8>,
-    /// Registers that say so.
+    /// Registers that identify the GPU.
     pub identity: Vec<IdentityCheck>,
     /// Settings that set-up writes.
     pub settings: Vec<(u16, u32)>,
@@ -113,7 +113,7 @@ pub struct Scene {
     pub platform: Platform,
     /// What a run may do.
     pub work: Work,
-    /// What is in memory when the job starts; storage of threads and work groups is left out. The job is alone in its chain.
+    /// Before the job, without storage of threads and work groups. The job is alone in its chain.
     pub memory: Memory,
 }
 
@@ -122,11 +122,10 @@ pub struct Scene {
 pub struct Outcome {
     /// What it reached.
     pub footprint: Footprint,
-    /// The pages that it reached, as they are now; storage left out.
+    /// Reached pages afterwards, without storage.
     pub memory: Memory,
 }
 
-/// Which pages of a region are looked at.
 fn is_kept(region: &Region) -> bool {
     region.kind != RegionKind::Scratch.code()
 }
@@ -144,9 +143,9 @@ fn snapshot(device: &mut OnModel, regions: &[Region]) -> Memory {
     memory
 }
 
-/// Keeps what is in memory before a chain, and lets nothing more run.
+/// Keeps memory before a chain, and lets nothing more run.
 struct Take {
-    /// Number of the chain, from 1.
+    /// From 1.
     chain: u32,
     regions: Vec<Region>,
     taken: Arc<Mutex<Option<Memory>>>,
@@ -164,8 +163,8 @@ impl Watch for Take {
 }
 
 impl Scene {
-    /// Replays a recording with these values on the model up to a job, and takes the memory there. `work_limit`: what a run may do, in
-    /// clauses; by the recording's size if there is none.
+    /// Replays a recording on the model up to a job, and takes the memory there. `work_limit`: in clauses; by the
+    /// recording's size if there is none.
     ///
     /// # Errors
     /// The replay does not come so far.
@@ -233,7 +232,7 @@ impl Scene {
         Ok(scene.alone())
     }
 
-    /// The same, with the job's header ready and without a job before or after it.
+    /// Makes the header ready and removes jobs before and after it.
     fn alone(mut self) -> Self {
         if !self.words.is_empty() {
             self.words = streams::alone(&self.words, self.address);
@@ -256,7 +255,7 @@ impl Scene {
         self
     }
 
-    /// Runs the job on the model. `fill`: what is in all memory that the scene does not have, in place of zeros; `what`: for errors.
+    /// Runs the job on the model. `fill`: fills memory that the scene lacks, in place of zeros; `what`: for errors.
     ///
     /// # Errors
     /// The job fails, or does not end.
@@ -269,7 +268,7 @@ impl Scene {
         })
     }
 
-    /// As [`Scene::run`], with an observer of the caller's. Gives what is in memory afterwards.
+    /// As [`Scene::run`], with a caller's observer. Gives memory afterwards.
     ///
     /// # Errors
     /// As for [`Scene::run`].
@@ -311,7 +310,6 @@ impl Scene {
         .map_err(failed)
     }
 
-    /// Adds the submission of the job to a recording that is built.
     pub(crate) fn submit(&self, builder: &mut Builder) {
         let Submit {
             slot,
@@ -327,7 +325,6 @@ impl Scene {
         builder.launch(slot, &words, timeout_us);
     }
 
-    /// Gives a recording that is built the GPU, the settings and these regions.
     pub(crate) fn describe(&self, builder: &mut Builder, regions: &[Region]) {
         builder.platform(self.platform);
         for check in &self.identity {
@@ -352,7 +349,7 @@ impl Scene {
     }
 }
 
-/// Runs a scene on the device; what is in memory afterwards, or what went wrong.
+/// Gives memory afterwards.
 fn play<F: Family>(
     device: Watched<Play<'_>>,
     verified: gpureplay_core::verify::Verified<'_, F>,
@@ -373,7 +370,7 @@ fn play<F: Family>(
     left.ok_or_else(|| "it did not end".into())
 }
 
-/// Puts a scene into memory before its chain, and takes what the job reached afterwards.
+/// Writes memory before the chain, and takes what the job reached.
 struct Play<'s> {
     scene: &'s Scene,
     fill: Option<u8>,
@@ -381,10 +378,8 @@ struct Play<'s> {
     left: Option<Memory>,
 }
 
-/// What is known of a scene that runs.
 #[derive(Default)]
 struct Reached {
-    /// Pages that were reached.
     pages: Mutex<BTreeSet<u64>>,
     /// The job runs; what was written before is the scene itself.
     started: AtomicBool,
@@ -430,7 +425,7 @@ impl Watch for Play<'_> {
     }
 }
 
-/// Keeps which pages were reached, and passes on what is about the job.
+/// Keeps reached pages, and passes on what is about the job.
 struct Forwarded {
     reached: Arc<Reached>,
     inner: Arc<dyn Observer>,
@@ -470,7 +465,7 @@ impl Observer for Forwarded {
     }
 }
 
-/// The model of a GPU. It runs work groups one by one: what a wrong shader leaves, threads that race included, is the same each time.
+/// Runs work groups one by one: what a wrong shader leaves, races included, is the same each time.
 pub(crate) fn model(
     gpu_id: u32,
     work_limit: Option<u64>,
@@ -504,7 +499,6 @@ fn chain_of<'j>(jobs: &'j Jobs, job: &Job) -> Result<&'j gpureplay_jobs::Chain> 
     })
 }
 
-/// How the action of this index submits its chain.
 fn submit(view: &View<'_>, action: u32) -> Submit {
     let entry = view.action_entries().get(action as usize);
     entry.map_or(
@@ -521,13 +515,13 @@ fn submit(view: &View<'_>, action: u32) -> Submit {
     )
 }
 
-/// The instructions of the stream that a job is in; none of a chain.
+/// None of a chain.
 pub(crate) fn words_of(view: &View<'_>, jobs: &Jobs, job: &Job) -> Vec<u8> {
     let chain = jobs.chains.get(job.chain);
     chain.map_or_else(Vec::new, |chain| words(view, chain))
 }
 
-/// The instructions of a stream; none of a chain.
+/// None of a chain.
 fn words(view: &View<'_>, chain: &gpureplay_jobs::Chain) -> Vec<u8> {
     let segment = view.segments().get(chain.segment as usize);
     let action = segment.and_then(|segment| {
@@ -540,7 +534,6 @@ fn words(view: &View<'_>, chain: &gpureplay_jobs::Chain) -> Vec<u8> {
     }
 }
 
-/// The settings that a recording writes.
 fn settings(view: &View<'_>) -> Vec<(u16, u32)> {
     let segments = view.segments().iter();
     let actions = segments.flat_map(|segment| view.segment_actions(segment).flatten());

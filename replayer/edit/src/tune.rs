@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many candidates for one job: each is tried, and the best of those that compute the same is named.
+//! Tries many candidates for one job, and names the best equivalent one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,9 +17,9 @@ use crate::launch::text;
 /// A change with a name.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// What it is called: its sizes, or where its shader comes from.
+    /// Its sizes, or where its shader comes from.
     pub name: String,
-    /// The change, or why it cannot be made.
+    /// Or why it cannot be made.
     pub change: std::result::Result<Change, String>,
 }
 
@@ -72,15 +72,14 @@ pub enum By {
     Work,
     /// Memory lines of 64 bytes that warps touch, once for each access.
     Lines,
-    /// Median time of the runs on the model, in nanoseconds. It says nothing about a GPU.
+    /// Median time on the model, in nanoseconds. It says nothing about a GPU.
     Time,
 }
 
 impl By {
-    /// The names, as `--by` takes them.
+    /// Values of `--by`.
     pub const NAMES: [&'static str; 3] = ["work", "lines", "time"];
 
-    /// How a report calls it.
     fn text(self) -> &'static str {
         match self {
             Self::Work => "modelled work",
@@ -121,18 +120,18 @@ pub struct Tuning {
     pub by: &'static str,
 }
 
-/// What must be less for a candidate to be better: instructions of all threads, and 16 bytes of memory count as one more. The model
-/// counts exactly and has no spread, but does not know what a GPU makes of it: caches and warps that are not full are not in it.
+/// Cost of a candidate: instructions of all threads, and 16 bytes of memory count as one more. The model counts
+/// exactly, without spread. It ignores caches and warps that are not full.
 pub fn cost(work: &Work) -> u64 {
     let bytes = work.bytes_read.saturating_add(work.bytes_written);
     work.instructions.saturating_add(bytes / 16)
 }
 
-/// Differences below this share of the recorded job's cost are none.
+/// Smaller differences, as a share of the recorded job's cost, are none.
 const CLEARLY: f64 = 0.01;
 
-/// Tries every candidate, times it `runs` times in turns with the recorded job, and ranks those that compute the same. `done` counts
-/// [`steps`].
+/// Tries every candidate, times it `runs` times in turns with the recorded job, and ranks those that compute the
+/// same. `done` counts [`steps`].
 ///
 /// # Errors
 /// The recorded job itself does not run.
@@ -207,7 +206,7 @@ pub fn tune(
     })
 }
 
-/// Whether times of a row differ from those of the recorded job by more than both vary.
+/// Whether times differ from the recorded job's by more than both vary.
 fn apart(rows: &[Row], at: usize) -> bool {
     let spread = |at: usize| rows.get(at).and_then(|row| row.model_seconds);
     let (Some(new), Some(old)) = (spread(at), spread(0)) else {
@@ -272,8 +271,8 @@ fn row(subject: &Subject<'_>, candidate: &Candidate) -> Row {
     row
 }
 
-/// Times of the model, in turns: what disturbs one run disturbs all candidates alike. One run of each is not counted.
-/// What [`tune`] does for so many candidates: it tries each, and times each and the recorded job so often, once more to begin with.
+/// Steps of [`tune`]: it tries each candidate, and times each and the recorded job `runs` times and once to begin
+/// with, uncounted. Turns let disturbances hit all alike.
 pub fn steps(candidates: usize, runs: u32) -> u64 {
     let runs = u64::from(runs).checked_add(1).filter(|_| runs > 0);
     (candidates as u64 + 1) * runs.unwrap_or_default() + candidates as u64

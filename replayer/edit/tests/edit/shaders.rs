@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Other shaders for shipped jobs: what does not fit is refused by name, and a wrong one is never the best.
+//! Refuses shaders that do not fit, by name; a wrong one is never the best.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
@@ -24,7 +24,6 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
         for other in &others.jobs {
             let other = other.compute.as_ref().unwrap();
             let code = &other.code.as_ref().unwrap().bytes;
-            // It fits its own job, and what it needs more is named.
             assert!(fits(code, other, others.profile).is_ok());
             match fits(code, job, saxpy.profile) {
                 Err(EditError::Gate { gate, .. }) => drop(gates.insert(gate)),
@@ -56,7 +55,7 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
     assert!(error.starts_with("initial registers"), "{error}");
     let error = fits(&own[1..], job, saxpy.profile).unwrap_err().to_string();
     assert!(error.starts_with("code"), "{error}");
-    // An instruction that the table does not give to a product: Mesa's compiler emits it for G52 and not for G71.
+    // Mesa's compiler emits this instruction for G52 and not for G71.
     let digits = Jobs::of(&Recording::open(folder("digits-g52")).unwrap()).unwrap();
     let g71 = mali_facts::Profile::by_name("g71").unwrap();
     let refused = digits.jobs.iter().filter_map(|job| {
@@ -71,7 +70,7 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
     }
 }
 
-/// The first single bit that turns a job's shader into one that fits, does no more, and computes something else.
+/// The first single bit that gives a fitting shader that does no more and computes something else.
 fn wrong_and_cheaper(subject: &Subject<'_>) -> Vec<u8> {
     let launch = subject.launch();
     let own = code(subject);
@@ -131,7 +130,6 @@ fn a_wrong_variant_is_never_the_best() {
         Standing::Refused,
     ];
     assert_eq!(standings, expected);
-    // The planted one does no more than the others, and has no rank all the same.
     let work = |at: usize| tuning.rows[at].work.as_ref().unwrap().instructions;
     assert!(work(1) <= work(0));
     assert_eq!((tuning.best, tuning.rows[1].rank), (None, None));
@@ -206,7 +204,6 @@ fn the_pooling_of_lenet_touches_a_quarter_of_the_lines_with_wider_groups() {
     let costs: Vec<_> = tuning.rows.iter().map(|row| row.cost).collect();
     assert_eq!(costs, [Some(4000), Some(4000), Some(948)]);
     assert_eq!((tuning.best, tuning.by), (Some(2), "memory lines"));
-    // By work they are the same.
     assert_eq!(
         tune(&subject, &candidates, 0, By::Work, &AtomicU64::new(0))
             .unwrap()
