@@ -23,7 +23,7 @@ impl Builder {
     /// Encodes the recording.
     ///
     /// # Errors
-    /// The first thing that could not be stored; see [`EncodeError`].
+    /// The first thing that could not be stored.
     pub fn finish(mut self) -> Result<Vec<u8>, EncodeError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -59,7 +59,7 @@ impl Builder {
 }
 
 impl<'a> Recording<'a> {
-    /// The bytes of all sections, in the order of their kinds, as [`assemble`] takes them.
+    /// In the order of kinds, as [`assemble`] takes them.
     pub fn sections(&self) -> [&'a [u8]; SECTIONS] {
         [
             bytes(self.identity()),
@@ -95,9 +95,9 @@ fn minor(platform: Platform, sections: &[&[u8]; SECTIONS]) -> u16 {
     state.into()
 }
 
-/// Puts sections behind a header and a section table, with all checksums.
+/// Puts sections behind header and section table, with checksums.
 ///
-/// Useful on its own to make files that are wrong in one point and right in all others.
+/// Also makes files that are wrong in one point.
 pub fn assemble(platform: Platform, sections: &[&[u8]; SECTIONS]) -> Vec<u8> {
     let start = size_of::<Header>() + SECTIONS * size_of::<SectionEntry>();
     let mut file = vec![0; start];
