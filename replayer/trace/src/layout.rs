@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The records as they lie in the stream, little-endian; names and meanings are those of the C header.
+//! Little-endian records with the names of the C header.
 
 use zerocopy::little_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The version of the stream that this crate reads and writes.
+/// Of the stream.
 pub const VERSION: u32 = 1;
 /// BEGIN flag: the GPU snoops the CPU's caches.
 pub const BEGIN_COHERENT: u32 = 1;
 /// BEGIN flag: a library in the app made the trace; registers are what the driver is known to write.
 pub const BEGIN_IN_APP: u32 = 2;
-/// Address space of records that belong to none.
+/// Of records without address space.
 pub const AS_NONE: u32 = u32::MAX;
-/// The longest record that is accepted, in bytes: a page with its headers, or a note of that size.
+/// Bytes: a page with its headers, or a note of that size.
 pub const MAX_RECORD: usize = 8192;
 
 macro_rules! layouts {
@@ -27,7 +27,7 @@ macro_rules! layouts {
 }
 
 layouts! {
-    /// The start of every record (24 bytes).
+    /// Starts every record (24 bytes).
     Header {
         /// [`crate::RecordType`].
         kind: U16,
@@ -113,7 +113,7 @@ layouts! {
         /// Number of pages.
         pages: U64,
     }
-    /// PAGE (16 bytes), followed by the page or by nothing when the page is zero.
+    /// PAGE (16 bytes), followed by the page unless it is zero.
     PagePayload {
         /// Address space.
         space: U32,

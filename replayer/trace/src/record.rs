@@ -3,20 +3,20 @@
 
 use core::fmt;
 
-/// Defines a C-like enum with its number in the stream and the name that people read.
+/// An enum with numbers in the stream and names for people.
 macro_rules! numbered {
     ($(#[$meta:meta])* $name:ident: $repr:ty { $($(#[$item_meta:meta])* $item:ident = $value:literal, $text:literal;)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum $name { $($(#[$item_meta])* $item = $value,)+ }
         impl $name {
-            /// The value with this number in the stream, if there is one.
+            /// `None` for an unknown number.
             pub const fn from_code(code: $repr) -> Option<Self> {
                 match code { $($value => Some(Self::$item),)+ _ => None }
             }
-            /// The number in the stream.
+            /// Number in the stream.
             pub const fn code(self) -> $repr { self as $repr }
-            /// The name that dumps use.
+            /// As dumps use it.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$item => $text,)+ }
             }
@@ -151,7 +151,7 @@ numbered! {
     }
 }
 
-/// What the GPU may do with a run of pages, and how it is shared.
+/// Access and sharing of a run of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RegionFlags(pub u32);
 
@@ -218,7 +218,7 @@ pub enum Event<'a> {
     RegRead {
         /// Byte offset.
         offset: u32,
-        /// What the GPU answered.
+        /// The GPU's answer.
         value: u32,
     },
     /// A register is about to be written.
@@ -228,22 +228,22 @@ pub enum Event<'a> {
         /// What will be written.
         value: u32,
     },
-    /// The driver starts to poll; its reads follow as [`Event::RegRead`].
+    /// The driver starts to poll; reads follow as [`Event::RegRead`].
     PollBegin {
-        /// Register's byte offset.
+        /// Byte offset.
         offset: u32,
-        /// The driver's bound in microseconds.
+        /// Driver's bound in microseconds.
         timeout_us: u32,
     },
     /// The driver stopped to poll.
     PollEnd {
-        /// Register's byte offset.
+        /// Byte offset.
         offset: u32,
-        /// What it read last.
+        /// Last value read.
         last_value: u32,
         /// 0 or a negative errno.
         result: i32,
-        /// The driver's bound in microseconds.
+        /// Driver's bound in microseconds.
         timeout_us: u32,
     },
     /// An interrupt handler starts.
@@ -262,7 +262,7 @@ pub enum Event<'a> {
     Map {
         /// Address space, if known.
         space: Option<u32>,
-        /// The driver's own flags.
+        /// Driver's flags.
         flags: u32,
         /// GPU virtual address.
         va: u64,
@@ -273,7 +273,7 @@ pub enum Event<'a> {
     Unmap {
         /// Address space, if known.
         space: Option<u32>,
-        /// The driver's own flags.
+        /// Driver's flags.
         flags: u32,
         /// GPU virtual address.
         va: u64,
@@ -286,9 +286,9 @@ pub enum Event<'a> {
         slot: u8,
         /// Address space.
         space: u32,
-        /// GPU virtual address of the first job descriptor, or of the command stream.
+        /// GPU virtual address of the job descriptor or stream.
         chain_head: u64,
-        /// Bytes of the command stream; 0 for a job chain.
+        /// 0 for a job chain.
         stream_bytes: u32,
     },
     /// A run of mapped pages.
@@ -297,9 +297,9 @@ pub enum Event<'a> {
         space: u32,
         /// Access and sharing.
         flags: RegionFlags,
-        /// First GPU virtual address, a multiple of the page size.
+        /// GPU virtual address, a multiple of the page size.
         va: u64,
-        /// Number of pages, at least 1.
+        /// At least 1.
         pages: u64,
     },
     /// The contents of a page that changed.
@@ -310,7 +310,7 @@ pub enum Event<'a> {
         phase: Phase,
         /// GPU virtual address, a multiple of the page size.
         va: u64,
-        /// The contents; `None` if all bytes are zero.
+        /// `None` if all bytes are zero.
         bytes: Option<&'a [u8; crate::PAGE_SIZE]>,
     },
     /// A job chain ended.
@@ -343,7 +343,7 @@ pub enum Event<'a> {
 pub struct Record<'a> {
     /// Byte offset in the trace.
     pub position: u64,
-    /// Number of the record, from 0.
+    /// From 0.
     pub sequence: u64,
     /// Monotonic clock in nanoseconds.
     pub time_ns: u64,
