@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Element types: NumPy's names for them, and how one element's bits read as a number.
+//! Element types: NumPy's names, and numbers from bits.
 
 pub use gpureplay_format::ElementType;
 
-/// What files and people need to know of an element type, beyond its number and size in a recording.
+/// Names and values of an element type.
 pub trait Element: Sized {
-    /// Bytes of one element: 1, 2, 4 or 8.
+    /// Per element: 1, 2, 4 or 8.
     fn bytes(self) -> usize;
-    /// True for the floating-point types.
+    /// Whether it is a floating-point type.
     fn is_float(&self) -> bool;
-    /// The letter and size of the type in an .npy header, without the byte order.
+    /// Letter and size in an .npy header, without byte order.
     fn npy_code(self) -> &'static str;
-    /// NumPy's name of the type: `float32`.
+    /// Such as `float32`.
     fn numpy_name(self) -> String;
-    /// The type of a name: short (`f32`), NumPy's (`float32`) or with byte order (`<f4`).
+    /// Takes a short name (`f32`), NumPy's (`float32`) or one with byte order (`<f4`).
     ///
     /// # Errors
     /// A message that lists the known names.
     fn from_name(name: &str) -> Result<Self, String>;
-    /// One element's value as a double; 64-bit integers round. `bits` holds the element in its low bytes.
+    /// As a double; 64-bit integers round. `bits` holds the element in its low bytes.
     fn value(self, bits: u64) -> f64;
-    /// The bits of `value` in this type: rounded to nearest even, integers saturate.
+    /// Rounds to nearest even; integers saturate.
     fn bits(self, value: f64) -> u64;
 }
 
@@ -110,7 +110,7 @@ impl Element for ElementType {
     }
 }
 
-/// Widens IEEE 754 binary16 to binary32 exactly; NaN payloads are kept.
+/// Widens binary16 exactly; NaN payloads are kept.
 pub fn f16_to_f32(half: u16) -> f32 {
     let sign = u32::from(half & 0x8000) << 16;
     let exponent = u32::from(half >> 10) & 0x1f;
@@ -128,7 +128,7 @@ pub fn f16_to_f32(half: u16) -> f32 {
     f32::from_bits(bits)
 }
 
-/// Rounds binary32 to binary16, to nearest with ties to even; overflow gives infinity.
+/// Rounds to nearest with ties to even; overflow gives infinity.
 pub fn f32_to_f16(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = ((bits >> 16) & 0x8000) as u16;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! NumPy's `.npy` files, read strictly and written atomically.
 //!
-//! Versions 1.0, 2.0 and 3.0 are read, of either byte order and either element order; 1.0 is
-//! written, little-endian and row-major. The header is a Python dictionary literal with exactly the
-//! keys `descr`, `fortran_order` and `shape`; nothing else of Python is understood.
+//! Reads versions 1.0, 2.0 and 3.0, of either byte and element order; writes 1.0, little-endian and row-major. The
+//! header is a Python dictionary literal with exactly the keys `descr`, `fortran_order` and `shape`; no other
+//! Python is understood.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,20 +13,19 @@ use crate::tensor::byte_length;
 use crate::{Element, ElementType, Tensor, TensorError};
 use gpureplay_host::{shown, write_atomic};
 
-/// The largest `.npy` file that is read, in bytes (16 GiB).
+/// Bytes (16 GiB).
 pub const MAX_NPY_BYTES: u64 = 16 << 30;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// The start of a zip archive.
 const ARCHIVE: &[u8] = b"PK\x03\x04";
-/// NumPy itself writes headers of 118 bytes for everything that is supported here.
+/// NumPy writes 118 bytes for everything that is supported here.
 const MAX_HEADER: usize = 64 << 10;
-/// Bytes of a file that hold its whole header: magic, version, length and text.
+/// Magic, version, length and text.
 const MAX_PREFIX: usize = 12 + MAX_HEADER;
-/// Bytes that come before the data of an `.npy` file, at most.
+/// Bytes before the data, at most.
 pub const MAX_NPY_PREFIX: u64 = MAX_PREFIX as u64;
 
-/// Why a file is not a tensor that can be used.
+/// Why a file is no usable tensor.
 #[derive(Debug, thiserror::Error)]
 pub enum NpyError {
     /// The file cannot be opened, read or written.
@@ -34,21 +33,21 @@ pub enum NpyError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The file does not start like an `.npy` file.
+    /// Not the start of an `.npy` file.
     #[error("not an .npy file: it must start with \\x93NUMPY; numpy.save makes such files")]
     Magic,
-    /// A zip archive, as `numpy.savez` makes it.
+    /// A zip archive, as of `numpy.savez`.
     #[error("an archive of several arrays (.npz); save the one that is meant with numpy.save")]
     Archive,
-    /// Elements that have fields.
+    /// Elements with fields.
     #[error(
         "its elements are structures (a dtype with fields); save one field of them, as numbers"
     )]
     Structured,
-    /// A version of the file format that is not known.
+    /// An unknown version of the file format.
     #[error("version {major}.{minor} of the .npy format is not known; 1.0, 2.0 and 3.0 are")]
     Version {
         /// Major version found.
@@ -56,15 +55,15 @@ pub enum NpyError {
         /// Minor version found.
         minor: u8,
     },
-    /// The header is longer than the file or than any sensible header.
+    /// The header is longer than the file or any sensible header.
     #[error("the header's length of {length} bytes is not possible in a file of {file} bytes")]
     HeaderLength {
-        /// Length that the file states.
+        /// Stated length.
         length: usize,
         /// Length of the whole file.
         file: usize,
     },
-    /// The header is not the dictionary that an `.npy` file holds.
+    /// Not the dictionary of an `.npy` file.
     #[error("bad .npy header at byte {at}: expected {expected}")]
     Header {
         /// Byte offset in the header's text.
@@ -72,12 +71,12 @@ pub enum NpyError {
         /// What should be there.
         expected: &'static str,
     },
-    /// An element type that is not supported.
+    /// An unsupported element type.
     #[error(
         "element type '{descr}' is not supported; expected one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1"
     )]
     Descr {
-        /// The type as the file states it.
+        /// As the file states it.
         descr: String,
     },
     /// The data do not fill the shape.
@@ -85,27 +84,27 @@ pub enum NpyError {
     DataLength {
         /// The element type.
         dtype: ElementType,
-        /// The shape that the file states.
+        /// As the file states it.
         shape: Vec<u64>,
-        /// Bytes that the shape needs.
+        /// Bytes of the shape.
         expected: usize,
         /// Bytes in the file.
         found: usize,
     },
-    /// There are more data than the shape needs; they were not read.
+    /// More data than the shape needs; they were not read.
     #[error("shape {shape:?} of {} needs {expected} bytes of data, the file has more", dtype.name())]
     MoreData {
         /// The element type.
         dtype: ElementType,
-        /// The shape that the file states.
+        /// As the file states it.
         shape: Vec<u64>,
-        /// Bytes that the shape needs.
+        /// Bytes of the shape.
         expected: usize,
     },
     /// The file is larger than [`MAX_NPY_BYTES`].
     #[error("larger than the limit of {MAX_NPY_BYTES} bytes")]
     TooLarge,
-    /// The caller does not want an array of this type and shape.
+    /// The caller does not want this type and shape.
     #[error("an array of {}{shape:?} is not what is wanted", dtype.name())]
     Unwanted {
         /// The element type.
@@ -116,19 +115,17 @@ pub enum NpyError {
     /// The shape cannot be a tensor.
     #[error(transparent)]
     Tensor(#[from] TensorError),
-    /// Any of the above, in this file.
+    /// An error with the file's name.
     #[error("{}: {source}", shown(path))]
     InFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong.
         source: Box<NpyError>,
     },
 }
 
-/// Reads a tensor from an `.npy` file.
-///
-/// Memory is taken only for bytes that the file really has.
+/// Reads a tensor. Takes memory only for bytes that the file has.
 pub fn read_npy(path: &Path) -> Result<Tensor, NpyError> {
     let io = |source| NpyError::Io {
         path: path.to_path_buf(),
@@ -154,7 +151,7 @@ pub fn read_npy(path: &Path) -> Result<Tensor, NpyError> {
     })
 }
 
-/// Writes a tensor as an `.npy` file; the file appears whole or not at all.
+/// The file appears whole or not at all.
 pub fn write_npy(path: &Path, tensor: &Tensor) -> Result<(), NpyError> {
     write_atomic(path, &encode_npy(tensor)).map_err(|source| NpyError::Io {
         path: path.to_path_buf(),
@@ -162,7 +159,7 @@ pub fn write_npy(path: &Path, tensor: &Tensor) -> Result<(), NpyError> {
     })
 }
 
-/// The bytes of an `.npy` file that holds this tensor.
+/// The bytes of an `.npy` file.
 pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
     let order = if tensor.dtype().bytes() == 1 {
         '|'
@@ -195,8 +192,7 @@ pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
     out
 }
 
-/// Reads a tensor from an `.npy` file whose header says what `wanted` wants; of another one nothing else is read, nor more than the
-/// header states.
+/// Reads only a file whose header `wanted` accepts, and no more than the header states.
 ///
 /// # Errors
 /// The file is no such file, or [`NpyError::Unwanted`].
@@ -238,7 +234,6 @@ pub fn read_npy_if(
     }
 }
 
-/// Header and data of an `.npy` file of which the start is there.
 fn split_header(file: &[u8]) -> Result<(Header, &[u8]), NpyError> {
     if file.starts_with(ARCHIVE) {
         return Err(NpyError::Archive);
@@ -269,7 +264,7 @@ fn split_header(file: &[u8]) -> Result<(Header, &[u8]), NpyError> {
     Ok((Header::parse(header)?, data))
 }
 
-/// Reads a tensor from the bytes of an `.npy` file.
+/// Reads the bytes of an `.npy` file.
 pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
     let (header, data) = split_header(file)?;
     let expected = byte_length(header.dtype, &header.shape)?;
@@ -294,7 +289,7 @@ pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
     Ok(Tensor::new(header.dtype, &header.shape, bytes)?)
 }
 
-/// Re-orders column-major elements to row-major.
+/// From column-major.
 fn row_major(data: &[u8], size: usize, shape: &[u64]) -> Vec<u8> {
     let count = data.len() / size;
     let mut out = Vec::with_capacity(data.len());
@@ -374,7 +369,7 @@ impl Header {
     }
 }
 
-/// Splits `<f4` into type and byte order.
+/// Such as `<f4`.
 fn parse_descr(descr: &str) -> Result<(ElementType, bool), NpyError> {
     let bad = || NpyError::Descr {
         descr: descr.to_string(),
@@ -393,7 +388,7 @@ fn parse_descr(descr: &str) -> Result<(ElementType, bool), NpyError> {
     }
 }
 
-/// A reader of the few Python literals that a header holds.
+/// For the few literals of a header.
 struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
@@ -407,7 +402,6 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next byte that is no space.
     fn peek(&mut self) -> Option<u8> {
         self.skip_space();
         self.text.get(self.at).copied()
@@ -597,7 +591,7 @@ mod tests {
 
     #[test]
     fn no_more_is_read_than_is_wanted() {
-        /// An array of so many zeros in a file of any length; counts what is read.
+        /// Zeros in a file of any length; counts what is read.
         struct Counted(Vec<u8>, usize);
         impl Read for Counted {
             fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {

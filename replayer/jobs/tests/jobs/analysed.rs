@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Analyses of the recordings that are shipped: what they count is what the model counts, outputs stay as they are, and results
-//! do not depend on the host's threads.
+//! Analyses of shipped recordings agree with the model, keep outputs, and do not depend on host threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +25,6 @@ fn options(threads: usize) -> ModelOptions {
     }
 }
 
-/// What the jobs did without analysers.
 fn bare(recording: &Recording) -> Vec<JobReport> {
     let watch = Arc::new(Watch::default());
     let observer: Arc<dyn Observer> = watch.clone();
@@ -55,7 +53,7 @@ fn analysed(recording: &Recording, what: &str, threads: usize) -> Report {
     report.map_err(|error: Error| error.to_string()).unwrap()
 }
 
-/// All that analyses count adds up to what the model counts by itself.
+/// Against the model's own counts.
 fn compare(name: &str, report: &Report, bare: &[JobReport]) {
     assert_eq!(report.ended_early, None, "{name}");
     assert_eq!(report.jobs.len(), bare.len(), "{name}");
@@ -163,7 +161,7 @@ fn networks_read_nothing_that_nobody_wrote() {
     }
 }
 
-/// Stacks of threads lie at the same places again and again, and are no memory that threads share.
+/// Stacks lie at the same places again and again, and are no memory that threads share.
 #[test]
 fn networks_do_not_race() {
     for name in ["digits-g52", "lenet-g52"] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Races between jobs of one chain: two that write the same tensor race if nothing orders them, and do not if something does.
+//! Two jobs of a chain that write one tensor race unless something orders them.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use mali_jobs::walk::{Full, submissions};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-/// Where the second job goes: free memory behind the first one.
+/// Free memory behind the first job.
 const SECOND: u64 = 0x0a00_7300;
 
 fn entry(opcode: Opcode, a: u8, c: usize, d: u64) -> ActionEntry {
@@ -28,7 +28,6 @@ fn entry(opcode: Opcode, a: u8, c: usize, d: u64) -> ActionEntry {
     }
 }
 
-/// saxpy with a second job of the same kind in its chain, whose header has these fields.
 fn twice(fields: &[(&str, u64)]) -> Recording {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/saxpy-g52");
     let recording = Recording::open(path).unwrap();

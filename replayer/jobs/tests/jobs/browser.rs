@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page in a real browser, without a network: nothing goes wrong in it, it shows the numbers of the reports, and names stay text.
+//! The page in a real browser without a network: no errors, right numbers, names stay text.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Error, ModelOptions, Recording, Session};
 use mali_model::Observer;
 
-/// A name that a page which makes HTML of names would run.
+/// A page that makes HTML of names would run it.
 const EVIL: &str = "<script>throw 1</script><img src=x onerror=\"throw 2\">&amp;</td>";
 
 fn browser() -> Option<&'static str> {
@@ -27,7 +27,7 @@ fn browser() -> Option<&'static str> {
     found
 }
 
-/// The jobs of LeNet, their report and analyses, with a kernel that has an evil name.
+/// With a kernel that has an evil name.
 fn lenet() -> (Jobs, JobReport, Report) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/lenet-g52");
     let recording = Recording::open(path).unwrap().apart().unwrap();
@@ -55,7 +55,7 @@ fn lenet() -> (Jobs, JobReport, Report) {
     (jobs, report, analysis)
 }
 
-/// The page after its scripts have run, and what went to the console.
+/// And what went to the console.
 fn shown(browser: &str, page: &str, view: &str) -> (String, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
@@ -134,7 +134,6 @@ fn the_page_works_in_a_browser_without_a_network() {
 
     let (dom, console) = shown(browser, &page, "");
     assert_eq!(console, [""; 0]);
-    // Numbers are those of the JSON.
     let work = || report.jobs.iter().map(|job| job.work.as_ref().unwrap());
     let all = |numbers: Vec<&str>| -> Vec<u64> { numbers.into_iter().map(number).collect() };
     assert_eq!(
@@ -149,7 +148,6 @@ fn the_page_works_in_a_browser_without_a_network() {
         all(titles(&dom, "data-field=\"written\"")),
         work().map(|work| work.bytes_written).collect::<Vec<_>>()
     );
-    // The name is text, where the job is listed.
     let text = EVIL
         .replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -183,7 +181,7 @@ fn the_page_works_in_a_browser_without_a_network() {
     assert!(details.contains("Job 13: ") && details.contains("<canvas"));
 }
 
-/// Says in the title of the frame's page, for each view, what does not fit the window, what lies over something else, and what is too small to use.
+/// Puts into the frame's title, for each view, what does not fit, what overlaps, and what is too small to use.
 const MISFITS: &str = r##"<script>{
 const box = element => element.getBoundingClientRect();
 const all = names => [...document.querySelectorAll(names)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recorded binary against its source: the kernel of `saxpy-g52`, as the model ran it in the app's job, moves the bytes that Oclgrind
-//! counts for the app's OpenCL C, and neither finds a race.
+//! The kernel of `saxpy-g52` on the model moves the bytes that Oclgrind counts for its OpenCL C, and neither finds
+//! a race.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,6 @@ use gpureplay_jobs::analysis::analyse::analyse;
 use gpureplay_jobs::analysis::report::{Report, Verdict};
 use gpureplay_library::{Error, ModelOptions, Recording, Session};
 
-/// The kernel in the C file of the app.
 fn source(app: &str) -> String {
     let text = app
         .split_once("source[] =")

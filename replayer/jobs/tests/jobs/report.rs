@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report of shipped recordings: it comes back from JSON, and its numbers are those of other commands.
+//! Reports survive JSON and agree with other commands.
 
 use std::sync::Arc;
 
@@ -79,7 +79,6 @@ fn work_does_not_depend_on_host_threads() {
 #[test]
 fn the_gpus_own_counters_are_read_only_if_they_are_asked_for() {
     let folder = format!("{}/../../recordings/digits-g52", env!("CARGO_MANIFEST_DIR"));
-    // One job is measured at a time.
     let recording = Recording::open(&folder).unwrap().apart().unwrap();
     let jobs = Jobs::of(&recording).unwrap();
     let all: Vec<usize> = (0..jobs.jobs.len()).collect();
@@ -106,6 +105,5 @@ fn the_gpus_own_counters_are_read_only_if_they_are_asked_for() {
             assert!(cycles > 0.0 && chain.seconds.is_some(), "{chain:?}");
         }
     }
-    // The engine's own accesses are the same.
     assert_eq!(registers[0], registers[1]);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording of a Mali-G57: saxpy, compiled by Debian's Mesa 25.0.7, recorded on the model's render node with a = 2.5.
+//! saxpy by Debian's Mesa 25.0.7 for Mali-G57, recorded on the model's render node with a = 2.5.
 
 use gpureplay_jobs::analysis::analyse::analyse;
 use gpureplay_jobs::analysis::report::Clause;
