@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library in the place of `libOpenCL.so`, for apps that open that by name and for stacks without an ICD loader.
+//! The library in place of `libOpenCL.so`, for apps that open that by name and for stacks without an ICD loader.
 //!
-//! Each function of the interface is exported and jumps through the layer's table, which is filled when the library is loaded: from
-//! the library that `GPUREPLAY_OPENCL` names, or from `libOpenCL.so.1`.
+//! Each exported function jumps through the layer's table, which is filled at load: from the library that
+//! `GPUREPLAY_OPENCL` names, or from `libOpenCL.so.1`.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::env;
@@ -23,7 +23,7 @@ unsafe extern "C" {
 /// `RTLD_NOW | RTLD_LOCAL` of Linux.
 const NOW: c_int = 2;
 
-/// Runs when the library is loaded, before any of its functions can be called.
+/// At load, before any function can be called.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = {
@@ -62,8 +62,7 @@ fn fill() {
     }
 }
 
-/// What stands in the place of a function that the runtime does not have: nothing that it could return is right for all of them, so it
-/// ends the program, and says why.
+/// Stands for functions that the runtime lacks: no answer is right for all, so it ends the program and says why.
 extern "C" fn absent() -> i32 {
     eprintln!(
         "gpureplay: the OpenCL library lacks a function that the app calls; is {VARIABLE} set to the real library?"
@@ -71,7 +70,7 @@ extern "C" fn absent() -> i32 {
     std::process::abort()
 }
 
-/// The function's place in the table, in bytes.
+/// In bytes.
 const fn place(function: Function) -> usize {
     function as usize * size_of::<usize>()
 }
@@ -81,7 +80,7 @@ macro_rules! exports {
         mod export {
             use super::{OURS, Function, place};
             $(
-                /// Jumps to the function of this name in the layer's table, with all arguments as they are.
+                /// Jumps through the layer's table, with all arguments as they are.
                 ///
                 /// # Safety
                 /// That of the OpenCL function of this name.
@@ -105,7 +104,7 @@ macro_rules! exports {
                 }
             )+
         }
-        /// The exported functions in the table's order.
+        /// In the table's order.
         static EXPORTS: &[unsafe extern "C" fn()] = &[$(export::$name),+];
     };
 }

@@ -3,21 +3,19 @@
 
 use gpureplay_trace::note::Value;
 
-/// What the app set an argument to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Set {
-    /// The object whose handle it looks like.
+    /// If it looks like its handle.
     pub(crate) object: Option<u32>,
-    /// What the sampler is whose handle it looks like.
+    /// If it looks like its handle: what the sampler is.
     pub(crate) sampler: Option<Vec<u8>>,
-    /// Its bytes, as far as they are kept; `None` for work-group memory and what the layer did not see.
+    /// `None` for work-group memory and what the layer did not see; long ones are cut.
     pub(crate) bytes: Option<Vec<u8>>,
-    /// Bytes of work-group memory.
     pub(crate) local: Option<u64>,
 }
 
 impl Set {
-    /// As an argument of a type; the runtime may not know which.
+    /// The runtime may not know the type.
     pub(crate) fn value(&self, type_name: &str) -> Value {
         let may_be_object =
             type_name.is_empty() || type_name.contains('*') || type_name.contains("image");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where notes go: the recorder in the same process, and the recorder's device or any file that takes lines.
+//! Where notes go: the recorder in the process, and its device or a file of lines.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::env;
@@ -11,17 +11,17 @@ use std::{mem, ptr};
 
 use gpureplay_trace::note::{MAX_TEXT, Note};
 
-/// Environment variable that names the file.
 const VARIABLE: &str = "GPUREPLAY_NOTES";
 
 unsafe extern "C" {
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// `gpureplay_note` of `libgpureplay_recorder.so`: takes a text and its length and returns 1; without a text it says whether it records.
+/// `gpureplay_note` of `libgpureplay_recorder.so`: takes a text and its length and returns 1; without a text it
+/// says whether it records.
 type Recorder = unsafe extern "C" fn(*const c_char, usize) -> c_int;
 
-/// The recorder in this process, if there is one and it records.
+/// If there is one and it records.
 fn recorder() -> Option<Recorder> {
     static FOUND: OnceLock<Option<Recorder>> = OnceLock::new();
     let look = || {
@@ -53,19 +53,19 @@ fn file() -> Option<&'static File> {
             }
         }
     };
-    // A program that names the file later, before it loads its runtime, is heard as well: the library's start asks first.
+    // The program may set the variable later, before it loads its runtime: the library's start asks first.
     if FILE.get().is_none() && env::var_os(VARIABLE).is_none() {
         return None;
     }
     FILE.get_or_init(open).as_ref()
 }
 
-/// Whether anybody wants notes.
+/// Whether notes are wanted.
 pub(crate) fn is_open() -> bool {
     recorder().is_some() || file().is_some()
 }
 
-/// Writes a note. What goes wrong is said once on the standard error output, and is not the app's affair.
+/// Errors are said once on standard error and are not the app's affair.
 pub(crate) fn put(note: &Note) {
     let (recorder, file) = (recorder(), file());
     if recorder.is_none() && file.is_none() {

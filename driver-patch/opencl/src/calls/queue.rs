@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queues, and those that time their commands, where the runtime has none.
+//! Queues, and timing of commands where the runtime has none.
 
 use core::cell::RefCell;
 use core::ffi::c_void;
@@ -23,8 +23,8 @@ functions! {
     clReleaseEvent => release_event: signature::Object,
 }
 
-/// Makes a queue; if the runtime cannot time its commands, one that does not, for which the layer does. `wanted` and `untimed` are asked for
-/// only after the runtime has looked at the app's arguments.
+/// If the runtime cannot time commands, makes a queue without, which the layer times. `wanted` and `untimed` are
+/// asked for only after the runtime has looked at the app's arguments.
 fn create(
     status: *mut Status,
     make: impl FnOnce(*mut Status) -> Handle,
@@ -71,7 +71,7 @@ unsafe extern "C" fn create_queue(
     )
 }
 
-/// Pairs in a list of properties that are read; OpenCL defines three.
+/// OpenCL defines three.
 const MAX_PROPERTIES: usize = 16;
 
 unsafe extern "C" fn create_queue_with_properties(
@@ -107,7 +107,7 @@ unsafe extern "C" fn create_queue_with_properties(
     )
 }
 
-/// Names and values of a list of properties.
+/// Names and values.
 ///
 /// # Safety
 /// The list is null or ends with a 0 in the place of a name.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands that move memory between host and object: writes and reads.
+//! Writes and reads between host and object.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -20,7 +20,7 @@ functions! {
     clEnqueueReadImage => read_image: signature::TransferImage,
 }
 
-/// Says that the host wrote or read part of a memory object, or will have when the queue comes to it.
+/// Says it now, even if the queue comes to it later.
 pub(super) fn moved(
     direction: Direction,
     (object, offset, size): (Handle, usize, usize),
@@ -40,9 +40,9 @@ pub(super) fn moved(
     }
 }
 
-/// The place for the event of a command whose memory is looked at when it is complete: the app's, or one of the layer's own.
+/// Place for the event of a command whose memory is looked at afterwards: the app's, or the layer's own.
 ///
-/// The runtime fills the layer's place while the closure that reads it afterwards is there already: a cell lets it.
+/// The runtime fills the layer's place while the closure that reads it exists already: a cell lets it.
 pub(super) struct Awaited {
     own: Cell<Handle>,
     app: *mut Handle,
@@ -54,7 +54,7 @@ impl Awaited {
         Self { own, app }
     }
 
-    /// What the runtime gets.
+    /// For the runtime.
     pub(super) fn place(&self) -> *mut Handle {
         match self.app.is_null() {
             true => self.own.as_ptr(),
@@ -71,7 +71,7 @@ impl Awaited {
         unsafe { pending::add(self.place().read(), self.app.is_null(), memory, used) };
     }
 
-    /// Lets go of an event that nobody asked for.
+    /// Releases an event that the app did not ask for.
     ///
     /// # Safety
     /// As for [`Awaited::watch`], which was not called.
@@ -85,7 +85,6 @@ impl Awaited {
     }
 }
 
-/// What is known of memory that was hashed.
 pub(super) fn content(hash: Option<u64>) -> Content {
     hash.map_or(Content::Unseen, Content::Hash)
 }
@@ -93,7 +92,7 @@ pub(super) fn content(hash: Option<u64>) -> Content {
 /// Hash of the app's memory.
 ///
 /// # Safety
-/// `address` is that of `size` bytes that nobody writes meanwhile, or null.
+/// `address` is null, or of `size` bytes that are not written meanwhile.
 pub(super) unsafe fn hash(address: *const c_void, size: usize) -> Option<u64> {
     // SAFETY: the caller's promise.
     (!address.is_null())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies and fills of memory objects, and what is noted of them.
+//! Copies and fills of memory objects, and their notes.
 
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -50,7 +50,7 @@ type FillImage = extern "C" fn(
 type CreateImage =
     extern "C" fn(usize, u64, *const c_void, *const c_void, *const c_void, *mut i32) -> usize;
 
-/// Copies and fills of all kinds, and a launch with a sampler.
+/// And a launch with a sampler.
 pub(crate) fn copies(app: &App, queue: usize, buffer: usize) {
     let (none, no_event) = (core::ptr::null(), core::ptr::null_mut());
     let nothing: *const c_void = core::ptr::null();
@@ -91,7 +91,7 @@ pub(crate) fn copies(app: &App, queue: usize, buffer: usize) {
     fill(queue, buffer, nothing, 4, 4, 12, 0, none, no_event);
     let fill = app.get::<FillImage>(FILL_IMAGE);
     fill(queue, image, nothing, &[0; 3], &[1; 3], 0, none, no_event);
-    // An object that the layer does not know.
+    // The layer does not know it.
     copy(queue, buffer, 1, 0, 0, 8, 0, none, no_event);
 
     type CreateSampler = extern "C" fn(usize, u32, u32, u32, *mut i32) -> usize;
@@ -152,7 +152,6 @@ pub(crate) fn copies_are_noted(next: &mut impl FnMut() -> Note) {
     }
     let call = "clEnqueueCopyBuffer".to_owned();
     assert_eq!(next(), Note::Unseen { call });
-    // What the sampler is, in place of its handle.
     let is: Vec<u8> = (2u32..5).flat_map(u32::to_ne_bytes).collect();
     let value = Value::Scalar(is);
     let Note::Launch(launched) = next() else {
