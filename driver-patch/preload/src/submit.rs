@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job of the app: what changed before it is noted, it is submitted, its end is waited for, and what it changed is noted.
+//! A job of the app: changes before and after it are noted, and its end is waited for.
 
 use std::ffi::{c_int, c_ulong};
 use std::mem::offset_of;
@@ -14,13 +14,12 @@ use crate::kernel::{self, Kernel};
 use crate::next::{self, keep_errno};
 use crate::recorder::Recorder;
 
-/// Longest wait for the fences that a job waits for. Work of a GPU ends sooner; a fence that the app signals itself may be this thread's to
-/// signal, after the call.
+/// Work of a GPU ends sooner; a fence that the app signals itself may be this thread's to signal, after the call.
 const FENCES: Duration = Duration::from_secs(5);
-/// Longest wait for a job. The driver ends one that hangs, but it may wait for a shared buffer's fence, which is nobody's to end.
+/// The driver ends a job that hangs, but it may wait for a shared buffer's fence, which never has to end.
 const JOB: Duration = Duration::from_secs(60);
 
-/// Submits a job, whose argument lies at `place` and begins with `job`, and waits for its end. The caller holds the lock of jobs.
+/// The argument lies at `place` and begins with `job`. The caller holds the lock of jobs.
 pub(crate) fn submit(
     recorder: &Mutex<Recorder<Kernel>>,
     (fd, request, place): (c_int, Request, u64),

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the app's other threads sleep: memory that changes meanwhile was not changed by them.
+//! Whether the app's other threads sleep: then they do not change memory.
 
 use std::fs;
 
-/// The app's other threads while all of them sleep, each with how often it was put to sleep. Two equal answers: none ran in between.
+/// Each with how often it was put to sleep. Two equal answers: none ran in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Asleep(pub(crate) Vec<(u32, u64)>);
 
 impl Asleep {
-    /// The threads but the calling one; `None` if one of them runs, or may.
+    /// `None` if a thread other than the calling one runs, or may.
     pub(crate) fn now() -> Option<Self> {
         // SAFETY: always works.
         let own = unsafe { libc::gettid() };

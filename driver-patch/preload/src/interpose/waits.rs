@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions by which an app waits for files: the recorder may hold events of a file of kbase that the driver no longer knows of.
+//! Functions that wait for files: the recorder may hold events of kbase that the driver no longer has.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_long, c_void};
@@ -18,7 +18,7 @@ use crate::arguments::give_back;
 use crate::guard::hold;
 use crate::next::{self, keep_errno};
 
-/// Calls `wait`, for so long at most all together, until it gives something or the recorder has an event. `wait` adds that to what it gives.
+/// `wait` adds the recorder's events to what it gives. `longest` bounds all calls together.
 fn in_slices(
     longest: Option<Duration>,
     has_event: impl Fn() -> bool,
@@ -54,7 +54,7 @@ fn has_event(fd: c_int, shared: &Shared) -> bool {
     hold(&shared.recorder).has_event(fd)
 }
 
-/// Waits as `wait` does, for so long at most, or until the recorder has an event for one of the files.
+/// Ends also when the recorder has an event for a file.
 ///
 /// # Safety
 /// `wait` looks at as many elements at `fds` as `count` states.
@@ -148,12 +148,12 @@ pub unsafe extern "C" fn ppoll(
     unsafe { waits((fds, count), longest, wait) }
 }
 
-/// Files that a set may have at most, as many as a process may have.
+/// Of a set, as many as a process may have.
 const MOST: c_int = 1 << 20;
 /// Files of a word of a set.
 const WORD: usize = 64;
 
-/// Waits as `pass` does, or as `wait` if files of kbase are to be read: that is given copies of the sets, and a time.
+/// As `pass`, or as `wait` if files of kbase are to be read: that gets copies of the sets, and a time.
 ///
 /// # Safety
 /// `wait` looks at as much of the sets as `pass` does.
@@ -240,7 +240,7 @@ fn bit(words: &[u64], fd: c_int) -> bool {
         .is_some_and(|word| word >> (fd % WORD) & 1 != 0)
 }
 
-/// The C library's, which writes what is left of the time.
+/// The C library's; it writes what is left of the time.
 ///
 /// # Safety
 /// As for `select`.
@@ -328,7 +328,7 @@ pub unsafe extern "C" fn epoll_ctl(
 
 macro_rules! checked {
     ($($name:ident = $of:ident($($argument:ident: $type:ty),*) -> $result:ty, $bytes:expr;)+) => {$(
-        /// The C library's, of programs that check the sizes of their buffers.
+        /// The C library's, with a check of buffer sizes.
         ///
         /// # Safety
         /// As for the function without the check.

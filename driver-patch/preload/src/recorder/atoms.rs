@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the trace is told of kbase's calls: regions that come and go, and atoms, which run one by one.
+//! Records of kbase: regions that come and go, and atoms, which run one by one.
 
 use std::os::fd::RawFd;
 
@@ -23,14 +23,14 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The app has mapped what lies at an offset of a file.
+    /// After the app's mapping.
     pub(crate) fn placed(&mut self, fd: RawFd, offset: u64, va: u64) {
         if let Some(kbase) = self.kbase(fd) {
             kbase.placed(offset, va);
         }
     }
 
-    /// Whether a region of any file has one of these addresses. It asks for no memory.
+    /// Of any file. It asks for no memory.
     pub(crate) fn has_regions(&mut self, va: u64, size: u64) -> bool {
         self.files
             .all_mut()
@@ -41,7 +41,7 @@ impl<D: Driver> Recorder<D> {
             })
     }
 
-    /// The app has unmapped addresses, or freed what is there. No job runs.
+    /// The app has unmapped or freed addresses. No job runs.
     pub(crate) fn vacated(&mut self, va: u64, size: u64) {
         let mut gone = Vec::new();
         for file in self.files.all_mut() {
@@ -59,7 +59,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The app changes how many pages a region has.
+    /// Before the number of pages changes.
     pub(crate) fn commits(&mut self, fd: RawFd, va: u64) {
         let Some(file) = self.files.by_fd(fd) else {
             return;
@@ -88,7 +88,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Asks how many pages regions have that grow.
+    /// Of regions that grow.
     fn count_pages(&mut self, fd: RawFd) {
         let driver = &self.driver;
         let Some(file) = self.files.by_fd(fd) else {
@@ -106,7 +106,7 @@ impl<D: Driver> Recorder<D> {
         file.changed |= changed;
     }
 
-    /// An atom is about to run alone: logs what the app changed.
+    /// Logs what the app changed; the atom runs alone.
     pub(crate) fn before_atom(&mut self, fd: RawFd) {
         self.settle();
         self.count_pages(fd);
@@ -118,12 +118,12 @@ impl<D: Driver> Recorder<D> {
         self.look(fd, Phase::Before, false);
     }
 
-    /// The driver has taken the atom, at a time in nanoseconds.
+    /// Time in nanoseconds.
     pub(crate) fn started_atom(&mut self, fd: RawFd, atom: &Atom, time_ns: u64) {
         self.starts(fd, (atom.job_slot(), atom.chain), time_ns);
     }
 
-    /// The atom has ended, with a code of the driver's.
+    /// With the driver's code.
     pub(crate) fn ended_atom(&mut self, fd: RawFd, atom: &Atom, code: u32) {
         self.count_pages(fd);
         self.regions(fd);
@@ -131,7 +131,7 @@ impl<D: Driver> Recorder<D> {
         self.ends(fd, (atom.job_slot(), atom.chain), well);
     }
 
-    /// The atom's end cannot be seen; nothing of the file is followed any more.
+    /// Its end cannot be seen; the file is not followed any more.
     pub(crate) fn lost_atom(&mut self, fd: RawFd, atom: &Atom) {
         self.lost(atom.job_slot());
         if let Some(kbase) = self.kbase(fd) {
@@ -139,7 +139,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The app does what cannot be recorded, which the trace says and the user is told; its calls are passed on from now on.
+    /// The trace and the user are told; the app's calls are passed on from now on.
     pub(crate) fn refuses(&mut self, fd: RawFd, code: ErrorCode, detail: u64) {
         let Some(kbase) = self.kbase(fd) else {
             return;
@@ -158,14 +158,14 @@ impl<D: Driver> Recorder<D> {
         self.kbase(fd).is_none_or(|kbase| kbase.refused)
     }
 
-    /// Keeps an event until the app reads it.
+    /// Until the app reads it.
     pub(crate) fn keep_event(&mut self, fd: RawFd, event: Event) {
         if let Some(kbase) = self.kbase(fd) {
             kbase.events.push_back(event);
         }
     }
 
-    /// The next event that the app has not read.
+    /// That the app has not read.
     pub(crate) fn next_event(&mut self, fd: RawFd) -> Option<Event> {
         self.kbase(fd)?.events.pop_front()
     }
@@ -175,7 +175,7 @@ impl<D: Driver> Recorder<D> {
     }
 }
 
-/// What cannot be recorded of an atom, if anything.
+/// `None` if the atom can be recorded.
 pub(crate) fn refusal(atom: &Atom) -> Option<(ErrorCode, u64)> {
     let needs = atom.requirements;
     let code = match needs & requirement::SOFT_KIND {
@@ -188,7 +188,7 @@ pub(crate) fn refusal(atom: &Atom) -> Option<(ErrorCode, u64)> {
 }
 
 impl File {
-    /// The start of an object that has one of these addresses.
+    /// The start of an object.
     fn overlap(&self, va: u64, size: u64) -> Option<u64> {
         let end = va.saturating_add(size);
         let overlaps = |object: &&crate::object::Object| object.va + object.size > va;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the trace is told of a job: what changed before it, how it started and ended, and what it changed.
+//! Records of a job: what changed before it, its start and end, and what it changed.
 
 use std::os::fd::RawFd;
 
@@ -13,8 +13,8 @@ use crate::files::File;
 use crate::panfrost::Start;
 
 impl<D: Driver> Recorder<D> {
-    /// A job is about to be submitted, and all before it have ended: logs what the app changed. Gives back what is wrong with the job if
-    /// the driver takes it.
+    /// Logs what the app changed; all jobs before have ended. Gives back what is wrong with the job if the driver
+    /// takes it.
     pub(crate) fn before_job(&mut self, fd: RawFd, handles: &[u32]) -> Vec<(ErrorCode, u64)> {
         let Some(file) = self.files.by_fd(fd) else {
             return Vec::new();
@@ -43,7 +43,7 @@ impl<D: Driver> Recorder<D> {
         wrong
     }
 
-    /// Lists the mapped memory, if it changed.
+    /// If the mapped memory changed.
     pub(super) fn regions(&mut self, fd: RawFd) {
         let coherent = self.coherent;
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
@@ -76,8 +76,8 @@ impl<D: Driver> Recorder<D> {
         });
     }
 
-    /// Logs the pages that changed of what the job may use, of what is new, and on demand of all that the app has mapped. What the app
-    /// writes elsewhere has time until a job lists it.
+    /// Logs changed pages of what the job may use, of what is new, and on demand of all that the app has mapped.
+    /// Other writes have time until a job lists them.
     pub(super) fn look(&mut self, fd: RawFd, phase: Phase, all: bool) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
@@ -97,7 +97,7 @@ impl<D: Driver> Recorder<D> {
             {
                 unseen = unseen.or(Some((ErrorCode::Page, object.va)));
             }
-            // Nobody but a job can have changed what the app has not mapped, and jobs are looked at.
+            // Only a job can have changed what the app has not mapped, and jobs are looked at.
             let sealed = phase == Phase::Before && is_sealed(object);
             for (va, page) in object.changes() {
                 if sealed {
@@ -125,7 +125,7 @@ impl<D: Driver> Recorder<D> {
         self.starts(fd, (slot(job), job.head), time_ns);
     }
 
-    /// A slot has a chain, from a time in nanoseconds on.
+    /// From a time in nanoseconds on.
     pub(super) fn starts(&mut self, fd: RawFd, (slot, head): (u8, u64), time_ns: u64) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
@@ -153,7 +153,7 @@ impl<D: Driver> Recorder<D> {
         });
     }
 
-    /// The job has ended; `well` if the driver says that it went well.
+    /// `well`: the driver says that it went well.
     pub(crate) fn ended_job(&mut self, fd: RawFd, job: &uapi::Submit, well: bool) {
         self.ends(fd, (slot(job), job.head), well);
     }
@@ -178,12 +178,12 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The job's end cannot be seen.
+    /// Its end cannot be seen.
     pub(crate) fn lost_job(&mut self, job: &uapi::Submit) {
         self.lost(slot(job));
     }
 
-    /// The end of what a slot has cannot be seen.
+    /// Its end cannot be seen.
     pub(super) fn lost(&mut self, slot: u8) {
         // A first job of which nothing else is known still has the trace.
         if let Some(log) = &mut self.log {
@@ -198,7 +198,7 @@ fn slot(job: &uapi::Submit) -> u8 {
     u8::from(job.requirements & uapi::FRAGMENT == 0)
 }
 
-/// The status in the first header of a chain that is not DONE, or DONE.
+/// Of the first header that is not DONE, or DONE.
 fn chain_status(file: &File, head: u64) -> JobStatus {
     /// Bytes from a header's start to the next header's address.
     const NEXT: u64 = 24;

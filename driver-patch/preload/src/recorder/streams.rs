@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the trace is told of panthor's calls: objects that get addresses, and streams that are submitted.
+//! Records of panthor: objects that get addresses, and streams.
 
 use std::os::fd::RawFd;
 
@@ -14,14 +14,14 @@ use crate::files::Sealed;
 use crate::object::Object;
 
 impl<D: Driver> Recorder<D> {
-    /// An object was made; it has no address yet.
+    /// It has no address yet.
     pub(crate) fn made(&mut self, fd: RawFd, made: &uapi::BoCreate) {
         if let Some(panthor) = self.panthor(fd) {
             panthor.made.insert(made.handle, made.size);
         }
     }
 
-    /// The same of one that the app said it would not map: it shall not be able to.
+    /// The app said it would not map it, and shall not be able to.
     pub(crate) fn made_sealed(&mut self, fd: RawFd, made: &uapi::BoCreate, sealed: Sealed) {
         self.made(fd, made);
         if let Some(panthor) = self.panthor(fd) {
@@ -29,7 +29,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The `errno` for an app that asks where an object lies, if it would get one without the recorder.
+    /// The `errno` for a place that the app would not get without the recorder.
     pub(crate) fn place_refused(&mut self, fd: RawFd, handle: u32) -> Option<i32> {
         match self.panthor(fd)?.sealed.get(&handle)? {
             Sealed::Refused(errno) => Some(*errno),
@@ -37,7 +37,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The app was told where an object lies.
     pub(crate) fn place_told(&mut self, fd: RawFd, place: &uapi::BoMmapOffset) {
         let panthor = self.panthor(fd);
         if let Some(Sealed::At(at)) =
@@ -54,7 +53,7 @@ impl<D: Driver> Recorder<D> {
             .is_some_and(|panthor| panthor.sealed.values().any(|it| *it == here))
     }
 
-    /// A handle is given up. What is mapped stays until it is unmapped.
+    /// What is mapped stays until it is unmapped.
     pub(crate) fn given_up(&mut self, fd: RawFd, handle: u32) {
         if let Some(panthor) = self.panthor(fd) {
             panthor.made.remove(&handle);
@@ -66,7 +65,7 @@ impl<D: Driver> Recorder<D> {
         self.files.by_fd(fd)?.panthor.as_mut()
     }
 
-    /// The app is about to change an address space. No job runs.
+    /// Before the call. No job runs.
     pub(crate) fn binds(&mut self, fd: RawFd, vm: u32, operation: &uapi::VmBindOp) {
         match operation.flags & uapi::BIND_KIND {
             uapi::BIND_MAP => self.binds_object(fd, vm, operation),
@@ -119,7 +118,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// A stream is about to be submitted, and all before it have ended: logs what the app changed.
+    /// Logs what the app changed; all streams before have ended.
     pub(crate) fn before_stream(&mut self, fd: RawFd) {
         if let Some(file) = self.files.by_fd(fd) {
             // A stream may use all that its address space has.
@@ -129,7 +128,7 @@ impl<D: Driver> Recorder<D> {
         self.look(fd, Phase::Before, false);
     }
 
-    /// The driver has taken the stream, at a time in nanoseconds.
+    /// Time in nanoseconds.
     pub(crate) fn started_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, time_ns: u64) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
@@ -147,7 +146,7 @@ impl<D: Driver> Recorder<D> {
         });
     }
 
-    /// The stream has ended; `well` if the driver says that it went well.
+    /// `well`: the driver says that it went well.
     pub(crate) fn ended_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, well: bool) {
         let ended = self.driver.now();
         self.look(fd, Phase::After, false);
@@ -160,7 +159,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The end of streams cannot be seen.
+    /// Their end cannot be seen.
     pub(crate) fn lost_streams(&mut self) {
         if let Some(log) = &mut self.log {
             log.claim();

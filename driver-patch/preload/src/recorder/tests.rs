@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder on a driver of the test: what an app's calls become in the trace.
+//! What an app's calls become in the trace, on the test's driver.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -30,11 +30,11 @@ impl View for Memory {
     }
 }
 
-/// Objects by file and handle.
+/// By file and handle.
 #[derive(Default)]
 struct State {
     memory: RefCell<BTreeMap<(RawFd, u32), Memory>>,
-    /// Pages of kbase's regions that grow.
+    /// Of kbase's regions that grow.
     pages: RefCell<BTreeMap<u64, u64>>,
     clock: Cell<u64>,
     /// The app's other threads sleep.
@@ -138,7 +138,7 @@ impl App {
         self.folder.path().join("trace")
     }
 
-    /// Makes an object; its address is its handle in units of 1 MiB.
+    /// Its address is its handle in units of 1 MiB.
     fn create(&mut self, fd: RawFd, handle: u32, flags: u32, pages: u32) {
         let made = CreateBo {
             size: pages * PAGE as u32,
@@ -159,7 +159,7 @@ impl App {
         memory[&(fd / 10, handle)][word].store(value, Ordering::Relaxed);
     }
 
-    /// Runs a job whose header is at the start of object 1, and which does `work`.
+    /// Its header is at the start of object 1; it does `work`.
     fn job(&mut self, fd: RawFd, handles: &[u32], status: u64, work: impl FnOnce(&Self)) {
         let job = Submit {
             head: 1 << 20,
@@ -177,7 +177,7 @@ impl App {
         self.recorder.ended_job(fd, &job, status == 1);
     }
 
-    /// Ends the app: its trace, but for identity and job slots, a line a record.
+    /// The trace without identity and job slots, a line a record.
     fn end(mut self) -> Vec<String> {
         self.recorder.end();
         let trace = fs::read(self.trace()).unwrap();
@@ -336,7 +336,7 @@ fn a_job_that_writes_what_the_app_has_mapped_is_found_while_the_app_sleeps() {
         app.create(FD, 1, 0, 1);
         app.create(FD, 2, 0, 3);
         app.maps(2);
-        // Time passes, of which audits may have a share.
+        // Audits may have a share of the time.
         app.state.clock.set(1_000_000_000);
         app.job(FD, &[1, 2], 1, |_| {});
         app.job(FD, &[1], 1, |app| app.write(FD, 2, WORDS, 3));
@@ -360,13 +360,12 @@ fn purgeable_objects_are_not_read_and_heaps_are_not_there() {
     app.recorder.advises(FD, &advice);
     app.write(FD, 2, 0, 4);
     app.job(FD, &[1, 3], 1, |_| {});
-    // Back again, with what it held.
     advice.advice = uapi::WILL_NEED;
     app.recorder.advises(FD, &advice);
     advice.retained = 1;
     app.recorder.advised(FD, &advice);
     app.job(FD, &[1, 2], 1, |_| {});
-    // Purged: nobody reads it again, and a job that lists it cannot be recorded.
+    // Purged: it is not read again, and a job that lists it cannot be recorded.
     advice.retained = 0;
     app.recorder.advised(FD, &advice);
     app.job(FD, &[1, 2], 1, |_| {});
@@ -454,6 +453,6 @@ fn a_job_that_was_let_through_fails_the_recording_though_it_is_the_only_one() {
     assert_eq!(last(&app.end(), 1), ["error 9 0x2", "end"]);
 }
 
-/// Atoms of kbase; [`App`]'s memory of a region is that of a handle, its address in units of 1 MiB.
+/// Memory of a region is [`App`]'s of a handle, its address in units of 1 MiB.
 mod atoms;
 mod streams;

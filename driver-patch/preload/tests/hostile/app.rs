@@ -13,10 +13,10 @@ use crate::random;
 
 const PAGE: usize = 4096;
 
-/// Jobs that the driver has taken.
+/// Taken by the driver.
 static JOBS: AtomicU32 = AtomicU32::new(0);
 
-/// What one call gave.
+/// Of one call.
 pub(crate) type Seen = Vec<String>;
 
 pub(crate) fn ioctl(fd: c_int, request: u32, argument: u64) -> (c_int, c_int) {
@@ -34,7 +34,7 @@ fn ask<T: IntoBytes>(fd: c_int, request: Request, argument: &mut T) -> (c_int, c
     ioctl(fd, request.0, address(argument))
 }
 
-/// Makes requests about a handle, a row each, and notes what comes of them.
+/// A row for each handle; notes what comes of it.
 macro_rules! asked {
     ($seen:ident, $fd:ident, $handle:ident; $($what:literal => $request:ident, $kind:ident $fields:tt;)*) => {$(
         let answer = ask($fd, uapi::$request, &mut uapi::$kind $fields);
@@ -53,7 +53,7 @@ fn open_node() -> c_int {
     fd
 }
 
-/// Two pages, of which the second cannot be reached.
+/// The second page cannot be reached.
 pub(crate) fn half_page() -> *mut u8 {
     // SAFETY: new memory, whose second half is taken away again.
     unsafe {
@@ -66,7 +66,7 @@ pub(crate) fn half_page() -> *mut u8 {
     }
 }
 
-/// Memory of the GPU, mapped through a number of the file.
+/// Mapped through a number of the file.
 struct Memory {
     handle: u32,
     va: u64,
@@ -125,7 +125,7 @@ impl Memory {
         unsafe { self.words.add(511).read_volatile() }
     }
 
-    /// Runs the job; what it wrote.
+    /// What it wrote.
     fn run(&self, fd: c_int, value: u64) -> (c_int, c_int, u64) {
         let mut job = self.job(value);
         let mut handle = self.handle;
@@ -135,7 +135,7 @@ impl Memory {
     }
 }
 
-/// Structures that are not there, or not whole, in every request.
+/// Not there, or not whole, in every request.
 fn bad_arguments(fd: c_int, memory: &Memory, seen: &mut Seen) {
     let half = half_page();
     // SAFETY: the first page is there.
@@ -184,7 +184,7 @@ fn bad_arguments(fd: c_int, memory: &Memory, seen: &mut Seen) {
     }
 }
 
-/// Requests that are longer or shorter than the driver's, or go the wrong way.
+/// Longer or shorter than the driver's, or the wrong way.
 fn bad_sizes(fd: c_int, memory: &Memory, seen: &mut Seen) {
     let mut room = [0u8; 1 << 14];
     let whole = memory.job(0x77);
@@ -200,7 +200,7 @@ fn bad_sizes(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("then {:#x}", memory.end()));
 }
 
-/// Handles and numbers that name nothing.
+/// They name nothing.
 fn bad_names(fd: c_int, memory: &Memory, seen: &mut Seen) {
     for handle in [0, 77, u32::MAX] {
         asked! { seen, fd, handle;
@@ -233,7 +233,7 @@ fn bad_names(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("{calls:?}, then {:?}", memory.run(fd, 3)));
 }
 
-/// Sync objects that the app never made: the recorder has one of its own.
+/// The app never made them: the recorder has one of its own.
 fn strange_syncs(fd: c_int, memory: &Memory, seen: &mut Seen) {
     memory.run(fd, 4);
     for handle in 1..64 {
@@ -246,7 +246,7 @@ fn strange_syncs(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("without sync objects {:?}", memory.run(fd, 5)));
 }
 
-/// A job waits for a fence that this thread signals after it has submitted the job.
+/// This thread signals the fence after it has submitted the job.
 fn late_fence(fd: c_int, memory: &Memory, seen: &mut Seen) {
     const SIGNALED: u32 = 1;
     let mut sync = uapi::Syncobj {
@@ -268,7 +268,7 @@ fn late_fence(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("then {:#x}", memory.end()));
 }
 
-/// Forks again and again while threads give the GPU work; each child gives it some, too.
+/// While threads give the GPU work; each child gives it some, too.
 fn forks(seen: &mut Seen) {
     let stop = AtomicBool::new(false);
     let ended = std::thread::scope(|scope| {
@@ -304,7 +304,7 @@ fn forks(seen: &mut Seen) {
     seen.push(format!("children: {ended:?}"));
 }
 
-/// Objects that are mapped through copies of the file's number, and numbers that are closed in between.
+/// Mapped through copies of the file's number; numbers are closed in between.
 fn copies(fd: c_int, seen: &mut Seen) {
     // SAFETY: a copy of a number.
     let copy = unsafe { libc::dup(fd) };
@@ -320,7 +320,7 @@ fn copies(fd: c_int, seen: &mut Seen) {
     seen.push(format!("both closed: {:?}", memory.run(copy, 12)));
 }
 
-/// Plays a part; what it saw, and how many jobs the driver took.
+/// What it saw, and how many jobs the driver took.
 pub(crate) fn play(part: &str) -> (Seen, u32) {
     let fd = open_node();
     let seed = |text: &str| text.parse().expect("a seed");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An app that asks the driver for what no app should, on the model's node: it must get the same answers with the recorder and without.
+//! A hostile app on the model's node: it must get the same answers with the recorder and without.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,9 +14,8 @@ use std::time::{Duration, Instant};
 
 use gpureplay_trace::{ErrorCode, Event, Reader};
 
-/// Names, in the process that plays the app, the file for what it sees.
+/// Names the file for what the app sees, in its process.
 const APP: &str = "GPUREPLAY_TEST_APP";
-/// Longest time that an app may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
@@ -30,7 +29,7 @@ fn app() {
     fs::write(PathBuf::from(out).with_extension("jobs"), jobs.to_string()).unwrap();
 }
 
-/// A library that cargo made for this test.
+/// Made by cargo for this test.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().unwrap();
@@ -47,7 +46,7 @@ fn gpu(part: &str) -> &'static str {
     }
 }
 
-/// Runs a part of the app with libraries; what it saw.
+/// What it saw.
 fn run(part: &str, libraries: &[PathBuf], folder: &Path) -> Result<String, String> {
     let out = folder.join("seen");
     let _ = fs::remove_file(&out);
@@ -84,7 +83,7 @@ fn run(part: &str, libraries: &[PathBuf], folder: &Path) -> Result<String, Strin
     }
 }
 
-/// Errors in a trace, the last of which says that it has no end, and its jobs.
+/// Errors, the last of which says that the trace has no end, and jobs.
 fn errors(trace: &Path) -> (Vec<String>, u32) {
     let mut reader = Reader::new(BufReader::new(File::open(trace).unwrap()));
     let (mut errors, mut ended, mut jobs) = (Vec::new(), false, 0);
@@ -107,19 +106,19 @@ fn errors(trace: &Path) -> (Vec<String>, u32) {
     (errors, jobs)
 }
 
-/// Whether this test's libraries can be preloaded: not if they need a sanitizer's runtime, which must come first.
+/// Not if they need a sanitizer's runtime, which must come first.
 fn can_preload() -> bool {
     std::env::var_os(APP).is_none() && std::env::var_os("ASAN_OPTIONS").is_none()
 }
 
-/// The app sees the same with the recorder and without; the trace has these errors.
+/// With the recorder and without; the trace has these errors.
 fn same(part: &str, expected: &[&str]) {
     if can_preload() {
         same_on(part, &[library("libgpureplay_node.so")], expected);
     }
 }
 
-/// The same on a driver of these libraries.
+/// On a driver of these libraries.
 fn same_on(part: &str, driver: &[PathBuf], expected: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let plain = run(part, driver, folder.path()).unwrap();
@@ -129,7 +128,8 @@ fn same_on(part: &str, driver: &[PathBuf], expected: &[&str]) {
     assert_eq!(recorded, plain);
     assert!(plain.lines().count() > 2, "{plain}");
     let (mut found, jobs) = errors(&folder.path().join("trace"));
-    // Jobs of that part are submitted without their lists: whether an audit sees what they write depends on the time.
+    // Jobs of that part are submitted without their lists: whether an audit sees what they write depends on the
+    // time.
     if part == "sizes" {
         found.retain(|error| !error.starts_with("Unseen"));
     }
@@ -160,7 +160,8 @@ fn sync_objects_that_vanish() {
     same("syncs", &[]);
 }
 
-/// The node has no fence that is pending: in front of it, a sync object that is made with a fence is waited for until the app signals it.
+/// The node has no pending fence: in front of it, a sync object made with a fence is waited for until the app
+/// signals it.
 const LATE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -225,10 +226,10 @@ fn copies_of_a_number() {
     same("copies", &[]);
 }
 
-/// Seeds; `GPUREPLAY_SEEDS` sets another number.
+/// `GPUREPLAY_SEEDS` sets another number.
 const SEEDS: u64 = 3;
 
-/// The app sees the same with the recorder and without, whatever it asks for, and each job is in the trace or named as lost.
+/// Whatever the app asks for, each job is in the trace or named as lost.
 fn at_random(part: &str) {
     if !can_preload() {
         return;

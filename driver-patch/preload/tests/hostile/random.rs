@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests at random, from a seed: arguments of the right shape with handles, addresses, sizes and lists that may be wrong; memory that is
-//! mapped, filled with half-right descriptors or streams, and run. No request waits: what never ends would be the app's own affair.
+//! Random requests from a seed: right shapes with handles, addresses, sizes and lists that may be wrong; memory
+//! that is mapped, filled with half-right descriptors or streams, and run. No request waits: what never ends would
+//! be the app's own affair.
 
 mod chains;
 mod shared;
@@ -21,14 +22,15 @@ const REQUESTS: u32 = 400;
 pub(crate) struct App<'s> {
     fd: c_int,
     state: u64,
-    /// Handles of objects, groups, heaps, address spaces and sync objects.
+    /// Of objects, groups, heaps, address spaces and sync objects.
     handles: Vec<u32>,
-    /// Sync objects. The recorder has some of its own in the app's file: names that the app never got are not compared, but large ones.
+    /// The recorder has some of its own in the app's file: names that the app never got are not compared, but large
+    /// ones.
     syncs: Vec<u32>,
     /// GPU addresses, and places where the file maps an object.
     addresses: Vec<u64>,
     mapped: Vec<(*mut u8, usize)>,
-    /// What pointers of arguments point to; it ends where memory ends.
+    /// Pointers of arguments point there; it ends where memory ends.
     lists: *mut u8,
     /// Lists so far, of four.
     made: usize,
@@ -67,7 +69,7 @@ impl<'s> App<'s> {
         from[self.below(from.len())]
     }
 
-    /// A handle that is there, mostly.
+    /// Mostly one that is there.
     fn handle(&mut self) -> u32 {
         match self.below(8) {
             0 => self.random() as u32,
@@ -78,7 +80,7 @@ impl<'s> App<'s> {
         }
     }
 
-    /// An address of the GPU or of the file that is there, mostly, or near one.
+    /// Of the GPU or of the file, mostly one that is there, or near one.
     fn address(&mut self) -> u64 {
         let at = self.below(self.addresses.len());
         let known = self.addresses[at];
@@ -122,7 +124,7 @@ impl<'s> App<'s> {
         self.pick(&[0, 1, 1, 2, 3, 64, 0xffff, 0x1000_0000, u32::MAX, any])
     }
 
-    /// Where a list of these bytes lies, at most 512; the page behind it is not there, so a much longer one is not whole.
+    /// At most 512 bytes; the page behind is not there, so a much longer list is not whole.
     fn list(&mut self, bytes: &[u8]) -> u64 {
         // Lists of one request must not share a place.
         self.made = (self.made + 1) % 4;
@@ -167,7 +169,7 @@ impl<'s> App<'s> {
         }
     }
 
-    /// Makes a request; `true` if the driver took it.
+    /// `true` if the driver took it.
     fn ask<T: IntoBytes>(&mut self, request: Request, argument: &mut T) -> bool {
         let known = request.size();
         let size = self.pick(&[known, known, known, known, known, known, 0, known + 8, 8]);
@@ -231,7 +233,6 @@ impl<'s> App<'s> {
         }
     }
 
-    /// Writes words into mapped memory.
     fn fill(&mut self) {
         if self.mapped.is_empty() {
             return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls of kbase, on the driver of the test: regions by cookie and by address, memory that grows, and what is refused.
+//! kbase on the test's driver: regions by cookie and address, growth, refusals.
 
 use gpureplay_trace::ErrorCode;
 use mali_facts::kbase::request::{Atom, Event, event, flags, requirement};
@@ -20,7 +20,7 @@ impl App {
         app
     }
 
-    /// Makes a region by a cookie that is mapped, as libmali does on 64 bits.
+    /// By a cookie that is mapped, as libmali does on 64 bits.
     fn region(&mut self, handle: u32, pages: u64, flags: u64, grows: bool) {
         let region = Region {
             at: COOKIE,
@@ -32,7 +32,7 @@ impl App {
         self.recorder.placed(MALI, COOKIE, u64::from(handle) << 20);
     }
 
-    /// Runs an atom whose header is at the start of region 1, and which does `work`.
+    /// Its header is at the start of region 1; it does `work`.
     fn atom(&mut self, code: u32, work: impl FnOnce(&Self)) {
         let atom = Atom {
             chain: 1 << 20,
@@ -53,7 +53,7 @@ const DATA: u64 = flags::GPU_READ | flags::GPU_WRITE;
 fn a_region_is_there_from_its_mapping_until_it_is_unmapped() {
     let mut app = App::on_kbase();
     app.region(1, 1, DATA, false);
-    // One with an address of its own, which is code.
+    // It is code, with an address of its own.
     let code = Region {
         at: 2 << 20,
         pages: 2,

@@ -6,7 +6,6 @@ use mali_facts::panthor::{self, BoCreate, BoMmapOffset, QueueSubmit, VmBindOp};
 use super::*;
 use crate::files::Sealed;
 
-/// A file of panthor.
 const FD: RawFd = 23;
 
 #[test]

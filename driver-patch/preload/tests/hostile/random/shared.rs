@@ -8,7 +8,6 @@ use super::App;
 use crate::app::ioctl;
 
 impl App<'_> {
-    /// Requests that all drivers have.
     pub(super) fn shared(&mut self) {
         match self.below(7) {
             0 => {
@@ -70,7 +69,6 @@ impl App<'_> {
                 self.ask(request, &mut list);
             }
             _ => {
-                // Any number, direction and size.
                 let request =
                     Request(self.random() as u32 & 0xffff_00ff | u32::from(Request::DRM) << 8);
                 let waits = [0xc3, 0xca, 0x2d, 0x2e, 0xc1, 0xc2];
