@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Turns the instruction table (`table/*.isa`) into Rust enums and data.
+//! Turns the instruction table (`table/*.isa`) into Rust.
 //!
-//! The build stops at an unknown modifier, an option that its type does not have, fixed bits that disagree with
-//! their mask, or a bit that nothing describes.
+//! The build stops at an unknown modifier or option, fixed bits that disagree with their mask, or an undescribed
+//! bit.
 
 #[path = "build/emit.rs"]
 mod emit;

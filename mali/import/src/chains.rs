@@ -8,7 +8,6 @@ use mali_facts::{ChainEnd, Draw, Job, JobType, follow};
 use crate::diagnosis::Listed;
 use crate::{Contents, ConvertError, Diagnosis, Direction, History};
 
-/// Of every GPU with a job manager.
 const SLOTS: u32 = 3;
 
 /// A chain that the driver started.
@@ -31,10 +30,10 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// All chains in the order of their start.
+    /// All chains in order.
     ///
     /// # Errors
-    /// More than [`MAX_SUBMITTED_JOBS`] jobs in all, those of lost chains too.
+    /// More than [`MAX_SUBMITTED_JOBS`] jobs in all, lost chains included.
     pub fn all(
         history: &History,
         contents: &Contents,
@@ -89,7 +88,7 @@ impl Chain {
     }
 }
 
-/// And how many headers; no jobs when one is not in the dump, or cannot be replayed.
+/// And the number of headers; no jobs when one is lost or cannot be replayed.
 fn jobs(
     contents: &Contents,
     head: u64,
@@ -150,7 +149,7 @@ mod tests {
 
     const CHAIN: u64 = 0x10_0000;
 
-    /// Null jobs with this status, 64 bytes apart; the last one leads to `end`.
+    /// Of null jobs, 64 bytes apart; the last one leads to `end`.
     fn chain(jobs: u64, status: u32, end: u64) -> Contents {
         let bytes = (64 * jobs).next_multiple_of(4096);
         let mut headers = vec![0; bytes as usize];
@@ -184,7 +183,7 @@ mod tests {
         const LONG: u64 = 0xffff;
         let most = MAX_SUBMITTED_JOBS as u64;
         let rest = CHAIN + 64 * (LONG - most % LONG);
-        // Jobs of a lost chain count as well: they are followed each time.
+        // Jobs of a lost chain count as well.
         for end in [0, CHAIN + 1] {
             let contents = chain(LONG, 1, end);
             let mut heads = vec![CHAIN; (most / LONG) as usize];

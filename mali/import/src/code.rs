@@ -26,11 +26,11 @@ pub(crate) fn shader(contents: &Contents, job: &Job) -> Option<u64> {
     Some(clause_address(state.shader()))
 }
 
-/// Words looked at for all shaders, shared ones counted for each: 64 MiB.
+/// For all shaders, shared ones counted for each: 64 MiB.
 const MAX_WORDS: u64 = 1 << 22;
 
-/// `None`: a shader does not decode, is not in the dump, jumps to computed addresses, or all are too long. Then any
-/// byte may matter.
+/// `None`: a shader does not decode, is lost, jumps to computed addresses, or all are too long. Then any byte may
+/// matter.
 pub(crate) fn reachable(contents: &Contents, chains: &[Chain]) -> Option<Vec<Range<u64>>> {
     let jobs = chains.iter().flat_map(|chain| &chain.jobs);
     let compute = jobs.filter(|job| job.job_type() == Some(JobType::Compute));

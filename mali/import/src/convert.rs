@@ -33,9 +33,9 @@ pub struct Options {
     pub description: Option<Description>,
     /// Weights by name, in C order, little-endian.
     pub values: BTreeMap<String, Vec<u8>>,
-    /// For ranges that the description does not know.
+    /// For undescribed ranges.
     pub stated: Stated,
-    /// Leave out chains with lost descriptors instead of refusing.
+    /// Leave out chains with lost descriptors.
     pub drop_lost: bool,
 }
 
@@ -45,7 +45,7 @@ pub enum ConvertError {
     /// No chain was started.
     #[error("gr_io_history starts no job chain, so there is nothing to replay")]
     NoChains,
-    /// Descriptors of a chain are not in the dump.
+    /// A chain's descriptors are lost.
     #[error(
         "chain {chain} at {head:#x} cannot be replayed: its job descriptors are not in gr_mem_contents (leave such chains out with --drop-lost-chains)"
     )]
@@ -77,7 +77,7 @@ pub enum ConvertError {
     /// The description does not fit the recording.
     #[error("description: {0}")]
     Description(#[from] DescriptionError),
-    /// A value for a tensor that is not a described weight.
+    /// The tensor is no described weight.
     #[error(
         "a value is given for {name:?}, which is no weight of the description (weights: {weights})"
     )]
@@ -123,9 +123,9 @@ pub struct Imported {
     pub fingerprint: u64,
     /// Bytes of mapped GPU memory.
     pub mapped_bytes: u64,
-    /// Ranges without description, as tensors: kind, name, type and shape.
+    /// Undescribed ranges: kind, name, type and shape.
     pub ranges: Vec<(TensorKind, String, Form)>,
-    /// Defects found while converting, besides those of the files.
+    /// Besides those of the files.
     pub diagnoses: Vec<Diagnosis>,
 }
 
@@ -228,8 +228,8 @@ pub fn convert(original: &Original, options: &Options) -> Result<Imported, Conve
     })
 }
 
-/// Checks product, cores and threads. The two last decide how much thread-local storage is used, and the recording
-/// fixes its size.
+/// Product, cores and threads. The last two decide how much thread-local storage is used, and the recording fixes
+/// its size.
 fn identify(builder: &mut Builder, original: &Original, gpu: u32) {
     builder.identity(GPU_ID, PRODUCT, gpu);
     for register in [SHADER_PRESENT_LO, THREAD_MAX_THREADS] {
@@ -249,7 +249,7 @@ fn regions(original: &Original, image: &Image, chains: &[Chain]) -> Vec<(MappedR
             [first, last - last % PAGE]
         })
         .collect();
-    // Storage of threads and work groups: the driver's whole region, unless the app shares it.
+    // The driver's whole region, unless the app shares it.
     let mut scratch = Vec::new();
     let named: BTreeSet<u64> = jobs()
         .filter_map(|job| storage(contents, job))
@@ -306,7 +306,7 @@ fn regions(original: &Original, image: &Image, chains: &[Chain]) -> Vec<(MappedR
     regions
 }
 
-/// Job headers as they are before the jobs run.
+/// Job headers as before the jobs run.
 fn upload_pages(
     builder: &mut Builder,
     original: &Original,
@@ -418,7 +418,7 @@ impl<'a> Tensors<'a> {
             let Ok(count) = u32::try_from(count) else {
                 continue;
             };
-            // The app reads what it synchronises last; whatever the dump has bytes for needs no value.
+            // The app reads what it synchronises last; dumped bytes need no value.
             let mut bytes = vec![0; 64.min((range.end - range.start) as usize)];
             let dumped = original.contents.read(range.start, &mut bytes).is_some();
             let kind = if dumped && bytes.iter().any(|&b| b != 0) {
@@ -452,7 +452,7 @@ impl<'a> Tensors<'a> {
     }
 
     fn id(&self, name: &str) -> TensorId {
-        // Names in segments were checked when the description was read.
+        // Names were checked when the description was read.
         self.by_name.get(name).map_or(TensorId(u32::MAX), |t| t.0)
     }
 
@@ -489,7 +489,6 @@ fn scatter(builder: &mut Builder, entry: &TensorEntry, value: &[u8]) {
     }
 }
 
-/// And the address after its last byte.
 fn tensor(entry: &TensorEntry, options: &Options) -> Result<(Tensor, u64), ConvertError> {
     let (kind, element) = (entry.tensor_kind()?, entry.element()?);
     let mut tensor = Tensor::dense(&entry.name, kind, element, &entry.shape, entry.address);

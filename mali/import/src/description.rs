@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TOML files that name tensors by place and group chains into segments.
+//! TOML files that name tensors and group chains into segments.
 
 use gpureplay_format::{ElementType, SegmentKind, TensorKind};
 use serde::Deserialize;
@@ -39,7 +39,7 @@ pub enum DescriptionError {
         /// Strides.
         strides: usize,
     },
-    /// Segments do not name every chain once, in order.
+    /// Every chain once, in order.
     #[error(
         "segment {segment:?} should begin with chain {expected} and end before chain {chains}, its chains are {first} to {last}"
     )]
@@ -88,7 +88,7 @@ pub struct TensorEntry {
     pub shape: Vec<u32>,
     /// GPU address of the first element.
     pub address: u64,
-    /// Bytes between elements of each dimension; without gaps if absent.
+    /// In bytes by dimension; without gaps if absent.
     pub strides: Option<Vec<u32>>,
 }
 
@@ -133,7 +133,7 @@ pub struct Description {
 }
 
 impl Description {
-    /// Checks what can be checked without the recording.
+    /// Checks all but the recording.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -170,7 +170,7 @@ impl Description {
         tensors.any(|tensor| tensor.name == name && tensor.kind == TensorKind::Intermediate.name())
     }
 
-    /// All `chains` chains must be there, each once, in order.
+    /// All, each once, in order.
     pub(crate) fn check_chains(&self, chains: usize) -> Result<(), DescriptionError> {
         let mut expected = 0;
         for segment in &self.segment {
@@ -218,19 +218,19 @@ fn named<T: Copy>(
 }
 
 impl TensorEntry {
-    /// Element type.
+    /// See [`Self::dtype`].
     ///
     /// # Errors
-    /// Its name is not known.
+    /// An unknown name.
     pub fn element(&self) -> Result<ElementType, DescriptionError> {
         let name = ElementType::name;
         named(ElementType::ALL, name, "dtype", &self.dtype, &self.name)
     }
 
-    /// Part that the tensor plays.
+    /// See [`Self::kind`].
     ///
     /// # Errors
-    /// Its name is not known.
+    /// An unknown name.
     pub fn tensor_kind(&self) -> Result<TensorKind, DescriptionError> {
         let name = TensorKind::name;
         named(TensorKind::ALL, name, "kind", &self.kind, &self.name)
@@ -238,17 +238,17 @@ impl TensorEntry {
 }
 
 impl SegmentEntry {
-    /// When the segment runs.
+    /// See [`Self::kind`].
     ///
     /// # Errors
-    /// Its name is not known.
+    /// An unknown name.
     pub fn segment_kind(&self) -> Result<SegmentKind, DescriptionError> {
         let name = SegmentKind::name;
         named(SegmentKind::ALL, name, "kind", &self.kind, &self.name)
     }
 }
 
-/// Hash of the addresses of all chains and synchronised ranges.
+/// Hash of all chains' and ranges' addresses.
 pub fn fingerprint(chains: &[Chain], ranges: &Ranges) -> u64 {
     let heads = chains.iter().map(|chain| chain.head);
     let bounds = ranges.ranges.iter().flat_map(|r| [r.start, r.end]);
@@ -259,7 +259,7 @@ pub fn fingerprint(chains: &[Chain], ranges: &Ranges) -> u64 {
         })
 }
 
-/// The built-in description with this fingerprint.
+/// Finds a built-in description.
 ///
 /// # Errors
 /// A built-in description is broken.

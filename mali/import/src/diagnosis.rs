@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 /// Per kind; others are counted.
 pub(crate) const MAX_DIAGNOSED: usize = 16;
 
-/// Each with its name, its file, its text and its values.
 macro_rules! defects {
     ($($(#[$doc:meta])* $defect:ident = $name:literal, $file:literal, $text:literal {
         $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
@@ -265,11 +264,10 @@ defects! {
     }
 }
 
-/// Lists the first ones of each kind, counts the others.
+/// Counts further ones of each kind.
 #[derive(Debug)]
 pub(crate) struct Listed<'a> {
     list: &'a mut Vec<Diagnosis>,
-    /// By name: the file, and how many there are.
     found: BTreeMap<&'static str, (&'static str, u64)>,
 }
 
@@ -288,7 +286,6 @@ impl<'a> Listed<'a> {
         }
     }
 
-    /// Says how many were only counted.
     pub(crate) fn finish(self) {
         let more = self.found.into_iter().filter_map(|(name, (file, found))| {
             let count = found.saturating_sub(MAX_DIAGNOSED as u64);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads and converts recordings of the original GPUReplay (2022).
 //!
-//! Its four files: the history of register accesses (`gr_io_history`), the page tables (`gr_pgt`), pages of GPU
-//! memory (`gr_mem_contents`) and the ranges that the app synchronised between CPU and GPU (`gr_sync_as`). They
-//! hold no weights and no names. [`read_directory`] reads them and notes each defect as a [`Diagnosis`];
-//! [`convert`] makes a recording. A [`Description`] adds which ranges are which tensors, and which jobs form a
-//! layer.
+//! Its four files: register accesses (`gr_io_history`), page tables (`gr_pgt`), pages of GPU memory
+//! (`gr_mem_contents`) and the ranges that the app synchronised between CPU and GPU (`gr_sync_as`). They hold no
+//! weights and no names. [`read_directory`] reads them and notes each defect as a [`Diagnosis`]; [`convert`] makes
+//! a recording. A [`Description`] adds tensors and layers.
 //!
-//! Files are not trusted: every count is checked against the bytes that are there.
+//! Files are not trusted: counts are checked against the bytes that are there.
 #![forbid(unsafe_code)]
 
 mod chains;
@@ -36,7 +35,7 @@ pub use files::ranges::{Range, Ranges};
 pub use files::tables::{Leaf, PageTables};
 pub use memory::{Image, MappedRun};
 
-/// In the order in which they are read.
+/// In the order of reading.
 pub const FILES: [&str; 4] = ["gr_io_history", "gr_pgt", "gr_mem_contents", "gr_sync_as"];
 
 /// Longest file, in bytes.
@@ -45,7 +44,7 @@ pub const MAX_FILE: u64 = 4 << 30;
 /// Why an original recording cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// A file is missing, unreadable, or no plain file.
+    /// Missing, unreadable, or no plain file.
     #[error(
         "{path}: {source}; an original recording is a directory with the files gr_io_history, gr_pgt, gr_mem_contents and gr_sync_as"
     )]
@@ -88,7 +87,7 @@ pub struct Original {
     pub diagnoses: Vec<Diagnosis>,
 }
 
-/// Reads the four files in `directory`.
+/// Reads `directory`.
 ///
 /// # Errors
 /// A file is missing, unreadable or beyond use. Lesser defects are in [`Original::diagnoses`].
@@ -103,7 +102,7 @@ pub fn read_directory(directory: &Path) -> Result<Original, ReadError> {
     )
 }
 
-/// It is no link and has at most `limit` bytes.
+/// No link, and at most `limit` bytes.
 fn read_file(directory: &Path, name: &str, limit: u64) -> Result<Vec<u8>, ReadError> {
     let path = directory.join(name);
     let opened = beneath::open(directory, Path::new(name))
@@ -117,7 +116,7 @@ fn read_file(directory: &Path, name: &str, limit: u64) -> Result<Vec<u8>, ReadEr
     }
 }
 
-/// Reads from memory: `gr_io_history`, `gr_pgt`, `gr_mem_contents`, `gr_sync_as`.
+/// Reads from memory, in the order of [`FILES`].
 ///
 /// # Errors
 /// As for [`read_directory`].
@@ -175,7 +174,6 @@ mod tests {
             assert!(matches!(error, ReadError::File { .. }), "{name}: {error}");
             assert!(error.to_string().contains(reason), "{name}: {error}");
         }
-        // One byte too long: none is read.
         let long = File::create(at(history)).unwrap();
         long.set_len(MAX_FILE + 1).unwrap();
         let error = read_directory(folder.path()).unwrap_err();

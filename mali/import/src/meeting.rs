@@ -7,12 +7,11 @@ use std::ops::Range;
 pub(crate) struct Meeting {
     /// Ascending.
     starts: Vec<u64>,
-    /// Ascending; those of other ranges than the starts beside them.
+    /// Ascending, apart from `starts`.
     ends: Vec<u64>,
 }
 
 impl Meeting {
-    /// How many begin before the other ends, and end after it begins.
     pub(crate) fn count(&self, range: &Range<u64>) -> usize {
         let begun = self.starts.partition_point(|start| *start < range.end);
         let over = self.ends.partition_point(|end| *end <= range.start);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Joins regions and page tables, and finds where they disagree.
+//! Joins regions and page tables.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use crate::{Contents, Diagnosis, History, PageTables, Ranges};
 
 /// 4 GiB, as much as a recording may have.
 const MAX_PAGES: u64 = 1 << 20;
-/// First register of address space 0, bytes from one address space to the next, number of address spaces.
+/// First register of address space 0, bytes between address spaces, their number.
 const AS_REGISTERS: (u32, u32, u32) = (0x2400, 0x40, 16);
 
 /// Mapped pages with the same access.
@@ -26,7 +26,7 @@ pub struct MappedRun {
     pub execute: bool,
 }
 
-/// Mapped memory as ascending runs that do not overlap.
+/// Ascending runs that do not overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
     /// The runs.
@@ -73,7 +73,7 @@ impl Image {
         Some(Image { runs })
     }
 
-    /// Whatever the access; none touches the next.
+    /// None touches the next.
     fn mapped(&self) -> Vec<Range<u64>> {
         let mut mapped: Vec<Range<u64>> = Vec::new();
         for run in &self.runs {
@@ -86,14 +86,13 @@ impl Image {
     }
 }
 
-/// The ranges ascend and do not touch.
+/// Ranges ascend and do not touch.
 fn covers(mapped: &[Range<u64>], start: u64, end: u64) -> bool {
     let next = mapped.partition_point(|run| run.end <= start);
     let run = mapped.get(next);
     start >= end || run.is_some_and(|run| run.start <= start && end <= run.end)
 }
 
-/// Among the four files.
 pub(crate) fn cross_check(
     history: &History,
     tables: &PageTables,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the dumped bytes that the chains can read.
+//! Finds the dumped bytes that chains can read.
 //!
-//! The dump also holds the allocator's notes between descriptors, and tables for graphics that no chain uses.
+//! The dump also holds the allocator's notes, and unused tables for graphics.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -21,13 +21,12 @@ const MOST_UNIFORMS: u64 = 64 << 20;
 #[derive(Default)]
 struct Reach {
     ranges: Vec<Range<u64>>,
-    /// Values that may be addresses of data.
     pointers: BTreeSet<u64>,
     looked_at: u64,
 }
 
-/// Ascending and disjoint. `None`, unknown: a shader does not decode, a descriptor is not in the dump, or points at
-/// something other than uniforms, state and storage.
+/// Ascending and disjoint. `None`: a shader does not decode, a descriptor is lost, or points at something other
+/// than uniforms, state and storage.
 pub(crate) fn reachable(
     original: &Original,
     chains: &[Chain],
@@ -39,13 +38,13 @@ pub(crate) fn reachable(
         if job.job_type() == Some(JobType::Compute) {
             reach.compute(original, job)?;
         } else {
-            // No other job that is replayed has a longer payload.
+            // The longest payload of a replayed job.
             let bytes = job::PAYLOAD + WriteValue::SIZE as u64;
             reach.add(job.address, bytes)?;
         }
     }
     reach.ranges.extend(code::reachable(contents, chains)?);
-    // Data that was dumped along: whole regions that a uniform points into or the app synchronised.
+    // Whole regions that a uniform points into or the app synchronised.
     let synchronised: Meeting = original.ranges.all().collect();
     for region in contents.regions.iter().filter(|region| region.dumped) {
         let range = region.committed();
@@ -106,7 +105,6 @@ impl Reach {
         Some(())
     }
 
-    /// Notes what may be pointers.
     fn data(&mut self, original: &Original, start: u64, length: u64) -> Option<()> {
         if length == 0 {
             return Some(());
@@ -126,7 +124,7 @@ impl Reach {
     }
 }
 
-/// Zeros the bytes of a page that lie in no range.
+/// Zeros what lies in no range.
 pub(crate) fn keep(va: u64, page: &mut [u8], ranges: &[Range<u64>]) {
     let mut at = 0;
     let length = page.len() as u64;

@@ -14,7 +14,6 @@ pub(crate) struct Type {
 pub(crate) struct Kind {
     pub(crate) name: String,
     pub(crate) type_name: String,
-    /// How a flag's option is spelled.
     pub(crate) flag: String,
     pub(crate) does: String,
 }
@@ -241,7 +240,7 @@ fn property(operation: &mut Operation, line: &str, kinds: &Kinds) -> Result<(), 
     Ok(())
 }
 
-/// In the order of the table of products, so that each set has one spelling.
+/// In the table's order, so that each set has one spelling.
 const PRODUCTS: [&str; 6] = ["g71", "g72", "g51", "g31", "g52", "g76"];
 
 fn parse_products(text: &str) -> Result<Vec<String>, String> {
@@ -350,7 +349,7 @@ fn parse_field(operation: &Operation, text: &str, kinds: &Kinds) -> Result<Field
     })
 }
 
-/// Every bit must be exactly one of: fixed, source, modifier, immediate, field.
+/// Every bit is exactly one of: fixed, source, modifier, immediate, field.
 fn check(operation: &Operation) -> Result<(), String> {
     let word: u32 = if operation.fma { 0x7f_ffff } else { 0xf_ffff };
     if operation.encodings.is_empty() {

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FlowControl {
-    /// The shader ends here unless a branch is taken.
+    /// Unless a branch is taken.
     End = 0,
     /// Not back to back; reconvergence as in the program counter.
     ReconvergeByPc = 1,
@@ -99,7 +99,7 @@ pub struct ClauseHeader {
 }
 
 impl ClauseHeader {
-    /// Header inside a shader: no waits, no message, numbers unchanged.
+    /// No waits, no message, numbers unchanged.
     pub const PLAIN: Self = Self {
         flush_to_zero: FlushToZero::None,
         suppress_infinity: false,
@@ -117,12 +117,12 @@ impl ClauseHeader {
     };
 }
 
-/// An operand with selector, read ports and FAU value resolved.
+/// An operand, resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// A 32-bit register (0-63).
     Register(u8),
-    /// In a 64-bit tuple: this register is the low word, the next the high word.
+    /// In 64-bit tuples: this register is the low word, the next the high word.
     Pair(u8),
     /// Zero.
     Zero,
@@ -141,7 +141,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// If it is the same for every thread and needs no clause address.
+    /// If no thread and no clause address changes it.
     pub fn constant(self) -> Option<u32> {
         let (fau, high) = match self {
             Operand::Zero => return Some(0),
@@ -169,9 +169,9 @@ impl Operand {
 /// Two instructions that execute together, FMA first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuple {
-    /// As encoded. Its writes belong to the previous tuple; those of the first tuple's block to the last tuple.
+    /// Its writes belong to the previous tuple; the first block's to the last tuple.
     pub registers: RegisterBlock,
-    /// Read by ports 0, 1 and 2; in 64-bit tuples the lower register of each pair.
+    /// Of ports 0, 1 and 2; in 64-bit tuples the lower of each pair.
     pub ports: [Option<u8>; 3],
     /// What the tuple can read.
     pub fau: Fau,
@@ -207,7 +207,7 @@ impl Tuple {
         self.fma.op.info().wide
     }
 
-    /// What a source reads. `None`: a port that reads no register, never in a decoded clause.
+    /// What a source reads. `None`: an unused port, never in a decoded clause.
     pub fn operand(&self, unit: Unit, source: Source) -> Option<Operand> {
         let wide = self.is_wide();
         let port = |n: usize| {
@@ -240,18 +240,18 @@ impl Tuple {
     }
 }
 
-/// One to eight tuples with embedded constants, executed without interruption.
+/// One to eight tuples, executed without interruption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clause {
     /// The header.
     pub header: ClauseHeader,
     /// In order of execution.
     pub tuples: Vec<Tuple>,
-    /// At most seven, of which FAU indices reach the first six.
+    /// At most seven; FAU indices reach the first six.
     pub constants: Vec<Constant>,
 }
 
-/// 60 of 64 bits; the tuple that reads it supplies bits 0-3.
+/// 60 of 64 bits; the reading tuple supplies bits 0-3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Constant {
     /// Bits 0-3 are zero.

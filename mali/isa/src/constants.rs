@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Embedded constants, and what an FAU index selects.
 //!
-//! Two constants that share a word hide two modifier nibbles: the differences (modulo 16) of bits 60-63 and of bits
-//! 28-31. A constant that is alone has its nibbles beside it, or none.
+//! Two constants of a word hide two modifier nibbles: the differences (modulo 16) of bits 60-63 and of bits 28-31.
+//! A constant alone has its nibbles beside it, or none.
 
 use crate::clause::Constant;
 use crate::error::{DecodeError, EncodeError};
@@ -28,7 +28,7 @@ fn nibbles(first: u64, second: u64) -> (u8, u8) {
     (difference(60), difference(28))
 }
 
-/// `values` have bits 0-3 clear; `single` are the nibbles of a constant 0 that stands alone.
+/// `values` have bits 0-3 clear; `single` are nibbles of a lone constant 0.
 pub(crate) fn decode(
     values: &[u64],
     alone: bool,
@@ -78,7 +78,7 @@ pub(crate) fn single(relative: Relative) -> (u8, u8) {
     }
 }
 
-/// Sets the free bits so that the modifiers come out right.
+/// Sets the free bits for the modifiers.
 pub(crate) fn pair(
     index: u8,
     first: Constant,
@@ -92,7 +92,7 @@ pub(crate) fn pair(
     if fits(first.value, second.value) {
         return Ok((first.value, second.value));
     }
-    // Bits that a relative constant does not use: 60-63, and 28-31 if its low word is relative too.
+    // Unused by a relative constant: 60-63, and 28-31 if its low word is relative too.
     let add = |value: u64, base: u64, shift: u32, n: u64| {
         (value & !(15 << shift)) | (((base >> shift) + n) & 15) << shift
     };

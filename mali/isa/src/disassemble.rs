@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text in the syntax of `docs/reference/isa.md`, mostly that of Mesa's disassembler.
+//! Text as in `docs/reference/isa.md`, mostly Mesa's.
 
 use crate::clause::{Clause, ClauseHeader, FlowControl, FlushToZero, Operand, Tuple};
 use crate::fau::{Fau, Relative};
@@ -10,7 +10,7 @@ use crate::registers::{Destination, Part};
 use crate::shader::{Shader, Target};
 use core::fmt::{self, Display, Formatter, Write};
 
-/// `None` if it belongs to the whole operation.
+/// `None`: of the whole operation.
 fn source_of(modifier: Modifier) -> Option<usize> {
     Some(match modifier {
         Modifier::Abs0 | Modifier::Neg0 | Modifier::Lanes0 | Modifier::Sign0 => 0,
@@ -21,7 +21,6 @@ fn source_of(modifier: Modifier) -> Option<usize> {
     })
 }
 
-/// Leaves out default values.
 fn modifiers(
     f: &mut Formatter<'_>,
     instruction: &Instruction,
@@ -75,7 +74,6 @@ impl Display for Fau {
     }
 }
 
-/// `origin` is the offset of the clause, for branch targets.
 fn fau_word(f: &mut Formatter<'_>, fau: Fau, high: bool, origin: Option<u32>) -> fmt::Result {
     let Fau::Constant {
         value, relative, ..
@@ -183,7 +181,7 @@ pub struct InstructionText<'a> {
     pub unit: Unit,
     /// Of the clause.
     pub staging_register: u8,
-    /// Byte offset of the clause in the shader, for branch targets.
+    /// Bytes in the shader, for branch targets.
     pub origin: Option<u32>,
 }
 

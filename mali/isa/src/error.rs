@@ -26,7 +26,7 @@ pub enum DecodeError {
         /// The 45 bits.
         bits: u64,
     },
-    /// A branch to before the shader, or to no multiple of 16.
+    /// To before the shader, or to no multiple of 16.
     Target {
         /// Bytes from the start of the branching clause.
         distance: i32,
@@ -54,8 +54,7 @@ pub enum DecodeError {
         /// The instruction word.
         bits: u32,
     },
-    /// A source selects a read port that reads nothing, a constant that the clause does not have, or a reserved
-    /// value.
+    /// A source selects an unused port, a missing constant, or a reserved value.
     Source {
         /// Which tuple.
         tuple: u8,
@@ -120,7 +119,7 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Why an instruction or a clause cannot be encoded.
+/// Why encoding fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -138,7 +137,7 @@ pub enum EncodeError {
         /// Which immediate.
         immediate: u8,
     },
-    /// No encoding has these modifiers and order of sources.
+    /// No encoding has these modifiers and order.
     Modifiers {
         /// The operation.
         op: Op,
@@ -153,7 +152,7 @@ pub enum EncodeError {
         /// How many there are.
         count: usize,
     },
-    /// Modifiers of constants that share a word need the other order.
+    /// Constants that share a word need the other order.
     ConstantOrder {
         /// The first of the two.
         index: u8,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A tuple's 64-bit value: uniforms, embedded constants and special values.
+//! A tuple's 64-bit value: uniforms, constants, special values.
 
-/// Parts of a constant relative to the clause's first byte.
+/// Relative to the clause's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Relative {
     /// A plain number.
@@ -9,7 +9,7 @@ pub enum Relative {
     None,
     /// Clause address + value, sign-extended from 60 bits.
     Whole,
-    /// The high word is the low word of clause address + offset (28 bits, signed); the low word is plain.
+    /// The high word is the low word of clause address + offset (28 bits, signed).
     High,
     /// Both words are such 28-bit offsets.
     Both,
@@ -36,7 +36,7 @@ impl Relative {
     }
 }
 
-/// What an FAU index (fast access uniform) selects. Source selectors 4 and 5 read its low and high word.
+/// An FAU index (fast access uniform). Source selectors 4 and 5 read its low and high word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Fau {
     /// 0

@@ -5,10 +5,10 @@ use crate::error::DecodeError;
 use crate::layout::WORD_BYTES;
 use crate::shader::{Shader, ShaderError};
 
-/// Shaders with the same code have the same identity at any address.
+/// The same at any address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// 64-bit FNV-1a of the reachable clauses, each preceded by its offset.
+    /// 64-bit FNV-1a of reachable clauses, each preceded by its offset.
     pub hash: u64,
     /// From the first clause to the end of the last.
     pub bytes: u64,
@@ -17,7 +17,7 @@ pub struct Identity {
 }
 
 impl Shader {
-    /// Decodes as [`Shader::decode_with`] does, and computes the identity.
+    /// As [`Shader::decode_with`], with the identity.
     ///
     /// # Errors
     /// As [`Shader::decode_with`].

@@ -54,7 +54,7 @@ pub struct OpInfo {
     pub encodings: &'static [Encoding],
     /// If it sends one.
     pub message: Option<Message>,
-    /// What it does with its clause's staging registers.
+    /// Use of the clause's staging registers.
     pub staging: Option<Staging>,
     /// Must be in the last tuple of a clause.
     pub last: bool,
@@ -64,7 +64,7 @@ pub struct OpInfo {
     pub table: bool,
     /// No compiler is known to emit it.
     pub unused: bool,
-    /// Only in clauses of message type 64-bit, whose register blocks name register pairs.
+    /// Only in 64-bit clauses, whose register blocks name pairs.
     pub wide: bool,
     /// For the encoding.
     pub evidence: Evidence,
@@ -126,15 +126,14 @@ impl BitField {
     }
 }
 
-/// A word is this encoding if `word & mask == exact`, sources a and b are in the given order, and no field or
-/// modifier has a reserved value.
+/// It fits if `word & mask == exact`, sources a and b are in the given order, and nothing is reserved.
 #[derive(Debug)]
 pub struct Encoding {
     /// Values of the fixed bits.
     pub exact: u32,
     /// The fixed bits.
     pub mask: u32,
-    /// Condition on the selectors of sources a and b, as numbers.
+    /// Of the selectors of sources a and b, as numbers.
     pub order: Option<Order>,
     /// Implied modifiers: index in [`OpInfo::modifiers`] and value.
     pub fixed: &'static [(u8, u8)],
@@ -153,7 +152,7 @@ pub struct Field {
     pub values: &'static [Option<&'static [u8]>],
 }
 
-/// Order of the selectors of sources a and b, in which commutative operations store a bit.
+/// Order of the selectors of sources a and b; commutative operations store a bit in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// a < b
@@ -293,7 +292,7 @@ impl Message {
     }
 }
 
-/// Use of the registers from the header's staging register on.
+/// From the header's staging register on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Staging {
     /// It reads them.

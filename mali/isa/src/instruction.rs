@@ -10,7 +10,7 @@ pub const MAX_MODIFIERS: usize = 10;
 /// Of an operation.
 pub const MAX_IMMEDIATES: usize = 2;
 
-/// A 3-bit source selector. [`crate::Tuple::operand`] resolves registers and FAU values.
+/// A 3-bit selector, resolved by [`crate::Tuple::operand`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum Source {
@@ -62,16 +62,16 @@ impl Source {
 pub struct Instruction {
     /// The operation.
     pub op: Op,
-    /// As many as [`crate::OpInfo::sources`] are valid, the others are `Port0`.
+    /// The others are `Port0`.
     pub sources: [Source; MAX_SOURCES],
-    /// In the order of [`crate::OpInfo::modifiers`]; read by [`Instruction::modifier`].
+    /// In the order of [`crate::OpInfo::modifiers`].
     pub modifiers: [u8; MAX_MODIFIERS],
     /// In the order of [`crate::OpInfo::immediates`].
     pub immediates: [u8; MAX_IMMEDIATES],
 }
 
 impl Instruction {
-    /// With default modifiers (without a default, the first allowed value) and each source's first selector.
+    /// With default modifiers (else the first allowed value) and first selectors.
     pub fn new(op: Op) -> Instruction {
         let info = op.info();
         let mut instruction = Instruction {
@@ -97,7 +97,7 @@ impl Instruction {
         &self.sources[..self.op.info().sources.len().min(MAX_SOURCES)]
     }
 
-    /// A number of the modifier's type; 0 or 1 for a flag. `None` if absent.
+    /// 0 or 1 for a flag. `None` if absent.
     pub fn modifier(&self, modifier: Modifier) -> Option<u8> {
         let index = self
             .op

@@ -47,7 +47,6 @@ const POSITIONS: [Option<(u8, u8)>; 16] = [
     None,
 ];
 
-/// Nothing is decoded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Packed {
     /// 45 bits.
@@ -58,7 +57,7 @@ pub(crate) struct Packed {
     /// 60 bits each.
     pub(crate) constants: [u64; 7],
     pub(crate) constant_count: u8,
-    /// Of constant 0, if it stands alone and its format has them.
+    /// Of a lone constant 0, if its format has them.
     pub(crate) nibbles: Option<(u8, u8)>,
 }
 
@@ -66,12 +65,11 @@ fn bits(word: u128, start: u32, size: u32) -> u128 {
     (word >> start) & ((1 << size) - 1)
 }
 
-/// Reads words through `word(index)`; also returns their number.
 pub(crate) fn unpack<E: From<DecodeError>>(
     mut word: impl FnMut(usize) -> Result<[u8; WORD_BYTES], E>,
 ) -> Result<(Packed, usize), E> {
     let mut packed = Packed::default();
-    // Whole tuples so far; whether the next one's low 45 bits are there; low 15 bits of constant 0.
+    // Whole tuples; whether the next one's low 45 bits are there; low 15 bits of constant 0.
     let (mut whole, mut begun, mut constant_low) = (0usize, false, None);
     let mut complete = false;
     for index in 0..MAX_WORDS {
@@ -191,8 +189,7 @@ pub(crate) fn unpack<E: From<DecodeError>>(
     }))
 }
 
-/// Clauses of 3, 5, 6 and 8 tuples always hold a first constant (0 if there is none). `None`: too many constants
-/// for the tuples.
+/// Clauses of 3, 5, 6 and 8 tuples always hold a first constant (maybe 0). `None`: too many constants.
 pub(crate) fn pack(packed: &Packed, mut emit: impl FnMut([u8; WORD_BYTES])) -> Option<()> {
     let count = usize::from(packed.count);
     let constants = usize::from(packed.constant_count);

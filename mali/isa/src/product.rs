@@ -89,11 +89,11 @@ impl Products {
 /// Why some products have an instruction and others lack it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProductEvidence {
-    /// Mesa's description of the instruction set, for all products.
+    /// Mesa's description, for all products.
     Description,
-    /// Mesa's compiler emits it for these products, and something else for the others (`bifrost_get_quirks`).
+    /// Mesa's compiler emits it for these products only (`bifrost_get_quirks`).
     Compiler,
-    /// Recordings of Mali-G71 silicon; Mali-G72 has the same architecture version. Nothing shows it on version 7.
+    /// Recordings of Mali-G71 silicon; Mali-G72 has the same version. Nothing shows it on version 7.
     Silicon,
     /// Nothing shows it on any product.
     Nothing,

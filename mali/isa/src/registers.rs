@@ -59,7 +59,7 @@ impl RegisterBlock {
         ((self.0 >> start) & ((1 << size) - 1)) as u8
     }
 
-    /// Of a normal tuple; `first` for the first of a clause. `Err` with a reserved mode.
+    /// Of a normal tuple; `first` of a clause. `Err` with a reserved mode.
     pub fn narrow(self, first: bool) -> Result<RegisterUse, u8> {
         let (slot3, slot2) = (self.field(8, 6), self.field(14, 6));
         let (port0, port1, control) = (self.field(20, 5), self.field(25, 6), self.field(31, 4));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole shader: the clauses that control flow can reach.
+//! A shader: the clauses that control flow can reach.
 
 use crate::clause::{Clause, FlowControl, Operand};
 use crate::decode::decode_clause_with;
@@ -17,7 +17,7 @@ use core::fmt;
 pub enum Target {
     /// Bytes from the start of the branching clause.
     Relative(i32),
-    /// Address 0: the thread ends. Compilers branch there instead of to an empty last block.
+    /// Address 0: the thread ends, without an empty last block.
     End,
     /// Known only at run time.
     Dynamic,
@@ -26,7 +26,7 @@ pub enum Target {
 /// A branch at the end of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Branch {
-    /// Compilers emit it in the last one only.
+    /// Compilers use the last one only.
     pub tuple: u8,
     /// Where it goes.
     pub target: Target,
@@ -38,7 +38,6 @@ impl Clause {
     /// If it has one.
     pub fn branch(&self) -> Option<Branch> {
         self.tuples.iter().enumerate().find_map(|(index, tuple)| {
-            // The target is the last source of every branch.
             let (unit, conditional) = match (tuple.add.op.mnemonic(), tuple.fma.op.mnemonic()) {
                 (Mnemonic::Jump, _) => (Unit::Add, false),
                 (
@@ -124,7 +123,7 @@ pub struct Shader {
 /// The invalid clause at `offset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShaderError<E = DecodeError> {
-    /// Bytes from the shader's start; negative or unaligned only for a bad branch.
+    /// Negative or unaligned only for a bad branch.
     pub offset: i64,
     /// What is wrong with it.
     pub error: E,
@@ -139,7 +138,7 @@ impl<E: fmt::Display> fmt::Display for ShaderError<E> {
 impl<E: core::error::Error> core::error::Error for ShaderError<E> {}
 
 impl Shader {
-    /// Decodes the shader at the start of `code`, following all branches.
+    /// Follows all branches.
     ///
     /// # Errors
     /// The first clause that does not decode, in order of discovery.
@@ -153,8 +152,8 @@ impl Shader {
         })
     }
 
-    /// Reads 16-byte words by byte offset, for example through an MMU. Branches out of the 4 GiB above the shader's
-    /// start are an error.
+    /// Reads 16-byte words by byte offset, for example through an MMU. Branches must stay in the 4 GiB above the
+    /// shader's start.
     ///
     /// # Errors
     /// As [`Shader::decode`], or what `word` returns.

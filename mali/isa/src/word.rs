@@ -6,8 +6,8 @@ use crate::info::{Encoding, OpInfo, Unit};
 use crate::instruction::{Instruction, MAX_IMMEDIATES, MAX_MODIFIERS, MAX_SOURCES, Source};
 use crate::table::{ADD_INDEX, FMA_INDEX, OPS};
 
-/// Takes 23 bits for FMA, 20 for ADD. `wide`: the clause has 64-bit tuples, with operations of their own. `None`:
-/// no known encoding, or a reserved value.
+/// Takes 23 bits for FMA, 20 for ADD. `wide`: of 64-bit tuples, with their own operations. `None`: unknown or
+/// reserved.
 pub fn decode_word(unit: Unit, bits: u32, wide: bool) -> Option<Instruction> {
     candidates(unit, bits).find_map(|(info, encoding)| {
         if info.wide != wide {
@@ -18,14 +18,14 @@ pub fn decode_word(unit: Unit, bits: u32, wide: bool) -> Option<Instruction> {
     })
 }
 
-/// All encodings that accept a word; more than one shows an ambiguous table.
+/// More than one shows an ambiguous table.
 pub fn decode_all(unit: Unit, bits: u32, wide: bool) -> impl Iterator<Item = Instruction> {
     candidates(unit, bits)
         .filter(move |(info, _)| info.wide == wide)
         .filter_map(move |(i, e)| matches(i, e, bits))
 }
 
-/// By the top eight bits, the most specific first.
+/// The most specific first.
 fn candidates(unit: Unit, bits: u32) -> impl Iterator<Item = (&'static OpInfo, &'static Encoding)> {
     let index = match unit {
         Unit::Fma => &FMA_INDEX,
@@ -90,8 +90,7 @@ fn matches(info: &'static OpInfo, encoding: &Encoding, bits: u32) -> Option<Inst
 /// Encodes an instruction.
 ///
 /// # Errors
-/// An invalid source, an immediate that is too large, or modifiers (for some commutative operations, an order of
-/// sources) without an encoding.
+/// An invalid source, a large immediate, or modifiers or an order of sources without an encoding.
 pub fn encode_word(instruction: &Instruction) -> Result<u32, EncodeError> {
     let info = instruction.op.info();
     let mut common = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains in a recording of a Mali GPU: [`walk`] checks what they point at; [`link`] joins and splits them;
-//! [`moved`] moves code; [`patch`] finds what uploads a word; [`reach`] says which buffers depend on which;
-//! [`streams`] is the family with command streams.
+//! Job chains of Mali GPUs: [`walk`] checks them, [`link`] joins and splits them, [`moved`] moves code, [`patch`]
+//! finds uploads of words, [`reach`] follows buffers, [`streams`] has command streams.
 #![forbid(unsafe_code)]
 
 pub mod link;

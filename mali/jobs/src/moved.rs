@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Moves a recording's code, for a driver that decides where code lies.
+//! Moves code, for a driver that decides where code lies.
 //!
 //! A program counter has 24 bits: code moves by windows of 16 MiB and keeps the lowest 24 bits of its addresses.
 //! Only descriptors of shaders name code. A walk over every chain finds all; one more checks that none is left.
@@ -22,13 +22,12 @@ use crate::walk::{check_only, profile, submissions};
 /// Bytes that a program counter reaches.
 pub const WINDOW: u64 = 1 << 24;
 
-/// Descriptors that name a shader, and the field that does.
 const SHADERS: [(&Layout, &str); 2] = [
     (RendererState::LAYOUT, "Shader"),
     (ShaderProgram::LAYOUT, "Binary"),
 ];
 
-/// Moves code: windows by their starts, and their new starts.
+/// Moves windows: starts and new starts.
 ///
 /// # Errors
 /// Chains break a rule, or something other than a shader's descriptor names code that moves.
@@ -69,7 +68,6 @@ pub fn move_code(verified: &Verified<'_>, to: &BTreeMap<u64, u64>) -> Result<Vec
     Ok(bytes)
 }
 
-/// `None`: no code that moves is there.
 fn moved(recording: &Recording<'_>, to: &BTreeMap<u64, u64>, va: u64) -> Option<u64> {
     let region = recording.region_of(va, 1)?;
     if !Access(region.access).contains(Access::EXECUTE) {

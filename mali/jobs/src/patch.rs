@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the actions that put words of descriptors into memory.
+//! Finds the actions that write descriptors' words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ pub type Word = (u64, Vec<u8>, Vec<u8>);
 /// GPU address and bytes.
 pub type Patch = (u64, Vec<u8>);
 
-/// The actions after which the words must be written.
+/// The actions after which words must be written.
 ///
 /// # Errors
-/// More is uploaded than is kept of memory.
+/// Too much is uploaded.
 pub fn places(
     verified: &Verified<'_>,
     words: &BTreeSet<Word>,

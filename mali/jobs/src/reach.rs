@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which buffers can hold what was computed from which others.
+//! Which buffers depend on which others.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use mali_facts::walk::Purpose;
 
 use crate::walk::Job;
 
-/// Buffers by address; those that overlap are one.
+/// By address; those that overlap are one.
 #[derive(Clone, Debug, Default)]
 pub struct Buffers(Vec<(u64, u64)>);
 
 impl Buffers {
-    /// From ranges: first address and end, by first address.
+    /// From first addresses and ends, ascending.
     pub fn new(ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut out: Vec<(u64, u64)> = Vec::new();
         for (start, end) in ranges {
@@ -24,7 +24,7 @@ impl Buffers {
         Self(out)
     }
 
-    /// Number of the buffer that holds an address.
+    /// The buffer that holds an address.
     pub fn holder(&self, va: u64) -> Option<usize> {
         let next = self.0.partition_point(|(start, _)| *start <= va);
         let at = next.checked_sub(1)?;
@@ -32,7 +32,7 @@ impl Buffers {
     }
 }
 
-/// Buffers that a job may read and write; a pointer among uniforms may do both.
+/// A pointer among uniforms may both read and write.
 #[derive(Clone, Debug, Default)]
 pub struct Touches {
     read: BTreeSet<usize>,
@@ -65,7 +65,7 @@ impl Touches {
     }
 }
 
-/// Buffers that hold something of those in `from` after these jobs.
+/// What depends on `from` after these jobs.
 pub fn reached(from: BTreeSet<usize>, jobs: &[Touches]) -> BTreeSet<usize> {
     let mut out = from;
     for job in jobs {

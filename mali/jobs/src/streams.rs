@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mali GPUs with command streams: what a launch may ask.
+//! Mali GPUs with command streams.
 //!
 //! A launch's words are a stream without jumps. They lie in the recording, not in GPU memory, so they cannot change
 //! after the check. A device calls them from its own queue.
@@ -29,7 +29,7 @@ pub use mali_valhall::streams::{Compute, WalkError};
 #[derive(Clone, Copy, Debug)]
 pub struct Streams;
 
-/// A verified recording of a GPU with command streams.
+/// A verified recording of such a GPU.
 pub type Verified<'a> = gpureplay_core::verify::Verified<'a, Streams>;
 /// A session on such a GPU.
 pub type Session<'a, 'w, G> = gpureplay_core::engine::Session<'a, 'w, G, Streams>;
@@ -45,12 +45,12 @@ pub fn verify<'a>(
     gpureplay_core::verify::verify(recording, limits)
 }
 
-/// First register of the kernel's: its ring calls a stream with them.
+/// First of the kernel's registers: its ring calls a stream with them.
 pub const KERNEL_REGISTERS: u8 = 92;
-/// Bits of the largest address; what lies above is the kernel's.
+/// What lies above is the kernel's.
 pub const ADDRESS_BITS: u32 = 47;
 const POINTER: u64 = (1 << 48) - 1;
-/// Alignment of a list of resources; the bits below count them.
+/// Alignment of a list; the bits below count it.
 const RESOURCES: u64 = 64;
 
 const IDENTITY: [u32; 8] = [
@@ -71,7 +71,7 @@ pub enum Broken {
     Queue(u8),
     /// No words, or a half of one.
     Length(usize),
-    /// An instruction that no recording may have.
+    /// A forbidden instruction.
     Instruction {
         /// Its number.
         at: usize,
@@ -83,7 +83,7 @@ pub enum Broken {
         /// The instruction's number.
         at: usize,
     },
-    /// A register of the kernel's driver is written.
+    /// Writes a register of the kernel's driver.
     KernelRegister {
         /// The instruction's number.
         at: usize,
@@ -97,7 +97,7 @@ pub enum Broken {
         /// Why not.
         fault: Fault,
     },
-    /// A dispatch names memory outside of regions, or not aligned.
+    /// Memory outside of regions, or not aligned.
     Memory {
         /// What lies there.
         what: &'static str,
@@ -147,13 +147,13 @@ impl Display for Broken {
 
 impl core::error::Error for Broken {}
 
-/// Instructions of a launch; bytes behind the last are left out.
+/// Bytes behind the last word are left out.
 pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     let words = bytes.as_chunks::<WORD_BYTES>().0.iter();
     words.map(|word| u64::from_le_bytes(*word))
 }
 
-/// Checks a launch by its queue and words.
+/// Checks a launch.
 ///
 /// # Errors
 /// What it breaks first.
@@ -176,7 +176,7 @@ pub fn check(recording: &Recording<'_>, queue: u8, bytes: &[u8]) -> Result<(), B
     found
 }
 
-/// Gives each dispatch, and where its instruction lies when the model runs it.
+/// Gives each dispatch, and its instruction's place on the model.
 ///
 /// # Errors
 /// An instruction that cannot be executed.
@@ -201,7 +201,6 @@ pub fn dispatches(bytes: &[u8], visit: impl FnMut(u64, &Compute)) -> Result<(), 
     })
 }
 
-/// Operands are looked at by the walk.
 fn allowed(at: usize, word: u64) -> Result<(), Broken> {
     let written = match Instruction::decode(word).map(Instruction::op) {
         Some(Op::Nop | Op::Wait | Op::SetSbEntry | Op::RunCompute | Op::FlushCache2) => None,
@@ -216,11 +215,10 @@ fn allowed(at: usize, word: u64) -> Result<(), Broken> {
     }
 }
 
-/// Bit of a move's destination.
 const DESTINATION: u32 = 48;
-/// Endpoints of REQ_RESOURCE: compute, fragment, tiler, vertices.
+/// Compute, fragment, tiler, vertices (REQ_RESOURCE).
 pub const ALL_ENDPOINTS: u64 = 0xf;
-/// The endpoint that a recording may ask for.
+/// The only one for recordings.
 pub const COMPUTE_ENDPOINT: u64 = 1;
 
 fn memory(recording: &Recording<'_>, compute: &Compute) -> Result<(), Broken> {
@@ -253,7 +251,7 @@ fn memory(recording: &Recording<'_>, compute: &Compute) -> Result<(), Broken> {
     }
 }
 
-/// Payload and environment as a job has them in memory.
+/// As a job has them in memory.
 pub fn payload(compute: &Compute) -> (ComputePayload, ShaderEnvironment) {
     let [x, y, z] = compute.count;
     let [from_x, from_y, from_z] = compute.offset;
@@ -323,10 +321,10 @@ fn no_registers<G: Gpu>(at: &mut Driver<G, ()>) -> Result<(), Failed> {
     at.fail(ErrorKind::Device(DeviceError::Refused(NO_FIRMWARE)))
 }
 
-/// Refuses a device with registers: it runs no firmware.
+/// A device with registers runs no firmware.
 pub const NO_FIRMWARE: i32 = -0x6c6;
 
-/// What the first wrong launch breaks, and the index of its action.
+/// Of the first wrong launch, with the index of its action.
 pub fn broken(recording: &Recording<'_>) -> Option<(u32, Broken)> {
     let segments = recording.segments().iter();
     let actions = segments.flat_map(|segment| {
@@ -341,8 +339,7 @@ pub fn broken(recording: &Recording<'_>) -> Option<(u32, Broken)> {
     })
 }
 
-/// The stream at an address as a recording has it: without jumps, heaps and handlers, and with requests for the
-/// compute endpoint only.
+/// Converts the stream at an address: without jumps, heaps and handlers, and for the compute endpoint only.
 ///
 /// # Errors
 /// The stream cannot be walked, or is longer than `limit` instructions.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes a recording one of another GPU of its family, or says why it cannot be one.
+//! Makes a recording one of another GPU of its family.
 //!
 //! A recording fits one GPU: its identity, its settings, storage for the threads of its cores. [`retarget`] changes
 //! these only where it can prove that jobs do not depend on the rest: the other GPU has every instruction, limit
-//! and format that they use, no job looks at cores or warps that differ in number, and the result keeps every rule
-//! for the other GPU. [`compare`] then runs both on models and compares all memory after every chain.
+//! and format, no job looks at cores or warps that differ in number, and the result keeps every rule. [`compare`]
+//! then runs both on models and compares all memory after every chain.
 //!
-//! No real GPU takes part: the proof is about the model of the other GPU.
+//! No real GPU takes part: the proof is about the model.
 #![forbid(unsafe_code)]
 
 mod lock_step;
@@ -37,21 +37,20 @@ use survey::{Job, survey};
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Version 6 may become version 7 and vice versa, with changed descriptors. No silicon has shown that this
-    /// works.
+    /// Version 6 may become version 7 and vice versa. No silicon has shown that this works.
     pub mix_versions: bool,
-    /// Use only as many cores as the recorded storage suffices for. Otherwise use all, and grow storage.
+    /// Use only as many cores as the recorded storage suffices for. Otherwise storage grows.
     pub limit_cores: bool,
 }
 
-/// A setting that drivers make after a reset.
+/// A driver's setting after a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Register offset.
     pub register: u16,
     /// The recorded value.
     pub recorded: u32,
-    /// `None`: the other GPU's drivers do not write the register.
+    /// `None`: the other GPU's drivers do not write it.
     pub value: Option<u32>,
 }
 
@@ -64,13 +63,13 @@ pub struct Retargeted {
     pub source: &'static Profile,
     /// The new GPU.
     pub target: &'static Profile,
-    /// Cores that no job runs on, as bits of SHADER_PRESENT.
+    /// Bits of SHADER_PRESENT.
     pub unused_cores: u32,
     /// Storage that was too small.
     pub grown: Vec<Grown>,
     /// Settings that differ.
     pub settings: Vec<Setting>,
-    /// Changed words of descriptors: address, recorded bytes, new bytes.
+    /// Address, recorded bytes, new bytes.
     pub descriptors: Vec<(u64, Vec<u8>, Vec<u8>)>,
     /// Jobs that were looked at.
     pub jobs: usize,
@@ -78,7 +77,7 @@ pub struct Retargeted {
     storage: Vec<(u64, u64)>,
 }
 
-/// Counts the jobs, if all could run on another GPU unchanged.
+/// Counts the jobs, if all could run unchanged.
 ///
 /// # Errors
 /// The first broken rule.
@@ -98,7 +97,6 @@ fn unsound(error: DeepViolation) -> Refusal {
     Refusal::new(TargetRule::Sound, error.to_string())
 }
 
-/// Proves all that can be proved before a change.
 fn proved(
     verified: &Verified<'_>,
     used_of_target: Profile,
@@ -175,7 +173,7 @@ pub fn retarget(
         let bytes = u64::from(one.pages) * u64::from(gpureplay_format::PAGE_SIZE);
         (one.new, one.new.saturating_add(bytes))
     }));
-    // What did not grow is where it was, and holds as much as the other GPU needs.
+    // What did not grow stays and holds enough.
     let kept = storage::ranges(&jobs, &pair.used_of_target).into_iter();
     storage.extend(kept.filter(|range| grown.iter().all(|one| one.old != range.0)));
     let settings = settings.into_iter().map(|(_, one)| one);
@@ -194,7 +192,7 @@ pub fn retarget(
     })
 }
 
-/// Settings get other values (`None`: are left out), and some actions are followed by uploads.
+/// `None` leaves a setting out; some actions are followed by uploads.
 fn rewrite(
     draft: &mut Draft<'_>,
     recording: &Recording<'_>,
@@ -221,7 +219,6 @@ fn rewrite(
     Ok(())
 }
 
-/// As a stranger's recording is checked.
 fn sound(bytes: &[u8], target: &Profile) -> Result<(), Refusal> {
     let broken = |text: String| Refusal::new(TargetRule::Deep, text);
     let recording = Recording::parse(bytes).map_err(|error| broken(format!("{error:?}")))?;
@@ -257,7 +254,7 @@ fn identity(recording: &Recording<'_>, target: &Profile) -> Vec<IdentityCheck> {
         .collect()
 }
 
-/// By the index of the action, with the bits that drivers set on another GPU.
+/// By action, with the bits that drivers set on another GPU.
 fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> {
     let mut found = Vec::new();
     for segment in recording.segments() {
@@ -275,7 +272,7 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
                 recorded: value,
                 value: match value & bits {
                     same if same == value => Some(value),
-                    // Drivers that have nothing to set do not write the register.
+                    // Then drivers do not write the register.
                     0 => None,
                     rest => Some(rest),
                 },
@@ -286,14 +283,14 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
     found
 }
 
-/// How many registers threads have; version 6 lacks it.
+/// Registers of threads; version 6 lacks it.
 fn register_allocation(job: &Job) -> Option<Word> {
     let compute = job.compute.as_ref()?;
     let name = "Shader register allocation";
     let field = RendererState::LAYOUT.find(name)?;
     let old = *compute.state.words.get(field.word)?;
     let mask = ((1u32 << field.width) - 1) << field.bit;
-    // 0: all 64 registers, which is what every thread of version 6 has.
+    // 0: all 64 registers, as in version 6.
     let new = old & !mask;
     let at = compute.state_at.wrapping_add(field.word as u64 * 4);
     (old != new).then(|| (at, old.to_le_bytes().into(), new.to_le_bytes().into()))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs both recordings on models and compares memory after every chain.
+//! Compares memory after every chain, on both models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,9 +19,9 @@ use crate::rules::{Refusal, TargetRule};
 /// How much is tried.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Effort {
-    /// The recording's cases first, then random values. 0: all cases, or one random input where there is none.
+    /// The recording's cases, then random values. 0: all cases, or one random input without any.
     pub inputs: usize,
-    /// Limit for all jobs of a run, in clauses; `None`: as for a replay.
+    /// Of a run, in clauses; `None`: as for a replay.
     pub work_limit: Option<u64>,
 }
 
@@ -32,7 +32,7 @@ pub struct Compared {
     pub inputs: usize,
     /// Chains of one run.
     pub chains: usize,
-    /// Bytes compared in one run, counted for each chain that wrote them.
+    /// In one run, counted for each chain that wrote them.
     pub bytes: u64,
     /// First chain whose memory depends on the order of work groups, on both GPUs: its jobs race. Outputs do not
     /// depend on it.
@@ -53,13 +53,12 @@ pub enum CompareError {
     NoMemory(std::io::Error),
 }
 
-/// Orders in which work groups start: in turn, and random. Both models have the same order, and deal to the cores
-/// that they have.
+/// Work groups start in turn, and at random. Both models have the same order, and deal to their cores.
 const SEEDS: [u64; 2] = [0, 0x6d61_6c69];
 
-/// Compares a recording and [`retarget`](crate::retarget)'s result on models, for the recording's cases: all memory
-/// that jobs wrote, after every job and every chain. Storage of threads and work groups is left out, as it means
-/// nothing after a chain, and so are changed words. Outputs must be the same in every order of work groups.
+/// Compares a recording and [`retarget`](crate::retarget)'s result on models, for its cases: all memory that jobs
+/// wrote, after every job and every chain. Storage of threads and work groups, which means nothing after a chain,
+/// and changed words are left out. Outputs must be the same in every order of work groups.
 ///
 /// # Errors
 /// The first difference as a [`Refusal`], or why there was no replay.
@@ -88,7 +87,7 @@ pub fn compare(
         bytes: 0,
         races: None,
     };
-    // Job by job, and as a replay: with chains and layers joined.
+    // Job by job, and as replayed: chains and layers joined.
     let mut forms = vec![(source.apart()?, target.apart()?)];
     let apart = forms
         .iter()
@@ -122,7 +121,7 @@ pub fn compare(
 }
 
 struct Places {
-    /// Regions that jobs may write, without storage: start and end.
+    /// Writable by jobs, without storage: start and end.
     regions: Vec<(u64, u64)>,
     /// Without meaning, or changed: start and end.
     holes: Vec<(u64, u64)>,
@@ -150,7 +149,6 @@ impl Places {
         regions.any(|(start, end)| (*start..*end).contains(&page))
     }
 
-    /// Zeros what is not compared.
     fn blank(&self, page: u64, bytes: &mut [u8]) {
         let length = bytes.len() as u64;
         for (start, end) in &self.holes {
@@ -163,7 +161,7 @@ impl Places {
     }
 }
 
-/// Sums of the pages that each chain wrote, outputs, and how the run ended.
+/// Sums of written pages by chain, outputs, and the run's end.
 #[derive(Default)]
 struct Trail {
     chains: Vec<BTreeMap<u64, u64>>,
@@ -231,7 +229,7 @@ impl Wrapper for Watched {
     }
 }
 
-/// A seed deals work groups. One host thread: with more, races would follow the host's clock.
+/// A seed deals work groups. One host thread: else races would follow the host's clock.
 fn run(
     recording: &Recording,
     (gpu, seed): (&'static Profile, u64),
@@ -272,7 +270,7 @@ fn run(
     Ok(trail)
 }
 
-/// A case's files, and random numbers for the rest.
+/// A case's files; the rest is random.
 fn bind(session: &mut Session, input: usize) -> Result<(), CompareError> {
     let recording = session.recording().clone();
     let case = recording.manifest().and_then(|one| one.cases.get(input));
@@ -320,7 +318,7 @@ fn drawn(dtype: ElementType, bytes: usize, seed: u64) -> Vec<u8> {
     out
 }
 
-/// Number of the chain, and page.
+/// Chain and page.
 fn first_difference(first: &Trail, second: &Trail) -> Option<(usize, u64)> {
     let chains = first.chains.iter().zip(&second.chains).enumerate();
     chains.into_iter().find_map(|(chain, (ours, theirs))| {
@@ -331,7 +329,6 @@ fn first_difference(first: &Trail, second: &Trail) -> Option<(usize, u64)> {
     })
 }
 
-/// Both GPUs, with work groups in the same order.
 fn differ(first: &Trail, second: &Trail, what: &str) -> Result<(), Refusal> {
     let refuse = |text: String| Err(Refusal::new(TargetRule::Equal, text));
     if let Some(error) = &first.error {
@@ -356,7 +353,7 @@ fn differ(first: &Trail, second: &Trail, what: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// One GPU, two orders: outputs must be the same. Gives the first chain whose memory is not.
+/// Outputs must be the same in two orders. Gives the first chain whose memory is not.
 fn ordered(first: &Trail, second: &Trail, what: &str) -> Result<Option<usize>, Refusal> {
     let outputs = first.outputs.iter().zip(&second.outputs);
     if let Some(((name, _), _)) = outputs.into_iter().find(|(ours, theirs)| ours != theirs) {

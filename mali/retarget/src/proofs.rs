@@ -12,10 +12,9 @@ use crate::survey::{Compute, Job};
 pub(crate) struct Pair {
     pub(crate) source: &'static Profile,
     pub(crate) target: &'static Profile,
-    /// With only the cores that jobs run on.
+    /// Only cores that jobs run on.
     pub(crate) used_of_source: Profile,
     pub(crate) used_of_target: Profile,
-    /// Versions 6 and 7 may be mixed.
     pub(crate) mixed: bool,
 }
 
@@ -26,7 +25,7 @@ impl Pair {
         if self.source.gpu_id == self.target.gpu_id && cores[0] == cores[1] {
             return Ok(());
         }
-        // Of Valhall's descriptors nothing is changed.
+        // Valhall's descriptors stay.
         let bifrost = from.has_clauses() && to.has_clauses();
         if bifrost && (from == to || self.mixed) {
             return Ok(());
@@ -100,7 +99,7 @@ impl Pair {
     }
 
     fn most_threads(&self, compute: &Compute) -> u32 {
-        // Half as many threads fit with 64 registers as with 32; version 6 always gives 64.
+        // 64 registers halve the threads of 32; version 6 always gives 64.
         let wide = compute.state.register_allocation() != THIRTY_TWO_REGISTERS;
         let fit = match self.target.architecture {
             Architecture::V7 if wide => self.target.max_threads / 2,
@@ -114,7 +113,7 @@ impl Pair {
             return Some("versions 6 and 7 write the order of components differently".into());
         }
         let number = format.number();
-        // Compressed formats come first; a bit of TEXTURE_FEATURES says for each whether the GPU has it.
+        // Compressed formats come first, with a bit each of TEXTURE_FEATURES.
         let bit = 1u32.checked_shl(number)?;
         let has = |profile: &Profile| profile.texture_features[0] & bit != 0;
         (!has(self.target) && number != 0).then(|| format!("{} lacks it", self.target.name))

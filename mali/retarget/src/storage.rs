@@ -31,7 +31,7 @@ pub struct Grown {
     pub pages: u32,
 }
 
-/// Its place, the address of the pointer, and bytes on a GPU.
+/// Place, pointer's address, bytes on a GPU.
 struct Named {
     base: u64,
     pointer: u64,
@@ -77,10 +77,10 @@ pub(crate) fn ranges(jobs: &[Job], gpu: &Profile) -> Vec<(u64, u64)> {
     distinct.into_iter().collect()
 }
 
-/// What grows, and its pointers: address, old value and new value.
+/// What grows, and its pointers: address, old and new value.
 pub(crate) type Plan = (Vec<Grown>, BTreeSet<(u64, u64, u64)>);
 
-/// Finds storage that is too small, and room behind all other memory.
+/// Room is behind all other memory.
 pub(crate) fn plan(
     recording: &Recording<'_>,
     jobs: &[Job],

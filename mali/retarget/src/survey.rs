@@ -12,7 +12,6 @@ use mali_jobs::walk::{Code, Codes, DeepViolation, Submission, Undecoded, submiss
 
 use crate::rules::{Refusal, TargetRule};
 
-/// At its submission.
 pub(crate) struct Job {
     /// From 0.
     pub(crate) submission: u32,
@@ -38,7 +37,7 @@ pub(crate) struct Compute {
     pub(crate) formats: Vec<PixelFormat>,
 }
 
-/// In the order of submission; what Valhall's jobs name stays as it is and is left out.
+/// In order; what Valhall's jobs name stays as it is and is left out.
 pub(crate) fn survey(verified: &Verified<'_>, named: bool) -> Result<Vec<Job>, Refusal> {
     let mut survey = Survey {
         named,
@@ -57,7 +56,6 @@ pub(crate) fn survey(verified: &Verified<'_>, named: bool) -> Result<Vec<Job>, R
 
 #[derive(Default)]
 struct Survey {
-    /// What compute jobs name is wanted.
     named: bool,
     jobs: Vec<Job>,
     codes: Codes,
@@ -71,7 +69,7 @@ impl Survey {
         }
         let number = submission.number;
         for found in follow(submission.memory, submission.head).jobs(submission.memory) {
-            // The walk before this one has seen that there are no others.
+            // An earlier walk has refused others.
             let kind = found.job_type().unwrap_or(JobType::NotStarted);
             let place = (number, found.address);
             let compute = match kind {

@@ -22,7 +22,7 @@ pub enum AssembleError<'t> {
     NoOperand(&'static str),
     /// No further operand exists.
     Surplus(&'t str),
-    /// No valid destination, group of registers, source or number.
+    /// No valid operand.
     Operand(&'t str),
     /// Uniforms and special values of two pages.
     Pages(u8, u8),
@@ -49,7 +49,7 @@ impl fmt::Display for AssembleError<'_> {
 
 impl core::error::Error for AssembleError<'_> {}
 
-/// Takes text as the disassembly writes it.
+/// Takes text as disassembled.
 ///
 /// # Errors
 /// What the text has that no word has.
@@ -91,7 +91,6 @@ pub fn assemble(text: &str) -> Result<u64, AssembleError<'_>> {
     }
 }
 
-/// What follows a name that ends where a modifier begins.
 fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let rest = text.strip_prefix(name)?;
     (rest.is_empty() || rest.starts_with('.')).then_some(rest)
@@ -111,7 +110,6 @@ fn take(rest: &mut &str, name: &str) -> bool {
     found.is_some()
 }
 
-/// The longest name that fits, or none for the default.
 fn one_of<'t>(
     rest: &mut &'t str,
     values: &'static Values,
@@ -202,7 +200,7 @@ fn source<'t>(
     }
 }
 
-/// The byte, its page if it has one, and the rest of the text.
+/// The byte, its page if any, and the rest.
 fn code(text: &str) -> Option<(u8, Option<u8>, &str)> {
     for (page, entry, name) in SPECIALS {
         let found = after(text, name);

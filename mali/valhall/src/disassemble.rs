@@ -49,7 +49,6 @@ impl Display for Instruction {
     }
 }
 
-/// Leaves out the default.
 fn suffix(f: &mut Formatter<'_>, values: &Values, value: u32) -> fmt::Result {
     match values.name(value) {
         name if name.is_some() && name == values.default_name() => Ok(()),

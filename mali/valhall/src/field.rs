@@ -21,7 +21,7 @@ pub struct Field {
 pub enum Meaning {
     /// A modifier with named values.
     Named(&'static Values),
-    /// A modifier of one bit, written as the field's name.
+    /// One bit, written as the field's name.
     Flag,
     /// A number.
     Number,
@@ -40,7 +40,7 @@ impl Field {
         (word >> self.at & ones(self.bits)) as u32
     }
 
-    /// The value as a number with its sign.
+    /// With its sign.
     pub const fn number(&self, word: u64) -> i64 {
         let value = self.read(word) as i64;
         let signed = matches!(self.meaning, Meaning::Signed) && value >> (self.bits - 1) != 0;
@@ -51,7 +51,7 @@ impl Field {
         }
     }
 
-    /// Name of the value in a word; `None` if reserved.
+    /// `None` if the word's value is reserved.
     pub fn name_in(&self, word: u64) -> Option<&'static str> {
         match &self.meaning {
             Meaning::Named(values) => values.name(self.read(word)),
@@ -60,7 +60,7 @@ impl Field {
         }
     }
 
-    /// Whether the value in a word has no meaning.
+    /// Whether a word's value has no meaning.
     pub fn is_reserved(&self, word: u64) -> bool {
         matches!(&self.meaning, Meaning::Named(values) if values.name(self.read(word)).is_none())
     }
@@ -84,7 +84,7 @@ use Meaning::{Flag, Named, Number, Signed};
 fields! {
     /// Branch conservatively.
     CONSERVATIVE = "conservative", 35, 1, Flag;
-    /// Branch where the source is zero, not where it differs.
+    /// Branch where the source is zero.
     EQ = "eq", 36, 1, Flag;
     /// Condition of a comparison.
     CONDITION = "condition", 32, 3, Named(&values::CONDITION);

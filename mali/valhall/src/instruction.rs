@@ -66,7 +66,7 @@ impl Instruction {
         })
     }
 
-    /// Registers that a message reads or writes, in text order.
+    /// In the order of the text.
     pub fn staging(self) -> impl Iterator<Item = Staging> {
         let groups = self.row().registers.groups().iter();
         groups.map(move |group| Staging {
@@ -76,7 +76,7 @@ impl Instruction {
         })
     }
 
-    /// Value of a modifier or immediate; `None` without such a field.
+    /// `None` without such a field.
     pub fn value(self, field: &'static Field) -> Option<i64> {
         let row = self.row();
         let mut fields = row.modifiers.iter().chain(row.immediates);
@@ -85,13 +85,13 @@ impl Instruction {
             .map(|it| it.number(self.word))
     }
 
-    /// Name of a modifier's value; `None` if absent or reserved.
+    /// `None` if absent or reserved.
     pub fn named(self, field: &'static Field) -> Option<&'static str> {
         self.value(field)?;
         field.name_in(self.word)
     }
 
-    /// Words from behind itself; `None` if it does not branch, or a register says where.
+    /// Words from behind itself; `None` without a branch, or if a register says where.
     pub fn branch(self) -> Option<i64> {
         Some(self.value(&BRANCH_OFFSET)?.saturating_add(1))
     }
@@ -127,7 +127,7 @@ pub struct Staging {
     pub first: u8,
     /// Number of registers.
     pub count: u8,
-    /// Whether the message writes them; else it reads them.
+    /// Else the message reads them.
     pub written: bool,
 }
 

@@ -2,7 +2,7 @@
 //! Valhall instructions (architectures 9 and 10) and [command streams](streams): tables, decoder, disassembler,
 //! assembler, limits.
 //!
-//! An instruction is one word of 64 bits. There are no clauses, so nothing is shared with `mali-isa` (Bifrost).
+//! An instruction is one 64-bit word, without clauses: nothing is shared with `mali-isa` (Bifrost).
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -11,9 +11,9 @@ use crate::source::{Code, Kind};
 pub enum Broken {
     /// Bits without a meaning are set.
     Unexplained(u64),
-    /// A field, select, special value, flow or destination without a meaning.
+    /// A value without a meaning.
     Reserved(&'static str),
-    /// Bits 47:40 do not say what happens to registers.
+    /// Bits 47:40 say nothing about registers.
     Control(u8),
     /// A group passes the last register.
     Group {
@@ -22,7 +22,7 @@ pub enum Broken {
         /// Number of registers.
         count: u8,
     },
-    /// A source of 64 bits is not an even pair.
+    /// 64 bits that are no even pair.
     Odd(Code),
     /// Uniforms of more pairs than one, or two for a message.
     UniformPairs(usize),
@@ -58,7 +58,6 @@ impl fmt::Display for Broken {
 
 impl core::error::Error for Broken {}
 
-/// In the order that they were met.
 #[derive(Default)]
 struct Outside {
     words: [Option<Code>; 8],
@@ -83,10 +82,10 @@ impl Outside {
 }
 
 impl Instruction {
-    /// Checks the known limits of the hardware.
+    /// Checks known limits of the hardware.
     ///
     /// # Errors
-    /// The first limit that it breaks.
+    /// The first broken limit.
     pub fn check(self) -> Result<(), Broken> {
         self.check_values()?;
         self.check_registers()?;

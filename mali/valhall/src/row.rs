@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a row of the table says about an instruction.
+//! Rows of the table of instructions.
 
 use crate::field::Field;
 use crate::source::Kind;
@@ -11,7 +11,7 @@ pub struct Row {
     pub name: &'static str,
     /// Bits 56:48.
     pub opcode: u16,
-    /// Tells it from others of the same opcode.
+    /// Among those of one opcode.
     pub secondary: Secondary,
     /// Where it executes.
     pub unit: Unit,
@@ -30,7 +30,6 @@ impl Row {
         (word >> 48 & 0x1ff) as u16
     }
 
-    /// The word's bits that make it this instruction.
     pub(crate) fn fixed(&self) -> u64 {
         u64::from(self.opcode) << 48 | self.secondary.value()
     }
@@ -46,13 +45,13 @@ impl Row {
         always | self.secondary.mask() | sources | groups | fields
     }
 
-    /// Messages leave the core; their results arrive later.
+    /// Its results arrive later.
     pub fn is_message(&self) -> bool {
         !matches!(self.unit, Unit::Fma | Unit::Convert | Unit::Special)
     }
 }
 
-/// Bits beside the opcode that choose between instructions.
+/// Bits that choose between instructions of an opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secondary {
     /// The opcode has one instruction.
@@ -127,7 +126,7 @@ pub enum Unit {
     Other,
 }
 
-/// What bits 47:40 name, and which registers a message reads and writes.
+/// What bits 47:40 name, and a message's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registers {
     /// Nothing; the bits are c0.
@@ -138,22 +137,20 @@ pub enum Registers {
     Loads,
     /// A group that the message reads.
     Stores,
-    /// A group that a texture message writes, counted elsewhere.
+    /// A texture message's results, counted elsewhere.
     Samples,
-    /// A group to write, and one to read that may be written as well.
+    /// A group to write, and one to read and maybe write.
     Swaps,
-    /// A group to write, and one to read: a texture message.
+    /// A texture message's group to write, and one to read.
     Fetches,
 }
 
-/// Where a group of staging registers is named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
     /// Lowest bit of its first register.
     pub(crate) at: u8,
     /// Lowest of three bits that count it.
     pub(crate) count_at: u8,
-    /// Added to the count.
     pub(crate) bias: u8,
     pub(crate) written: bool,
 }
@@ -175,7 +172,6 @@ const fn group(at: u8, count_at: u8, bias: u8, written: bool) -> Group {
 }
 
 impl Registers {
-    /// In the order of the text.
     pub(crate) fn groups(self) -> &'static [Group] {
         const LOADS: [Group; 1] = [group(40, 33, 0, true)];
         const STORES: [Group; 1] = [group(40, 33, 0, false)];
@@ -190,7 +186,7 @@ impl Registers {
         }
     }
 
-    /// Bits 47:40 without register and modifiers: what the hardware does with the registers.
+    /// Bits 47:40 without register and modifiers.
     pub(crate) const fn control(self) -> u64 {
         match self {
             Registers::None | Registers::Swaps => 0xc0 << 40,

@@ -8,8 +8,8 @@ use crate::Instruction;
 /// Real shaders have some thousands of words.
 pub const MAX_WORDS: u32 = 1 << 18;
 
-/// Most words of a block, which ends at a branch, a barrier or an end: as many as a Bifrost clause has
-/// instructions, so that limits on work mean the same.
+/// Words of a block, which ends at a branch, a barrier or an end: as many as a Bifrost clause's instructions, so
+/// that limits on work mean the same.
 pub const LONGEST_BLOCK: usize = 16;
 
 /// Bytes of an instruction.
@@ -67,8 +67,7 @@ pub struct Shader<'b> {
 }
 
 impl<'b> Shader<'b> {
-    /// Starts at the first byte; ends at the first instruction that never goes on and that no earlier branch
-    /// passes.
+    /// Ends at the first instruction that never goes on and that no earlier branch passes.
     ///
     /// # Errors
     /// An unknown word, a branch out, or too few bytes.
@@ -117,7 +116,7 @@ impl<'b> Shader<'b> {
         })
     }
 
-    /// Whether a register says where a branch leads: there may be more code.
+    /// A register says where a branch leads: there may be more code.
     pub fn is_dynamic(&self) -> bool {
         self.dynamic
     }
@@ -129,14 +128,13 @@ impl<'b> Shader<'b> {
     }
 }
 
-/// Little-endian.
 fn word_at(bytes: &[u8], word: u32) -> Option<u64> {
     let at = WORD_BYTES.checked_mul(usize::try_from(word).ok()?)?;
     let word = bytes.get(at..at.checked_add(WORD_BYTES)?)?;
     Some(u64::from_le_bytes(word.try_into().ok()?))
 }
 
-/// A line for each word: its number, the instruction, where a branch leads, which limit is broken.
+/// Lines: number, instruction, branch target, broken limit.
 impl fmt::Display for Shader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (word, instruction) in (0i64..).zip(self.instructions()) {

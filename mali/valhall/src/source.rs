@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources: a byte each, and modifiers placed by that byte.
+//! Sources: a byte each, and modifiers.
 
 use crate::field::ones;
 use crate::values::{self, Values};
 
-/// How a source is read. `I` and `F` are integers and floats with modifiers; the number is the width in bits.
+/// `I` and `F` are integers and floats with modifiers; the number is the width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Kind {
@@ -24,7 +24,7 @@ pub enum Kind {
     N16,
     /// 32 bits that may be complemented.
     N32,
-    /// A pair of registers that may be complemented.
+    /// A pair that may be complemented.
     N64,
     /// 16 bits, a float with sign modifiers.
     F16,
@@ -151,7 +151,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// Name of the select; `None` if absent or reserved.
+    /// `None` if absent or reserved.
     pub fn selected(&self) -> Option<&'static str> {
         let (value, values) = self.select?;
         values.name(value.into())
@@ -177,7 +177,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// A source byte of an instruction with that page.
+    /// A source byte, with the instruction's page.
     pub const fn read(code: u8, page: u8) -> Code {
         let value = code & 63;
         match code >> 6 {
@@ -224,7 +224,6 @@ impl Special {
     }
 }
 
-/// Page, entry, name.
 pub(crate) const SPECIALS: [(u8, u8, &str); 18] = [
     (0, 2, "warp_id"),
     (0, 4, "framebuffer_size"),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the values of modifiers mean, as disassembled.
 
-/// Names of the values of a field, from 0.
+/// From 0.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Values {
-    /// An empty one is reserved, and so is what lies beyond.
+    /// Empty ones are reserved, and so is what lies beyond.
     names: &'static [&'static str],
-    /// The name that is not written.
+    /// Not written.
     default: &'static str,
 }
 
@@ -87,7 +87,7 @@ values! {
     LOAD_LANE_128_BIT = ["", "", "", "", "", "", "", "identity"], "identity";
     /// Rounding: to the nearest even, up, down, to zero.
     ROUND_MODE = ["rte", "rtp", "rtn", "rtz"], "rte";
-    /// What a comparison gives for true: 1, 1.0, all ones; `u1` is not known.
+    /// For true: 1, 1.0, all ones; `u1` is not known.
     RESULT_TYPE = ["i1", "f1", "m1", "u1"], "";
     /// The half that is read as f16 and widened.
     WIDEN = ["none", "h0", "h1"], "none";
@@ -105,8 +105,7 @@ values! {
     WRITE_MASK = ["", "r", "g", "rg", "b", "rb", "gb", "rgb", "a", "ra", "ga", "rga", "ba", "rba", "gba", "rgba"], "rgba";
     /// Component that a gather returns.
     FETCH_COMPONENT = ["gather4_r", "gather4_g", "gather4_b", "gather4_a"], "";
-    /// Type of a texel in registers. Mesa's compiler leaves it at 0: the texture's format decides. Its disassembler
-    /// calls that reserved.
+    /// Mesa's compiler leaves it at 0: the texture's format decides. Its disassembler calls that reserved.
     REGISTER_TYPE = ["reserved", "f", "u", "s"], "";
     /// Bits of a texel in registers.
     REGISTER_WIDTH = ["16", "32"], "";

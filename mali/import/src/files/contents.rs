@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gr_mem_contents`: regions of GPU memory, with bytes of code and descriptors.
+//! `gr_mem_contents`: regions of GPU memory, with code and descriptors.
 //!
 //! Region: u64 first address, u64 end, u64 pages, u32 flags of the driver, u8 whether bytes follow. If so, each
 //! page: u64 GPU address, u64 physical address, 4096 bytes.
@@ -25,7 +25,7 @@ const GPU_NO_EXECUTE: u32 = 1 << 3;
 pub struct MemoryRegion {
     /// First GPU address.
     pub start: u64,
-    /// GPU address after the last page that may be committed.
+    /// After the last page that may be committed.
     pub end: u64,
     /// Committed pages.
     pub pages: u64,
@@ -95,7 +95,7 @@ impl Contents {
             let (start, end) = (region.start, region.end);
             let shaped = start % PAGE == 0 && end % PAGE == 0 && start < end && end <= ADDRESS_END;
             if !shaped || flag > 1 {
-                // Without its shape, the start of the next region is unknown if pages follow.
+                // Without its shape, the next region's start is unknown if pages follow.
                 let last = flag != 0 || cursor.left() < HEADER;
                 bogus.push((index, start, end));
                 if last {
@@ -153,7 +153,6 @@ impl Contents {
         contents
     }
 
-    /// Returns how many there were.
     fn take_pages(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -198,12 +197,12 @@ impl Contents {
         self.file.get(page.bytes.clone())
     }
 
-    /// GPU addresses of the pages in the file, ascending.
+    /// Ascending GPU addresses.
     pub fn page_addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.pages.keys().copied()
     }
 
-    /// Copies bytes of dumped pages; `None` if one is missing.
+    /// `None` if a page is missing.
     pub fn read(&self, va: u64, out: &mut [u8]) -> Option<()> {
         let mut done = 0;
         while done < out.len() {

@@ -92,7 +92,7 @@ impl History {
             .map(|a| a.value)
     }
 
-    /// CSV with a header line: nanoseconds since the first access, `R` or `W`, register, value.
+    /// CSV: nanoseconds since the first access, `R` or `W`, register, value.
     pub fn to_csv(&self) -> String {
         use std::fmt::Write as _;
         let mut out = String::from("time_ns,access,register,value\n");

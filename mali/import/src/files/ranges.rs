@@ -27,7 +27,6 @@ pub struct Ranges {
 const ENTRY: usize = 24;
 
 impl Ranges {
-    /// In file order.
     pub(crate) fn all(&self) -> impl Iterator<Item = std::ops::Range<u64>> + '_ {
         self.ranges.iter().map(|range| range.start..range.end)
     }

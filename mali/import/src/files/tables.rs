@@ -50,7 +50,7 @@ struct Table<'a> {
 
 struct Walk<'a, 'd> {
     tables: HashMap<u64, Table<'a>>,
-    /// Tables above, to stop at a loop.
+    /// To stop at a loop.
     path: HashSet<u64>,
     leaves: BTreeMap<u64, Leaf>,
     steps: usize,
@@ -141,7 +141,6 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `None` when bounds are exceeded.
     fn table(&mut self, address: u64, level: u32, base: u64) -> Option<()> {
         let Some(table) = self.tables.get(&address) else {
             self.diagnose(Diagnosis::TableMissing {
@@ -234,7 +233,7 @@ mod tests {
 
     #[test]
     fn tables_map_as_much_as_a_recording_may_have() {
-        // Blocks of 1 GiB: a recording may have four; one page more is too much.
+        // Blocks of 1 GiB: a recording may have four and no more.
         let mapped = |blocks: usize, pages: usize| {
             let mut first: Vec<_> = (0..blocks).map(|entry| (entry, 0xc1)).collect();
             first.push((blocks, 0x3003));
@@ -249,14 +248,12 @@ mod tests {
         assert_eq!(mapped(4, 0).unwrap().leaves.len(), 1 << 20);
         let error = mapped(4, 1).unwrap_err().to_string();
         assert!(error.contains("more than 4 GiB"), "{error}");
-        // Blocks that begin at a multiple of 512 pages too.
         assert!(mapped(3, 512).is_ok());
     }
 
     #[test]
     fn as_many_tables_are_walked_as_may_be() {
-        // All entries of one table name another, and it is walked for each of them, and so for each entry of the
-        // root.
+        // A table whose entries all name another: it is walked for each of them.
         let walked = |first: usize, second: usize| {
             let tables = [
                 (0x1000, (0..first).map(|entry| (entry, 0x2003)).collect()),

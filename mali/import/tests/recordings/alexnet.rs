@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! AlexNet from silicon on the G71 model, against double precision by layer.
+//! Silicon's AlexNet on the G71 model, against double precision.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::common::network::{
 use crate::common::{Random, difference};
 use gpureplay_core::Gpu;
 
-/// Intermediate results of the run segments.
+/// Intermediate results.
 const ARENA: (u64, u64) = (0xffff_ad80_0000, 0xffff_ae7a_0000);
 
 type Weights = BTreeMap<&'static str, Vec<f32>>;
@@ -27,7 +27,7 @@ fn weights(random: &mut Random) -> Weights {
     ];
     let mut weights = BTreeMap::new();
     for (weight, bias, outputs, inputs) in layers {
-        // Activations of about the same size in every layer.
+        // Keeps activations of about one size.
         let scale = (5.0 / inputs as f32).sqrt();
         weights.insert(weight, random.vector(outputs * inputs, scale));
         weights.insert(bias, random.vector(outputs, 0.1));
@@ -58,7 +58,7 @@ fn reference(w: &Weights, input: &[f32]) -> Vec<(&'static str, Vec<f64>)> {
     let conv4 = grouped(&conv3, w, ("conv4.weight", "conv4.bias"), 3, 1).relu();
     let conv5 = grouped(&conv4, w, ("conv5.weight", "conv5.bias"), 3, 1).relu();
     let pool5 = max_pool(&conv5, 3, 2);
-    // Channel, height, width: the order of the fully connected layer's weights.
+    // Channel, height, width: the order of the weights.
     let planar: Vec<f64> = (0..256)
         .flat_map(|c| (0..36).map(move |p| (p, c)))
         .map(|(p, c)| pool5.data[p * 256 + c])

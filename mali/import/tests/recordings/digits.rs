@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! With trained weights, the recording from silicon classifies as double precision does.
+//! Silicon's recording with trained weights, against double precision.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MNIST from silicon on the G71 model, against double precision by layer.
+//! Silicon's MNIST on the G71 model, against double precision.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::common::network::{Image, convolution, fully_connected, max_pool, soft
 use crate::common::{Random, difference};
 use gpureplay_core::Gpu;
 
-/// Intermediate results: what they hold before a run must not matter.
+/// Their contents before a run must not matter.
 const INTERMEDIATE: [(u64, u64); 4] = [
     (0xffff_b7b8_9000, 0xffff_b7bc_9000),
     (0xffff_b7bc_9000, 0xffff_b7c0_9000),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Damaged recordings import or say what is wrong; they never panic.
+//! Damaged recordings never panic.
 //!
 //! `cargo xtask fuzz --target damaged_copies --seconds N` tries more, and others each time.
 
@@ -32,7 +32,7 @@ fn damage(file: &mut Vec<u8>, random: &mut Random) {
             file[at..end].fill(byte);
         }
         3 => {
-            // A number, replaced by one that is likely to matter.
+            // Numbers that are likely to matter.
             let at = at & !3;
             let values = [0, 1, u64::MAX, 1 << 63, 1 << 48, 0x1000, 0xffff_ffff];
             let value = values[random.below(values.len())].to_le_bytes();
@@ -51,7 +51,7 @@ fn damage(file: &mut Vec<u8>, random: &mut Random) {
         }
         6 => file.extend((0..random.below(100)).map(|i| i as u8)),
         _ => {
-            // Damage where the structure is: the start.
+            // The structure is at the start.
             let at = random.below(length.min(200));
             file[at] = random.below(256) as u8;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Plays silicon's register history to the G71 model: which reads differ, and why.
+//! Silicon's register history on the G71 model: which reads differ, and why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use gpureplay_import::{Direction, read_directory};
 use mali_memory::Ram;
 use mali_model::{Gpu, Options, Profile};
 
-/// Job slots and address spaces need the job's memory; replays of networks cover them.
+/// Replays of networks cover job slots and address spaces.
 const CONTROL: std::ops::Range<u32> = 0x0000..0x1000;
 
 /// By register: (silicon, model).
@@ -27,7 +27,7 @@ fn differences(name: &str) -> Option<BTreeMap<u32, BTreeSet<(u32, u32)>>> {
             Direction::Write => gpu.write32(access.register, access.value),
             Direction::Read => {
                 let found = gpu.read32(access.register);
-                // How often a poll asks is a matter of time.
+                // Polls take their time.
                 let again = accesses[at + 1..]
                     .iter()
                     .take_while(|a| a.direction == Direction::Read)
@@ -47,7 +47,7 @@ fn differences(name: &str) -> Option<BTreeMap<u32, BTreeSet<(u32, u32)>>> {
 
 #[test]
 fn what_differs_is_known() {
-    // Register and reason; docs/reference/descriptors.md has the table.
+    // docs/reference/descriptors.md has the table.
     let known: BTreeMap<u32, &str> = BTreeMap::from([
         (
             0x038,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random clauses of all sizes and operations, and random bytes, which never panic.
+//! Random clauses, and random bytes, which never panic.
 
 use mali_isa::*;
 
@@ -54,7 +54,7 @@ fn header(random: &mut Random, wide: bool) -> ClauseHeader {
     }
 }
 
-/// Sources read port 0, 1 or (where they must) something else.
+/// Sources read port 0 or 1 where they can.
 fn instruction(random: &mut Random, op: Op) -> Instruction {
     loop {
         let mut instruction = Instruction::new(op);
@@ -80,7 +80,6 @@ fn instruction(random: &mut Random, op: Op) -> Instruction {
     }
 }
 
-/// All three ports are readable.
 fn registers(random: &mut Random, first: bool, wide: bool, constants: usize) -> RegisterBlock {
     let fau = match random.below(3) {
         0 => fau_index(Fau::Uniform(random.below(128) as u8)),
@@ -129,7 +128,7 @@ fn registers(random: &mut Random, first: bool, wide: bool, constants: usize) -> 
     )
 }
 
-/// Decodes the encoding: resolved ports, values and destinations are the decoder's.
+/// Resolved values are the decoder's.
 fn build(
     random: &mut Random,
     count: usize,
@@ -164,7 +163,6 @@ fn build(
     clause
 }
 
-/// By number of tuples.
 const MOST_CONSTANTS: [usize; 9] = [0, 2, 2, 3, 4, 5, 7, 6, 5];
 
 #[test]
@@ -323,7 +321,7 @@ fn random_bytes_never_panic() {
         for word in bytes.chunks_exact_mut(8) {
             word.copy_from_slice(&random.next().to_le_bytes());
         }
-        // Half of them with a plausible first tag and header so that the rest is reached.
+        // Half with a plausible first tag and header, to reach the rest.
         if random.below(2) == 0 {
             bytes[0] = [0x49, 0x29, 0x2b, 0x4d][random.below(4) as usize];
             let high = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) & 0x7ffff;
@@ -361,7 +359,6 @@ fn errors_say_where() {
         error.to_string(),
         "clause word at byte 0x0 has invalid tag 0xff"
     );
-    // One tuple whose FMA word is all ones.
     let mut word = 0x49u128 | 0x7f_ffffu128 << (8 + 35);
     word |= 0b0110u128 << (8 + 25); // control 0, no ports, mode 1 of a first tuple
     let error = decode_clause(&word.to_le_bytes()).unwrap_err();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders of Arm's compiler, recorded on a Mali-G71: reachable clauses decode and encode; operations that Mesa
-//! lacks occur as counted independently.
+//! Shaders of Arm's compiler from a Mali-G71 decode and encode; operations that Mesa lacks occur as counted
+//! independently.
 
 use mali_isa::{
     DecodeError, EvidenceSource, Op, Product, Shader, Unit, WORD_BYTES, decode_clause,
@@ -12,7 +12,6 @@ use std::path::Path;
 
 const PAGE: u64 = 4096;
 
-/// GPU memory and job chain heads.
 struct Recording {
     pages: BTreeMap<u64, Vec<u8>>,
     heads: Vec<u64>,
@@ -141,8 +140,7 @@ fn every_silicon_shader_decodes() {
                 distinct.insert(address);
                 instructions += shader.instructions();
                 for placed in &shader.clauses {
-                    // Arm's compiler writes another number for the modifier of a lone constant, with the same
-                    // meaning.
+                    // Arm's compiler writes another number for a lone constant's modifier, with the same meaning.
                     let again = decode_clause(&encode_clause(&placed.clause).unwrap()).unwrap();
                     assert_eq!(
                         again,

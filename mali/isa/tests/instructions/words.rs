@@ -4,8 +4,7 @@
 use mali_isa::{Instruction, Modifier, Op, Source, Unit, decode_all, decode_word, encode_word};
 use std::collections::BTreeMap;
 
-/// Operations with an index share encodings with others: the highest indices are more specific encodings, which
-/// come first.
+/// The highest indices in the word are other, more specific encodings, which come first.
 const SHARED: [[&str; 2]; 4] = [
     ["LD_VAR", "LD_VAR_IMM"],
     ["LD_VAR_SPECIAL", "LD_VAR_IMM"],
@@ -13,7 +12,6 @@ const SHARED: [[&str; 2]; 4] = [
     ["LEA_TEX", "LEA_TEX_IMM"],
 ];
 
-/// Returns how many words each operation has.
 fn exhaust(unit: Unit, wide: bool) -> BTreeMap<Op, u32> {
     let mut words = BTreeMap::new();
     for word in 0..1u32 << unit.width() {
@@ -84,7 +82,6 @@ fn every_combination_of_modifiers_that_encodes_decodes_to_itself() {
             .map(|m| m.options.iter().flatten().copied().collect())
             .collect();
         let mut encodable = vec![std::collections::BTreeSet::new(); lists.len()];
-        // Ascending and descending, for encodings that depend on it.
         for (a, b) in [
             (Source::Port0, Source::Port1),
             (Source::Port1, Source::Port0),

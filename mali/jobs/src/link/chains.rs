@@ -22,7 +22,6 @@ impl Count {
     }
 }
 
-/// In the order of submission.
 pub(crate) fn chains(verified: &Verified<'_>) -> Result<Vec<Vec<Job>>, LinkError> {
     let mut count = Count::default();
     let mut chains = Vec::new();
@@ -35,7 +34,7 @@ pub(crate) fn chains(verified: &Verified<'_>) -> Result<Vec<Vec<Job>>, LinkError
     Ok(chains)
 }
 
-/// Of several jobs with the same index, the first counts.
+/// The first job of an index counts.
 #[derive(Default)]
 pub(crate) struct Indices(HashMap<u64, u64>);
 

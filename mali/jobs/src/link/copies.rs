@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies of each chain's descriptors, with the pointers between them.
+//! Copies of each chain's descriptors.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ impl Page {
 }
 
 pub(crate) struct Copies {
-    /// By chain: a page of the recording and its copy.
+    /// By chain: page and copy.
     places: Vec<BTreeMap<u64, u64>>,
     pub(crate) start: u64,
     pub(crate) pages: u64,
@@ -120,7 +120,6 @@ impl Copies {
             Pointer::Job(offset) => (self.place(chain, job) + offset, 0),
             Pointer::Word { at, shift } => (self.place(chain, at), shift),
         };
-        // What else is in the word stays.
         let moved = new.wrapping_sub(object.address) << shift;
         Some((at, self.word(at)?.wrapping_add(moved).to_le_bytes().into()))
     }
@@ -134,7 +133,7 @@ impl Copies {
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// Addresses and bytes, ascending, each in one page.
+    /// Ascending, each in one page.
     pub(crate) fn uploads(&self) -> Vec<(u64, Vec<u8>)> {
         /// A shorter gap costs less than an action.
         const GAP: usize = 32;

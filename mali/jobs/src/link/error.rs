@@ -10,10 +10,10 @@ pub enum LinkError {
     /// Its chains break a rule.
     #[error("{0}")]
     Deep(#[from] DeepViolation),
-    /// It submits more jobs than are listed.
+    /// More jobs than are listed.
     #[error("more than {MAX_LISTED_JOBS} jobs are submitted, too many to change their chains")]
     TooManyJobs,
-    /// Chains need too many descriptors of their own.
+    /// Too many descriptors.
     #[error(
         "the chains would need more than {most} pages for descriptors of their own: they stay as they are"
     )]
@@ -21,7 +21,7 @@ pub enum LinkError {
         /// The limit.
         most: usize,
     },
-    /// More is uploaded than is kept of memory.
+    /// Too much is uploaded.
     #[error("action {action} uploads to {address:#x} more than is kept of a recording's memory")]
     Memory {
         /// Index of the action.
@@ -32,7 +32,7 @@ pub enum LinkError {
     /// The new recording cannot be stored.
     #[error("the new recording cannot be stored: {0}")]
     Encode(#[from] EncodeError),
-    /// The new recording is wrong: a defect of this crate.
+    /// A defect of this crate.
     #[error("the new recording is not the same computation: {0}")]
     Different(String),
 }

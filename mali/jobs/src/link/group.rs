@@ -20,11 +20,10 @@ use crate::link::linked::{Linked, Place};
 use crate::link::proof;
 use crate::link::survey::{Chain, PAGE, Survey, pages, survey};
 
-/// Default limit of jobs in a chain. The GPU goes to others, and a run ends early, only between chains.
+/// Default jobs of a chain. The GPU goes to others, and a run ends early, only between chains.
 pub const MOST_JOBS: u32 = 64;
 
-/// Gives chains descriptors of their own and joins those that follow each other, up to `most_jobs` (at least 1)
-/// jobs in a chain.
+/// Joins chains that follow each other, up to `most_jobs` (at least 1) jobs in a chain.
 ///
 /// Proves that only the place of descriptors differs.
 ///
@@ -130,7 +129,6 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// By segment.
     fn groups(&self) -> Vec<Vec<usize>> {
         let mut out: Vec<Vec<usize>> = Vec::new();
         let mut number = 0;
@@ -182,7 +180,7 @@ impl Writer<'_, '_> {
             && all + jobs(next) <= u64::from(self.most_jobs)
     }
 
-    /// Whether only copies are read of all its pages now.
+    /// Only copies are read of all its pages now.
     fn is_left_out(&self, va: u64, length: u64) -> bool {
         pages(va, va.saturating_add(length)).all(|page| self.survey.copied.contains(&page))
     }
@@ -290,7 +288,6 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Leaves out what only the old descriptors need.
     fn steps<'a>(&self, segment: &Segment) -> Vec<Step<'a>>
     where
         Self: 'a,
@@ -332,7 +329,7 @@ impl Writer<'_, '_> {
         out
     }
 
-    /// The parts outside of pages that only copies are read of now.
+    /// Outside of pages that only copies are read of now.
     fn kept(&self, va: u64, length: u64) -> Vec<(u64, u64)> {
         let end = va.saturating_add(length);
         let mut out = Vec::new();
@@ -376,7 +373,6 @@ impl Writer<'_, '_> {
             jobs += chain.jobs.len() as u32;
             timeout_us = timeout_us.saturating_add(chain.timeout_us);
         }
-        // One wait is bounded too.
         let timeout_us = timeout_us.min(Limits::DEFAULT.wait_us);
         let head = self.copies.place(number, first.head);
         self.builder

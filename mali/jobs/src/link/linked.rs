@@ -10,12 +10,12 @@ use mali_facts::job::WRITTEN_BACK;
 
 use crate::link::error::LinkError;
 
-/// Where a chain of the recording is now.
+/// New place of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Number of the submission, from 0, set-up included.
+    /// Submission, from 0, set-up included.
     pub submission: u32,
-    /// Its first job in that chain, from 0.
+    /// Its first job, from 0.
     pub first: u32,
     /// How many jobs.
     pub jobs: u32,
@@ -24,7 +24,7 @@ pub struct Place {
 /// A recording whose chains were linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linked {
-    /// The same as before if there is nothing to link.
+    /// Unchanged if there is nothing to link.
     pub bytes: Vec<u8>,
     /// By number of the old submission.
     pub places: Vec<Place>,

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job's descriptors and uniforms in memory, and the pointers to them.
+//! A job's descriptors and uniforms, and the pointers to them.
 
 pub(crate) use mali_facts::walk::Pointer;
 use mali_facts::walk::{Found, MemoryUse, Problem, Purpose, Visitor, walk_job};
 use mali_facts::{Job, JobType, Memory, Profile, valhall};
 
-/// Bytes per job in which addresses are looked for.
+/// Bytes per job.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
-/// Per job, each table counted once: Bifrost's have at most 255 uniform buffers.
+/// Per job, a table counts once: Bifrost's have at most 255 uniform buffers.
 const MAX_OBJECTS: usize = 300;
 
 /// Byte offset of the next job's address.
 pub(crate) const NEXT: usize = 24;
 
-/// What a job reads, and what can move if its pointer changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Object {
     pub(crate) address: u64,
@@ -30,15 +29,14 @@ impl Object {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
-    /// What can move. The first one is the job itself.
+    /// The first one is the job itself.
     pub(crate) objects: Vec<Object>,
-    /// First and last byte of what stays: buffers, storage, texels.
+    /// First and last byte: buffers, storage, texels.
     pub(crate) outside: Vec<(u64, u64)>,
-    /// Words of uniforms that may be addresses.
     pub(crate) words: Vec<u64>,
 }
 
-/// `None`: a descriptor is not in memory, or no recording has such jobs.
+/// `None`: a descriptor is not in memory, or the job's type is none of recordings'.
 pub(crate) fn reach(memory: &dyn Memory, profile: &Profile, job: &Job) -> Option<Reach> {
     let kind = job.job_type().filter(|kind| kind.is_replayed())?;
     let (at, layout) = kind.parts().last()?;
@@ -61,7 +59,6 @@ pub(crate) fn reach(memory: &dyn Memory, profile: &Profile, job: &Job) -> Option
 struct Collector<'m> {
     memory: &'m dyn Memory,
     reach: Reach,
-    /// Some of it is not in memory, or is more than is looked at.
     unknown: bool,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Proves that linking kept the jobs, their contents and their order.
+//! Proves that linking kept jobs and order.
 
 use crate::walk::submissions;
 use mali_drive::Verified;
@@ -10,18 +10,17 @@ use crate::link::linked::{Linked, sound, written};
 use crate::link::objects::{Pointer, Reach, reach};
 use crate::link::survey::Survey;
 
-/// What must not change of a job.
+/// What must not change.
 #[derive(Debug, PartialEq, Eq)]
 struct Picture {
-    /// Type and other header fields, without place in a chain.
+    /// Without place in a chain.
     kind: u64,
     lengths: Vec<u64>,
-    /// Without pointers.
     bytes: Vec<u8>,
     outside: Vec<(u64, u64)>,
 }
 
-/// Fields of a header that say where in a chain a job is.
+/// The job's place in a chain.
 const PLACE: [&str; 5] = ["Barrier", "Index", "Dependency 1", "Dependency 2", "Next"];
 
 fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {
@@ -72,7 +71,7 @@ pub(crate) fn same_jobs(
     let written = written(&linked.bytes)?;
     let new = sound(&written)?;
     let different = |text: String| Err(LinkError::Different(text));
-    // One chain of either at a time: all pictures together may be large.
+    // One chain at a time: all pictures together may be large.
     let pictures = |verified: &Verified<'_>| {
         let mut found: Vec<(u64, Job, u64)> = Vec::new();
         let mut chain = 0u64;

@@ -16,7 +16,7 @@ use crate::link::linked::{sound, upload_headers, written};
 
 /// Puts each job into a chain of its own, in the same order. `None`: it is so already.
 ///
-/// A job alone waits for all before it, so results stay the same.
+/// A job alone waits for all before it: results stay the same.
 ///
 /// # Errors
 /// Chains that break a rule.
@@ -27,7 +27,7 @@ pub fn split(verified: &Verified<'_>) -> Result<Option<Vec<u8>>, LinkError> {
     if chains.iter().all(|jobs| jobs.len() < 2) {
         return Ok(None);
     }
-    // Chains of one job keep their time-outs; what is left is for the others.
+    // Chains of one job keep their time-outs; the others share the rest.
     let submits = recording.segments().iter();
     let submits = submits.flat_map(|segment| recording.segment_entries(segment));
     let submits = submits.filter(|entry| entry.op == Opcode::Submit.code());
@@ -48,7 +48,7 @@ pub fn split(verified: &Verified<'_>) -> Result<Option<Vec<u8>>, LinkError> {
     Ok(Some(bytes))
 }
 
-/// Jobs of each chain, in the order of submission.
+/// Jobs of each chain, in order.
 ///
 /// # Errors
 /// Too much is uploaded, or there are too many jobs.
@@ -72,7 +72,6 @@ fn rewrite(
     let mut chains = chains.iter();
     for segment in recording.segments() {
         draft.segment(segment);
-        // Headers are made ready once the number of jobs is known.
         let mut ready: Vec<ActionEntry> = Vec::new();
         for step in recording.steps(segment).flatten() {
             match step.opcode {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chains, and the pages whose descriptors can be copied for each.
+//! Chains, and pages that can be copied for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,21 +15,20 @@ use crate::link::objects::{Object, Pointer, Reach, reach};
 
 pub(crate) const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Bytes; a longer upload or fill is no descriptor.
+/// Bytes of a descriptor's upload or fill.
 const LONGEST_UPLOAD: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Chain {
-    /// The configuration lacks the bit that tells chains apart.
+    /// Without the bit that tells chains apart.
     pub(crate) slot: u8,
     pub(crate) config: u16,
     pub(crate) timeout_us: u32,
     pub(crate) head: u64,
-    /// Headers that were made ready for it, in order.
     pub(crate) rearmed: Vec<u64>,
     pub(crate) jobs: Vec<(Job, Reach)>,
     pub(crate) known: bool,
-    /// Bytes of objects in copied pages, at submission.
+    /// In copied pages, at submission.
     pub(crate) contents: Vec<(u64, Vec<u8>)>,
 }
 
@@ -43,7 +42,7 @@ impl Chain {
 pub(crate) struct Survey {
     pub(crate) chains: Vec<Chain>,
     pub(crate) copied: BTreeSet<u64>,
-    /// Whether the processor writes to such pages between chains.
+    /// The processor writes to such pages between chains.
     pub(crate) rewritten: bool,
 }
 
@@ -81,7 +80,7 @@ pub(crate) fn survey(
     })
 }
 
-/// All chains together: 64 MiB of GPU memory. A network has some hundred chains of a few pages.
+/// In all: 64 MiB of GPU memory. A network has some hundred chains of a few pages.
 const MOST_COPIES: usize = 1 << 14;
 
 fn are_few(chains: &[Chain], copied: &BTreeSet<u64>) -> Result<(), LinkError> {
@@ -141,7 +140,7 @@ fn chain(
     found
 }
 
-/// Pages written after a chain of the same part of the recording.
+/// After a chain of the same part of the recording.
 fn rewritten(recording: &Recording<'_>) -> BTreeSet<u64> {
     let mut out = BTreeSet::new();
     let mut part = (SegmentKind::Setup.code(), false);
@@ -168,13 +167,12 @@ fn rewritten(recording: &Recording<'_>) -> BTreeSet<u64> {
     out
 }
 
-/// Pages that can be copied for each chain: they hold only descriptors and uniforms, all pointers to them are
-/// known, and they hold a job's header or are rewritten between chains.
+/// These pages hold only descriptors and uniforms, all pointers to them are known, and they hold a job's header or
+/// are rewritten between chains.
 fn copied(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     let mut wanted = rewritten(recording);
     let headers = chains.iter().flat_map(|chain| &chain.jobs);
     wanted.extend(headers.map(|(job, _)| job.address - job.address % PAGE));
-    // Only what is reached can move.
     let mut reached: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     for object in chains.iter().flat_map(Chain::objects) {
         let all: Vec<u64> = pages(object.address, object.end()).collect();
@@ -201,7 +199,7 @@ fn copied(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     wanted
 }
 
-/// Pages that must stay: not all that reaches them is a pointer that can be changed.
+/// Not all that reaches them is a pointer that can be changed.
 fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     let mut out = BTreeSet::new();
     let all: BTreeSet<u64> = chains
@@ -221,7 +219,6 @@ fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
                 out.extend(all.range(first - first % PAGE..=end.max(*first)));
             }
             for word in &reach.words {
-                // The length of the buffer that begins there is unknown.
                 if let Some(region) = recording.region_of(*word, 1) {
                     let first = begun.entry(region.end()).or_insert(*word);
                     *first = (*first).min(*word);
@@ -233,7 +230,6 @@ fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
         out.extend(all.range(first - first % PAGE..end));
     }
     if chains.iter().any(|chain| !chain.known) {
-        // What they reach is unknown.
         out.extend(&all);
     }
     out
@@ -264,21 +260,17 @@ fn without_tensors(recording: &Recording<'_>, wanted: &mut BTreeSet<u64>) {
     }
 }
 
-/// What must stay when a page does.
 #[derive(Default)]
 struct Dependent<'a> {
-    /// Objects in it or with a pointer in it.
     objects: Vec<&'a Object>,
     chains: Vec<usize>,
 }
 
-/// Takes pages away until no memory that stays points to a page that moves. Each object goes once, with all its
-/// pages.
+/// Until no memory that stays points to a page that moves. Each object goes once, with all its pages.
 fn without_strays(recording: &Recording<'_>, chains: &[Chain], wanted: &mut BTreeSet<u64>) {
     let page_of = |at: u64| at - at % PAGE;
     let mut by_page: BTreeMap<u64, Dependent<'_>> = BTreeMap::new();
     let mut strays: Vec<&Object> = Vec::new();
-    // Chains of which all headers may move so far.
     let mut heads: Vec<bool> = Vec::new();
     for (number, chain) in chains.iter().enumerate() {
         let mut headers: Vec<u64> = chain

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The layers of a recording as one part, with chains joined.
+//! All layers as one part, with chains joined.
 
 use gpureplay_core::Limits;
 use gpureplay_format::encode::Draft;
@@ -14,8 +14,8 @@ use crate::link::error::LinkError;
 use crate::link::linked::{Linked, Place, sound, upload_headers, written};
 use crate::link::split::lengths;
 
-/// Joins all layers into one run segment, with chains of up to `most_jobs` jobs; values between layers are lost.
-/// Tensors keep their numbers. `None`: it has one layer, or layers need the processor between them.
+/// Joins all layers into one run segment, with chains of up to `most_jobs` jobs. Values between layers cannot be
+/// read; tensors keep their numbers. `None`: it has one layer, or layers need the processor between them.
 ///
 /// # Errors
 /// Chains that break a rule.
@@ -30,7 +30,7 @@ pub fn whole(verified: &Verified<'_>, most_jobs: u32) -> Result<Option<Vec<u8>>,
     Ok(Some(bytes))
 }
 
-/// As [`whole`] after linking, with the new places of jobs.
+/// As [`whole`], with the new places of jobs.
 ///
 /// # Errors
 /// As for [`whole`].

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches with one dispatch or other sizes; which dispatches wait.
+//! Changes launches; finds dispatches that wait.
 
 use mali_drive::LAUNCHED_AT;
 use mali_valhall::streams::{Instruction, Op, WORD_BYTES};
 
 use super::{DESTINATION, dispatches, words};
 
-/// Keeps only the dispatch whose instruction is at this address on the model. Nothing else moves.
+/// Keeps only the dispatch whose instruction is at this address on the model.
 pub fn alone(bytes: &[u8], address: u64) -> Vec<u8> {
     let kept = |(place, word): (u64, u64)| {
         let run = Instruction::decode(word).map(Instruction::op) == Some(Op::RunCompute);
@@ -24,7 +24,7 @@ pub fn alone(bytes: &[u8], address: u64) -> Vec<u8> {
 }
 
 /// Resizes the dispatch at this address: work groups as in a payload's first word, and their numbers. Returns the
-/// instruction's new address, or nothing if no dispatch is there.
+/// instruction's new address; `None` without a dispatch.
 pub fn resized(bytes: &[u8], address: u64, size: u32, count: [u32; 3]) -> Option<(Vec<u8>, u64)> {
     let mut found = None;
     dispatches(bytes, |at, compute| {
@@ -57,13 +57,13 @@ pub fn resized(bytes: &[u8], address: u64, size: u32, count: [u32; 3]) -> Option
 }
 
 const NOP: u64 = 0;
-/// The register with the size of work groups, and the first of three with their numbers.
+/// The size, and the first of three numbers of work groups.
 const SIZE: u64 = 33;
 const COUNT: u64 = 37;
 
-/// For each dispatch, whether it waits for all before it.
+/// Whether each dispatch waits for all before it.
 pub(crate) fn waits(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
-    // The scoreboards that dispatches use, and those of them that were waited for since.
+    // Of dispatches, and those waited for since.
     let (mut entry, mut used) = (0u64, 0u64);
     words(bytes).filter_map(move |word| {
         match Instruction::decode(word)?.op() {
@@ -80,7 +80,7 @@ pub(crate) fn waits(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
     })
 }
 
-/// The scoreboard of dispatches in SET_SB_ENTRY.
+/// Of dispatches, in SET_SB_ENTRY.
 const ENDPOINT_ENTRY: u64 = 0xf;
 /// First bit of WAIT's mask of scoreboards.
 const AWAITED: u32 = 16;

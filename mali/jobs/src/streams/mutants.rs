@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shipped recording of streams, wrong in one point at a time: the rule of launches must refuse each and say
-//! why.
+//! The shipped recording with one wrong point: the rule of launches refuses each and says why.
 
 use gpureplay_format::Section;
 use gpureplay_format::encode::assemble;
@@ -12,7 +11,7 @@ use super::*;
 const SHIPPED: &[u8] = include_bytes!("../../../../recordings/digits-g610/recording.gpr");
 const NOWHERE: u64 = 0x70_0000;
 
-/// In the order of their kinds.
+/// By kind.
 fn sections() -> Vec<Vec<u8>> {
     let (_, rest) = Header::ref_from_prefix(SHIPPED).unwrap();
     let (table, _) = <[SectionEntry; SECTIONS]>::ref_from_prefix(rest).unwrap();

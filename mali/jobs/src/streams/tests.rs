@@ -130,7 +130,6 @@ fn only_the_instructions_of_the_list_are_accepted() {
     for op in Op::ALL {
         let found = accepted(*op);
         match op {
-            // Zeros are sound operands.
             Op::Nop | Op::Move | Op::Move32 | Op::Wait | Op::SetSbEntry => {
                 assert_eq!(found, None, "{op:?}");
             }
@@ -234,7 +233,7 @@ fn bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Where, the word with the size, and how many groups.
+/// Where, the word with the size, numbers of groups.
 fn dispatched(bytes: &[u8]) -> Vec<(u64, u32, [u32; 3])> {
     let mut found = Vec::new();
     dispatches(bytes, |at, compute| {

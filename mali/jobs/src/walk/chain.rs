@@ -14,13 +14,12 @@ use crate::walk::program::Submission;
 use crate::walk::report::{Job, Use};
 use crate::walk::rules::{DeepRule, DeepViolation};
 
-/// Bytes per job in which addresses are looked for.
+/// Bytes per job.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
-/// Steps for each thing that the report keeps: it takes memory.
+/// For each thing that the report keeps: it takes memory.
 pub(crate) const KEPT: u64 = 64;
 
-/// Takes its cost from `steps`.
 pub(crate) fn walk(
     recording: &Recording<'_>,
     profile: &Profile,
@@ -132,7 +131,7 @@ impl Walk<'_> {
                         u64::from(axis.extent.get() - 1) * u64::from(axis.byte_stride.get())
                     })
                     .sum();
-                // An element has at least a byte; that shows an overlap with a descriptor's words.
+                // An element has at least a byte: enough to see an overlap with a descriptor's words.
                 piece.va.get() < end && address <= piece.va.get().saturating_add(span)
             })
     }

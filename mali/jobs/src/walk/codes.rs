@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders in GPU memory, each decoded once while its bytes stay.
+//! Shaders, each decoded once while its bytes stay.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use mali_facts::{Memory, bytes};
 use mali_isa::{DecodeError, Identity, Shader, ShaderError, WORD_BYTES};
 
-/// Bytes of code decoded for all jobs. Shared code counts for each shader: a clause of 16 bytes can be the entry of
-/// a shader of any length, and decoded code takes eight times the memory. Networks have less than 1 MiB.
+/// Bytes for all jobs. Shared code counts for each shader: a clause of 16 bytes can be the entry of a shader of any
+/// length, and decoded code takes eight times the memory. Networks have less than 1 MiB.
 pub const MAX_CODE: u64 = 4 << 20;
 
-/// Bytes of a Valhall shader that are read first.
+/// Bytes of a Valhall shader.
 const FIRST_PIECE: usize = 1 << 10;
 
-/// Bytes compared with what was decoded before, for all jobs.
+/// Bytes, for all jobs.
 const MAX_COMPARED: u64 = 4 << 30;
 
 /// Code that jobs run.
@@ -26,7 +26,7 @@ pub struct Code {
     pub shader: Shader,
     /// What it is known by.
     pub identity: Identity,
-    /// From the first clause to the end of the last.
+    /// To the end of the last clause.
     pub bytes: Vec<u8>,
 }
 
@@ -37,7 +37,7 @@ pub struct Words {
     pub address: u64,
     /// What it is known by: [`mali_valhall::Shader::hash`].
     pub hash: u64,
-    /// Bit mask of the registers that instructions name.
+    /// Named by instructions, as a bit mask.
     pub registers: u64,
     /// The words.
     pub bytes: Vec<u8>,
@@ -75,7 +75,7 @@ impl Words {
         })
     }
 
-    /// Starts of blocks: offset 0, and those behind each branch, barrier and end.
+    /// Offset 0, and those behind each branch, barrier and end.
     pub fn blocks(&self) -> impl Iterator<Item = u64> {
         let ends = self
             .from(0)
@@ -85,7 +85,7 @@ impl Words {
         std::iter::once(0).chain(starts)
     }
 
-    /// Memory instructions of the block at an offset.
+    /// Of the block at an offset.
     pub fn accesses(&self, offset: u64) -> Vec<Access> {
         let mut found = Vec::new();
         for word in self.from(offset).take(mali_valhall::LONGEST_BLOCK) {
@@ -136,16 +136,15 @@ pub enum Undecoded {
 pub struct Codes {
     known: HashMap<u64, Arc<Code>>,
     words: HashMap<u64, Arc<Words>>,
-    /// Bytes read to decode them.
     decoded: u64,
     compared: u64,
 }
 
 impl Codes {
-    /// The shader whose first clause is at an address.
+    /// The shader at an address.
     ///
     /// # Errors
-    /// It does not decode, or all together are too long.
+    /// It does not decode, or all are too long.
     pub fn at<M: Memory + ?Sized>(
         &mut self,
         memory: &M,
@@ -161,7 +160,7 @@ impl Codes {
         Ok(code)
     }
 
-    /// The Valhall shader whose first word is at an address.
+    /// The Valhall shader at an address.
     ///
     /// # Errors
     /// As for [`Codes::at`].
@@ -201,7 +200,7 @@ impl Codes {
     }
 
     fn decode<M: Memory + ?Sized>(&mut self, memory: &M, address: u64) -> Result<Code, Undecoded> {
-        // Each word is read twice: to decode it, and for the shader's hash.
+        // To decode, and for the shader's hash.
         let most = 2 * MAX_CODE;
         let word = |offset: u32| {
             self.decoded += WORD_BYTES as u64;
@@ -230,7 +229,6 @@ impl Codes {
     }
 }
 
-/// Counts the bytes as `compared`.
 fn unchanged<M: Memory + ?Sized>(
     memory: &M,
     address: u64,
@@ -245,7 +243,7 @@ fn unchanged<M: Memory + ?Sized>(
     Ok(memory.read(address, &mut bytes) && bytes == known)
 }
 
-/// False, and as many words as can be read, where memory ends.
+/// False where memory ends; then as many words as can be read.
 fn more<M: Memory + ?Sized>(memory: &M, address: u64, bytes: &mut Vec<u8>, count: usize) -> bool {
     let (start, end) = (bytes.len(), bytes.len() + count);
     bytes.resize(end, 0);
@@ -260,7 +258,6 @@ fn more<M: Memory + ?Sized>(memory: &M, address: u64, bytes: &mut Vec<u8>, count
     true
 }
 
-/// As a bit mask.
 fn registers(shader: &mali_valhall::Shader<'_>) -> u64 {
     let mut all = 0u64;
     let mut named = |first: u8, count: u8| {

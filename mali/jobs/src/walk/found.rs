@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The jobs of a chain or stream, and what their descriptors say.
+//! Jobs of a chain or stream, with their descriptors.
 
 use mali_drive::LAUNCHED_AT;
 use mali_facts::job::PAYLOAD;
@@ -10,10 +10,10 @@ use mali_facts::{ComputeJob, JobType, Launch, Memory, Profile, bytes, follow};
 use crate::streams;
 use crate::walk::program::Submission;
 
-/// What a job waits for before it starts.
+/// What a job waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// How other jobs of its chain name it.
+    /// Its name in its chain.
     pub index: u16,
     /// By index; 0 is none.
     pub dependencies: [u16; 2],
@@ -28,14 +28,14 @@ pub enum Descriptors {
     None,
     /// A compute job of Bifrost.
     Bifrost(ComputeJob),
-    /// Of Valhall; a stream has the payload in registers.
+    /// A stream has the payload in registers.
     Valhall(Launch, ComputePayload),
 }
 
 /// A job of a submission.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// Of its header; of a stream's, where its instruction lies on the model.
+    /// Of its header; of a stream's, the instruction's on the model.
     pub address: u64,
     /// If its type exists.
     pub kind: Option<JobType>,
@@ -45,8 +45,7 @@ pub struct Found {
     pub descriptors: Descriptors,
 }
 
-/// Shows descriptors and memory of a stream's dispatches. The environment of each lies in registers; it is shown at
-/// its address.
+/// Shows a stream's dispatches. The environment, which lies in registers, is shown at its address.
 pub fn walk_words(words: &[u8], known: &dyn Memory, profile: &Profile, visitor: &mut dyn Visitor) {
     // The instructions of a verified recording can be walked.
     let _ = streams::dispatches(words, |address, compute| {
@@ -67,7 +66,7 @@ pub fn walk_words(words: &[u8], known: &dyn Memory, profile: &Profile, visitor: 
 }
 
 impl Submission<'_> {
-    /// Shows descriptors and memory of its jobs.
+    /// Shows descriptors and their memory.
     pub fn walk(&self, profile: &Profile, visitor: &mut dyn Visitor) {
         match self.words {
             [] => {
@@ -115,7 +114,6 @@ impl Submission<'_> {
         found.collect()
     }
 
-    /// The instructions of a verified recording can be walked.
     fn dispatched(&self, words: &[u8]) -> Vec<Found> {
         let (mut found, mut waited) = (Vec::new(), streams::waits(words));
         let _ = streams::dispatches(words, |address, compute| {

@@ -14,7 +14,7 @@ enum Page {
     Own(Box<[u8; PAGE as usize]>),
 }
 
-/// Pages that were written, by address; all others are zero.
+/// By address; all other pages are zero.
 #[derive(Default)]
 pub struct Image {
     pages: BTreeMap<u64, Page>,
@@ -56,7 +56,6 @@ impl Image {
         }
     }
 
-    /// `None` when there are too many.
     pub(crate) fn write(&mut self, va: u64, bytes: &[u8]) -> Option<()> {
         for (page, start, end, done) in parts(va, bytes.len() as u64) {
             let from = bytes.get(done..)?.get(..end - start)?;
@@ -65,7 +64,6 @@ impl Image {
         Some(())
     }
 
-    /// `None` when there are too many.
     pub(crate) fn fill(&mut self, va: u64, length: u32, byte: u8) -> Option<()> {
         for (page, start, end, _) in parts(va, length.into()) {
             if end - start == PAGE as usize {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks what the chains of a verified recording point at, without a device.
 //!
-//! Applies uploads and fills to an image of GPU memory. At each submission it walks job headers and descriptors:
-//! each must lie where the recording says. The result also has what each shader was given: buffers, uniforms, and
-//! pointers in them.
+//! Applies uploads and fills to an image of GPU memory. At each submission, job headers and descriptors must lie
+//! where the recording says. The report also has what each shader was given: buffers, uniforms, and pointers in
+//! them.
 //!
-//! What jobs compute is not looked at: descriptors that the GPU writes are seen as uploaded. The GPU's page tables
-//! hold only the recording's pages, whatever a descriptor says.
+//! Results of jobs are ignored: descriptors that the GPU writes are seen as uploaded. The GPU's page tables hold
+//! only the recording's pages, whatever a descriptor says.
 
 mod chain;
 mod codes;
@@ -30,11 +30,11 @@ use mali_facts::registers::GpuId;
 use mali_facts::{Product, Profile};
 use report::MAX_JOBS;
 
-/// Most jobs of a recording, counted at each submission, that are listed, changed or joined.
+/// Jobs, counted at each submission, that are listed, changed or joined.
 pub const MAX_LISTED_JOBS: usize = 1 << 16;
 
-/// Steps of all walks: words of uniforms, pieces of tensors compared with descriptors, and [`chain::KEPT`] for each
-/// thing that the report keeps. Networks take a few million.
+/// Of all walks: words of uniforms, pieces of tensors compared with descriptors, and [`chain::KEPT`] for each thing
+/// that the report keeps. Networks take a few million.
 const MAX_STEPS: u64 = 1 << 26;
 
 /// Walks every chain that a recording submits.
@@ -54,8 +54,7 @@ pub fn profile(verified: &Verified<'_>) -> Result<&'static Profile, DeepViolatio
     Profile::by_product(id.product()).ok_or_else(|| unknown(id))
 }
 
-/// As [`check`] for another GPU: more cores or threads need more storage. Cores that the recording leaves unused
-/// need none.
+/// As [`check`] for another GPU: more cores or threads need more storage, unused cores none.
 ///
 /// # Errors
 /// The first broken rule in program order.

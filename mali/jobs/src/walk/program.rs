@@ -10,7 +10,7 @@ use mali_facts::registers::JobStatus;
 
 use crate::walk::image::Image;
 
-/// A chain or stream when it is submitted.
+/// A submitted chain or stream.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
     /// Its number, set-up included, from 0.
@@ -21,14 +21,14 @@ pub struct Submission<'a> {
     pub action: u32,
     /// The job slot, or the queue.
     pub slot: u8,
-    /// GPU address of the first job's header; 0 of a stream.
+    /// Of the first job's header; 0 of a stream.
     pub head: u64,
-    /// The instructions of a stream; nothing of a chain.
+    /// Of a stream; empty for a chain.
     pub words: &'a [u8],
-    /// Headers made ready since the submission before, in order.
+    /// Made ready since the last submission, in order.
     pub rearmed: &'a [u64],
-    /// Memory as uploads, fills and the job manager left it. It has the status in the headers of earlier chains: a
-    /// driver may take such a word for a field of the next job. It has nothing that jobs wrote.
+    /// Memory without what jobs wrote. Headers of earlier chains have their status: a driver may take such a word
+    /// for a field of the next job.
     pub memory: &'a Image,
 }
 
@@ -43,7 +43,7 @@ pub struct Full {
 
 /// A step of the program.
 pub enum Event<'a> {
-    /// An action wrote memory: an upload, a fill, a header made ready, a job's status.
+    /// By an upload, a fill, a header made ready, a job's status.
     Changed {
         /// Index of the action.
         action: u32,
@@ -58,7 +58,7 @@ pub enum Event<'a> {
     Submitted(Submission<'a>),
 }
 
-/// Does what the CPU does in a replay, and shows each submission.
+/// Shows each submission of a replay.
 ///
 /// # Errors
 /// What `visit` returns, or [`Full`].
@@ -143,7 +143,7 @@ pub fn events<F: Family, E: From<Full>>(
     Ok(())
 }
 
-/// Gives where, and how many bytes; nothing for other actions. The error is an address without room.
+/// Where, and how many bytes; `None` for other actions. The error is an address without room.
 fn store(
     memory: &mut Image,
     history: &mut History,
@@ -167,8 +167,8 @@ fn store(
     }
 }
 
-/// Marks jobs as done in their headers, as the job manager does: no recording tells it not to (rule
-/// `job-configuration`). Gives where, and how many bytes each; the error is an address without room.
+/// Marks jobs as done, as the job manager does: no recording tells it not to (rule `job-configuration`). Gives
+/// where, and how many bytes; the error is an address without room.
 fn write_back(memory: &mut Image, head: u64) -> Result<Vec<(u64, u64)>, u64> {
     let jobs = follow(memory, head).jobs(memory);
     let headers: Vec<u64> = jobs.map(|job| job.address).collect();

@@ -4,7 +4,7 @@
 use mali_facts::Access;
 use mali_facts::walk::Purpose;
 
-/// Most jobs walked, counted at each submission; far more than any network has.
+/// Counted at each submission; far more than any network has.
 pub(crate) const MAX_JOBS: usize = 1 << 18;
 
 /// Memory that a job was given.
@@ -14,7 +14,7 @@ pub struct Use {
     pub purpose: Purpose,
     /// First byte.
     pub address: u64,
-    /// Bytes, where the descriptors say how many.
+    /// In bytes, where descriptors say it.
     pub length: Option<u64>,
     /// What the job does with it.
     pub access: Access,
@@ -31,8 +31,7 @@ pub struct Job {
     pub descriptors: usize,
     /// What it was given besides descriptors.
     pub uses: Vec<Use>,
-    /// Addresses of regions among its uniforms: what its shader can reach beyond `uses` without computing an
-    /// address.
+    /// Addresses of regions among its uniforms: what its shader reaches beyond `uses` without computing an address.
     pub pointers: Vec<u64>,
 }
 

@@ -12,8 +12,8 @@ use mali_jobs::walk::{DeepRule, DeepViolation, check};
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 
-/// A page that begins with a job of this type. Its other fields suit each type that is replayed: a write-value job
-/// writes eight bytes, and a compute job reads the same payload as the invocation of one thread.
+/// Its other fields suit each type: a write-value job writes eight bytes, and a compute job reads the same payload
+/// as the invocation of one thread.
 fn page(number: u8) -> [u8; 4096] {
     let mut page = [0; 4096];
     page[16] = 1 | number << 1;
@@ -75,7 +75,7 @@ fn a_type_is_replayed_everywhere_or_nowhere() {
     }
 }
 
-/// `mali-model` runs them too (test `every_type_that_is_replayed_runs`), on the slots of JSn_FEATURES.
+/// `mali-model` runs them too (`every_type_that_is_replayed_runs`), on the slots of JSn_FEATURES.
 #[test]
 fn every_product_has_a_slot_for_every_type_that_is_replayed() {
     for profile in PROFILES {

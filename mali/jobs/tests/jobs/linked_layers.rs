@@ -11,7 +11,7 @@ const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 const VALUES: [[u8; 4]; 2] = [[1, 2, 3, 4], [5, 6, 7, 8]];
 
-/// In the first of two layers, bytes are uploaded after two chains and again after two more.
+/// In the first layer, bytes are uploaded after two chains and again after two more.
 fn recorded() -> Recording {
     let mut page = [0; 4096];
     for at in [0, 0x40, 0x80] {

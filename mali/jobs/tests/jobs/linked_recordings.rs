@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shipped recordings linked, joined over layers and split, on the model.
+//! Shipped recordings linked, joined and split, on the model.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,14 +28,13 @@ fn folder(name: &str) -> PathBuf {
     recordings.join(name)
 }
 
-/// Before linking: Mesa reuses the place of the last job's descriptors.
+/// Mesa reuses the place of the last job's descriptors.
 fn as_recorded(name: &str) -> Option<Recording> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/as-recorded");
     let bytes = std::fs::read(folder.join(format!("{name}.gpr"))).ok()?;
     Some(Recording::from_bytes(bytes).unwrap())
 }
 
-/// Each job in a chain of its own, as drivers submit it.
 fn plain(name: &str) -> Recording {
     if let Some(recorded) = as_recorded(name) {
         return recorded;
@@ -64,7 +63,7 @@ fn chains(recording: &Recording) -> Vec<Vec<Job>> {
     out
 }
 
-/// Takes barriers and dependencies out of every header just before its chain starts.
+/// Drops them from every header just before its chain starts.
 struct WithoutOrder(OnModel);
 
 impl Wrapper for WithoutOrder {
@@ -93,7 +92,7 @@ impl Wrapper for WithoutOrder {
 fn model(recording: &Recording, seed: u64) -> OnModel {
     let id = mali_facts::registers::GpuId(recording.verified().recording().gpu_id());
     let profile = mali_model::Profile::by_product(id.product()).unwrap();
-    // Jobs that race would do so by the host's clock.
+    // Races would follow the host's clock.
     let options = mali_model::Options {
         threads: 1,
         seed,
@@ -102,7 +101,6 @@ fn model(recording: &Recording, seed: u64) -> OnModel {
     OnModel::new(profile, options).unwrap()
 }
 
-/// Outputs, and the pages of all regions by address.
 struct Left {
     outputs: Vec<(String, Vec<u8>)>,
     pages: Vec<(u64, RegionKind, Vec<u8>)>,
@@ -155,8 +153,8 @@ fn header_pages(recording: &Recording) -> usize {
     pages.len()
 }
 
-/// Outputs and all memory but descriptors and uniforms are the same. Pages of descriptors that differ are those
-/// with headers, and at most two besides.
+/// All but descriptors and uniforms is the same. Pages of descriptors that differ are those with headers, and at
+/// most two besides.
 fn same(what: &str, headers: usize, first: &Left, second: &Left) {
     assert_eq!(first.outputs, second.outputs, "{what}");
     let mut others = Vec::new();
@@ -179,7 +177,7 @@ fn shipped_recordings_compute_the_same_when_they_are_linked() {
         let (alone, together) = (chains(&before), chains(&after));
         println!("{name}: {} chains, {} linked", alone.len(), together.len());
         assert!(together.iter().all(|jobs| jobs.len() <= MOST_JOBS as usize));
-        // A chain for each layer, and one for set-up if it has jobs.
+        // One for each layer, and one for set-up if it has jobs.
         let layers = before.layers().len();
         assert!(together.len() <= layers + 1, "{name}: {}", together.len());
         // Training takes seconds a run.
@@ -229,7 +227,6 @@ fn a_run_of_digits_is_one_chain() {
     )
     .unwrap();
     let jobs: Vec<usize> = chains(&all).iter().map(Vec::len).collect();
-    // Set-up, then a run.
     assert_eq!(jobs, [8, 12]);
 }
 
@@ -294,7 +291,6 @@ fn shipped_recordings_are_linked() {
     }
 }
 
-/// With a manifest that names its jobs.
 fn linked_folder(folder_of: &Path, shipped: &Recording) -> Recording {
     let linked = link(
         &shipped.files().bytes,
@@ -368,7 +364,7 @@ fn a_session_joins_layers_where_nobody_looks_between_them() {
     assert_eq!(alone.read("probabilities").unwrap(), right);
 }
 
-/// To one job of the longest chain, before it starts or when it has ended.
+/// Of the longest chain, before it starts or when it has ended.
 struct Disturbed {
     gpu: OnModel,
     job: u64,
@@ -378,7 +374,6 @@ struct Disturbed {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Disturbance {
     Type,
-    /// Its shader lies where nothing is mapped.
     Shader,
     /// The GPU reports success and leaves no status.
     Status,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every shipped recording with moved code gives the same bytes on the model, and the same memory but for pointers
-//! to code.
+//! Moved code gives the same bytes on the model, and the same memory but for pointers to code.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,8 +28,7 @@ fn moved(recording: &Recording) -> Recording {
 type Outputs = Vec<(String, Vec<u8>)>;
 type Words = Vec<(u64, u64)>;
 
-/// Two runs with the inputs of the first case of `inputs`: outputs of both, and the last one's memory besides code,
-/// word by word.
+/// With the first case of `inputs`, twice: outputs, and the last memory besides code, by word.
 fn run(recording: &Recording, inputs: &Recording) -> (Outputs, Words) {
     let id = recording.verified().recording().gpu_id();
     let device = Device::open(&Choice::Model(None), id, ModelOptions::default()).unwrap();
@@ -50,7 +48,7 @@ fn run(recording: &Recording, inputs: &Recording) -> (Outputs, Words) {
     outputs.sort();
     let mut words = Vec::new();
     for region in recording.verified().recording().regions() {
-        // Which threads use which storage of a core is the model's affair.
+        // The model's threads may use any storage of a core.
         let kind = RegionKind::from_code(region.kind.into()).unwrap();
         if [RegionKind::Code, RegionKind::Scratch].contains(&kind) {
             continue;
@@ -81,7 +79,7 @@ fn moved_code_computes_the_same_and_nothing_else_changes() {
     let mut compared = 0;
     for path in shipped() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        // The model needs minutes for it in a test.
+        // Takes minutes on the model.
         if name.starts_with("train-clblast") {
             continue;
         }
@@ -90,7 +88,7 @@ fn moved_code_computes_the_same_and_nothing_else_changes() {
             continue;
         }
         let there = moved(&recording);
-        // The manifest would join the layers of one of them.
+        // The manifest would join layers.
         let bytes = std::fs::read(path.join("recording.gpr")).unwrap();
         let here = Recording::from_bytes(bytes).unwrap();
         let code = |recording: &Recording, va: u64| {

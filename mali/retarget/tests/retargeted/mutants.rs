@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! For every rule, a recording that only it refuses, and one that passes.
+//! For every rule, a recording that only it refuses.
 
 use std::collections::BTreeSet;
 
@@ -17,11 +17,11 @@ const CODE: u64 = 0x300_0000;
 const DATA: u64 = 0x400_0000;
 const STORAGE: u64 = 0x500_0000;
 
-/// A G52's recording with one job, which tests change.
+/// Of a G52, with one job.
 struct Recipe {
     shader: Vec<u8>,
     slot: u8,
-    /// Threads of a work group, and work groups.
+    /// Threads and number of work groups.
     size: u32,
     count: u32,
     barrier: bool,
@@ -29,7 +29,7 @@ struct Recipe {
     /// Bytes of thread storage per thread: 16, shifted by this.
     storage: Option<u32>,
     storage_at: u64,
-    /// Pages of thread storage; by default as many as a G52 needs.
+    /// By default as many as a G52 needs.
     pages: Option<u32>,
     far: Option<u64>,
 }
@@ -59,7 +59,7 @@ impl Default for Recipe {
     }
 }
 
-/// A clause with one ADD instruction, which stores r0 if it stores. Ports 0 and 1 read r0 and r1.
+/// One ADD instruction, which stores r0 if it stores. Ports 0 and 1 read r0 and r1.
 fn one(name: &str, sources: &[Source], fau: Fau) -> Vec<u8> {
     one_with(0, name, sources, fau)
 }
@@ -132,7 +132,7 @@ impl Recipe {
         );
         long(64 + 12 * 4, JOBS + 0x180);
         long(64 + 14 * 4, JOBS + 0x100);
-        // Renderer state at 0x100, uniforms at 0x180, storage at 0x1c0, texture at 0x200, its surface at 0x240.
+        // Renderer state 0x100, uniforms 0x180, storage 0x1c0, texture 0x200, its surface 0x240.
         long(0x100, CODE);
         long(0x110, 2 << 12 | u64::from(self.barrier) << 11);
         long(0x130, 1 << 12 | 3 << 15);
@@ -172,7 +172,7 @@ impl Recipe {
         builder.finish().unwrap()
     }
 
-    /// `None`: it is taken, and computes the same there.
+    /// `None`: it computes the same there.
     fn rule(&self, gpu: &'static Profile, mix_versions: bool) -> Option<(TargetRule, String)> {
         let bytes = self.bytes();
         let read = || Files::from_bytes(bytes.clone(), &Trust::default());
@@ -205,7 +205,7 @@ fn like(name: &str, change: impl FnOnce(&mut Profile)) -> &'static Profile {
     Box::leak(Box::new(profile))
 }
 
-/// The rule, the GPU, whether versions may be mixed; what is refused, and what beside it is taken.
+/// The rule, the GPU, whether versions may be mixed; what is refused, and what is taken.
 macro_rules! cases {
     ($($rule:ident, $gpu:expr, $mix:literal: $refused:expr $(=> $taken:expr)?;)*) => {
         vec![$(($rule, $refused, cases!(@ $($taken)?), $gpu, $mix)),*]
@@ -252,10 +252,10 @@ fn every_rule_refuses_something() {
             Recipe { storage_at: 0x1_f000_0000, ..stored(11) } => stored(4);
         // More memory than any recording may have.
         Deep, gpu("g76"), false: stored(17) => stored(4);
-        // All threads store to one place; the last one depends on the order.
+        // The last thread to store depends on the order.
         Order, gpu("g31"), false:
             with(one_with(60, "STORE.i32", pointer, Fau::Uniform(0))) => plain();
-        // What the thread before left in storage; which thread depends on the number of cores.
+        // Storage has what the thread before left; that depends on the number of cores.
         Equal, gpu("g31"), false:
             Recipe { shader: [
                 in_storage(0, "LOAD.i32"),

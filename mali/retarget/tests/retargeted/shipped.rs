@@ -40,7 +40,6 @@ fn same_on_other_gpus(inputs: usize) {
             let what = format!("{name} on {gpu}");
             let made = retarget(&verified, profile(gpu), &Options::default());
             let made = made.unwrap_or_else(|refusal| panic!("{what}: {refusal}"));
-            // More cores need more storage, where there is any.
             let grows = gpu == "g76" && !name.starts_with("saxpy");
             assert_eq!(!made.grown.is_empty(), grows, "{what}");
             let effort = Effort {
@@ -115,7 +114,7 @@ fn with_fewer_cores_no_storage_grows() {
         let compared = compare(read, &made, Effort::default()).unwrap();
         assert!(compared.chains > 0 && compared.bytes > 0, "{name}");
 
-        // With all cores storage is too small: deep verification and the model see it.
+        // Storage is too small: deep verification and the model see it.
         let all = without_cores(&made.bytes, 0);
         let grown = files_of(&all);
         let view = grown.view().unwrap();
@@ -137,7 +136,6 @@ fn with_fewer_cores_no_storage_grows() {
     }
 }
 
-/// Of `gpureplay import`, as files without a manifest.
 fn silicon(name: &str) -> Option<Vec<u8>> {
     let directory = gpureplay_kit::shared(&format!("gpureplay-recordings/{name}"))?;
     let original = read_directory(&directory).unwrap();
@@ -163,7 +161,7 @@ fn silicon_on_g72(name: &str, inputs: usize) {
     };
     let compared = compare(read, &made, effort).unwrap_or_else(|error| panic!("{name}: {error}"));
     println!("{name}: {compared:?}, {} jobs", made.jobs);
-    // What only silicon recordings of version 6 have shown is not taken to version 7.
+    // Silicon of version 6 is not taken to version 7.
     let mixed = Options {
         mix_versions: true,
         ..Options::default()

@@ -5,7 +5,7 @@ use core::fmt::{self, Display, Formatter};
 
 use super::table::Op;
 
-/// What an instruction asks of others than the sequencer.
+/// What an instruction asks of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing: registers, waits, calls, resources.
@@ -18,9 +18,9 @@ pub enum Effect {
     Store(Transfer),
     /// Clean or invalidate caches.
     Flush,
-    /// Change a sync object, or wait for it.
+    /// Change or await a sync object.
     Sync(Sync),
-    /// Store a counter, by the number of its kind.
+    /// Store a counter.
     StoreState {
         /// Destination.
         address: u64,
@@ -32,7 +32,7 @@ pub enum Effect {
 /// A dispatch, as the registers say it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compute {
-    /// Address of the list; its low six bits count them.
+    /// Address; the low six bits count.
     pub resources: u64,
     /// Address in bits 47:0, pairs of words in 63:56.
     pub uniforms: u64,
@@ -42,9 +42,9 @@ pub struct Compute {
     pub storage: u64,
     /// Attribute offset.
     pub attribute_offset: u32,
-    /// Threads of a group, as in a job's payload.
+    /// As in a job's payload.
     pub size: u32,
-    /// Division into tasks, as in a job's payload.
+    /// As in a job's payload.
     pub tasks: u32,
     /// First group.
     pub offset: [u32; 3],
@@ -63,7 +63,7 @@ pub struct Transfer {
     pub mask: u16,
 }
 
-/// A sync object: a value, and 32 bits of error behind it.
+/// A value, and 32 bits of error behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync {
     /// What is done.
@@ -74,7 +74,7 @@ pub struct Sync {
     pub address: u64,
     /// What is added, set or compared.
     pub value: u64,
-    /// An error is propagated with a change, or refused by a wait.
+    /// Propagate an error with a change, or refuse it in a wait.
     pub error: bool,
 }
 
@@ -131,7 +131,7 @@ pub enum Fault {
     Register(u8),
     /// Reads a register that nothing has written.
     Undefined(u8),
-    /// Reads a register while a load into it may still run.
+    /// A load into the register may still run.
     Pending {
         /// Register.
         register: u8,
@@ -140,11 +140,11 @@ pub enum Fault {
     },
     /// A scoreboard that does not exist.
     Scoreboard(u8),
-    /// A stream's address or length is no multiple of an instruction.
+    /// Address or length is no multiple of an instruction.
     Alignment(u64),
     /// A branch leaves its stream.
     Branch(u64),
-    /// Deeper calls than the hardware has room for.
+    /// Calls are too deep.
     CallDepth,
     /// Known, but not executed.
     Absent(Op),

@@ -40,7 +40,7 @@ impl Instruction {
         self.word & !self.op.row().explained()
     }
 
-    /// The field whose value should have a name and has none.
+    /// The field with an unnamed value that needs a name.
     pub fn reserved(self) -> Option<&'static Field> {
         let fields = self.op.row().fields.iter().copied();
         let named = |field: &&Field| matches!(field.kind, Kind::Named(_));
@@ -77,7 +77,7 @@ impl Display for Instruction {
     }
 }
 
-/// A line for each word: its offset, the word, the instruction. Bytes behind the last word are a line of their own.
+/// A line for each word: offset, word, instruction. A rest of bytes has a line of its own.
 pub fn text(bytes: &[u8]) -> impl Display {
     Text(bytes)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One queue's registers, calls and scoreboards. It touches no memory: its caller gives it words, and does what
-//! each [`Effect`] asks.
+//! One queue's registers, calls and scoreboards, without memory: its caller gives words, and does what each
+//! [`Effect`] asks.
 
 mod saved;
 
@@ -31,13 +31,12 @@ struct Frame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequencer {
     registers: [u32; REGISTERS],
-    /// A bit for each register.
     defined: u128,
-    /// Registers with a load under way, by scoreboard.
+    /// With a load under way, by scoreboard.
     pending: [u128; SCOREBOARDS],
     frames: [Frame; CALLS + 1],
     depth: usize,
-    /// Scoreboards of endpoints and of other operations.
+    /// Of endpoints and of other operations.
     entries: [u8; 2],
 }
 
@@ -77,11 +76,11 @@ impl Sequencer {
         self.enter(address, bytes)
     }
 
-    /// Begins a stream as a driver's ring does: with one place of the stack used, and the driver's operands in the
-    /// last four registers.
+    /// As [`Sequencer::start`], as a driver's ring does: one place of the stack is used, and the last four
+    /// registers hold the driver's operands.
     ///
     /// # Errors
-    /// Address or length are no multiples of an instruction.
+    /// As for [`Sequencer::start`].
     pub fn call(&mut self, address: u64, bytes: u32) -> Result<(), Fault> {
         self.pending = [0; SCOREBOARDS];
         self.frames = Self::undefined().frames;
@@ -91,7 +90,7 @@ impl Sequencer {
         self.enter(address, bytes)
     }
 
-    /// Of the next instruction; `None` at the end of the stream.
+    /// `None` at the end of the stream.
     pub fn address(&mut self) -> Option<u64> {
         loop {
             let frame = self.frames.get(self.depth)?;
@@ -105,7 +104,7 @@ impl Sequencer {
     /// Executes the word at [`Sequencer::address`].
     ///
     /// # Errors
-    /// The instruction cannot be executed; only the place has changed.
+    /// It cannot be executed; only the place has changed.
     pub fn step(&mut self, word: u64) -> Result<Effect, Fault> {
         if let Some(frame) = self.frames.get_mut(self.depth) {
             frame.next = frame.next.saturating_add(WORD);
@@ -175,7 +174,7 @@ impl Sequencer {
                 self.depth = depth;
                 self.enter(address, bytes)?;
             }
-            // Only rendering reaches such a handler and uses such a heap.
+            // For rendering only.
             Op::SetExceptionHandler => {
                 self.pair(register(&ADDRESS))?;
                 self.get(register(&LENGTH))?;
@@ -222,7 +221,7 @@ impl Sequencer {
     /// Reads a register.
     ///
     /// # Errors
-    /// It does not exist, has no value, or a load into it was not waited for.
+    /// It does not exist, has no value, or awaits a load.
     pub fn get(&self, register: u8) -> Result<u32, Fault> {
         let value = self.registers.get(usize::from(register));
         let value = *value.ok_or(Fault::Register(register))?;
@@ -252,7 +251,7 @@ impl Sequencer {
         Ok(u64::from(low) | u64::from(high) << 32)
     }
 
-    /// Takes a word of an [`Effect::Load`]; it may be read after a wait.
+    /// Takes a word of an [`Effect::Load`], readable after a wait.
     pub fn load(&mut self, register: u8, value: u32) {
         if let Some(word) = self.registers.get_mut(usize::from(register)) {
             *word = value;
@@ -397,7 +396,7 @@ impl Default for Sequencer {
 }
 
 impl Transfer {
-    /// Each register, and the address of its word.
+    /// Each register and its word's address.
     pub fn words(self) -> impl Iterator<Item = (u8, u64)> {
         let chosen = move |bit: &u8| self.mask >> bit & 1 != 0;
         (0..16).filter(chosen).map(move |bit| {

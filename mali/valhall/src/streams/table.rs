@@ -10,7 +10,7 @@ pub struct Row {
     pub name: &'static str,
     /// Bits 63:56.
     pub opcode: u8,
-    /// Whether what follows may begin before it has ended.
+    /// See [`Asynchronous`].
     pub asynchronous: Asynchronous,
     /// In the order of the text.
     pub fields: &'static [&'static Field],
@@ -21,7 +21,7 @@ pub struct Row {
 pub enum Asynchronous {
     /// It ends first.
     Never,
-    /// It counts up a scoreboard, and down when it has ended.
+    /// Counts up a scoreboard, and down at its end.
     Always,
     /// As `Always`, if it waits for scoreboards.
     WithWaits,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds every dispatch of a stream with constant operands before it runs.
+//! Finds a stream's dispatches before it runs, from constant operands.
 
 use core::fmt::{self, Display, Formatter};
 
@@ -50,8 +50,8 @@ impl Display for WalkError {
 
 impl core::error::Error for WalkError {}
 
-/// Walks `bytes` bytes at `address`, at most `limit` instructions. `read` gives the word at an address; `dispatch`
-/// gets each dispatch and the address of its instruction.
+/// Walks at most `limit` instructions of `bytes` bytes. `read` gives a word; `dispatch` gets each dispatch and its
+/// instruction's address.
 ///
 /// # Errors
 /// The stream cannot be walked; dispatches before that place were given.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mesa's assembler tests: words decode to texts, texts assemble to words.
+//! Mesa's assembler tests, both ways.
 
 use std::{env, fs, path::PathBuf};
 

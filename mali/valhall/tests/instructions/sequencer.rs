@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the sequencer computes and refuses, and what a walk refuses.
+//! What the sequencer and a walk compute and refuse.
 
 use mali_valhall::streams::{CALLS, Effect, Fault, Op, Sequencer, WalkError};
 
 use crate::streams::walked;
 
-/// From address 0 without memory; gives the queue, and the first fault.
+/// From address 0 without memory.
 fn run(words: &[u64]) -> (Sequencer, Option<Fault>) {
     let mut queue = Sequencer::new();
     let started = queue.start(0, 8 * words.len() as u32);
@@ -208,7 +208,7 @@ fn walks_refuse_what_memory_decides() {
     assert_eq!(end, Err(WalkError::TooLong(100)));
 }
 
-/// As the fuzz target: what a walk accepts runs with the same dispatches.
+/// As the fuzz target.
 #[test]
 fn random_streams_never_panic() {
     let mut source = fastrand::Rng::with_seed(0x10);

@@ -83,7 +83,7 @@ fn samples_have_the_reference_text() {
             );
             compared += 1;
         }
-        // Behind the first five words of `init` is a handler, which only a full heap reaches.
+        // Behind the first five words is a handler, which only a full heap reaches.
         let init = file.file_stem().is_some_and(|name| name == "init");
         let bytes = if init { 40 } else { 8 * code.len() as u32 };
         let (found, end) = walked(&code, bytes);
@@ -94,7 +94,7 @@ fn samples_have_the_reference_text() {
     assert_eq!((compared, dispatches), (309, 11));
 }
 
-/// Mesa prints each word, and each constant that a register gets.
+/// With each constant that a register gets.
 #[test]
 fn walks_find_what_mesa_printed() {
     let Some(folder) = shared("reference/valhall/samples/traces") else {
@@ -131,7 +131,7 @@ fn walks_find_what_mesa_printed() {
             let name = theirs.split(['.', ' ']).next().unwrap();
             assert_eq!(Instruction::decode(word).unwrap().op().row().name, name);
             if name == "REQ_RESOURCE" {
-                // What came before was the context's first stream, and a handler.
+                // Before came the context's first stream, and a handler.
                 (words, registers) = (Vec::new(), [0; 96]);
             }
             words.push(word);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any word decodes to one thing, and its text says all of it.
+//! Any word means one thing, and its text says all of it.
 
 use mali_valhall::{AssembleError, Broken, Instruction, Op, Shader, ShaderError, assemble};
 
@@ -16,7 +16,7 @@ fn texts_of_words_that_keep_the_limits_assemble_to_the_words() {
     for round in 0..400 {
         for op in Op::ALL {
             let mut word = random(&mut source, *op);
-            // Most random words break a limit: clear what nothing explains.
+            // Most random words break a limit.
             word &= !Instruction::decode(word).unwrap().unexplained();
             // Half of them without flow and uniforms, so that more remain.
             if round % 2 == 0 {
@@ -46,7 +46,7 @@ fn texts_of_words_that_keep_the_limits_assemble_to_the_words() {
     assert!(kept > 5_000, "{kept} words kept the limits");
 }
 
-/// The page where nothing is of a page, the second of two equal constants, the register of a group of none.
+/// An unused page, the second of two equal constants, the register of an empty group.
 fn not_shown(instruction: Instruction) -> u64 {
     let mut bits = 3 << 57;
     for byte in 0..4 {

@@ -14,12 +14,11 @@ use gpureplay_kit::{Values, floats, model, open};
 use gpureplay_on_model::OnModel;
 use mali_drive::Session;
 
-/// `None`, said aloud, where it is not there.
+/// `None`, said aloud, if absent.
 pub fn directory(name: &str) -> Option<PathBuf> {
     gpureplay_kit::shared(&format!("gpureplay-recordings/{name}"))
 }
 
-/// With the description that comes with the crate.
 pub fn import(name: &str) -> Option<(Original, Imported)> {
     let original = read_directory(&directory(name)?).unwrap();
     let plain = convert(&original, &Options::default()).unwrap();
@@ -48,7 +47,7 @@ pub fn on_g71(
     session.finish().unwrap();
 }
 
-/// Uniform numbers between -1 and 1, the same on every machine.
+/// From -1 to 1, the same on every machine.
 pub struct Random(u64);
 
 impl Random {

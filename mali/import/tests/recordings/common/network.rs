@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Convolutional layers in double precision, written for clarity: the tests' reference.
+//! Convolutional layers in double precision: the tests' reference.
 
 #![allow(unreachable_pub)]
 
@@ -65,7 +65,7 @@ impl Image {
     }
 }
 
-/// Weights in the order output channel, height, width, input channel.
+/// Weights: output channel, height, width, input channel.
 pub fn convolution(
     image: &Image,
     weights: &[f32],
@@ -128,7 +128,7 @@ pub fn max_pool(image: &Image, size: usize, stride: usize) -> Image {
     Image::new(height, width, image.channels, data)
 }
 
-/// Weights in the order output, input.
+/// Weights: output, input.
 pub fn fully_connected(input: &[f64], weights: &[f32], bias: &[f32]) -> Vec<f64> {
     let rows = weights.chunks_exact(input.len());
     rows.zip(bias)
