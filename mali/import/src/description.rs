@@ -218,7 +218,7 @@ fn named<T: Copy>(
 }
 
 impl TensorEntry {
-    /// See [`Self::dtype`].
+    /// From `dtype`.
     ///
     /// # Errors
     /// An unknown name.
@@ -227,7 +227,7 @@ impl TensorEntry {
         named(ElementType::ALL, name, "dtype", &self.dtype, &self.name)
     }
 
-    /// See [`Self::kind`].
+    /// From `kind`.
     ///
     /// # Errors
     /// An unknown name.
@@ -238,7 +238,7 @@ impl TensorEntry {
 }
 
 impl SegmentEntry {
-    /// See [`Self::kind`].
+    /// From `kind`.
     ///
     /// # Errors
     /// An unknown name.
