@@ -19,11 +19,10 @@ pub(crate) type Writes = Vec<(u64, Vec<u8>)>;
 /// Besides the job's own descriptors.
 #[derive(Debug, Default)]
 pub(crate) struct Addition {
-    /// Behind all others.
     pub(crate) regions: Vec<Region>,
     /// Only set-up may upload it.
     pub(crate) code: Writes,
-    /// The stream's new instructions, and the dispatch's new address.
+    /// New instructions, and the dispatch's new address.
     pub(crate) stream: Option<(Vec<u8>, u64)>,
 }
 
@@ -52,7 +51,7 @@ fn region(va: u64, bytes: u64, access: Access, kind: RegionKind) -> Region {
     }
 }
 
-/// Refuses memory that the recorded shader's pointers do not reach.
+/// The recorded shader's pointers must reach the memory.
 fn within_reach(end: u64, compute: &Compute) -> Result<()> {
     if end >> 32 == compute.shader >> 32 {
         return Ok(());
@@ -65,8 +64,8 @@ fn within_reach(end: u64, compute: &Compute) -> Result<()> {
     })
 }
 
-/// Puts a shader into memory of its own, with its own renderer state: other jobs may share the recorded one. `end`:
-/// end of the recording's regions; `job`: address of the job's header. Gives changed words of descriptors.
+/// Gives a shader its own memory and renderer state: other jobs may share the recorded one. `end`: of the
+/// recording's regions; `job`: address of the job's header. Returns changed words of descriptors.
 ///
 /// # Errors
 /// There is no memory for it.
@@ -98,7 +97,6 @@ pub(crate) fn shader(
     Ok((words, addition))
 }
 
-/// Placed behind `end`; also gives their addresses.
 pub(crate) fn code_and_page(code: &[u8], end: u64) -> (Addition, u64, u64) {
     // An unmapped page lies before it.
     let at = end.saturating_add(PAGE);
@@ -115,7 +113,7 @@ pub(crate) fn code_and_page(code: &[u8], end: u64) -> (Addition, u64, u64) {
     (addition, at, page)
 }
 
-/// Puts a whole job into memory of its own; only the header stays. As [`shader`].
+/// As [`shader`], for a whole job; only the header stays.
 ///
 /// # Errors
 /// There is no memory for it.
@@ -135,7 +133,7 @@ pub(crate) fn whole(
         threads: 0,
         groups: 0,
     };
-    // Where storage lies does not change how long descriptors are.
+    // Descriptors keep their length wherever storage lies.
     let laid = taken.lay(nowhere).descriptors;
     let ends = laid
         .iter()

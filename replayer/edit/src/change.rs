@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries other sizes or another shader on the model, and puts them into the recording.
+//! Tries other sizes or another shader, and changes the recording.
 
 use gpureplay_format::encode::Draft;
 use gpureplay_format::layout::{ActionEntry, Region};
@@ -47,11 +47,11 @@ impl From<std::sync::Arc<Taken>> for Change {
 /// A change that has been tried.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// What is known about other sizes, if only these change.
+    /// If only sizes change.
     pub proof: Proof,
     /// Number of inputs tried.
     pub inputs: usize,
-    /// Written bytes that differ from the recorded job's, for any input. Only another shader may differ.
+    /// Written bytes that differ for any input. Only another shader may differ.
     pub different: u64,
     /// The first one: address, recorded value, new value.
     pub first: Option<(u64, u8, u8)>,
@@ -123,7 +123,7 @@ impl<'r> Subject<'r> {
         })
     }
 
-    /// What is known about other sizes of work groups.
+    /// Of its work groups' other sizes.
     pub fn proof(&self) -> &Proof {
         &self.proof
     }
@@ -138,7 +138,7 @@ impl<'r> Subject<'r> {
         self.target.launch()
     }
 
-    /// Sizes of work groups worth a try on its GPU.
+    /// Of work groups, worth a try on its GPU.
     pub fn sizes(&self) -> Vec<[u32; 3]> {
         let mut sizes = Launch::sizes(self.launch().global(), self.jobs.profile.max_workgroup_size);
         sizes.retain(|size| *size != self.launch().local);
@@ -168,7 +168,6 @@ impl<'r> Subject<'r> {
             .filter(|(scene, _)| !scene.words.is_empty())
     }
 
-    /// Changed bytes of descriptors, and what is needed besides.
     fn parts(&self, change: &Change) -> Result<(Writes, Addition)> {
         let profile = self.jobs.profile;
         let view = self.recording.verified().recording();
@@ -278,7 +277,7 @@ impl<'r> Subject<'r> {
             let mut all = outcome.footprint.written.clone();
             all.union(&found.footprint.written);
             let mut different = 0;
-            // Page by page: a range may be as long as all of memory.
+            // A range may be as long as all of memory.
             let pages = all.ranges().into_iter().flat_map(|(address, length)| {
                 let end = address.saturating_add(length);
                 let parts = (address - address % PAGE..end).step_by(PAGE as usize);
@@ -314,14 +313,13 @@ impl<'r> Subject<'r> {
         Ok(tried)
     }
 
-    /// Of the first input.
     fn changed_scene(&self, change: &Change) -> Option<Scene> {
         let (words, addition) = self.parts(change).ok()?;
         let (scene, _) = self.scenes.first()?;
         Some(addition.added(scene, &words))
     }
 
-    /// With the first input, unobserved: seconds on the model for the job alone.
+    /// With the first input, unobserved: seconds on the model.
     pub(crate) fn run_once(&self, change: &Change) -> Option<f64> {
         let scene = self.changed_scene(change)?;
         let watch = std::sync::Arc::new(gpureplay_jobs::measure::Watch::default());
@@ -332,7 +330,7 @@ impl<'r> Subject<'r> {
         Some(ended.first()?.report.duration.as_secs_f64())
     }
 
-    /// Memory lines that warps touch with the first input, once for each access of a warp. `None` if it fails.
+    /// Lines that warps touch with the first input, once for each access. `None` if it fails.
     pub(crate) fn lines(&self, change: &Change) -> Option<u64> {
         let scene = self.changed_scene(change)?;
         let what = What {
@@ -349,7 +347,7 @@ impl<'r> Subject<'r> {
         Some(job.lines())
     }
 
-    /// It may reach only tensors and what the recorded one reached.
+    /// Only tensors and what the recorded job reached.
     fn inside(&self, before: &Outcome, after: &Outcome) -> Result<()> {
         let mut known = before.footprint.read.clone();
         known.union(&before.footprint.written);
@@ -373,7 +371,7 @@ impl<'r> Subject<'r> {
         }
     }
 
-    /// Tries a change and makes the recording. Without a change the bytes are the same.
+    /// Tries a change and makes the recording, the same without a change.
     ///
     /// # Errors
     /// As for [`Subject::try_out`], or the new recording breaks a rule.
@@ -393,7 +391,7 @@ impl<'r> Subject<'r> {
             .chains
             .get(self.job.chain)
             .map_or(u32::MAX, |chain| chain.action);
-        // Another job may lie in the same place: the recording uploads only what is different.
+        // Another job may lie in the same place, with uploads of only what differs.
         let (first, _) = self
             .scenes
             .first()
@@ -479,7 +477,7 @@ impl<'r> Subject<'r> {
     }
 }
 
-/// Adds regions, uploads around an action, and code that set-up uploads before anything but settings.
+/// Set-up uploads the code before anything but settings.
 ///
 /// # Errors
 /// There is no such action or no set-up, or a table is full.
@@ -530,7 +528,6 @@ fn rewrite(
     Ok(draft.encode()?)
 }
 
-/// What the job reached, and else what was there before.
 fn scene_bytes(scene: &Scene, outcome: &Outcome, address: u64, length: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length as usize);
     let end = address.saturating_add(length);

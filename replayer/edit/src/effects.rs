@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds outputs that no input can affect, by what jobs read and write.
+//! Finds outputs that no input can affect.
 //!
 //! Pointers in uniforms say which outputs are worth a look. Then the recording runs once on the model. A job that
 //! reads nothing of an input, nor of what was computed from one, does the same for all inputs. Other jobs reach the
@@ -27,7 +27,7 @@ const WORK: u64 = 1 << 23;
 const MOST_CHAINS: usize = 1 << 6;
 /// Bytes per kind and job.
 const DESCRIPTORS: u64 = 4096;
-/// Pages that a job may read, and write; and all of them together.
+/// Read, written, and all together, by a job.
 const MOST: usize = 1 << 11;
 
 /// Outputs that are certainly the same for all inputs.
@@ -65,7 +65,7 @@ fn is_given(kind: TensorKind) -> bool {
     matches!(kind, TensorKind::Input | TensorKind::State)
 }
 
-/// Outputs to which no input leads if a buffer ends where the next thing begins that a job or a tensor names.
+/// No input leads there if a buffer ends where the next thing begins that a job or a tensor names.
 fn suspects(view: &View<'_>, recording: &Recording, report: &Report) -> Vec<String> {
     let tensors = recording.tensors();
     let entries = || tensors.iter().zip(view.tensors());
@@ -155,8 +155,8 @@ fn followed(recording: &Recording) -> gpureplay_library::Result<Option<Bytes>> {
     Ok(followed.effects.take().filter(|_| whole))
 }
 
-/// Memory reached other than by loads and stores of shaders: all but buffers, and what descriptors name in buffers.
-/// First addresses and ends, ascending.
+/// Reached other than by loads and stores of shaders: all but buffers, and what descriptors name in buffers. First
+/// addresses and ends, ascending.
 struct Fixed(Vec<(u64, u64)>);
 
 impl Fixed {
@@ -224,7 +224,6 @@ struct Followed {
     fixed: Fixed,
     steps: Vec<Step>,
     ended: usize,
-    /// Pages read and written, counted for each job.
     reached: usize,
     now: Option<Arc<Mutex<Footprint>>>,
     /// `None`: all bytes.
@@ -240,7 +239,6 @@ impl Followed {
             self.effects = None;
             return;
         };
-        // A job that is no compute job loads nothing.
         let footprint = footprint.unwrap_or_default();
         self.reached += footprint.read.pages().count() + footprint.written.pages().count();
         let depends = footprint.read.meets(effects);

@@ -43,7 +43,7 @@ pub enum EditError {
         /// Why.
         reason: String,
     },
-    /// The model did not come to the job.
+    /// The model did not reach the job.
     #[error("the replay on the model does not come to job {job}: {reason}")]
     NotReached {
         /// The job.
@@ -51,7 +51,7 @@ pub enum EditError {
         /// Why.
         reason: String,
     },
-    /// The job writes where no output can lie.
+    /// No output can lie there.
     #[error(
         "job {job} writes to {address:#x}, which is no buffer; what it writes there cannot be an output"
     )]
@@ -67,7 +67,7 @@ pub enum EditError {
         /// The job.
         job: usize,
     },
-    /// The extract gave other bytes than the job.
+    /// Other bytes than the job's.
     #[error(
         "the extracted job {job} gives another byte at {address:#x}: {found:#04x} instead of {expected:#04x}; it reads something that was not seen"
     )]
@@ -95,7 +95,7 @@ pub enum EditError {
     /// The changed job computes something else.
     #[error("{0}")]
     Differs(String),
-    /// It reaches memory that neither the recorded job nor a tensor has.
+    /// Memory that neither the recorded job nor a tensor has.
     #[error("{0}")]
     Outside(String),
     /// Not enough is known to try it.

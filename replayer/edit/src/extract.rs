@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes a recording of consecutive jobs: what they read is uploaded, what they write is output.
+//! Makes a recording of consecutive jobs: uploads what they read, outputs what they write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,15 +19,15 @@ use crate::footprint::{Bytes, PAGE};
 use crate::provenance;
 use crate::scene::{Memory, Outcome, Scene, Work, job, model};
 
-/// Fills memory that the job must not depend on.
+/// In memory that jobs must not depend on.
 const SOIL: u8 = 0xaa;
 /// The output with every byte that the job writes.
 pub(crate) const WRITTEN: &str = "written";
 /// Per job. A network's job names some dozens.
 const MOST_NAMED: usize = 1 << 16;
-/// Least upload in bytes, where memory changes between two jobs.
+/// Bytes.
 const LINE: usize = 64;
-/// Elements of a tensor that are compared with what the job writes.
+/// Elements compared per tensor.
 const MAX_ELEMENTS: u64 = 1 << 24;
 
 /// A job as a recording of its own.
@@ -53,9 +53,7 @@ struct Step {
 struct Steps {
     all: Vec<Step>,
     written: Bytes,
-    /// Read or executed by any of them.
     pages: BTreeSet<u64>,
-    /// After the last one.
     left: Memory,
 }
 
@@ -75,7 +73,7 @@ impl Steps {
         };
         for &index in indices {
             let mut scene = Scene::take(recording, jobs, bindings, index, work_limit)?;
-            // Pages that stay as they are take memory once.
+            // Unchanged pages take memory once.
             for (address, page) in &mut scene.memory.0 {
                 if let Some(known) = steps.left.0.get(address).filter(|it| *it == page) {
                     *page = known.clone();
@@ -106,9 +104,9 @@ impl Steps {
     }
 }
 
-/// Extracts jobs, with these values, as one run in ascending order. The result has run once in memory full of other
-/// bytes and gave the same bytes. What the processor or a left-out job writes between two jobs is uploaded there.
-/// `work_limit`: see [`Scene::take`].
+/// Extracts jobs as one run in ascending order. The result has run once in memory full of other bytes and gave the
+/// same bytes. What the processor or a left-out job writes between two jobs is uploaded there. `work_limit`: see
+/// [`Scene::take`].
 ///
 /// # Errors
 /// A job cannot run alone, all write nothing, or one reads something that the model does not tell of.
@@ -155,8 +153,7 @@ pub fn extract(
     })
 }
 
-/// Whether each tensor may be an output: memory is used again, so another layer's tensor may lie in what they
-/// write.
+/// Memory is used again: another layer's tensor may lie in what they write.
 fn own_tensors(recording: &Recording, jobs: &Jobs, indices: &[usize]) -> Vec<bool> {
     let mine: BTreeSet<&str> = indices
         .iter()
@@ -174,7 +171,7 @@ fn own_tensors(recording: &Recording, jobs: &Jobs, indices: &[usize]) -> Vec<boo
     (0..recording.tensors().len() as u32).map(of).collect()
 }
 
-/// Also gives the uploaded bytes. `own`: whether each tensor may be an output.
+/// Also gives the uploaded bytes.
 fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)> {
     let scene = steps.first()?;
     let region_of = |address: u64| {
@@ -184,7 +181,7 @@ fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)>
             .find(|region| (region.va.get()..region.end()).contains(&address))
     };
     let mut builder = Builder::new(scene.platform.gpu_id);
-    // Regions stay whole: descriptors say how long what they point to is.
+    // Regions stay whole: descriptors say how long things are.
     let mut named = Vec::new();
     for step in &steps.all {
         named.extend(pointers(&step.scene)?);
@@ -217,7 +214,7 @@ fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)>
     }
     let code = of(&|kind| kind == RegionKind::Code);
     for &address in &code {
-        // Set-up leaves zeros out, and they are not to depend on what was there.
+        // Set-up leaves zeros out.
         builder.fill(address, PAGE as u32, 0);
         builder.upload(address, &page(address));
     }
@@ -249,7 +246,7 @@ fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)>
     Ok((builder.finish()?, uploaded))
 }
 
-/// Uploads lines that differ from what the job before left. Gives their bytes.
+/// Lines that differ from what the job before left. Gives their bytes.
 fn bring_up_to_date(
     builder: &mut Builder,
     before: &Step,
@@ -275,7 +272,7 @@ fn bring_up_to_date(
     uploaded
 }
 
-/// Whether its shader uses them or not.
+/// Used by its shader or not.
 ///
 /// # Errors
 ///
@@ -310,7 +307,6 @@ fn pointers(scene: &Scene) -> Result<Vec<u64>> {
     Ok(named.0)
 }
 
-/// All bytes of a set, in the order of addresses.
 fn everything(written: &Bytes) -> Result<Described> {
     let too_many = || EditError::Size("the job writes more than 4 GiB".into());
     let mut pieces: Vec<Piece> = Vec::new();
@@ -421,7 +417,7 @@ impl Wrapper for Soiled {
         &mut self.model
     }
 
-    /// A job alone may do what it may do where it is from.
+    /// A job alone has the limit of its whole recording.
     fn expect_recording(&mut self, bytes: u64) {
         use gpureplay_core::Gpu;
         self.model.expect_recording(bytes.max(self.work.bytes));
@@ -434,7 +430,7 @@ impl Wrapper for Soiled {
     }
 }
 
-/// Compares every byte that the job writes, in soiled memory. Gives the outputs.
+/// In soiled memory, every written byte. Gives the outputs.
 fn reproduce(steps: &Steps, alone: &Recording) -> Result<BTreeMap<String, Tensor>> {
     let scene = steps.first()?;
     let soiled = Soiled {
@@ -458,7 +454,7 @@ fn reproduce(steps: &Steps, alone: &Recording) -> Result<BTreeMap<String, Tensor
             .unwrap_or((rest, &[]));
         rest = others;
         let mut at = address;
-        // Page by page: a range may be as long as all of memory.
+        // A range may be as long as all of memory.
         for these in these.chunks(PAGE as usize) {
             let expected = steps.left.bytes(at, these.len());
             let mut pairs = (at..).zip(these.iter().zip(&expected));

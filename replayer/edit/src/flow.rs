@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a shader's code says: registers whose first value it may read, and whether loaded values decide on an
-//! address or a branch.
+//! A shader's code: registers whose first value it may read, and whether loads decide on addresses or branches.
 
 mod words;
 
@@ -14,7 +13,7 @@ use mali_isa::{
 /// What a shader does, by its code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Mask of registers whose first value may be read.
+    /// Registers whose first value may be read.
     pub initial: u64,
     /// Mask of named registers.
     pub named: u64,
@@ -26,7 +25,7 @@ pub struct Flow {
     pub group_storage: bool,
     /// It uses its thread's storage.
     pub thread_storage: bool,
-    /// It looks at other lanes of its warp, or asks for numbers of lanes, warps or cores.
+    /// It depends on other lanes, or on numbers of lanes, warps or cores.
     pub sees_warp: bool,
     /// It reads a clock.
     pub clock: bool,
@@ -36,28 +35,27 @@ pub struct Flow {
     pub textures: bool,
     /// It names descriptors in Valhall's resource tables.
     pub tables: bool,
-    /// The code does not say where some branch goes.
+    /// Some branch's target is unknown.
     pub dynamic: bool,
-    /// Offset of the first clause whose address depends on a load.
+    /// First clause whose address depends on a load: its offset.
     pub address_from_memory: Option<u32>,
-    /// Offset of the first clause whose branch depends on a load.
+    /// First clause whose branch depends on a load: its offset.
     pub branch_from_memory: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Taint {
-    /// Mask of registers that may hold something loaded.
+    /// That may hold something loaded.
     registers: u64,
-    /// The same of words of the thread's storage, by offset in words.
+    /// Words of the thread's storage that may, by offset in words.
     stack: BTreeSet<u32>,
     all_stack: bool,
 }
 
-/// Words of storage known one by one, for each clause; compilers keep far fewer values there.
+/// Per clause; compilers keep far fewer values there.
 const MAX_WORDS: usize = 256;
 
 impl Taint {
-    /// What holds here or there.
     fn join(&mut self, other: &Self) {
         self.registers |= other.registers;
         self.stack.extend(&other.stack);
@@ -65,7 +63,7 @@ impl Taint {
         self.bound();
     }
 
-    /// Beyond what is known one by one, every word may hold something that was loaded.
+    /// Beyond the limit, every word may hold something loaded.
     fn bound(&mut self) {
         self.all_stack |= self.stack.len() > MAX_WORDS;
         if self.all_stack {
@@ -73,7 +71,7 @@ impl Taint {
         }
     }
 
-    /// From register `first` on; `place` is `None` if the code does not say it.
+    /// `place`: `None` if the code does not say it.
     fn store(&mut self, place: Option<u32>, first: u8, registers: u64, whole: bool) {
         let Some(place) = place else {
             self.all_stack |= self.registers & registers != 0;
@@ -91,7 +89,7 @@ impl Taint {
         self.bound();
     }
 
-    /// Registers from `first` on that may then hold something loaded.
+    /// That may then hold something loaded.
     fn load(&self, place: Option<u32>, first: u8, registers: u64) -> u64 {
         let Some(place) = place.filter(|_| !self.all_stack) else {
             let any = self.all_stack || !self.stack.is_empty();
@@ -178,7 +176,7 @@ impl Flow {
     fn clause(&mut self, clause: &Clause, offset: u32, before: Taint) -> Taint {
         let mut now = before;
         let (mut t0, mut t1) = (false, false);
-        // What a tuple overwrites, the next one may still read.
+        // The next tuple may still read what one overwrites.
         let mut overwritten = 0;
         for tuple in &clause.tuples {
             let mut stage = false;
@@ -271,14 +269,13 @@ impl Flow {
     }
 }
 
-/// In words, if the code says so.
 fn place(tuple: &Tuple, unit: Unit) -> Option<u32> {
     let mut operands = tuple.operands(unit);
     let (low, high) = (operands.next()?.constant()?, operands.next()?.constant()?);
     (high == 0 && low.is_multiple_of(4)).then_some(low / 4)
 }
 
-/// Mask of at most as many as the message may have.
+/// At most as many as the message may have.
 fn staging(clause: &Clause, count: Option<StagingCount>) -> u64 {
     let count = match count {
         Some(StagingCount::Words(words)) => u32::from(words),
@@ -309,7 +306,7 @@ fn successors(shader: &Shader, at: usize) -> Vec<usize> {
     next
 }
 
-/// Registers that may be read before they are written, and those surely written.
+/// May be read before they are written; surely written.
 fn uses(clause: &Clause) -> (u64, u64) {
     let (mut read, mut written, mut late) = (0u64, 0u64, 0u64);
     for tuple in &clause.tuples {
@@ -357,7 +354,7 @@ fn uses(clause: &Clause) -> (u64, u64) {
     (read, written | late)
 }
 
-/// From the first block on; what holds after each block is joined with what is known of the next.
+/// What holds after a block is joined with what is known of the next.
 fn spread(next: &[Vec<usize>], first: Taint, mut step: impl FnMut(usize, Taint) -> Taint) {
     let mut states: Vec<Option<Taint>> = vec![None; next.len()];
     let mut pending = vec![(0, first)];
@@ -377,7 +374,7 @@ fn spread(next: &[Vec<usize>], first: Taint, mut step: impl FnMut(usize, Taint) 
     }
 }
 
-/// Registers whose first value may be read. `uses`: what blocks read and surely write; `next`: what may follow.
+/// `uses`: what blocks read and surely write; `next`: what may follow.
 fn live(uses: &[(u64, u64)], next: &[Vec<usize>]) -> u64 {
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); uses.len()];
     for (at, next) in next.iter().enumerate() {
@@ -388,7 +385,7 @@ fn live(uses: &[(u64, u64)], next: &[Vec<usize>]) -> u64 {
         }
     }
     let mut live = vec![0u64; uses.len()];
-    // A clause is looked at again when a later one reads more: at most once for each register.
+    // Again when a later one reads more: at most once for each register.
     let mut pending: Vec<usize> = (0..uses.len()).collect();
     while let Some(at) = pending.pop() {
         let out = next.get(at).into_iter().flatten();
@@ -428,7 +425,7 @@ mod tests {
 
     #[test]
     fn clauses_in_any_order_are_looked_at_a_bounded_number_of_times() {
-        // The first clause jumps to the last, and each to the one before it: what follows is always known last.
+        // The first clause jumps to the last, and each to the one before it: the worst order.
         let count = 30_000i32;
         let mut code = Vec::new();
         for at in 0..count {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bytes that a job reads and writes, and pages that it needs.
+//! Bytes and pages that a job reaches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub(crate) const MAX_PAGES: usize = 1 << 18;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(BTreeMap<u64, Bits>);
 
-/// One bit for each byte of a page.
+/// A bit for each byte of a page.
 #[derive(Clone, Debug)]
 enum Bits {
     /// Takes no memory, as most pages of large jobs.
@@ -66,7 +66,7 @@ impl Bytes {
         self.add_within(address, bytes, MAX_PAGES)
     }
 
-    /// As [`Bytes::add`], with another limit of pages.
+    /// As [`Bytes::add`], with a limit.
     pub(crate) fn add_within(&mut self, address: u64, bytes: u64, pages: usize) -> bool {
         let end = address.saturating_add(bytes);
         let mut at = address;
@@ -178,13 +178,13 @@ impl Bytes {
 /// What a job reaches.
 #[derive(Clone, Debug, Default)]
 pub struct Footprint {
-    /// Bytes read by its shader, without storage of threads and work groups.
+    /// By its shader, without storage of threads and work groups.
     pub read: Bytes,
-    /// Bytes written by its shader, without storage; and the value of a write-value job.
+    /// By its shader, without storage; and a write-value job's value.
     pub written: Bytes,
-    /// Pages read or executed: descriptors, code, uniforms, buffers.
+    /// Descriptors, code, uniforms, buffers.
     pub pages: BTreeSet<u64>,
-    /// Textures or images are reached by coordinates: `read` and `written` are not all.
+    /// Coordinates reach textures or images: `read` and `written` are not all.
     pub unseen: bool,
     /// More memory was reached than is kept.
     pub full: bool,
@@ -281,7 +281,6 @@ impl Analyser for Looker {
     }
 }
 
-/// Of one host thread.
 struct Share {
     all: Arc<Mutex<Footprint>>,
     storages: Storages,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a shader's job gave it, in a file beside the code: code does not say all, such as bytes of storage. Another
-//! job must give at least as much.
+//! job must give as much.
 
 use gpureplay_jobs::{Compute, Job};
 use mali_facts::{Architecture, Profile, RendererState};
@@ -13,7 +13,7 @@ use crate::words;
 
 const VERSION: u32 = 1;
 
-/// In hexadecimal; `None` if the code cannot be read.
+/// `None` if the code cannot be read.
 pub(crate) fn hash(code: &[u8], architecture: Architecture) -> Option<String> {
     let hash = match architecture.has_clauses() {
         true => clauses(code)?,
@@ -34,7 +34,7 @@ fn clauses(code: &[u8]) -> Option<u64> {
     Some(identity.hash)
 }
 
-/// Numbers are counts, storage is bytes. On Valhall no descriptor has the optional ones but a kernel's name.
+/// Counts, and bytes of storage. On Valhall no descriptor has the optional ones but a kernel's name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
@@ -77,7 +77,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// What a job gives its shader; `None` if it is no compute job, or its code cannot be read.
+    /// `None`: no compute job, or unreadable code.
     pub fn of(job: &Job, profile: &Profile) -> Option<Self> {
         let work = job.work()?;
         let [thread_storage, group_storage] = work.storage_bytes;
@@ -105,7 +105,7 @@ impl Interface {
         })
     }
 
-    /// Whether a job gives all of it to this code.
+    /// Whether a job gives all of it.
     ///
     /// # Errors
     /// The first gate that it does not pass.

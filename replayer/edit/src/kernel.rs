@@ -31,7 +31,7 @@ pub enum Kernel {
     Recorded,
     /// Another shader; all else of the job stays.
     Shader(ShaderFile),
-    /// A whole job of another recording: shader, uniforms, storage, sizes.
+    /// Shader, uniforms, storage, sizes of another recording's job.
     Job(Arc<Taken>),
 }
 

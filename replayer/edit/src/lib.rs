@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Takes recordings apart and changes them.
 //!
-//! A [`Scene`] is a job with the memory that it finds in a replay on the model; it runs by itself. [`extract()`]
-//! makes it a recording of its own; a [`Subject`] tries other sizes or another shader, and puts them into the
-//! recording.
+//! A [`Scene`] is a job with its memory from a replay on the model; it runs by itself. [`extract()`] makes it a
+//! recording; a [`Subject`] tries other sizes or shaders and changes the recording.
 #![forbid(unsafe_code)]
 
 mod addition;

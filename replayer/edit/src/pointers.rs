@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Maps memory of one recording to another: tensors by name or as the user says, else the same place of a region
-//! that both have.
+//! Maps memory of one recording to another: tensors by name or as the user says, else the same place of a common
+//! region.
 
 use gpureplay_format::layout::{PieceEntry, Region};
 use gpureplay_format::{ElementType, Recording as View, RegionKind};
@@ -52,7 +52,6 @@ fn wrong<T>(reason: String) -> Result<T> {
     })
 }
 
-/// From a piece's first element to the end of its last.
 fn extent(view: &View<'_>, piece: &PieceEntry, element: u32) -> (u64, u64) {
     let axes = view.axes(piece).unwrap_or_default().iter();
     let steps = axes.map(|axis| {
@@ -133,8 +132,7 @@ impl Pointers {
                 spans.extend(together(tensor, other)?);
             }
         }
-        // All else is in the same place if both have the same region there, but not where a tensor of theirs has
-        // gone to.
+        // The same place of a common region, unless a tensor of theirs has gone there.
         let gone = spans.iter().filter(|span| span.to != span.first);
         let gone = gone.map(|span| (span.to, span.to.saturating_add(span.end - span.first)));
         let mut known: Vec<(u64, u64)> = gone.collect();
@@ -199,10 +197,10 @@ impl Pointers {
         Ok(())
     }
 
-    /// Two words that follow each other, the lower one first, are a pointer if they lead into data.
+    /// Two words, the lower one first, are a pointer if they lead into data.
     ///
     /// # Errors
-    /// A pointer leads to data that the other recording does not have.
+    /// The other recording lacks a pointer's data.
     pub(crate) fn replace(&self, words: &mut [u8], what: &str) -> Result<()> {
         let mut at = 0;
         while let Some(found) = words
@@ -336,7 +334,7 @@ mod tests {
 
     #[test]
     fn pointers_are_found_at_each_word() {
-        // A float, a pointer that does not lie at a multiple of 8, a number, another pointer.
+        // A float, a pointer at no multiple of 8, a number, another pointer.
         let words = [0x3f80_0000u32, 0x1010, 0, 7, 0x1800, 0, 0x1010];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         pointers().replace(&mut bytes, "uniforms").unwrap();

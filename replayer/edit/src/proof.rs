@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Proves that a job computes the same with every size of work groups.
 //!
-//! It does if its threads know only their numbers in the whole dispatch, never wait for each other, share no
-//! storage, look at no other lane, and do not race. The first four follow from the code. Races follow from one run
-//! on the model if no address and no branch depends on memory: then every run reaches the same memory.
+//! Its threads must know only their numbers in the whole dispatch, never wait for each other, share no storage,
+//! look at no other lane, and not race. The first four follow from the code. Races follow from one run on the model
+//! if no address and no branch depends on memory: every run reaches the same memory.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::error::Result;
 use crate::flow::Flow;
 use crate::scene::Scene;
 
-/// A thread's place in its work group, and the number of the work group: 55 to 59.
+/// The thread's place in its work group, and the group's number: 55 to 59.
 const LOCAL_IDS: u64 = 0x1f << 55;
 
-/// What is known about other sizes of work groups.
+/// What is known about other sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// The results are the same.
@@ -42,7 +42,6 @@ impl std::fmt::Display for Proof {
     }
 }
 
-/// `place` describes a place in the code.
 fn of_flow(flow: &Flow, place: impl Fn(u32) -> String) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut against = |holds: bool, reason: &str| {
@@ -86,7 +85,7 @@ fn of_flow(flow: &Flow, place: impl Fn(u32) -> String) -> Vec<String> {
     reasons
 }
 
-/// What a Bifrost job's code says against other sizes.
+/// Against other sizes of a Bifrost job.
 pub fn reasons(compute: &Compute) -> Vec<String> {
     match flow(compute) {
         Ok(flow) => of_flow(&flow, clause),
@@ -94,7 +93,6 @@ pub fn reasons(compute: &Compute) -> Vec<String> {
     }
 }
 
-/// And what descriptors say of it.
 pub(crate) fn flow(compute: &Compute) -> std::result::Result<Flow, &String> {
     compute.code.as_ref().map(|code| {
         let mut flow = Flow::of(&code.shader);
@@ -108,7 +106,7 @@ pub(crate) fn clause(offset: u32) -> String {
     format!("clause_{}", offset / 16)
 }
 
-/// `flow`: what the code says, or why it cannot be read.
+/// `flow`: or why the code cannot be read.
 ///
 /// # Errors
 /// The job does not run on the model.
@@ -130,7 +128,6 @@ pub(crate) fn prove(
     })
 }
 
-/// By a run on the model.
 fn races(scene: &Scene) -> Result<Vec<String>> {
     let what = What {
         races: true,

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use gpureplay_library::manifest::MOST_TEXT;
 use gpureplay_library::{Recording, weights::sha256};
 
-/// Key: what was done to which recording.
+/// What was done to which recording.
 pub(crate) const EDITED: &str = "edited";
 
 const THEN: &str = "; then ";
-/// Replaces the first steps of a long history.
+/// Replaces first steps.
 const EARLIER: &str = "...";
 
-/// The first steps are left out when there is no room for all.
+/// Drops the first steps when there is no room.
 fn history(before: Option<&str>, step: String) -> String {
     let Some(mut before) = before else {
         return step;
@@ -31,7 +31,7 @@ fn history(before: Option<&str>, step: String) -> String {
     format!("{EARLIER}{THEN}{before}{THEN}{step}")
 }
 
-/// Provenance after doing `what`. `bytes`: the new recording.
+/// `what` was done; `bytes` is the new recording.
 pub fn edited(from: &Recording, what: &str, bytes: &[u8]) -> BTreeMap<String, String> {
     let manifest = from.manifest();
     let mut provenance = manifest.map_or_else(BTreeMap::new, |it| it.provenance.clone());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job with the memory that it finds in a replay on the model; it can run again and again.
+//! A job with its memory from a replay; it can run again and again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,10 +22,10 @@ use mali_model::{Dispatch, JobReport, Observer};
 use crate::error::{EditError, Result};
 use crate::footprint::{Footprint, PAGE, Watcher};
 
-/// Several memories share it until one changes it.
+/// Shared by memories until one changes it.
 type Page = Arc<[u8; PAGE as usize]>;
 
-/// Pages that are not all zero, by address.
+/// By address; other pages are zero.
 #[derive(Clone, Debug, Default)]
 pub struct Memory(pub BTreeMap<u64, Page>);
 
@@ -86,9 +86,9 @@ pub struct Submit {
 /// What a run may do on the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
-    /// User's limit in clauses; else what `bytes` allow.
+    /// In clauses; else what `bytes` allow.
     pub limit: Option<u64>,
-    /// Size of the job's recording with values of external weights.
+    /// Of the job's recording, with external weights.
     pub bytes: u64,
 }
 
@@ -101,7 +101,7 @@ pub struct Scene {
     pub address: u64,
     /// How its chain or stream is submitted.
     pub submit: Submit,
-    /// Its stream's instructions, with this job only; none of a chain.
+    /// Its stream with this job only; empty for a chain.
     pub words: Vec<u8>,
     /// Registers that identify the GPU.
     pub identity: Vec<IdentityCheck>,
@@ -113,7 +113,7 @@ pub struct Scene {
     pub platform: Platform,
     /// What a run may do.
     pub work: Work,
-    /// Before the job, without storage of threads and work groups. The job is alone in its chain.
+    /// Before the job, which is alone in its chain; without storage of threads and work groups.
     pub memory: Memory,
 }
 
@@ -143,7 +143,7 @@ fn snapshot(device: &mut OnModel, regions: &[Region]) -> Memory {
     memory
 }
 
-/// Keeps memory before a chain, and lets nothing more run.
+/// Stops at a chain and keeps its memory.
 struct Take {
     /// From 1.
     chain: u32,
@@ -163,8 +163,8 @@ impl Watch for Take {
 }
 
 impl Scene {
-    /// Replays a recording on the model up to a job, and takes the memory there. `work_limit`: in clauses; by the
-    /// recording's size if there is none.
+    /// Replays on the model up to a job, and takes the memory there. `work_limit`: in clauses; else by the
+    /// recording's size.
     ///
     /// # Errors
     /// The replay does not come so far.
@@ -216,7 +216,7 @@ impl Scene {
             work,
             memory,
         };
-        // The jobs before it in its chain run one by one.
+        // Earlier jobs of its chain run one by one.
         for earlier in chain.jobs.clone().take_while(|at| *at < index) {
             let Some(earlier) = jobs.jobs.get(earlier) else {
                 break;
@@ -255,7 +255,7 @@ impl Scene {
         self
     }
 
-    /// Runs the job on the model. `fill`: fills memory that the scene lacks, in place of zeros; `what`: for errors.
+    /// Runs the job on the model. `fill`: of memory that the scene lacks, in place of zeros; `what`: for errors.
     ///
     /// # Errors
     /// The job fails, or does not end.
@@ -268,7 +268,7 @@ impl Scene {
         })
     }
 
-    /// As [`Scene::run`], with a caller's observer. Gives memory afterwards.
+    /// As [`Scene::run`], observed. Gives memory afterwards.
     ///
     /// # Errors
     /// As for [`Scene::run`].
@@ -349,7 +349,6 @@ impl Scene {
     }
 }
 
-/// Gives memory afterwards.
 fn play<F: Family>(
     device: Watched<Play<'_>>,
     verified: gpureplay_core::verify::Verified<'_, F>,
@@ -370,7 +369,6 @@ fn play<F: Family>(
     left.ok_or_else(|| "it did not end".into())
 }
 
-/// Writes memory before the chain, and takes what the job reached.
 struct Play<'s> {
     scene: &'s Scene,
     fill: Option<u8>,
@@ -381,7 +379,7 @@ struct Play<'s> {
 #[derive(Default)]
 struct Reached {
     pages: Mutex<BTreeSet<u64>>,
-    /// The job runs; what was written before is the scene itself.
+    /// Earlier writes are the scene itself.
     started: AtomicBool,
 }
 
@@ -415,7 +413,7 @@ impl Watch for Play<'_> {
             if !region.is_some_and(is_kept) || device.read_memory(address, &mut page).is_err() {
                 continue;
             }
-            // A page that stays as it was takes no memory.
+            // Unchanged pages take no memory.
             let before = self.scene.memory.0.get(&address).unwrap_or(&zeros);
             let same = [before, &zeros].into_iter().find(|it| ***it == page);
             let page = same.map_or_else(|| Arc::new(page), Arc::clone);
@@ -425,7 +423,7 @@ impl Watch for Play<'_> {
     }
 }
 
-/// Keeps reached pages, and passes on what is about the job.
+/// Only what is about the job is passed on.
 struct Forwarded {
     reached: Arc<Reached>,
     inner: Arc<dyn Observer>,
@@ -465,7 +463,7 @@ impl Observer for Forwarded {
     }
 }
 
-/// Runs work groups one by one: what a wrong shader leaves, races included, is the same each time.
+/// Work groups run one by one: what a wrong shader leaves, races included, is the same each time.
 pub(crate) fn model(
     gpu_id: u32,
     work_limit: Option<u64>,
@@ -515,13 +513,11 @@ fn submit(view: &View<'_>, action: u32) -> Submit {
     )
 }
 
-/// None of a chain.
 pub(crate) fn words_of(view: &View<'_>, jobs: &Jobs, job: &Job) -> Vec<u8> {
     let chain = jobs.chains.get(job.chain);
     chain.map_or_else(Vec::new, |chain| words(view, chain))
 }
 
-/// None of a chain.
 fn words(view: &View<'_>, chain: &gpureplay_jobs::Chain) -> Vec<u8> {
     let segment = view.segments().get(chain.segment as usize);
     let action = segment.and_then(|segment| {

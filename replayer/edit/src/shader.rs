@@ -8,12 +8,12 @@ use mali_isa::{Message, Product, Shader, Unit};
 use crate::error::{Result, gate};
 use crate::flow::Flow;
 
-/// Holds the first id when a thread starts.
+/// First id at a thread's start.
 const FIRST_ID: u32 = 55;
-/// The first and the last sixteen, where a thread has 32.
+/// First and last sixteen.
 pub(crate) const OF_32: u64 = 0xffff_0000_0000_ffff;
 
-/// From r55 on, by name.
+/// From r55 on.
 pub(crate) fn preloads(state: &RendererState) -> [(&'static str, bool); 8] {
     [
         ("local x and y", state.preload_local_xy()),
@@ -28,14 +28,13 @@ pub(crate) fn preloads(state: &RendererState) -> [(&'static str, bool); 8] {
     .map(|(name, there)| (name, there != 0))
 }
 
-/// Per thread.
 pub(crate) fn registers(compute: &Compute, profile: &Profile) -> u32 {
     let few =
         profile.architecture == Architecture::V7 && compute.job.state.register_allocation() == 2;
     if few { 32 } else { 64 }
 }
 
-/// Decodes code and checks it against what a job gives its threads.
+/// Decodes and checks code.
 ///
 /// # Errors
 /// The first gate that it does not pass.
@@ -105,7 +104,7 @@ pub fn fits(code: &[u8], compute: &Compute, profile: &Profile) -> Result<Shader>
     Ok(shader)
 }
 
-/// Instructions must not name more than there are.
+/// No more may be named than there are.
 fn resources(shader: &Shader, compute: &Compute) -> Result<()> {
     let state = &compute.job.state;
     let limits = [
@@ -133,7 +132,7 @@ fn resources(shader: &Shader, compute: &Compute) -> Result<()> {
         let uniform =
             info.name.starts_with("LOAD.") && instruction.segment() == mali_isa::Segment::Ubo;
         if uniform {
-            // The second source is the number of the buffer.
+            // The buffer's number is the second source.
             let number = tuple
                 .operands(unit)
                 .nth(1)
@@ -172,7 +171,6 @@ fn resources(shader: &Shader, compute: &Compute) -> Result<()> {
     Ok(())
 }
 
-/// By the table of instructions.
 fn opcodes(shader: &Shader, profile: &Profile) -> Result<()> {
     let Some(product) = profile.gpu_id.name().and_then(Product::by_name) else {
         return gate(

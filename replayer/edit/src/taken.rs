@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole job of another recording, with pointers to data of the recording that gets it.
+//! A whole job of another recording, with mapped pointers.
 
 mod bifrost;
 mod held;
@@ -50,9 +50,8 @@ pub(crate) struct Places {
 }
 
 pub(crate) struct Laid {
-    /// Words behind the job's header: sizes, parameters, pointers.
+    /// Behind the job's header: sizes, parameters, pointers.
     pub(crate) payload: Vec<(u64, Vec<u8>)>,
-    /// With their addresses.
     pub(crate) descriptors: Vec<(u64, Vec<u8>)>,
 }
 
@@ -67,7 +66,6 @@ impl Put {
         Self { next, bytes }
     }
 
-    /// Returns the new address.
     fn put(&mut self, bytes: &[u8]) -> u64 {
         let here = self.next;
         let end = here.saturating_add(bytes.len().max(1) as u64);
@@ -103,7 +101,7 @@ fn round_up(bytes: u64, to: u64) -> u64 {
     bytes.div_ceil(to).saturating_mul(to)
 }
 
-/// Such values are given anew for each run.
+/// Values given anew for each run.
 fn tensor_in<'v>(view: &View<'v>, ranges: &[(u64, u64)]) -> Option<&'v str> {
     let tensors = view.tensors().iter();
     let mut found = tensors.filter(|tensor| {
@@ -120,8 +118,8 @@ fn tensor_in<'v>(view: &View<'v>, ranges: &[(u64, u64)]) -> Option<&'v str> {
 }
 
 impl Taken {
-    /// Takes a job, with these values, for the recording `ours`. Pointers to tensors lead to tensors of the same
-    /// name, or to what `pairs` say; others stay if both recordings have the same region there.
+    /// Takes a job for the recording `ours`. Pointers to tensors lead to tensors of the same name, or to what
+    /// `pairs` say; others stay if both recordings have the same region there.
     ///
     /// # Errors
     /// The job does not run or fit: another GPU, textures, a tensor in its uniforms, or data that `ours` lacks.
@@ -174,7 +172,7 @@ impl Taken {
         for (number, held) in held.buffers.iter_mut().enumerate() {
             pointers.replace(held, &format!("uniform buffer {number}"))?;
         }
-        // Pointers may also lie in data: all that is reached must be there.
+        // Data may have pointers, too.
         let mut reached = outcome.footprint.read.clone();
         reached.union(&outcome.footprint.written);
         for (address, length) in reached.ranges() {
@@ -234,7 +232,7 @@ impl Taken {
         &self.code
     }
 
-    /// Its own uniforms would replace a tensor, which would have no effect.
+    /// A tensor in the replaced uniforms would have no effect.
     ///
     /// # Errors
     /// There is such a tensor.

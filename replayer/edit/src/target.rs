@@ -65,7 +65,7 @@ impl<'r> Target<'r> {
             Self::Bifrost(compute) => launch.check(compute, profile),
             Self::Valhall(_) => {
                 launch.check_threads(profile)?;
-                // A size has ten bits, and stands there less one.
+                // A size has ten bits and is stored less one.
                 let most = profile.max_barrier_size.min(1 << 10);
                 let threads: u64 = launch.local.iter().map(|&size| u64::from(size)).product();
                 match threads <= most.into() {
@@ -79,7 +79,6 @@ impl<'r> Target<'r> {
         }
     }
 
-    /// And the job's new address.
     pub(crate) fn stream(self, launch: &Launch, words: &[u8], at: u64) -> Result<(Vec<u8>, u64)> {
         let payload = self.payload(launch)?;
         let resized = streams::resized(words, at, payload.words[0], launch.groups);
@@ -112,7 +111,6 @@ impl<'r> Target<'r> {
         Ok(payload)
     }
 
-    /// Or why it does not decode.
     pub(crate) fn code(self) -> std::result::Result<&'r [u8], &'r str> {
         match self {
             Self::Bifrost(compute) => compute.code.as_ref().map(|code| &code.bytes[..]),

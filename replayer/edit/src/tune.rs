@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries many candidates for one job, and names the best equivalent one.
+//! Tries candidates for one job, and names the best.
 
 use std::fmt;
 use std::str::FromStr;
@@ -64,15 +64,15 @@ pub struct Row {
     pub model_seconds: Option<Spread>,
 }
 
-/// What candidates are ranked by; less is better.
+/// Ranks candidates; less is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// What the model counts; see [`cost`].
     #[default]
     Work,
-    /// Memory lines of 64 bytes that warps touch, once for each access.
+    /// Of 64 bytes that warps touch, once for each access.
     Lines,
-    /// Median time on the model, in nanoseconds. It says nothing about a GPU.
+    /// Median nanoseconds on the model. It says nothing about a GPU.
     Time,
 }
 
@@ -120,18 +120,18 @@ pub struct Tuning {
     pub by: &'static str,
 }
 
-/// Cost of a candidate: instructions of all threads, and 16 bytes of memory count as one more. The model counts
-/// exactly, without spread. It ignores caches and warps that are not full.
+/// Instructions of all threads, and 16 bytes of memory count as one more. The model counts exactly, without spread.
+/// It ignores caches and warps that are not full.
 pub fn cost(work: &Work) -> u64 {
     let bytes = work.bytes_read.saturating_add(work.bytes_written);
     work.instructions.saturating_add(bytes / 16)
 }
 
-/// Smaller differences, as a share of the recorded job's cost, are none.
+/// Smallest difference that counts, as a share of the recorded job's cost.
 const CLEARLY: f64 = 0.01;
 
-/// Tries every candidate, times it `runs` times in turns with the recorded job, and ranks those that compute the
-/// same. `done` counts [`steps`].
+/// Tries every candidate, times it `runs` times in turns with the recorded job, and ranks those with the same
+/// results. `done` counts [`steps`].
 ///
 /// # Errors
 /// The recorded job itself does not run.
@@ -184,7 +184,7 @@ pub fn tune(
             })
         })
         .collect();
-    // Of the same cost, the earlier one: the recorded job before all others.
+    // Of the same cost, the earlier one; the recorded job first.
     order.sort_by_key(|at| (rows.get(*at).and_then(|row| row.cost), *at));
     for (rank, at) in (1..).zip(&order) {
         if let Some(row) = rows.get_mut(*at) {
@@ -206,7 +206,7 @@ pub fn tune(
     })
 }
 
-/// Whether times differ from the recorded job's by more than both vary.
+/// By more than both vary.
 fn apart(rows: &[Row], at: usize) -> bool {
     let spread = |at: usize| rows.get(at).and_then(|row| row.model_seconds);
     let (Some(new), Some(old)) = (spread(at), spread(0)) else {
@@ -271,8 +271,8 @@ fn row(subject: &Subject<'_>, candidate: &Candidate) -> Row {
     row
 }
 
-/// Steps of [`tune`]: it tries each candidate, and times each and the recorded job `runs` times and once to begin
-/// with, uncounted. Turns let disturbances hit all alike.
+/// Of [`tune`]: tries each candidate, and times each and the recorded job `runs` times and once uncounted. Turns
+/// let disturbances hit all alike.
 pub fn steps(candidates: usize, runs: u32) -> u64 {
     let runs = u64::from(runs).checked_add(1).filter(|_| runs > 0);
     (candidates as u64 + 1) * runs.unwrap_or_default() + candidates as u64

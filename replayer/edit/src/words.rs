@@ -12,18 +12,17 @@ use crate::error::{EditError, Result, gate};
 use crate::flow::Flow;
 use crate::shader::OF_32;
 
-/// First register that a job may fill before a thread starts.
+/// A job may fill registers from here on.
 const FIRST: u32 = 48;
 
 pub(crate) struct Start {
-    /// Of the environment.
     at: u64,
     environment: ShaderEnvironment,
     program: ShaderProgram,
 }
 
 impl Start {
-    /// A job of a command stream says it in registers, which a new shader would have to change.
+    /// A job of a command stream has it in registers, which a new shader would have to change.
     ///
     /// # Errors
     /// It is such a job, or its descriptors cannot be read.
@@ -133,7 +132,7 @@ impl Start {
         Ok(words)
     }
 
-    /// Makes a program of its own behind `end`, as other jobs may share the recorded one, and the pointer to it.
+    /// Other jobs may share the recorded program: makes one behind `end`, and the pointer to it.
     pub(crate) fn with(&self, code: &[u8], end: u64) -> Result<(Writes, Addition)> {
         let (addition, code_at, program_at) = addition::code_and_page(code, end);
         let offset = ShaderEnvironment::LAYOUT.offset_of("Shader");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Actions with named operands, and the walk over a segment's actions.
+//! Actions with named operands.
 
 use crate::codes::{Encoding, Opcode};
 use crate::layout::ActionEntry;
@@ -33,8 +33,8 @@ pub enum Action<'a> {
         /// The byte.
         byte: u8,
     },
-    /// Zero the 16 bytes of a job header that the GPU writes (exception status, first incomplete task, fault
-    /// pointer). After the next submit the status must be DONE. Operand: d address.
+    /// Zero the GPU's 16 bytes of a job header (exception status, first incomplete task, fault pointer). After the
+    /// next submit the status must be DONE. Operand: d address.
     Rearm {
         /// GPU virtual address of the header.
         va: u64,
@@ -43,11 +43,11 @@ pub enum Action<'a> {
     Submit {
         /// Job slot.
         slot: u8,
-        /// Bits 15:0 of JS_CONFIG without the address space (bits 3:0), which the engine chooses.
+        /// Bits 15:0 of JS_CONFIG; the engine chooses the address space (bits 3:0).
         config: u16,
         /// Bound in microseconds.
         timeout_us: u32,
-        /// GPU virtual address of the first job header.
+        /// Address of the first job header.
         chain: u64,
     },
     /// Write a tensor's elements. Operand: c tensor.
@@ -64,7 +64,7 @@ pub enum Action<'a> {
     Launch {
         /// By the family's numbers.
         queue: u8,
-        /// 32-bit, little-endian, taken from the place of the next upload's bytes.
+        /// 32-bit, little-endian, from the next upload's place.
         words: &'a [u8],
         /// Bound in microseconds.
         timeout_us: u32,
@@ -86,7 +86,7 @@ pub enum Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// The decoded `length` bytes; `None` if the block does not decode.
+    /// `None` if the block does not decode to `length` bytes.
     pub fn bytes<'s>(self, history: &'s mut History, length: usize) -> Option<&'s [u8]>
     where
         'a: 's,
@@ -103,13 +103,12 @@ impl<'a> Payload<'a> {
 pub enum ActionFault {
     /// The opcode is not assigned.
     Opcode,
-    /// An unused operand is not zero, or one is outside its range.
+    /// Unused but not zero, or outside its range.
     Operand,
     /// Bytes lie outside the section `data`.
     Data,
 }
 
-/// a, b, c, d, from bit 0 up.
 const fn operands(opcode: Opcode) -> u8 {
     match opcode {
         Opcode::Write => 0b0110,
@@ -138,7 +137,7 @@ impl<'a> Cursor<'a> {
         self.offset
     }
 
-    /// Checks an action's form; returns its opcode and the bytes that it takes.
+    /// Returns the opcode and the bytes that it takes.
     ///
     /// # Errors
     /// The entry is malformed, or its bytes are not in the file.
@@ -178,7 +177,7 @@ impl<'a> Cursor<'a> {
 const RAW: u8 = Encoding::Raw.code();
 const LZ4: u8 = Encoding::Lz4.code();
 
-/// Named actions of a segment, to show them. Ends after the first malformed one.
+/// To show them. Ends after the first malformed one.
 #[derive(Clone, Debug)]
 pub struct Actions<'a> {
     entries: core::slice::Iter<'a, ActionEntry>,

@@ -2,8 +2,8 @@
 //! The checksum of a section.
 //!
 //! Four lanes take 64-bit words in turn. A step `(lane ^ word).rotate_left(29) * odd` is a bijection of either
-//! argument, and so is the folding of lanes. So a change within one word, such as a flipped byte, is always found;
-//! other accidental damage with a probability of 1 - 2^-64. It does not protect against intent.
+//! argument, and so is the folding of lanes. A change within one word is always found; other accidental damage with
+//! a probability of 1 - 2^-64. It does not protect against intent.
 
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U64;
@@ -14,7 +14,7 @@ const fn step(lane: u64, word: u64) -> u64 {
     (lane ^ word).rotate_left(29).wrapping_mul(MULTIPLIER)
 }
 
-/// The result does not depend on the cuts if all calls but the last bring a multiple of four words.
+/// All calls but the last bring a multiple of four words; then cuts do not matter.
 #[derive(Clone, Copy, Debug)]
 pub struct Checksum {
     lanes: [u64; 4],
@@ -36,7 +36,7 @@ impl Checksum {
         }
     }
 
-    /// Adds bytes. A length that is no multiple of 8 is filled with zeros.
+    /// Zeros fill up to a multiple of 8.
     pub fn update(&mut self, bytes: &[u8]) -> &mut Self {
         self.length = self.length.wrapping_add(bytes.len() as u64);
         let (blocks, tail) = bytes.as_chunks_of_32();

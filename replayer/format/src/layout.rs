@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables of a recording in the file: little-endian, unaligned.
+//! Tables of a recording: little-endian, unaligned.
 //!
 //! Fields called `zero` must be zero.
 
@@ -12,9 +12,9 @@ use crate::MAX_RANK;
 pub const MAGIC: [u8; 8] = *b"GPUREPLY";
 /// Changes when an older reader would misread the file.
 pub const MAJOR: u16 = 2;
-/// Changes when sections, codes or fields are added. A file has the smallest that knows all of its own: 0, 1 with a
-/// state ([`crate::TensorKind::State`]), 2 with unused cores ([`Header::unused_cores`]), 3 for another family than
-/// Mali ([`Header::family`]) or with launches ([`crate::Opcode::Launch`]).
+/// Changes when sections, codes or fields are added. A file has the smallest for its own: 0, 1 with a state
+/// ([`crate::TensorKind::State`]), 2 with unused cores ([`Header::unused_cores`]), 3 for another family than Mali
+/// ([`Header::family`]) or with launches ([`crate::Opcode::Launch`]).
 pub const MINOR: u16 = 3;
 /// Mali GPUs with a job manager, the only family of older versions.
 pub const FAMILY_MALI: u16 = 0;
@@ -41,17 +41,16 @@ pub struct Header {
     pub section_count: U32,
     /// Bytes of the whole file.
     pub file_length: U64,
-    /// Identifies the GPU; of Mali `GPU_ID`, whose bits 31:16 are the product.
+    /// Of Mali `GPU_ID`, whose bits 31:16 are the product.
     pub gpu_id: U32,
     /// [`FLAG_COHERENT`].
     pub flags: U32,
     /// Over header and section table, with this field zero.
     pub checksum: U64,
-    /// Bits in `SHADER_PRESENT` of cores that no job runs on. A reader that does not know the field must refuse the
-    /// file: threads of more cores than there is storage for would share it. Zero unless the family is Mali.
+    /// Cores that no job runs on, as bits of `SHADER_PRESENT`. A reader that does not know the field must refuse
+    /// the file: threads of more cores than there is storage for would share it. Zero unless the family is Mali.
     pub unused_cores: U32,
-    /// [`FAMILY_MALI`], or a number of docs/reference/format.md. A reader that does not know the field refuses any
-    /// other.
+    /// [`FAMILY_MALI`], or a number of docs/reference/format.md. Readers refuse others than they know.
     pub family: U16,
     /// Reserved.
     pub zero: [u8; 18],
@@ -83,7 +82,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// A Mali with all cores used and without coherent caches.
+    /// A Mali with all cores and without coherent caches.
     pub const fn of(gpu_id: u32) -> Self {
         Self {
             gpu_id,
@@ -102,9 +101,9 @@ pub struct SectionEntry {
     pub kind: U32,
     /// Reserved.
     pub zero: U32,
-    /// From the start of the file, a multiple of 8: the end of the section before it, rounded up.
+    /// A multiple of 8: the end of the section before it, rounded up.
     pub offset: U64,
-    /// Bytes without the zeros up to the next multiple of 8.
+    /// Without the zeros up to the next multiple of 8.
     pub length: U64,
     /// Includes the filling zeros.
     pub checksum: U64,
@@ -122,7 +121,7 @@ pub struct IdentityCheck {
     pub value: U32,
 }
 
-/// Pages of GPU memory (16 bytes). Regions ascend and are disjoint; pages are zero when set-up starts.
+/// Pages of GPU memory (16 bytes). Regions ascend and are disjoint; pages start as zero.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Region {
@@ -194,7 +193,7 @@ pub struct TensorEntry {
     pub pieces: U32,
 }
 
-/// A part of a tensor that one loop nest maps to GPU memory (20 bytes).
+/// Maps a part of a tensor to GPU memory (20 bytes).
 ///
 /// For indices i0, i1, … below the extents of the axes, element `element + Σ i·element_stride` of the array in C
 /// order lies at GPU address `va + Σ i·byte_stride`.

@@ -2,8 +2,8 @@
 //! The recording format: a zero-copy view; an encoder with feature `encode`.
 //!
 //! A recording is one file of little-endian tables ([`layout`]). [`Recording::parse`] checks every byte against
-//! checksums and gives typed slices. It never allocates, never panics, and takes linear time. `gpureplay-core`
-//! decides what tables mean for a GPU and what is allowed.
+//! checksums. It never allocates, never panics, and takes linear time. `gpureplay-core` decides what tables mean
+//! and what is allowed.
 #![no_std]
 #![forbid(unsafe_code)]
 

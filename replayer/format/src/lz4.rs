@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! LZ4 blocks of at most a page, with the segment's previous uploads as dictionary.
 //!
-//! Neighbouring jobs have similar descriptors and uniforms, so blocks may refer to earlier blocks of the segment.
-//! Both sides append decoded blocks to a [`History`] of [`WINDOW`] bytes; when a block does not fit, the second
-//! half moves to the first.
+//! Neighbouring jobs have similar descriptors and uniforms. Both sides append decoded blocks to a [`History`] of
+//! [`WINDOW`] bytes; when a block does not fit, the second half moves to the first.
 
 /// Bytes of a [`History`].
 pub const WINDOW: usize = 32 * 1024;
@@ -25,7 +24,7 @@ impl Level {
         self.0 + length > WINDOW
     }
 
-    /// Level before a block of `length` bytes, after sliding if needed.
+    /// Before a block of `length` bytes, after sliding if needed.
     pub const fn make_room(self, length: usize) -> Self {
         if self.slides(length) {
             Self(self.0.saturating_sub(HALF))
@@ -70,7 +69,7 @@ impl History {
         }
     }
 
-    /// Decodes `length` bytes, which stay in the history. `None` if [`check`] refuses.
+    /// Keeps the `length` bytes. `None` if [`check`] refuses.
     pub fn decode(&mut self, block: &[u8], length: usize) -> Option<&[u8]> {
         if length > MAX_BLOCK {
             return None;
@@ -84,7 +83,7 @@ impl History {
         self.halves.as_flattened().get(start..end)
     }
 
-    /// Appends without decoding, for the encoder; returns the history with the bytes at its end.
+    /// For the encoder; the bytes are at the history's end.
     #[cfg(feature = "encode")]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> (&[u8], usize) {
         self.slide(bytes.len());
@@ -96,7 +95,7 @@ impl History {
     }
 }
 
-/// Whether a block decodes to exactly `length` bytes at `level`. Returns the level after it, without decoding.
+/// The level after the block, if it decodes to exactly `length` bytes.
 pub fn check(block: &[u8], level: Level, length: usize) -> Option<Level> {
     if length > MAX_BLOCK {
         return None;
@@ -149,7 +148,7 @@ fn walk(mut block: &[u8], out: &mut [u8], mut at: usize, end: usize) -> Option<(
         if distance == 0 || distance > at || length > end - at {
             return None;
         }
-        // Checking a block takes time for its own bytes, not for those that it decodes to.
+        // Takes time for the block, not for what it decodes to.
         if out.is_empty() {
             at += length;
             continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Enums whose values have names.
 
-/// Declares an enum with documented, named and maybe numbered values.
+/// Declares an enum with documented and named values.
 ///
 /// `Item = "name";` or `Item = 3, "name";`
 #[macro_export]
@@ -37,7 +37,7 @@ macro_rules! named {
                 match self { $(Self::$item => $name,)+ }
             }
 
-            /// Names of [`Self::ALL`], each ended by a zero byte: in firmware smaller than [`Self::name`].
+            /// Each ended by a zero byte: in firmware smaller than [`Self::name`].
             pub const NAMES: &'static str = concat!($($name, "\0"),+);
 
             /// What the value stands for, or what the rule demands.

@@ -29,7 +29,7 @@ pub enum Fault {
     Version(u16),
     /// It ends too early or too late.
     Length,
-    /// Sections are missing, repeated, out of order, overlapping or have holes.
+    /// Missing, repeated, out of order, overlapping or with holes.
     Table,
     /// A field or byte must be zero.
     NotZero,
@@ -60,7 +60,7 @@ const fn error(section: Section, fault: Fault) -> ParseError {
     ParseError { section, fault }
 }
 
-/// The length was checked to be a whole number of entries.
+/// Checked: a whole number of entries.
 fn entries<'a, T: FromBytes + KnownLayout + Immutable + Unaligned>(
     sections: &Sections<'a>,
     section: Section,
@@ -69,7 +69,6 @@ fn entries<'a, T: FromBytes + KnownLayout + Immutable + Unaligned>(
     <[T]>::ref_from_bytes(bytes).unwrap_or(&[])
 }
 
-/// In the order of kinds.
 type Sections<'a> = [&'a [u8]; SECTIONS];
 
 const ENTRY_SIZES: [u8; SECTIONS] = [
@@ -116,7 +115,6 @@ fn table(bytes: &[u8]) -> Result<(&Header, &[SectionEntry; SECTIONS]), Fault> {
     Ok((header, table))
 }
 
-/// Returns the bytes without the filling zeros.
 fn section<'a>(
     bytes: &'a [u8],
     start: usize,
@@ -161,7 +159,7 @@ fn names_are_sound(strings: &[u8]) -> bool {
 }
 
 impl<'a> Recording<'a> {
-    /// Checks the bytes and finds the sections.
+    /// Finds the sections.
     ///
     /// # Errors
     /// The first damaged section. Every change of a single byte is found.
@@ -245,7 +243,7 @@ impl<'a> Recording<'a> {
         Actions::new(self.segment_entries(segment), self.cursor(segment))
     }
 
-    /// As in the file. Empty when the range is outside the section `actions`.
+    /// Empty when the range is outside the section `actions`.
     pub fn segment_entries(&self, segment: &Segment) -> &'a [ActionEntry] {
         range(
             self.actions,
@@ -255,7 +253,7 @@ impl<'a> Recording<'a> {
         .unwrap_or(&[])
     }
 
-    /// A segment's actions with an opcode: submits are its chains, rearms its jobs.
+    /// Actions with an opcode: submits are chains, rearms jobs.
     pub fn count(&self, segment: &Segment, opcode: Opcode) -> u32 {
         let entries = self.segment_entries(segment).iter();
         entries.filter(|entry| entry.op == opcode.code()).count() as u32
@@ -302,7 +300,7 @@ impl<'a> Recording<'a> {
         self.strings
     }
 
-    /// Whether a name that is not empty begins at this offset.
+    /// A name that is not empty.
     pub fn has_name(&self, offset: u32) -> bool {
         self.strings
             .get(offset as usize)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `overhead RECORDING [TURNS]`: shortest processor times of analyses and their ratios to a bare run, in turns on
-//! one host thread.
+//! `overhead RECORDING [TURNS]`: shortest processor times of analyses, against a bare run, on one host thread.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ use gpureplay_host::statistics::Spread;
 use crate::figures::{Measurement, Work};
 use crate::table::{Chain, Jobs};
 
-/// Bytes, of pages named in errors and events.
+/// In errors and events.
 const PAGE: u64 = 4096;
 
 /// A job that ended on the model.
@@ -25,7 +25,7 @@ pub struct Ended {
     pub pages_read: BTreeSet<u64>,
 }
 
-/// Keeps job reports of a model that is opened with it.
+/// For a model that is opened with it.
 #[derive(Debug, Default)]
 pub struct Watch {
     jobs: Mutex<Vec<Ended>>,
@@ -39,7 +39,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watch {
-    /// Also keeps shaders or pages read; both cost time.
+    /// Shaders or pages read; both cost time.
     pub fn with(kernels: bool, pages: bool) -> Self {
         Self {
             kernels,
@@ -102,17 +102,16 @@ impl Ran {
 pub struct Measured {
     /// How they were found.
     pub measurement: Measurement,
-    /// By chain: seconds of each run.
+    /// Seconds of each run.
     chains: BTreeMap<usize, Vec<f64>>,
-    /// By chain: GPU counters of each run, where they are read.
+    /// Of each run, where they are read.
     counters: BTreeMap<usize, Vec<Counters>>,
-    /// By job: seconds of each run.
+    /// Seconds of each run.
     jobs: BTreeMap<usize, Vec<f64>>,
-    /// By job.
     work: BTreeMap<usize, Work>,
-    /// By job: pages that it read.
+    /// Read by each job.
     pages: BTreeMap<usize, BTreeSet<u64>>,
-    /// By chain: when it began in the last run. Set-up has a clock of its own.
+    /// In the last run. Set-up has a clock of its own.
     spans: BTreeMap<usize, ChainSpan>,
     /// Of set-up, and of the last run.
     transfers: [Vec<Transfer>; 2],
@@ -124,7 +123,7 @@ impl Measured {
         Spread::of(self.chains.get(&number)?)
     }
 
-    /// Cycles of the GPU's clock, and ticks of the system's counter, if asked for.
+    /// GPU cycles, and ticks of the system's counter, if asked for.
     pub fn counters(&self, number: usize) -> [Option<Spread>; 2] {
         let all = self.counters.get(&number).map_or(&[][..], Vec::as_slice);
         let spread = |of: fn(&Counters) -> u64| {
@@ -139,7 +138,6 @@ impl Measured {
         Spread::of(self.jobs.get(&index)?)
     }
 
-    /// In seconds.
     pub(crate) fn last_job(&self, index: usize) -> Option<f64> {
         self.jobs.get(&index)?.last().copied()
     }
@@ -149,7 +147,6 @@ impl Measured {
         self.work.get(&index).cloned()
     }
 
-    /// If they were kept.
     pub(crate) fn pages(&self, index: usize) -> Option<&BTreeSet<u64>> {
         self.pages.get(&index)
     }
@@ -159,12 +156,11 @@ impl Measured {
         self.spans.get(&number).copied()
     }
 
-    /// By the CPU, in set-up or in the last run.
     pub(crate) fn transfers(&self, setup: bool) -> &[Transfer] {
         &self.transfers[usize::from(!setup)]
     }
 
-    /// Takes events and ended jobs of chains that ran. Stops at chains that do not fit the recording.
+    /// Stops at chains that do not fit the recording.
     pub fn add(&mut self, jobs: &Jobs, ran: &Ran, events: Events, ended: &[Ended]) {
         let mut ended = ended.iter();
         let chains = jobs.chains.iter().filter(|chain| ran.includes(chain));
@@ -204,7 +200,7 @@ impl Measured {
     }
 }
 
-/// Repeats a session. `watch`: what its device was opened with, if that is the model.
+/// `watch`: what the device was opened with, if that is the model.
 ///
 /// # Errors
 /// As for [`Session::run`].

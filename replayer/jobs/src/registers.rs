@@ -3,8 +3,7 @@
 
 use mali_isa::{Destination, Part, Shader, StagingCount, Unit};
 
-/// As a bit mask. Of a message whose number of staging registers depends on its format or a descriptor, only the
-/// first counts.
+/// Bit mask. Where format or descriptor says how many staging registers a message has, only the first counts.
 pub fn named(shader: &Shader) -> u64 {
     let mut all = 0u64;
     let mut named = |register: u8, count: u8| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One structure for text, JSON, CSV and pages; see `docs/reference/schemas/jobs.json`.
+//! The report; see `docs/reference/schemas/jobs.json`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::measure::Measured;
 use crate::registers;
 use crate::table::{Job, Jobs};
 
-/// Changes when a field changes its meaning or goes away.
+/// New when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 
 /// All that is known about the jobs of a recording.
@@ -162,7 +162,7 @@ pub struct KernelReport {
 }
 
 impl Report {
-    /// By the number of the job; a job without a count has none.
+    /// By job; one without a count has none.
     pub fn set_lines(&mut self, lines: &BTreeMap<usize, u64>) {
         let of = |job: usize| lines.get(&job).copied().unwrap_or(0);
         for job in &mut self.jobs {
@@ -174,7 +174,7 @@ impl Report {
         }
     }
 
-    /// `selected`: numbers of jobs, ascending; `selection`: how they were chosen.
+    /// `selected`: ascending numbers of jobs; `selection`: how they were chosen.
     pub fn new(
         recording: &Recording,
         jobs: &Jobs,
@@ -317,7 +317,6 @@ fn job_report(
     }
 }
 
-/// If it decodes.
 fn counts(job: &Job) -> Option<KernelReport> {
     let bifrost = || {
         let code = job.compute.as_ref()?.code.as_ref().ok()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Selects jobs: `3`, `3..7`, `/regex/`, `kernel:NAME`, `hash:98aa`, `layer:conv2`, and lists of these.
+//! Selects jobs: `3`, `3..7`, `/regex/`, `kernel:NAME`, `hash:98aa`, `layer:conv2`, and lists.
 
 use std::fmt;
 use std::str::FromStr;
@@ -43,7 +43,7 @@ pub enum SelectorError {
 enum Item {
     /// Both ends included.
     Numbers(usize, usize),
-    /// The kernel's name, or the hash of a job without name, has a match.
+    /// Of the kernel's name, or the hash of a job without name.
     Matching(Regex),
     Kernel(String),
     /// Its first digits.
@@ -51,7 +51,7 @@ enum Item {
     Layer(String),
 }
 
-/// Each part must fit at least one job; what several parts fit counts once.
+/// Each part must fit a job; what several parts fit counts once.
 #[derive(Clone, Debug)]
 pub struct Selector {
     items: Vec<(String, Item)>,
@@ -89,7 +89,7 @@ impl FromStr for Selector {
     }
 }
 
-/// A comma between slashes belongs to a regular expression.
+/// A regular expression may have commas.
 fn split(text: &str) -> Vec<&str> {
     let mut items = Vec::new();
     let (mut start, mut inside, mut escaped) = (0, false, false);
@@ -157,7 +157,7 @@ fn numbers(item: &str) -> Result<Item, String> {
 }
 
 impl Selector {
-    /// Numbers of jobs, ascending; at least one.
+    /// Ascending; at least one.
     ///
     /// # Errors
     /// A part of the selector fits no job.
@@ -180,7 +180,7 @@ impl Selector {
                 let fits = match item {
                     Item::Numbers(first, last) => (*first..=*last).contains(&job.index),
                     Item::Matching(regex) => regex.is_match(&job.title()),
-                    // A manifest has the beginning of a long name.
+                    // A manifest cuts long names.
                     Item::Kernel(name) => job.name.as_deref() == Some(beginning(name, MOST_NAME)),
                     Item::Hash(digits) => hash(job).is_some_and(|hash| hash.starts_with(digits)),
                     Item::Layer(_) => {
@@ -191,7 +191,7 @@ impl Selector {
                 *chosen |= fits;
                 any |= fits;
             }
-            // The end of a range may lie beyond the last job only if it was left open.
+            // Only an open range may end beyond the last job.
             let beyond = match item {
                 Item::Numbers(_, usize::MAX) => false,
                 Item::Numbers(_, last) => *last >= jobs.jobs.len(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Code as text: clauses of Bifrost, or words of Valhall.
+//! Code as text, of Bifrost or Valhall.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use mali_isa::{ClauseText, InstructionText, Placed, Unit};
 
 use crate::{Code, Job, Words};
 
-/// Bytes of the words by which clauses are numbered.
+/// Clauses are numbered by such words.
 const CLAUSE: u64 = 16;
-/// Messages that stand for one access of a block.
+/// For one access of a block.
 const MOST: usize = 3;
 
 /// Code of a shader.
@@ -22,7 +22,7 @@ pub enum Shown<'a> {
 }
 
 impl Job {
-    /// Its address, and the code or why it cannot be decoded.
+    /// Its address, and the code or its error.
     pub fn code(&self) -> Option<(u64, Result<Shown<'_>, &str>)> {
         let (address, code) = match (&self.compute, &self.valhall) {
             (Some(compute), _) => {
@@ -72,7 +72,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Name of the clause or word at an offset.
+    /// Of the clause or word at an offset.
     pub fn place(self, offset: u64) -> String {
         match self {
             Shown::Clauses(_) => format!("clause_{}", offset / CLAUSE),
@@ -80,7 +80,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Offset and text of each clause, or of each run of words up to a block's end or one of these offsets.
+    /// Offset and text of each clause, or of words up to a block's end or one of these offsets.
     pub fn pieces(self, cuts: impl IntoIterator<Item = u64>) -> Vec<(u64, String)> {
         match self {
             Shown::Clauses(code) => {
@@ -113,8 +113,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Text of the instructions at an offset that reach memory: a clause's one; of a block, those that read or
-    /// write as wanted.
+    /// Instructions at an offset that reach memory: a clause's one; of a block, those that read or write as wanted.
     pub fn messages(self, offset: u64, writes: Option<bool>) -> Option<String> {
         match self {
             Shown::Clauses(code) => {

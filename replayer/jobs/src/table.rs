@@ -70,7 +70,7 @@ pub struct Valhall {
 }
 
 impl Compute {
-    /// Threads by dimension, at most 2^32 − 1 each: sizes and counts are packed into 32 bits.
+    /// At most 2^32 − 1 each: sizes and counts are packed into 32 bits.
     pub fn global(&self) -> [u64; 3] {
         let [x, y, z] = self.local;
         let [gx, gy, gz] = self.groups;
@@ -96,7 +96,7 @@ impl Compute {
 /// A job.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// In the recording, from 0, set-up included: as `run --trace` and `disasm` count.
+    /// From 0, set-up included: as `run --trace` and `disasm` count.
     pub index: usize,
     /// Number of its chain.
     pub chain: usize,
@@ -110,7 +110,7 @@ pub struct Job {
     pub launch: Option<u32>,
     /// What it waits for.
     pub waits: Waits,
-    /// If it is a compute job of Bifrost and its descriptors make sense.
+    /// Of Bifrost, if descriptors make sense.
     pub compute: Option<Compute>,
     /// The same for Valhall.
     pub valhall: Option<Valhall>,
@@ -125,7 +125,7 @@ impl Job {
         name.or_else(hash).unwrap_or_else(kind)
     }
 
-    /// If it is a compute job and its descriptors make sense.
+    /// Of a compute job, if descriptors make sense.
     pub fn work(&self) -> Option<Launch> {
         let bifrost = || self.compute.as_ref()?.job.launch();
         self.valhall.as_ref().map(|it| it.launch).or_else(bifrost)
@@ -176,7 +176,7 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Finds the jobs of a recording.
+    /// Finds a recording's jobs.
     ///
     /// # Errors
     /// Its GPU is not known, or it is larger than any network.
@@ -245,7 +245,6 @@ impl Jobs {
                 valhall,
             });
         }
-        // Layers come in the order of their segments.
         let layer = self
             .layers
             .binary_search_by_key(&submission.segment, |layer| layer.segment)
@@ -268,20 +267,19 @@ impl Jobs {
         self.layers.get(chain.layer?)
     }
 
-    /// For each job the earlier ones of its chain that may still run: without a dependency or barrier between them.
-    /// Jobs without any are left out. A chain begins when the one before it has ended.
+    /// For each job the earlier ones of its chain that may still run, without a dependency or barrier between them.
+    /// A chain begins when the one before it has ended.
     pub fn unordered(&self) -> BTreeMap<usize, Vec<usize>> {
         let mut all = BTreeMap::new();
         for chain in &self.chains {
             let jobs = self.jobs.get(chain.jobs.clone()).unwrap_or_default();
             let mut before: Vec<Vec<bool>> = Vec::new();
             for (at, job) in jobs.iter().enumerate() {
-                // Jobs of the chain that have ended when it starts.
+                // Of its chain, when it starts.
                 let mut ended = vec![false; at];
                 if job.waits.barrier {
                     ended.fill(true);
                 } else if let Some(last) = before.last() {
-                    // It starts after the job before it has started.
                     ended
                         .iter_mut()
                         .zip(last)
@@ -325,7 +323,6 @@ impl Jobs {
     }
 }
 
-/// In words.
 pub(crate) fn phase(kind: u8) -> &'static str {
     SegmentKind::from_code(kind.into()).map_or("", SegmentKind::name)
 }

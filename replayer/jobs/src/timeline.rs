@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run in the Trace Event Format (Chrome, Perfetto): layers, chains, jobs, uploads, and arrows from uploads to
-//! the jobs that read them first.
+//! A run in the Trace Event Format (Chrome, Perfetto): layers, chains, jobs, uploads, and arrows to the jobs that
+//! first read them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,22 +12,20 @@ use serde_json::{Value, json};
 use crate::measure::Measured;
 use crate::report::Report;
 
-/// By number.
 const TRACKS: [(u32, &str); 4] = [(1, "layers"), (2, "chains"), (3, "jobs"), (4, "uploads")];
 const LAYERS: u32 = 1;
 const CHAINS: u32 = 2;
 const JOBS: u32 = 3;
 const UPLOADS: u32 = 4;
 const PROCESS: u32 = 1;
-/// Bytes; arrows are found by pages.
+/// Arrows are found by pages.
 const PAGE: u64 = 4096;
-/// Pages of uploads; the rest has no arrows.
+/// The rest has no arrows.
 const MAX_PAGES: u64 = 1 << 20;
 
 /// The whole file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timeline {
-    /// In any order.
     #[serde(rename = "traceEvents")]
     events: Vec<Event>,
     #[serde(rename = "displayTimeUnit")]
@@ -36,7 +34,6 @@ pub struct Timeline {
     about: Value,
 }
 
-/// Times in microseconds.
 #[derive(Clone, Debug, Serialize)]
 struct Event {
     name: String,
@@ -125,8 +122,7 @@ fn micros(time: Duration) -> f64 {
 }
 
 impl Timeline {
-    /// Events of set-up and of the last run, for the report's jobs. `load`: how long loading took; then the run
-    /// begins.
+    /// Set-up and the last run, for the report's jobs. `load`: loading time; then the run begins.
     pub fn new(report: &Report, measured: &Measured, load: Duration) -> Self {
         let mut events = vec![Event::meta(
             0,
@@ -204,7 +200,7 @@ impl Timeline {
     }
 }
 
-/// The model knows each job's time; elsewhere only a job alone in its chain is known.
+/// The model knows each job's time; elsewhere only a job alone in its chain has one.
 fn places(jobs: &[usize], chain: Span, measured: &Measured) -> Vec<(usize, Span)> {
     if let [only] = jobs {
         return vec![(*only, chain)];
@@ -223,7 +219,7 @@ fn places(jobs: &[usize], chain: Span, measured: &Measured) -> Vec<(usize, Span)
     places
 }
 
-/// Transfers between two chains are one event, with arrows to the jobs that first read one of its pages.
+/// Transfers between two chains are one event, with arrows to the first jobs that read a page.
 fn uploads(
     report: &Report,
     measured: &Measured,

@@ -9,16 +9,16 @@ pub trait Element: Sized {
     fn bytes(self) -> usize;
     /// Whether it is a floating-point type.
     fn is_float(&self) -> bool;
-    /// Letter and size in an .npy header, without byte order.
+    /// In an .npy header, without byte order.
     fn npy_code(self) -> &'static str;
     /// Such as `float32`.
     fn numpy_name(self) -> String;
-    /// Takes a short name (`f32`), NumPy's (`float32`) or one with byte order (`<f4`).
+    /// Takes `f32`, `float32` or `<f4`.
     ///
     /// # Errors
     /// A message that lists the known names.
     fn from_name(name: &str) -> Result<Self, String>;
-    /// As a double; 64-bit integers round. `bits` holds the element in its low bytes.
+    /// 64-bit integers round. `bits` holds the element in its low bytes.
     fn value(self, bits: u64) -> f64;
     /// Rounds to nearest even; integers saturate.
     fn bits(self, value: f64) -> u64;
@@ -61,7 +61,7 @@ impl Element for ElementType {
     }
 
     fn from_name(name: &str) -> Result<Self, String> {
-        // "u8" is 8 bits to people and 8 bytes to NumPy: NumPy's reading needs its byte order.
+        // "u8" is 8 bits to people and 8 bytes to NumPy, which needs its byte order.
         let code = name.strip_prefix(['<', '|', '=']);
         ElementType::ALL
             .iter()
@@ -134,7 +134,7 @@ pub fn f32_to_f16(value: f32) -> u16 {
     let sign = ((bits >> 16) & 0x8000) as u16;
     let magnitude = bits & 0x7fff_ffff;
     if magnitude > 0x7f80_0000 {
-        // Keep the top of the payload and make sure that the NaN stays one.
+        // Keep the top of the payload; a NaN stays one.
         return sign | 0x7e00 | ((magnitude >> 13) as u16 & 0x3ff);
     }
     if magnitude >= 0x4780_0000 {

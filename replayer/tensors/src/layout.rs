@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Maps tensor elements to GPU memory, and copies them.
 //!
-//! A layout is a list of pieces: loop nests from elements to addresses. Padded rows, permuted dimensions and tiles
-//! (a dimension split into two axes) have this form.
+//! Pieces are loop nests from elements to addresses: padded rows, permuted dimensions, tiles (a dimension split
+//! into two axes).
 
 use gpureplay_format::{Axis, MAX_AXES, Piece};
 
@@ -86,7 +86,7 @@ impl Layout {
         }
     }
 
-    /// Whether the pieces visit each element and stay in the address space.
+    /// Pieces visit each element and stay in the address space.
     pub fn check(&self, elements: u64) -> Result<(), LayoutError> {
         let mut covered = vec![false; usize::try_from(elements).unwrap_or(0)];
         for (index, piece) in self.pieces.iter().enumerate() {
@@ -121,7 +121,7 @@ impl Layout {
         }
     }
 
-    /// Lowest address and the one past the highest; `None` outside of the address space.
+    /// Lowest address and the one past the highest; `None` if too large.
     pub fn address_range(&self) -> Option<(u64, u64)> {
         let mut range: Option<(u64, u64)> = None;
         for piece in &self.pieces {
@@ -137,7 +137,7 @@ impl Layout {
         self.pieces.iter().flat_map(|piece| runs(piece, self.dtype))
     }
 
-    /// Copies to GPU memory: `write(address, bytes)` for each contiguous run.
+    /// `write(address, bytes)` for each contiguous run.
     pub fn scatter<E: From<LayoutError>>(
         &self,
         tensor: &Tensor,
@@ -155,7 +155,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Copies from GPU memory: `read(address, bytes)` for each contiguous run.
+    /// `read(address, bytes)` for each contiguous run.
     pub fn gather<E: From<LayoutError>>(
         &self,
         tensor: &mut Tensor,
@@ -195,7 +195,7 @@ fn reach(piece: &Piece, dtype: ElementType) -> Option<(u64, u64)> {
     Some((element, address.checked_add(u64::from(dtype.size()))?))
 }
 
-/// Merges neighbouring axes that step alike and drops those of extent 1.
+/// Merges axes that step alike and drops those of extent 1.
 pub fn simplify(axes: &[Axis]) -> Vec<Axis> {
     let mut out: Vec<Axis> = Vec::new();
     for axis in axes.iter().filter(|a| a.extent != 1) {
@@ -232,7 +232,6 @@ fn runs(piece: &Piece, dtype: ElementType) -> Runs {
     }
 }
 
-/// Contiguous, of a piece.
 #[derive(Clone, Debug)]
 struct Runs {
     axes: Vec<Axis>,

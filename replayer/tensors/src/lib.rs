@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tensors in files and in GPU memory.
 //!
-//! A [`Tensor`] is a shape, an element type and row-major bytes. It reads and writes `.npy` files ([`read_npy`],
-//! [`write_npy`]). A [`Layout`] maps it to the runtime's layout (padded rows, permuted axes, tiles).
+//! A [`Tensor`] is a shape, an element type and row-major bytes, in `.npy` files ([`read_npy`], [`write_npy`]). A
+//! [`Layout`] maps it to the runtime's (padded rows, permuted axes, tiles).
 
 #![forbid(unsafe_code)]
 

@@ -2,8 +2,7 @@
 //! NumPy's `.npy` files, read strictly and written atomically.
 //!
 //! Reads versions 1.0, 2.0 and 3.0, of either byte and element order; writes 1.0, little-endian and row-major. The
-//! header is a Python dictionary literal with exactly the keys `descr`, `fortran_order` and `shape`; no other
-//! Python is understood.
+//! header has exactly the keys `descr`, `fortran_order` and `shape`; no other Python is understood.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,7 +17,7 @@ pub const MAX_NPY_BYTES: u64 = 16 << 30;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 const ARCHIVE: &[u8] = b"PK\x03\x04";
-/// NumPy writes 118 bytes for everything that is supported here.
+/// NumPy writes 118 bytes.
 const MAX_HEADER: usize = 64 << 10;
 /// Magic, version, length and text.
 const MAX_PREFIX: usize = 12 + MAX_HEADER;
@@ -55,7 +54,7 @@ pub enum NpyError {
         /// Minor version found.
         minor: u8,
     },
-    /// The header is longer than the file or any sensible header.
+    /// Longer than the file or any sensible header.
     #[error("the header's length of {length} bytes is not possible in a file of {file} bytes")]
     HeaderLength {
         /// Stated length.
@@ -91,7 +90,7 @@ pub enum NpyError {
         /// Bytes in the file.
         found: usize,
     },
-    /// More data than the shape needs; they were not read.
+    /// More data than the shape needs, not read.
     #[error("shape {shape:?} of {} needs {expected} bytes of data, the file has more", dtype.name())]
     MoreData {
         /// The element type.
@@ -125,7 +124,7 @@ pub enum NpyError {
     },
 }
 
-/// Reads a tensor. Takes memory only for bytes that the file has.
+/// Takes memory only for bytes that the file has.
 pub fn read_npy(path: &Path) -> Result<Tensor, NpyError> {
     let io = |source| NpyError::Io {
         path: path.to_path_buf(),
@@ -133,7 +132,7 @@ pub fn read_npy(path: &Path) -> Result<Tensor, NpyError> {
     };
     let file = File::open(path).map_err(io)?;
     let mut bytes = Vec::new();
-    // What is no .npy file is not read to an end that it may not have.
+    // Something else may have no end.
     let mut start = (&file).take(MAGIC.len() as u64);
     start.read_to_end(&mut bytes).map_err(io)?;
     if bytes == MAGIC {
@@ -192,7 +191,7 @@ pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
     out
 }
 
-/// Reads only a file whose header `wanted` accepts, and no more than the header states.
+/// Reads no more than the header states, and only if `wanted` accepts it.
 ///
 /// # Errors
 /// The file is no such file, or [`NpyError::Unwanted`].
@@ -205,7 +204,7 @@ pub fn read_npy_if(
         path: PathBuf::new(),
         source,
     };
-    // What is no .npy file is not read to an end that it may not have.
+    // Something else may have no end.
     let mut read = |length: usize, bytes: &mut Vec<u8>| {
         let read = file.by_ref().take(length as u64).read_to_end(bytes);
         read.map_err(io)
@@ -289,7 +288,6 @@ pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
     Ok(Tensor::new(header.dtype, &header.shape, bytes)?)
 }
 
-/// From column-major.
 fn row_major(data: &[u8], size: usize, shape: &[u64]) -> Vec<u8> {
     let count = data.len() / size;
     let mut out = Vec::with_capacity(data.len());
@@ -369,7 +367,6 @@ impl Header {
     }
 }
 
-/// Such as `<f4`.
 fn parse_descr(descr: &str) -> Result<(ElementType, bool), NpyError> {
     let bad = || NpyError::Descr {
         descr: descr.to_string(),
@@ -388,7 +385,6 @@ fn parse_descr(descr: &str) -> Result<(ElementType, bool), NpyError> {
     }
 }
 
-/// For the few literals of a header.
 struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
@@ -494,7 +490,7 @@ impl<'a> Cursor<'a> {
             value = Some(next);
             self.at += 1;
         }
-        // Files of Python 2 wrote long integers with a letter.
+        // Python 2 wrote long integers with a letter.
         if value.is_some() && self.text.get(self.at) == Some(&b'L') {
             self.at += 1;
         }
@@ -591,7 +587,7 @@ mod tests {
 
     #[test]
     fn no_more_is_read_than_is_wanted() {
-        /// Zeros in a file of any length; counts what is read.
+        /// Zeros of any length; counts what is read.
         struct Counted(Vec<u8>, usize);
         impl Read for Counted {
             fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {

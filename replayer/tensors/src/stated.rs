@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A user's names, types and shapes for tensors that were found.
+//! A user's names, types and shapes for found tensors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -90,7 +90,7 @@ pub enum StatedError {
 }
 
 impl Stated {
-    /// Checks names against the tensors `known`.
+    /// Checks against the names `known`.
     ///
     /// # Errors
     /// A name that no tensor has, or that two would have.
@@ -129,7 +129,7 @@ impl Stated {
         form.or_else(|| self.forms.get(self.rename.get(found)?))
     }
 
-    /// As [`Self::form`], for a tensor's bytes.
+    /// Checks the bytes as well.
     ///
     /// # Errors
     /// What is stated has another size.
@@ -145,12 +145,12 @@ impl Stated {
     }
 }
 
-/// Given names; the second tensor of a name gets `-2` behind it.
+/// A name's second tensor gets `-2` behind it.
 #[derive(Debug, Default)]
 pub struct Names(BTreeMap<String, usize>);
 
 impl Names {
-    /// The name, or one that was not given yet.
+    /// The name, or one not given yet.
     pub fn unique(&mut self, name: String) -> String {
         let count = self.0.entry(name.clone()).or_default();
         *count += 1;

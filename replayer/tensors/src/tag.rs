@@ -18,7 +18,7 @@ pub struct Distinctiveness {
 
 /// Counts bit patterns of a tensor's elements.
 pub fn distinctiveness(tensor: &Tensor) -> Distinctiveness {
-    // A table of patterns would take several times the memory and most of the time of compiling a large network.
+    // A table of patterns would take several times the memory and most of the compile time of a large network.
     let mut bits: Vec<u64> = (0..tensor.len()).map(|i| tensor.bits(i)).collect();
     bits.sort_unstable();
     let groups = || bits.chunk_by(|a, b| a == b);
@@ -38,7 +38,7 @@ pub fn tag_tensor(dtype: ElementType, shape: &[u64], seed: u64) -> Result<Tensor
     let mut tensor = Tensor::zeros(dtype, shape)?;
     for i in 0..tensor.len() {
         let n = i as u64;
-        // Each pattern is used once in turn; every turn has another order, so that groups do not repeat.
+        // Uses each pattern once in turn; every turn has another order, so that groups do not repeat.
         let pattern = |width: u32| {
             let turn = if width < 64 { n >> width } else { 0 };
             permute(
@@ -70,7 +70,7 @@ pub fn tag_tensor(dtype: ElementType, shape: &[u64], seed: u64) -> Result<Tensor
     Ok(tensor)
 }
 
-/// Permutes the numbers of `width` bits by `seed` (multiply and shift rounds).
+/// Multiply and shift rounds.
 fn permute(value: u64, seed: u64, width: u32) -> u64 {
     let mask = if width >= 64 {
         u64::MAX
@@ -81,7 +81,7 @@ fn permute(value: u64, seed: u64, width: u32) -> u64 {
     let key = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut v = value & mask;
     for round in 0..3u32 {
-        // Odd factors and xor-shifts of half the width are each invertible modulo 2^width.
+        // Odd factors and half-width xor-shifts are invertible modulo 2^width.
         v = v.wrapping_mul(key.rotate_left(round * 21) | 1) & mask;
         v = v.wrapping_add(seed >> round) & mask;
         v ^= v >> half;

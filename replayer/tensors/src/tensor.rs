@@ -45,12 +45,11 @@ pub enum TensorError {
     },
 }
 
-/// Or why there is no such number.
 pub(crate) fn byte_length(dtype: ElementType, shape: &[u64]) -> Result<usize, TensorError> {
     if shape.len() > MAX_RANK {
         return Err(TensorError::Rank { rank: shape.len() });
     }
-    // Dimensions of zero must not hide an overflow of the others.
+    // A zero must not hide an overflow.
     let product = |s: &[u64]| {
         s.iter().try_fold(dtype.bytes() as u64, |n, d| {
             n.checked_mul((*d).max(1)).filter(|n| *n <= i64::MAX as u64)
@@ -150,7 +149,7 @@ impl Tensor {
         self.bytes
     }
 
-    /// Of element `index` (row-major), zero-extended; 0 if there is none.
+    /// Zero-extended; 0 if there is no element `index` (row-major).
     pub fn bits(&self, index: usize) -> u64 {
         let size = self.dtype.bytes();
         let mut word = [0u8; 8];
@@ -160,7 +159,7 @@ impl Tensor {
         u64::from_le_bytes(word)
     }
 
-    /// Of element `index` (row-major); does nothing if there is none.
+    /// Does nothing if there is no element `index` (row-major).
     pub fn set_bits(&mut self, index: usize, bits: u64) {
         let size = self.dtype.bytes();
         if let Some(element) = self.bytes.chunks_exact_mut(size).nth(index) {

@@ -65,11 +65,11 @@ impl Check {
         Self::default()
     }
 
-    /// Takes the next record. After a problem it goes on, so that a dump can show all.
+    /// Goes on after a problem, so that a dump can show all.
     pub fn observe(&mut self, record: &Record<'_>) -> Result<(), Problem> {
         let sequence = record.sequence;
         let expected = std::mem::replace(&mut self.next, sequence.wrapping_add(1));
-        // A second process adds its error without knowing the number of the last record.
+        // A second process adds its error without the last record's number.
         let foreign = matches!(
             record.event,
             Event::Error {

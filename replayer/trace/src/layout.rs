@@ -8,11 +8,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const VERSION: u32 = 1;
 /// BEGIN flag: the GPU snoops the CPU's caches.
 pub const BEGIN_COHERENT: u32 = 1;
-/// BEGIN flag: a library in the app made the trace; registers are what the driver is known to write.
+/// A library in the app made the trace; registers are what the driver is known to write.
 pub const BEGIN_IN_APP: u32 = 2;
 /// Of records without address space.
 pub const AS_NONE: u32 = u32::MAX;
-/// Bytes: a page with its headers, or a note of that size.
+/// A page with its headers, or a note of that size.
 pub const MAX_RECORD: usize = 8192;
 
 macro_rules! layouts {

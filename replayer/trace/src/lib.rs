@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads and decodes the recorder's raw trace.
 //!
-//! A raw trace is what the kernel module streams while an app runs: register accesses with order, context and time,
-//! interrupts, and pages of GPU memory that changed around each job. The C header
-//! `driver-patch/recorder/gpureplay_trace.h` defines it; [`layout`] mirrors it.
+//! The kernel module streams it while an app runs: register accesses with order, context and time, interrupts, and
+//! pages of GPU memory that changed around each job. The C header `driver-patch/recorder/gpureplay_trace.h` defines
+//! it; [`layout`] mirrors it.
 //!
-//! [`Reader`] yields records from any stream and trusts no length. [`Check`] holds the rules of completeness: BEGIN
-//! first, no sequence number missing, no ERROR, END last. [`note`] is what an OpenCL layer says between register
-//! accesses. [`Writer`] makes traces, for tests and other recorders.
+//! [`Reader`] trusts no length. [`Check`] has the rules of completeness: BEGIN first, no sequence number missing,
+//! no ERROR, END last. [`note`] is an OpenCL layer's part. [`Writer`] is for tests and other recorders.
 
 #![forbid(unsafe_code)]
 

@@ -19,7 +19,7 @@ pub struct Submissions {
 }
 
 impl Submissions {
-    /// Takes the next bytes. What is no trace counts as something; a reader will refuse it.
+    /// What is no trace counts as something; a reader will refuse it.
     pub fn pass(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.rest > 0 {

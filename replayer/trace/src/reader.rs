@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads records one at a time, with a buffer of fixed size.
+//! Reads records one at a time, in a fixed buffer.
 
 use std::io::{self, Read};
 
@@ -121,9 +121,9 @@ impl<R: Read> Reader<R> {
         self.position
     }
 
-    /// `None` at the end of the stream.
+    /// `None` at the end.
     ///
-    /// After an error the position is undefined; do not go on.
+    /// Do not go on after an error.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, TraceError> {
         let position = self.position;
         let first = position == 0;
@@ -164,7 +164,6 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Less only where the stream ends.
 fn fill(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -185,7 +184,6 @@ struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// The payload must be exactly one structure.
     fn get<T: FromBytes>(&self) -> Result<T, TraceError> {
         T::read_from_bytes(self.bytes).map_err(|_| self.length(size_of::<T>()))
     }

@@ -12,7 +12,7 @@ use crate::layout::{
 };
 use crate::{Begin, Context, Driver, ErrorCode, Line, PAGE_SIZE, Phase, RecordType, RegionFlags};
 
-/// Numbers the records. The clock counts one microsecond per record until [`Writer::set_time`].
+/// Counts one microsecond per record until [`Writer::set_time`].
 #[derive(Debug)]
 pub struct Writer<W> {
     stream: W,
@@ -49,7 +49,7 @@ impl<W: Write> Writer<W> {
         Self::begin_at(stream, &begin, None)
     }
 
-    /// BEGIN at a time in nanoseconds, which later records keep until [`Writer::set_time`].
+    /// BEGIN at a time in nanoseconds, kept until [`Writer::set_time`].
     pub fn begin_at(stream: W, begin: &Begin<'_>, time_ns: Option<u64>) -> io::Result<Self> {
         let mut writer = Writer {
             stream,
@@ -74,7 +74,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Sets the monotonic clock, in nanoseconds, for following records.
+    /// Monotonic, in nanoseconds, for following records.
     pub fn set_time(&mut self, ns: u64) {
         self.time_ns = Some(ns);
     }

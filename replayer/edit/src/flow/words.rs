@@ -42,7 +42,7 @@ fn special(source: Operand) -> Option<&'static str> {
     }
 }
 
-/// Straight from the pointer of that name: code says the offset then.
+/// Straight from that pointer: code says the offset then.
 fn reaches(word: Instruction, pointer: &str) -> bool {
     let straight = matches!(message(word), Some(Message::Load | Message::Store));
     straight
@@ -62,7 +62,6 @@ fn of_source(source: Operand) -> u64 {
     source.code.register().map_or(0, |first| bits(first, count))
 }
 
-/// Besides its sources.
 fn staging(word: Instruction, written: bool) -> u64 {
     // A narrow load may be extended to a pair.
     let least = if written && goes_to(word, "d0") { 2 } else { 0 };
@@ -78,7 +77,7 @@ fn goes_to(word: Instruction, lane: &str) -> bool {
     fields.any(|field| field.name_in(word.word()) == Some(lane))
 }
 
-/// And whether all of each is written.
+/// Whether all of each is written.
 fn results(word: Instruction) -> (u64, bool) {
     let name = word.row().name;
     let Some(to) = word.destination() else {
@@ -92,7 +91,7 @@ fn results(word: Instruction) -> (u64, bool) {
     (bits(to.register, count), to.low && to.high)
 }
 
-/// Registers that may be read, and those surely written.
+/// May be read; surely written.
 fn uses(word: Instruction) -> (u64, u64) {
     let sources = word
         .sources()
@@ -104,7 +103,7 @@ fn uses(word: Instruction) -> (u64, u64) {
     )
 }
 
-/// Entered at their start, left at their end; and which may follow which.
+/// Entered at their start, left at their end.
 fn blocks(code: &[Instruction]) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
     let target = |at: usize| {
         let distance = code.get(at)?.branch()?;
@@ -135,7 +134,7 @@ fn blocks(code: &[Instruction]) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
 }
 
 impl Flow {
-    /// Looks at all words of a shader of Valhall.
+    /// Of a shader of Valhall.
     pub fn of_words(words: &Words) -> Self {
         let mut flow = Self {
             named: words.registers,
@@ -194,7 +193,7 @@ impl Flow {
         }
         let name = word.row().name;
         self.sees_warp |= name.starts_with("CLPER") || name.starts_with("WMASK");
-        // What a conservative branch asks of the warp is not known.
+        // Conservative branches ask the warp something unknown.
         self.sees_warp |= word.value(&CONSERVATIVE) == Some(1);
         match message(word) {
             Some(Message::Barrier) => self.barrier = true,
@@ -250,7 +249,6 @@ mod tests {
         Flow::of_words(&crate::words::decoded(bytes).unwrap())
     }
 
-    /// The last one ends.
     fn of(lines: &[&str]) -> Flow {
         let words = lines.iter().flat_map(|line| {
             let word = mali_valhall::assemble(line);
@@ -269,7 +267,7 @@ mod tests {
             );
             flow(&std::fs::read(format!("{folder}/{name}.bin")).unwrap())
         };
-        // The loaded value bounds the loop; ids of the thread in its group (r55) and of the group (r57).
+        // The loop is as long as a loaded value says; ids of the thread in its group (r55) and of the group (r57).
         let found = file("loop_with_exits");
         assert_eq!(found.initial, 1 << 55 | 1 << 57);
         assert_eq!(found.branch_from_memory, Some(22 * 8));

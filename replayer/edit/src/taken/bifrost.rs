@@ -11,7 +11,7 @@ use super::{Laid, Places, Put, gate};
 use crate::error::Result;
 use crate::scene::Memory;
 
-/// Addresses of uniform buffers are in units of 16 bytes.
+/// Units of 16 bytes.
 const UNIFORM_SHIFT: u32 = 4;
 
 #[derive(Clone, Debug)]
@@ -39,7 +39,6 @@ impl Bifrost {
         (Self { compute, buffers }, held)
     }
 
-    /// Refuses what is not taken along.
     pub(super) fn stands_alone(&self) -> Result<()> {
         let state = &self.compute.job.state;
         let counts = [
@@ -56,7 +55,7 @@ impl Bifrost {
         }
     }
 
-    /// Without what says where things are.
+    /// Without places.
     pub(super) fn bare(&self) -> Vec<Vec<u8>> {
         let job = &self.compute.job;
         let state: RendererState = job.state.with("Shader", 0);

@@ -14,7 +14,7 @@ use crate::scene::Memory;
 
 const ENTRY: u64 = Buffer::SIZE as u64;
 const UNIFORM_BUFFERS: u64 = 0;
-/// Bits left out of a packed address.
+/// Bits left out of an address.
 const PACKED: u32 = 8;
 
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Valhall {
     environment: ShaderEnvironment,
     program: ShaderProgram,
     storage: Option<LocalStorage>,
-    /// Each with the descriptors of its table.
+    /// With its table's descriptors.
     resources: Vec<(Resource, Vec<Buffer>)>,
 }
 
@@ -82,7 +82,6 @@ impl Valhall {
         (all, held)
     }
 
-    /// Refuses what is not taken along.
     pub(super) fn stands_alone(&self) -> Result<()> {
         for (table, (resource, entries)) in self.resources.iter().enumerate() {
             if entries.is_empty() && resource.size() != 0 {
@@ -111,7 +110,7 @@ impl Valhall {
         Ok(())
     }
 
-    /// Without what says where things are.
+    /// Without places.
     pub(super) fn bare(&self) -> Vec<Vec<u8>> {
         let environment = self
             .environment

@@ -35,7 +35,7 @@ fn answer(recording: &Recording, value: f32) -> Vec<u8> {
 
 #[test]
 fn an_output_that_no_input_reaches_is_found() {
-    // Nothing reads pages between the buffers, as after a copy that the CPU made.
+    // Such pages are as after a copy that the CPU made.
     let lost = moved(&[(X, 0xa00a000), (Y, 0xa00c000)]);
     assert_eq!(constant_outputs(&lost), ["out"]);
     assert_eq!(answer(&lost, 1.0), answer(&lost, 2.0));
@@ -46,7 +46,7 @@ fn an_output_that_no_input_reaches_is_found() {
 
 #[test]
 fn a_pointer_into_a_buffer_is_no_end_of_it() {
-    // The input begins before the page of the job's pointer: by pointers alone it would have no effect.
+    // By the job's pointer alone, whose page begins later, the input would have no effect.
     let (recording, _, _) = crate::shipped("saxpy-g52");
     assert_eq!(constant_outputs(&recording), [""; 0]);
     let shifted = moved(&[(X, 0xa00a000), (Y, 0xa016800)]);

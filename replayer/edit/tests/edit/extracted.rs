@@ -16,7 +16,7 @@ use crate::shipped;
 
 type Snapshots = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Memory is full of one byte when mapped, and is kept before and after each chain.
+/// Memory starts full of one byte, and is kept before and after each chain.
 struct Kept {
     inner: OnModel,
     fill: u8,
@@ -77,7 +77,6 @@ fn run(recording: &Recording, fill: u8, bind: impl Fn(&mut Session)) -> (Vec<Vec
     (snapshots, session)
 }
 
-/// By address, in a snapshot.
 fn buffers<'b>(recording: &Recording, bytes: &'b [u8]) -> BTreeMap<u64, &'b [u8]> {
     let mut rest = bytes;
     let mut all = BTreeMap::new();

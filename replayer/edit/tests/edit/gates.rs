@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A shader does not fit its own job with one thing less: each gate by itself.
+//! A shader does not fit its own job with one thing less.
 
 use std::path::PathBuf;
 
@@ -62,7 +62,6 @@ fn each_gate_refuses_what_lacks_its_one_thing() {
         "initial registers"
     );
     assert_eq!(gate(&jobs, 0, without("Uniform count")), "uniforms");
-    // It needs all registers and storage of its threads.
     let (_, training, _) = shipped("train-digits-g52");
     let no_stack = |compute: &mut Compute| {
         let storage: LocalStorage = compute.job.storage.unwrap().with("TLS base pointer", 0);
@@ -150,7 +149,6 @@ fn a_shader_with_images_does_not_fit_a_job_without() {
     );
 }
 
-/// Behind all others.
 fn with_region_at(recording: &Recording, va: u64) -> Recording {
     let view = recording.verified().recording();
     let mut regions: Vec<Region> = view.regions().to_vec();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Other sizes: what is proven computes the same bits, what reaches too far is refused.
+//! What is proven computes the same bits, what reaches too far is refused.
 
 use gpureplay_edit::{Change, EditError, Kernel, Launch, Proof, Subject, inputs, proof};
 use gpureplay_jobs::Jobs;
@@ -23,7 +23,6 @@ fn divisors(number: u64) -> Vec<u32> {
         .collect()
 }
 
-/// That the GPU could run.
 fn others(launch: Launch) -> Vec<Launch> {
     let [x, y, z] = launch.global().map(divisors);
     let mut all = Vec::new();
@@ -95,7 +94,6 @@ fn all_other_sizes_of_digits_are_proven_and_equal_bit_for_bit() {
                 found.proof.is_proven() && found.different == 0,
                 "job {index} {launch:?}"
             );
-            // The same work is done, however it is cut.
             let (before, after) = (found.before.unwrap(), found.after.unwrap());
             assert_eq!(before.bytes_written, after.bytes_written, "job {index}");
             tried += 1;

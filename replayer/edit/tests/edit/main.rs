@@ -20,7 +20,6 @@ fn folder(name: &str) -> PathBuf {
     PathBuf::from(recordings).join(name)
 }
 
-/// With the values of its first case.
 fn shipped(name: &str) -> (Recording, Jobs, Bindings) {
     // As the commands open one.
     let recording = Recording::open(folder(name)).unwrap().apart().unwrap();

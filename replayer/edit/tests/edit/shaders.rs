@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Refuses shaders that do not fit, by name; a wrong one is never the best.
+//! Refuses shaders that do not fit; a wrong one is never the best.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
@@ -29,7 +29,7 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
                 Err(EditError::Gate { gate, .. }) => drop(gates.insert(gate)),
                 other => assert!(other.is_ok()),
             }
-            // With as many uniforms as it wants, the next gate speaks.
+            // The next gate speaks then.
             let mut more = job.clone();
             for field in [
                 "local invocation XY",
@@ -55,7 +55,7 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
     assert!(error.starts_with("initial registers"), "{error}");
     let error = fits(&own[1..], job, saxpy.profile).unwrap_err().to_string();
     assert!(error.starts_with("code"), "{error}");
-    // Mesa's compiler emits this instruction for G52 and not for G71.
+    // Mesa emits this instruction for G52 and not for G71.
     let digits = Jobs::of(&Recording::open(folder("digits-g52")).unwrap()).unwrap();
     let g71 = mali_facts::Profile::by_name("g71").unwrap();
     let refused = digits.jobs.iter().filter_map(|job| {
@@ -70,7 +70,7 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
     }
 }
 
-/// The first single bit that gives a fitting shader that does no more and computes something else.
+/// The first single bit that fits, does no more and computes something else.
 fn wrong_and_cheaper(subject: &Subject<'_>) -> Vec<u8> {
     let launch = subject.launch();
     let own = code(subject);
@@ -153,7 +153,7 @@ fn a_wrong_variant_is_never_the_best() {
 fn another_shader_is_put_into_the_recording_for_one_job_only() {
     let (recording, jobs, bindings) = shipped("digits-g52");
     let inputs = inputs(&recording, 1).unwrap();
-    // Jobs 0, 2 and 4 of set-up run one shader; the second gets a wrong one.
+    // Jobs 0, 2 and 4 of set-up run one shader.
     let subject = Subject::new(&recording, &jobs, 2, &inputs, None).unwrap();
     let code = wrong_and_cheaper(&subject);
     let launch = subject.launch();
@@ -199,7 +199,7 @@ fn the_pooling_of_lenet_touches_a_quarter_of_the_lines_with_wider_groups() {
             kernel: Kernel::Recorded,
         }),
     });
-    // The table of docs/analysis.md, which `analyse` gave.
+    // As in docs/analysis.md.
     let tuning = tune(&subject, &candidates, 0, By::Lines, &AtomicU64::new(0)).unwrap();
     let costs: Vec<_> = tuning.rows.iter().map(|row| row.cost).collect();
     assert_eq!(costs, [Some(4000), Some(4000), Some(948)]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole jobs taken from other recordings, with their pointers mapped.
+//! Whole jobs from other recordings, with mapped pointers.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use zerocopy::little_endian::U64;
 
 use crate::{code, shipped};
 
-/// Both have the same tensors.
 fn outputs(recording: &Recording, of: &Recording) -> Vec<Vec<(String, Tensor)>> {
     let values = inputs(of, 3).unwrap();
     let mut session = recording.session(Options::default()).unwrap();
@@ -65,7 +64,7 @@ fn a_job_in_its_own_place_gives_the_identical_file() {
 
 #[test]
 fn a_job_of_another_driver_takes_the_place_and_sizes_come_along() {
-    // Its code is elsewhere, its job has other sizes and a state in memory of its own.
+    // Its code is elsewhere, with other sizes and a state in memory of its own.
     let (kbase, jobs, _) = shipped("saxpy-kbase-g52");
     let values = inputs(&kbase, 1).unwrap();
     let subject = Subject::new(&kbase, &jobs, 0, &values, None).unwrap();
@@ -110,7 +109,7 @@ fn a_job_of_another_driver_takes_the_place_and_sizes_come_along() {
     assert_eq!(outputs(&new, &saxpy), outputs(&saxpy, &saxpy));
 }
 
-/// Its tensors lie in another region, at 0xd00_0000, with other names.
+/// Tensors at 0xd00_0000, with other names.
 fn elsewhere(view: &View<'_>) -> Vec<u8> {
     const TO: u64 = 0x0d00_0000;
     let mut regions: Vec<Region> = view.regions().to_vec();

@@ -27,7 +27,7 @@ fn extra(length: usize) -> usize {
     }
 }
 
-/// Positions of the history whose next four bytes have the same hash.
+/// By the hash of their next four bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Matcher {
     heads: Vec<u32>,
@@ -84,14 +84,14 @@ impl Matcher {
         (length, distance)
     }
 
-    /// As (length, distance), for each position from `start`.
+    /// As (length, distance), from `start`.
     fn longest_matches(&mut self, window: &[u8], start: usize) -> Vec<(usize, usize)> {
         self.catch_up(window, start);
         let mut best = vec![(0, 0); window.len() - start];
         let end = (window.len() + 1).saturating_sub(SHORTEST).max(self.filled);
         for at in self.filled..end {
             if at >= start {
-                // A good match goes on from the next position, one byte shorter.
+                // A good match goes on, one byte shorter.
                 let before = if at > start {
                     best[at - start - 1]
                 } else {
@@ -108,7 +108,7 @@ impl Matcher {
             }
             self.insert(window, at);
         }
-        // The block may yet be stored as it is, and then is no part of the history.
+        // The block may yet be stored as it is.
         for at in (self.filled..end).rev() {
             self.heads[hash(&window[at..])] = self.previous[at];
         }
@@ -127,12 +127,12 @@ fn push_length(out: &mut Vec<u8>, length: usize) {
     }
 }
 
-/// What is before `start` is the dictionary.
+/// The dictionary is before `start`.
 pub(super) fn compress(matcher: &mut Matcher, window: &[u8], start: usize) -> Vec<u8> {
     let matches = matcher.longest_matches(window, start);
     let count = matches.len();
-    // Cheapest encoding from each position to the end, in bytes; a match is (length, distance), a literal (1, 0).
-    // Extension bytes of long literal runs are rare and neglected.
+    // Cheapest encoding to the end, in bytes; a match is (length, distance), a literal (1, 0). Extension bytes of
+    // long literal runs are rare and neglected.
     let mut cost = vec![0usize; count + 1];
     let mut step = vec![(1usize, 0usize); count];
     cost[count] = 1;

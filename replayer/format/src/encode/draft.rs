@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rewrites a recording: unchanged tables stay byte for byte, new data follow the old.
+//! Rewrites a recording: unchanged tables stay, new data follow the old.
 
 use alloc::vec::Vec;
 
@@ -28,7 +28,7 @@ pub struct Step<'v> {
 }
 
 impl<'v> Recording<'v> {
-    /// The actions of a segment with their places, well formed if verified.
+    /// A segment's actions, well formed if verified.
     pub fn steps(
         &self,
         segment: &Segment,
@@ -50,7 +50,7 @@ impl<'v> Recording<'v> {
     }
 }
 
-/// Tables of a new recording. Segments and actions are added in order; the rest is there.
+/// Segments and actions are added in order; the rest is there.
 #[derive(Clone, Debug)]
 pub struct Draft<'v> {
     view: Recording<'v>,
@@ -83,7 +83,7 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// Begins a segment; `of` gives name, kind, and start of the first upload.
+    /// `of` gives name, kind, and start of the first upload.
     pub fn segment(&mut self, of: &Segment) {
         self.segments.push(Segment {
             first_action: U32::new(self.actions.len() as u32),
@@ -109,12 +109,12 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// Adds an action whose only operand is an address or an offset.
+    /// Its only operand is an address or an offset.
     pub fn action(&mut self, opcode: Opcode, d: u64) {
         self.push(entry(opcode, 0, 0, d));
     }
 
-    /// Appends data, and returns the actions that upload them.
+    /// Appends data; returns the actions that upload them.
     pub fn store<B: AsRef<[u8]>>(&mut self, uploads: &[(u64, B)]) -> Vec<ActionEntry> {
         let mut actions = Vec::new();
         if !uploads.is_empty() {
@@ -133,7 +133,7 @@ impl<'v> Draft<'v> {
         actions
     }
 
-    /// Adds stored uploads to the last segment; its next upload then starts at `cursor`.
+    /// The segment's next upload then starts at `cursor`.
     pub fn insert(&mut self, uploads: &[ActionEntry], cursor: u64) {
         if !uploads.is_empty() {
             uploads.iter().for_each(|entry| self.push(*entry));
@@ -141,7 +141,7 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// Adds `entry` with other words to the last segment; its next upload then starts at `cursor`.
+    /// Adds `entry` with other words; the segment's next upload then starts at `cursor`.
     pub fn launch(&mut self, entry: ActionEntry, words: &[u8], cursor: u64) {
         self.action(Opcode::Seek, self.data.len() as u64);
         let b = U16::new(u16::try_from(words.len()).unwrap_or_else(|_| {

@@ -59,7 +59,7 @@ impl Builder {
 }
 
 impl<'a> Recording<'a> {
-    /// In the order of kinds, as [`assemble`] takes them.
+    /// In the order of kinds.
     pub fn sections(&self) -> [&'a [u8]; SECTIONS] {
         [
             bytes(self.identity()),
@@ -75,7 +75,7 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// The smallest version that knows all codes and fields of a file.
+/// The smallest that knows all codes and fields.
 fn minor(platform: Platform, sections: &[&[u8]; SECTIONS]) -> u16 {
     let section = |kind: Section| sections[usize::from(kind.code()) - 1];
     let (entries, _) = section(Section::Actions).as_chunks::<{ size_of::<ActionEntry>() }>();
@@ -95,7 +95,7 @@ fn minor(platform: Platform, sections: &[&[u8]; SECTIONS]) -> u16 {
     state.into()
 }
 
-/// Puts sections behind header and section table, with checksums.
+/// Adds header, section table and checksums.
 ///
 /// Also makes files that are wrong in one point.
 pub fn assemble(platform: Platform, sections: &[&[u8]; SECTIONS]) -> Vec<u8> {

@@ -20,9 +20,9 @@
 //! # Ok::<(), gpureplay_format::EncodeError>(())
 //! ```
 
-/// Limit of jobs in all submissions of a trace or original recording.
+/// In all submissions of a trace or original recording.
 ///
-/// A small file may submit one long chain again and again, and each submission becomes an action for each job. A
+/// A small file may submit one long chain again and again, and each submission has an action for each job. A
 /// network has some hundred jobs; this is a thousand runs of one.
 pub const MAX_SUBMITTED_JOBS: usize = 1 << 18;
 
@@ -50,7 +50,7 @@ pub use draft::{Draft, Step};
 pub use file::assemble;
 pub use tensor::{Axis, Piece, Tensor};
 
-/// JS_CONFIG bits of drivers' own jobs: clean and invalidate caches at start and end, start the MMU.
+/// Drivers' own: clean and invalidate caches at start and end, start the MMU.
 pub const DEFAULT_JOB_CONFIG: u16 = 0x3700;
 
 /// Names a tensor of a builder.
@@ -105,9 +105,9 @@ impl core::fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// Collects and encodes the parts of a recording.
+/// Collects and encodes a recording.
 ///
-/// Regions, identity checks and tensors may come in any order; actions belong to the segment begun last. Only
+/// Regions, identity checks and tensors may come in any order; actions belong to the last segment. Only
 /// [`Builder::finish`] checks.
 #[derive(Debug)]
 pub struct Builder {
@@ -153,7 +153,7 @@ impl Builder {
         }
     }
 
-    /// States whether GPU and CPU caches are coherent.
+    /// Whether GPU and CPU caches are coherent.
     pub fn coherent(&mut self, coherent: bool) {
         self.platform.flags = if coherent { FLAG_COHERENT } else { 0 };
     }
@@ -163,7 +163,7 @@ impl Builder {
         self.platform = platform;
     }
 
-    /// Requires `read(register) & mask == value` of the replay's GPU.
+    /// `read(register) & mask == value` on the replay's GPU.
     pub fn identity(&mut self, register: u32, mask: u32, value: u32) {
         self.identity.push(IdentityCheck {
             register: U32::new(register),
@@ -172,7 +172,7 @@ impl Builder {
         });
     }
 
-    /// Adds `pages` pages at `va`, zero when set-up starts.
+    /// Zero when set-up starts.
     pub fn region(&mut self, va: u64, pages: u32, access: Access, kind: RegionKind) {
         self.regions.push(Region {
             va: U64::new(va),
@@ -183,7 +183,7 @@ impl Builder {
         });
     }
 
-    /// Begins a segment. Set-up comes first, then run, then finish segments.
+    /// Set-up comes first, then run, then finish segments.
     pub fn segment(&mut self, name: &str, kind: SegmentKind) {
         let name = self.intern(name);
         self.history.clear();

@@ -35,9 +35,9 @@ impl Builder {
         self.push(Opcode::Write, 0, register, value, 0);
     }
 
-    /// Readies the job header at `va`; its status is checked after the next submit.
+    /// Readies a job header; the next submit checks its status.
     ///
-    /// Every header of a run segment's chain needs this (or an upload of the header) before the submit.
+    /// Every header of a run segment's chain needs this (or an upload) before the submit.
     pub fn rearm(&mut self, va: u64) {
         self.push(Opcode::Rearm, 0, 0, 0, va);
     }
@@ -47,7 +47,7 @@ impl Builder {
         self.submit_with(slot, DEFAULT_JOB_CONFIG, chain, timeout_us);
     }
 
-    /// As [`Builder::submit`] with bits 15:0 of JS_CONFIG. Clears address space (3:0) and flush reduction (14).
+    /// As [`Builder::submit`] with bits 15:0 of JS_CONFIG, without address space (3:0) and flush reduction (14).
     pub fn submit_with(&mut self, slot: u8, config: u16, chain: u64, timeout_us: u32) {
         self.push(Opcode::Submit, slot, config & !0x400f, timeout_us, chain);
         self.submitted = true;
@@ -82,8 +82,8 @@ impl Builder {
         self.push(Opcode::Fill, byte, 0, length, va);
     }
 
-    /// Uploads in the shortest form: leaves out bytes that are still zero, fills with repeated bytes, compresses
-    /// the rest page by page where that pays.
+    /// Leaves out bytes that are still zero, fills with repeated bytes, compresses the rest page by page where that
+    /// pays.
     pub fn upload(&mut self, va: u64, bytes: &[u8]) {
         let (mut va, mut bytes) = (va, bytes);
         while !bytes.is_empty() {
@@ -95,7 +95,6 @@ impl Builder {
         }
     }
 
-    /// Bytes of one page.
     fn upload_chunk(&mut self, va: u64, chunk: &[u8]) {
         let (mut va, mut chunk) = (va, chunk);
         if self.is_fresh(va) {
@@ -144,13 +143,12 @@ impl Builder {
         }
     }
 
-    /// Sets the offset in the section `data` for following uploads; for bytes already in the file. The encoder does
-    /// not use it.
+    /// Moves to an offset in the section `data`; for bytes already in the file. The encoder does not use it.
     pub fn seek(&mut self, offset: u64) {
         self.push(Opcode::Seek, 0, 0, 0, offset);
     }
 
-    /// If it is of the current segment and may grow.
+    /// Of the current segment, if it may grow.
     fn raw_upload_ending_at(&mut self, va: u64) -> Option<&mut ActionEntry> {
         self.segments
             .last()

@@ -24,9 +24,9 @@ pub struct Tensor {
     pub element: ElementType,
     /// Extents, slowest dimension first (C order).
     pub shape: Vec<u32>,
-    /// Places of elements. Pieces may overlap: a tensor that the app copies is written to all its places.
+    /// Pieces may overlap: a tensor that the app copies is written to all its places.
     pub pieces: Vec<Piece>,
-    /// Has no recorded value; it must be bound before the first run.
+    /// Without recorded value: bind it before the first run.
     pub external: bool,
 }
 
@@ -82,7 +82,7 @@ impl Piece {
         }
     }
 
-    /// An array with these strides in bytes (padded rows, permuted dimensions).
+    /// Strides in bytes (padded rows, permuted dimensions).
     pub fn strided(shape: &[u32], byte_strides: &[u32], va: u64) -> Self {
         let mut element_stride = 1u32;
         let mut axes: Vec<Axis> = shape

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! LZ4 blocks decode as in this test's own decoder, and checks agree.
+//! LZ4 blocks, against this test's own decoder.
 
 use gpureplay_format::Payload;
 use gpureplay_format::lz4::{History, Level, MAX_BLOCK, WINDOW, check};
@@ -52,7 +52,7 @@ fn random(state: &mut u64) -> usize {
     (*state >> 33) as usize
 }
 
-/// Sound more often than not; and what it should decode to.
+/// Sound more often than not; with its decoded bytes.
 fn block(state: &mut u64, history: usize) -> (Vec<u8>, usize) {
     let (mut block, mut length) = (Vec::new(), 0);
     let long = |block: &mut Vec<u8>, count: usize| {

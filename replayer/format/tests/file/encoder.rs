@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The encoder's output, against another decoder and sizes worked out by hand.
+//! The encoder's output, against another decoder and sizes by hand.
 
 use std::collections::BTreeMap;
 
@@ -103,8 +103,7 @@ fn a_recording_says_whether_caches_were_coherent() {
 
 #[test]
 fn what_was_uploaded_is_there_and_takes_few_bytes() {
-    // Each text with the most bytes that a good encoder needs: literals once, then matches of three bytes and
-    // their lengths.
+    // With the most bytes that a good encoder needs: literals once, then matches of three bytes and their lengths.
     let text = noise(64, 1);
     let far = [&text[..], &noise(3000, 2), &text].concat();
     let runs: Vec<u8> = (0..600).map(|at| (at / 100) as u8 + 1).collect();
@@ -131,7 +130,7 @@ fn what_was_uploaded_is_there_and_takes_few_bytes() {
         let file = builder.finish().unwrap();
         let data = Recording::parse(&file).unwrap().data().len();
         assert!(data <= most, "{name}: {data} bytes, {most} are enough");
-        // Zeros at the ends of what a fresh page gets are left out.
+        // Zeros around what a fresh page gets are left out.
         let found = memory(&file).into_iter().filter(|(_, byte)| *byte != 0);
         let expected = (BASE..).zip(bytes).filter(|(_, byte)| *byte != 0);
         assert!(found.eq(expected), "{name}");
@@ -140,9 +139,9 @@ fn what_was_uploaded_is_there_and_takes_few_bytes() {
 
 #[test]
 fn pages_that_repeat_earlier_ones_cost_little_in_one_segment_and_all_in_the_next() {
-    // Noise alone would be stored as it is, and then is no part of the window.
+    // Noise alone is stored as it is, outside of the window.
     let text = [&noise(1400, 9)[..], &[0x55; 100]].concat();
-    // More pages than the window holds, so it slides; then the same bytes in another segment.
+    // The window slides; then the same bytes in another segment.
     let made = |twice: bool| {
         let mut builder = builder(64);
         for page in 0..40 {
@@ -159,7 +158,7 @@ fn pages_that_repeat_earlier_ones_cost_little_in_one_segment_and_all_in_the_next
     let (first, file) = (made(false), made(true));
     let data = |file| Recording::parse(file).unwrap().data().len();
     assert!(data(&first) < 1620 + 39 * 225, "{}", data(&first));
-    // A reader forgets its window where a segment begins.
+    // Segments forget the window.
     let more = data(&file) - data(&first);
     assert!((1400..1440).contains(&more), "{more}");
     let found = memory(&file);
@@ -194,7 +193,6 @@ fn zeros_of_fresh_pages_are_left_out_and_others_are_not() {
     let mut builder = builder(8);
     builder.upload(BASE, &[0; 100]);
     builder.upload(BASE + 10, &[0, 0, 1, 2, 3, 0]);
-    // The page is not fresh any more; the next one is.
     builder.upload(BASE + 20, &[0, 0, 4]);
     builder.upload(BASE + PAGE - 2, &[5, 0, 0, 6]);
     builder.fill(BASE + 3 * PAGE + 1, PAGE as u32, 9);

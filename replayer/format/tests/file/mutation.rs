@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! For `cargo xtask mutation`: files with right checksums, for conditions whose mutants other tests let slip.
+//! For `cargo xtask mutation`: mutants that other tests let slip, with right checksums.
 
 use gpureplay_format::checksum::{Checksum, checksum};
 use gpureplay_format::layout::{ActionEntry, Header, SECTIONS, Segment, TensorEntry};
@@ -9,10 +9,8 @@ use zerocopy::FromZeros;
 const TABLE: usize = size_of::<Header>();
 const START: usize = TABLE + SECTIONS * 32;
 
-/// By kind less one.
 type Sections = [Vec<u8>; SECTIONS];
 
-/// Makes the checksum of header and table right.
 fn seal(file: &mut [u8]) {
     file[32..40].fill(0);
     let (header, rest) = file.split_at(TABLE);
@@ -132,7 +130,7 @@ fn sections_are_whole_entries_and_names_are_ended() {
     assert_eq!(error.unwrap().fault, Fault::NotZero);
 }
 
-/// Opcode, bytes taken, and where the next ones start.
+/// Opcode, bytes taken, start of the next.
 fn step(op: u8, a: u8, b: u16, c: u32, d: u64) -> Result<(Opcode, usize, u64), ActionFault> {
     let mut sections = Sections::default();
     sections[8] = (0..32).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A shader's text with findings beside its clauses or blocks.
+//! A shader's text with findings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use mali_analysis::report::{Clause, Memory, Report};
 
 use crate::Shown;
 
-/// Findings in all jobs of a report that run one shader.
+/// Findings in all jobs of one shader.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Notes {
     /// The jobs.
@@ -21,7 +21,6 @@ pub struct Notes {
     warp_lanes: u32,
 }
 
-/// In the order of their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Finding {
     Race,

@@ -5,7 +5,7 @@ use gpureplay_format::layout::{PieceEntry, TensorEntry};
 use gpureplay_format::{ElementType, Recording, RegionKind, TensorKind};
 use mali_analysis::{Area, AreaKind, Map};
 
-/// Per tensor; one with more counts as one range, without gaps.
+/// A tensor with more counts as one range, without gaps.
 const MOST_RUNS: u64 = 1 << 16;
 
 /// Of a recording.
@@ -47,7 +47,7 @@ pub fn map_of(recording: &Recording<'_>) -> Map {
     Map::new(regions.collect(), tensors, covered)
 }
 
-/// Of inputs and weights: the recording or its user has a value for each byte.
+/// The recording or its user has a value for each byte of inputs and weights.
 pub(crate) fn given(recording: &Recording<'_>) -> Vec<(u64, u64)> {
     let tensors = recording.tensors().iter();
     let given = tensors.filter(|tensor| {
@@ -71,7 +71,7 @@ fn of_piece(recording: &Recording<'_>, piece: &PieceEntry, element: u64) -> Vec<
         .iter()
         .map(|axis| (axis.extent.get().into(), axis.byte_stride.get().into()))
         .collect();
-    // The innermost axes follow each other without gaps.
+    // Without gaps, innermost axes join.
     let mut bytes = element;
     let mut outer = axes.as_slice();
     while let [rest @ .., (extent, stride)] = outer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What jobs do to memory: [`analyse`] runs analysers on the model, [`annotate`] writes findings beside
-//! instructions, [`page`] makes one HTML file.
+//! What jobs do to memory: [`analyse`] runs analysers, [`annotate`] writes findings beside instructions, [`page`]
+//! makes one HTML file.
 
 pub mod analyse;
 pub mod annotate;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One HTML file about a recording's jobs, which loads nothing. Data are embedded as JSON, and the script shows
-//! them as text: names from a recording cannot become a part of the page.
+//! One HTML file that loads nothing. Data are JSON, and the script shows them as text: names from a recording
+//! cannot become a part of the page.
 
 use crate::{Jobs, Report as JobReport};
 use mali_analysis::report::{AreaHeat, Job, NamedVerdict, Outside, Race, Report, Unwritten};
@@ -43,7 +43,7 @@ struct Analysis<'a> {
 struct AnalysedJob<'a> {
     index: usize,
     incomplete: &'a [String],
-    /// Executions of clauses by warps, by lanes, and by warps that had parted.
+    /// Of clauses, by warps, by lanes, and by warps that had parted.
     warps: u64,
     lanes: u64,
     divergent: u64,
@@ -52,7 +52,7 @@ struct AnalysedJob<'a> {
     lines: u64,
     accesses: u64,
     heat: Vec<Heat<'a>>,
-    /// How many there are; of each kind some are listed.
+    /// Of each kind some are listed.
     findings: usize,
     races: &'a [Race],
     uninit: &'a [Unwritten],
@@ -68,9 +68,8 @@ struct Heat<'a> {
     read: u64,
     written: u64,
     cell_bytes: u64,
-    /// A character for each cell, 0 to 9 and a to z: how often its bytes were read on average, as a logarithm.
+    /// A character for each cell, 0 to 9 and a to z: a logarithm of the average reads of its bytes.
     reads: String,
-    /// The same for writes.
     writes: String,
 }
 
@@ -174,7 +173,7 @@ fn shaders(report: &JobReport, jobs: &Jobs, analysis: Option<&Report>) -> Vec<Sh
     report.kernels.iter().filter_map(shader).collect()
 }
 
-/// The page of a report, with analyses of the recording if any.
+/// The page of a report, with analyses if any.
 ///
 /// # Errors
 /// The data are no JSON, which happens with none.
@@ -200,7 +199,7 @@ pub fn page(
     Ok(fill(&embedded(&serde_json::to_string(&data)?)))
 }
 
-/// Escapes what begins a tag or an entity, and line ends that only scripts know: it ends no element of HTML.
+/// Escapes what begins a tag or an entity, and line ends that only scripts know.
 fn embedded(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for character in json.chars() {

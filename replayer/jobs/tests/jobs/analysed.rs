@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Analyses of shipped recordings agree with the model, keep outputs, and do not depend on host threads.
+//! Analyses agree with the model, keep outputs, and do not depend on host threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -72,7 +72,7 @@ fn compare(name: &str, report: &Report, bare: &[JobReport]) {
         assert_eq!(sum(&|c| c.lanes * u64::from(c.add)), counts.add, "{at}");
         let messages = sum(&|c| c.lanes * u64::from(c.messages));
         assert_eq!(messages, counts.messages(), "{at}");
-        // A block of Valhall has several messages, and names the kind of the first.
+        // A block of Valhall has several messages, and names the first one's kind.
         let one_each = job.clauses.iter().all(|clause| clause.messages < 2);
         for kind in Message::ALL.into_iter().filter(|_| one_each) {
             let of = |c: &gpureplay_jobs::analysis::report::Clause| match c.message.as_deref() {
@@ -161,7 +161,7 @@ fn networks_read_nothing_that_nobody_wrote() {
     }
 }
 
-/// Stacks lie at the same places again and again, and are no memory that threads share.
+/// Stacks lie at the same places again and again, unshared.
 #[test]
 fn networks_do_not_race() {
     for name in ["digits-g52", "lenet-g52"] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two jobs of a chain that write one tensor race unless something orders them.
+//! Two jobs that write one tensor race unless something orders them.
 
 use std::path::Path;
 
@@ -117,7 +117,7 @@ fn jobs_that_nothing_orders_race_for_what_both_write() {
     let [conflict] = &report.jobs[1].conflicts[..] else {
         panic!("{:?}", report.jobs[1].conflicts);
     };
-    // Both only read x and y, and write all 1000 numbers of out.
+    // Both write all 1000 numbers of out.
     assert_eq!((conflict.with, conflict.kind), (0, RaceKind::WriteWrite));
     assert_eq!((conflict.words, conflict.at.as_str()), (1000, "out"));
     let named = conflict.instructions.iter().flatten();

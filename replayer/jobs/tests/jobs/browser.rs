@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page in a real browser without a network: no errors, right numbers, names stay text.
+//! The page in a browser without a network: no errors, right numbers, names stay text.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +27,6 @@ fn browser() -> Option<&'static str> {
     found
 }
 
-/// With a kernel that has an evil name.
 fn lenet() -> (Jobs, JobReport, Report) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/lenet-g52");
     let recording = Recording::open(path).unwrap().apart().unwrap();
@@ -55,7 +54,6 @@ fn lenet() -> (Jobs, JobReport, Report) {
     (jobs, report, analysis)
 }
 
-/// And what went to the console.
 fn shown(browser: &str, page: &str, view: &str) -> (String, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
@@ -181,7 +179,7 @@ fn the_page_works_in_a_browser_without_a_network() {
     assert!(details.contains("Job 13: ") && details.contains("<canvas"));
 }
 
-/// Puts into the frame's title, for each view, what does not fit, what overlaps, and what is too small to use.
+/// For each view, into the frame's title: what does not fit, overlaps, or is too small to use.
 const MISFITS: &str = r##"<script>{
 const box = element => element.getBoundingClientRect();
 const all = names => [...document.querySelectorAll(names)];
@@ -218,7 +216,7 @@ fn every_view_fits_narrow_windows() {
         let page = page(&report, &jobs, Some(&analysis), peaks).unwrap();
         let page = page.replace("</body>", MISFITS);
         for width in [360, 600, 1200] {
-            // A frame, because Chromium's windows are at least 500 wide.
+            // Chromium's windows are at least 500 wide.
             let inner = page.replace('&', "&amp;").replace('"', "&quot;");
             let frame = format!(
                 "<title>?</title><body><iframe width={width} height=900 style=border:0 srcdoc=\"{inner}\"></iframe></body>"

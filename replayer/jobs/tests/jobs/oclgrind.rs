@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel of `saxpy-g52` on the model moves the bytes that Oclgrind counts for its OpenCL C, and neither finds
-//! a race.
+//! The kernel of `saxpy-g52` moves the bytes that Oclgrind counts, and neither finds a race.
 
 use std::path::Path;
 use std::process::Command;

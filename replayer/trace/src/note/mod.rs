@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an OpenCL layer says in NOTE records: launches of the following chains, and the host's transfers.
+//! NOTE records of an OpenCL layer: launches of the following chains, and transfers.
 //!
 //! A note is one line of printable ASCII: [`PREFIX`], what it tells, then `key=value` words. Names keep letters,
 //! digits and `_ * . -`; other bytes become `%` and two hexadecimal digits. The layer encodes with
-//! [`core::fmt::Display`], readers decode with [`Note::parse`]; a line with another first word is no note of a
-//! layer.
+//! [`core::fmt::Display`], readers decode with [`Note::parse`]; other lines are no notes of a layer.
 
 mod text;
 
@@ -28,8 +27,7 @@ pub enum Note {
     Copy(Copied),
     /// The runtime fills with a pattern.
     Fill(Filled),
-    /// A kernel is about to be queued: its chains come after this note, and after those of earlier launches of the
-    /// queue.
+    /// A kernel's chains come after this note, and after those of earlier launches of the queue.
     Launch(Launch),
     /// The runtime refused the launch: it has no chains.
     Refused {
@@ -43,7 +41,7 @@ pub enum Note {
         /// Number of the queue.
         queue: u32,
     },
-    /// Bytes of a transfer that was incomplete when noted.
+    /// Of a transfer that was incomplete when noted.
     Content {
         /// As in [`Content::Later`].
         id: u32,
@@ -95,7 +93,7 @@ pub enum Direction {
     Write,
     /// From the object to the host.
     Read,
-    /// Mapped for reading and writing, unmapped unchanged: a read, or a write of what was there.
+    /// Mapped and unmapped unchanged: a read, or a write of what was there.
     Unchanged,
 }
 
@@ -134,11 +132,11 @@ pub struct Copied {
     pub from: Place,
     /// Where to.
     pub to: Place,
-    /// Bytes of the source from the first to the last copied; 0 of an image.
+    /// From the first byte copied to the last; 0 of an image.
     pub size: u64,
-    /// Bytes of the destination from the first to the last written; 0 of an image.
+    /// From the first byte written to the last; 0 of an image.
     pub to_size: u64,
-    /// Both are one run of bytes; else bytes in between are left out.
+    /// Both are one run; else bytes in between are left out.
     pub dense: bool,
     /// Number of the queue.
     pub queue: Option<u32>,
@@ -214,12 +212,12 @@ pub enum NoteError {
         /// The word.
         word: String,
     },
-    /// Too many words, or more arguments than [`MAX_ARGUMENTS`].
+    /// Too many words or arguments ([`MAX_ARGUMENTS`]).
     #[error("the note continues with '{0}'")]
     Longer(String),
 }
 
-/// Tells whether contents are the same. Not for secrets: collisions are easy to make.
+/// Not for secrets: collisions are easy to make.
 pub fn content_hash(bytes: &[u8]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| {

@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Note {
-    /// Reads a note; `None` if the text is not of an OpenCL layer.
+    /// `None` if the text is not of an OpenCL layer.
     ///
     /// # Errors
     /// The text begins as a note and goes on otherwise.
@@ -86,7 +86,7 @@ impl<'a> Words<'a> {
         Ok(Note::Object(Object { id, kind, size }))
     }
 
-    /// A layer of an earlier version ends with the size: it noted only buffers.
+    /// Earlier layers end with the size: only buffers were noted.
     fn copied(&mut self) -> Result<Note, NoteError> {
         let (from, to) = (self.place("from")?, self.place("to")?);
         let size = self.number("size")?;
