@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! OpenCL's C types and numbers, from `CL/cl.h` and `CL/cl_layer.h` of the Khronos headers.
+//! OpenCL's C interface, from `CL/cl.h` and `CL/cl_layer.h` of the Khronos headers.
 
 use core::ffi::{c_char, c_void};
 use core::ptr;
@@ -13,7 +13,6 @@ impl Handle {
     pub(crate) const NULL: Self = Self(0);
 }
 
-/// `cl_int`
 pub(crate) type Status = i32;
 
 pub(crate) const SUCCESS: Status = 0;

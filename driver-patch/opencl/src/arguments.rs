@@ -16,11 +16,10 @@ use crate::state::{self, Described};
 use crate::table::next;
 use crate::types::{self, Types};
 
-/// Bytes: with each byte escaped, it still fits a note.
+/// In bytes: escaped, it still fits a note.
 const MAX_NAME: usize = 1024;
 const MAX_READ: usize = 1 << 20;
 
-/// Empty if the runtime does not say.
 fn text(query: impl Fn(usize, *mut c_void, *mut usize) -> Status) -> String {
     let mut bytes = whole(query, MAX_READ).unwrap_or_default();
     let end = bytes.iter().position(|&byte| byte == 0);
@@ -80,7 +79,6 @@ fn whole(query: impl Fn(usize, *mut c_void, *mut usize) -> Status, most: usize) 
     (status == SUCCESS).then_some(answer)
 }
 
-/// Of a program that was built from source.
 fn program_types(program: Handle) -> Option<Types> {
     let info = next!(clGetProgramInfo: signature::Info)?;
     let build = next!(clGetProgramBuildInfo: signature::BuildInfo)?;
@@ -128,10 +126,9 @@ fn argument(kernel: Handle, index: u32) -> Described {
     }
 }
 
-/// As set now.
 pub(crate) fn current(kernel: Handle) -> (String, Vec<Argument>) {
     let known = state::with(|state| state.kernels.get(&kernel).map(|k| k.description.clone()));
-    // What the runtime did not make is not asked for: it may refuse the launch before it looks at the kernel.
+    // The runtime may refuse the launch before it looks at a kernel that it did not make: it is not asked.
     let Some(known) = known else {
         return Default::default();
     };
@@ -161,7 +158,7 @@ pub(crate) fn current(kernel: Handle) -> (String, Vec<Argument>) {
     (name, arguments.collect())
 }
 
-/// `bytes` is `None` for work-group memory.
+/// `None`: work-group memory.
 pub(crate) fn set(size: usize, bytes: Option<&[u8]>) -> Set {
     let Some(bytes) = bytes else {
         return Set {

@@ -13,7 +13,7 @@ use crate::{calls, sink};
 
 const NAME: &[u8] = b"gpureplay\0";
 
-/// Version of the layer interface, and the layer's name.
+/// Layer interface's version, and the layer's name.
 ///
 /// # Safety
 /// As for OpenCL's queries: `value` has `size` bytes or is null, and `needed` is null or may be written.
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn clGetLayerInfo(
     SUCCESS
 }
 
-/// Takes the functions below the layer and gives the layer's own.
+/// Exchanges the functions below the layer for the layer's.
 ///
 /// # Safety
 /// `target` holds `count` function pointers in the order of `cl_icd_dispatch`; the other two may be written.
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn clInitLayer(
     if target.is_null() || count_out.is_null() || table_out.is_null() {
         return INVALID_VALUE;
     }
-    // An older loader has no place for all functions.
+    // Older loaders have fewer places.
     let count = (count as usize).min(CAPACITY);
     if count < NAMES.len() {
         return INVALID_VALUE;

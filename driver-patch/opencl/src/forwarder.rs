@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library in place of `libOpenCL.so`, for apps that open that by name and for stacks without an ICD loader.
+//! Takes the place of `libOpenCL.so`, for apps that open it by name and for stacks without an ICD loader.
 //!
-//! Each exported function jumps through the layer's table, which is filled at load: from the library that
-//! `GPUREPLAY_OPENCL` names, or from `libOpenCL.so.1`.
+//! Exported functions jump through the layer's table, filled at load: from the library that `GPUREPLAY_OPENCL`
+//! names, or from `libOpenCL.so.1`.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::env;
@@ -44,7 +44,7 @@ fn fill() {
             // SAFETY: the handle is open, and the name ends with NUL.
             false => unsafe { dlsym(library, name.as_ptr()) },
         };
-        // A library that finds itself would call itself for ever.
+        // It would call itself for ever.
         let own = EXPORTS.get(index).map_or(0, |own| *own as usize);
         let address = if found.addr() == own { 0 } else { found.addr() };
         NEXT.set(index, address);
@@ -62,7 +62,7 @@ fn fill() {
     }
 }
 
-/// Stands for functions that the runtime lacks: no answer is right for all, so it ends the program and says why.
+/// The runtime lacks the function: no answer is right for all, so the program ends.
 extern "C" fn absent() -> i32 {
     eprintln!(
         "gpureplay: the OpenCL library lacks a function that the app calls; is {VARIABLE} set to the real library?"
@@ -80,7 +80,7 @@ macro_rules! exports {
         mod export {
             use super::{OURS, Function, place};
             $(
-                /// Jumps through the layer's table, with all arguments as they are.
+                /// With all arguments as they are.
                 ///
                 /// # Safety
                 /// That of the OpenCL function of this name.
@@ -110,5 +110,5 @@ macro_rules! exports {
 }
 crate::table::functions!(exports);
 
-// The table begins with its first entry, so that a place in it is an address.
+// A place in the table is an address.
 const _: () = assert!(core::mem::align_of::<Table>() == core::mem::align_of::<usize>());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Transfers that outlast their call: their memory is looked at once the app can know that they are complete.
+//! Transfers that outlast their call: looked at once the app can know that they are complete.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -14,11 +14,11 @@ use crate::{reach, sink, state};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Use {
     Content(u32),
-    /// What an object held when it was mapped; with a number if it is a read.
+    /// Held when mapped; with a number if it is a read.
     Before(Handle, Option<u32>),
 }
 
-/// The runtime fills it before an event is complete.
+/// Filled before an event is complete.
 struct Pending {
     /// The layer's own reference.
     event: Handle,
@@ -74,7 +74,7 @@ pub(crate) unsafe fn add(
 
 pub(crate) fn look() {
     let mut ended = Vec::new();
-    // Locked all the while: another thread's app must not go on before its memory has been looked at.
+    // Locked: another thread's app must not go on before its memory has been looked at.
     list().retain(|pending| {
         let status = status(pending.event);
         if status == Some(0) {
@@ -90,13 +90,12 @@ pub(crate) fn look() {
     ended.into_iter().for_each(release);
 }
 
-/// Their contents stay unknown.
 pub(crate) fn forget() {
     let all = std::mem::take(&mut *list());
     all.into_iter().for_each(|pending| release(pending.event));
 }
 
-/// Gives up what an object held when mapped, if the map is not complete; returns whether that was so.
+/// True if the map is not complete.
 pub(crate) fn give_up(object: Handle, address: usize) -> bool {
     let mut ended = Vec::new();
     list().retain(|pending| {

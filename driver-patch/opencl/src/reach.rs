@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Asks the kernel whether the app's memory is there: a pointer that the runtime never follows must not end the
-//! app.
+//! Asks the kernel for the app's memory: a pointer that the runtime never follows must not end the app.
 
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 use core::mem::size_of;
@@ -37,7 +36,7 @@ const FAULT: i32 = 14;
 /// `IOV_MAX`
 const SPANS: usize = 1024;
 
-/// `false` if a span is not there. `None`: the kernel does not let a process read itself.
+/// `false`: a span is missing. `None`: the kernel does not let a process read itself.
 fn copy(into: &mut [u8], from: &[Span]) -> Option<bool> {
     let local = Span {
         address: into.as_mut_ptr().expose_provenance(),
@@ -87,7 +86,6 @@ pub(crate) fn numbers(address: *const usize, count: usize) -> Option<[usize; 3]>
     Some(out)
 }
 
-/// As far as the kernel says.
 pub(crate) fn is_there(address: *const c_void, size: usize) -> bool {
     // SAFETY: only answers.
     let page = usize::try_from(unsafe { sysconf(PAGE_SIZE) })
@@ -114,7 +112,7 @@ pub(crate) fn is_there(address: *const c_void, size: usize) -> bool {
     }
 }
 
-/// `None` if the memory is not there: the runtime may have given it back.
+/// `None`: the runtime has given the memory back.
 ///
 /// # Safety
 /// If there is memory, it is not written meanwhile.

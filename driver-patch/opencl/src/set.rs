@@ -5,11 +5,11 @@ use gpureplay_trace::note::Value;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Set {
-    /// If it looks like its handle.
+    /// Looks like its handle.
     pub(crate) object: Option<u32>,
-    /// If it looks like its handle: what the sampler is.
+    /// Looks like its handle: what it is.
     pub(crate) sampler: Option<Vec<u8>>,
-    /// `None` for work-group memory and what the layer did not see; long ones are cut.
+    /// Cut; `None` for work-group memory and what the layer did not see.
     pub(crate) bytes: Option<Vec<u8>>,
     pub(crate) local: Option<u64>,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where notes go: the recorder in the process, and its device or a file of lines.
+//! Where notes go: the recorder, its device, a file of lines.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::env;
@@ -21,7 +21,7 @@ unsafe extern "C" {
 /// says whether it records.
 type Recorder = unsafe extern "C" fn(*const c_char, usize) -> c_int;
 
-/// If there is one and it records.
+/// If it records.
 fn recorder() -> Option<Recorder> {
     static FOUND: OnceLock<Option<Recorder>> = OnceLock::new();
     let look = || {
@@ -44,7 +44,7 @@ static COMPLAINED: AtomicBool = AtomicBool::new(false);
 fn file() -> Option<&'static File> {
     let open = || {
         let path = env::var_os(VARIABLE)?;
-        // Opened for writing only: opening the device for reading would start a recording.
+        // For writing only: opening the device for reading would start a recording.
         match OpenOptions::new().append(true).open(&path) {
             Ok(file) => Some(file),
             Err(error) => {
@@ -53,19 +53,18 @@ fn file() -> Option<&'static File> {
             }
         }
     };
-    // The program may set the variable later, before it loads its runtime: the library's start asks first.
+    // The program may set the variable before it loads its runtime: the library's start asks first.
     if FILE.get().is_none() && env::var_os(VARIABLE).is_none() {
         return None;
     }
     FILE.get_or_init(open).as_ref()
 }
 
-/// Whether notes are wanted.
 pub(crate) fn is_open() -> bool {
     recorder().is_some() || file().is_some()
 }
 
-/// Errors are said once on standard error and are not the app's affair.
+/// Errors are said once on standard error, never to the app.
 pub(crate) fn put(note: &Note) {
     let (recorder, file) = (recorder(), file());
     if recorder.is_none() && file.is_none() {
@@ -75,7 +74,7 @@ pub(crate) fn put(note: &Note) {
     if text.len() > MAX_TEXT
         && let Note::Launch(launch) = note
     {
-        // The name and the sizes matter more than the arguments.
+        // Arguments matter less.
         let mut short = launch.clone();
         short.arguments.clear();
         text = Note::Launch(short).to_string();
@@ -86,7 +85,7 @@ pub(crate) fn put(note: &Note) {
         unsafe { take(text.as_ptr().cast(), text.len()) };
     }
     let Some(mut file) = file else { return };
-    // One call: each write to the device is one record.
+    // Each write to the device is one record.
     if let Err(error) = file.write_all(format!("note {text}\n").as_bytes()) {
         complain(&error.to_string());
     }

@@ -17,11 +17,10 @@ pub(crate) struct Mapped {
     pub(crate) size: usize,
     /// `cl_map_flags`
     pub(crate) flags: u64,
-    /// Of what it held; `None` if that does not count.
+    /// `None` if it does not count.
     pub(crate) before: Option<u64>,
 }
 
-/// As the runtime describes it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Described {
     pub(crate) name: String,
@@ -30,20 +29,19 @@ pub(crate) struct Described {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kernel {
-    /// By index.
     pub(crate) values: BTreeMap<u32, Set>,
     /// Name and arguments, once asked for.
     pub(crate) description: Option<(String, Vec<Described>)>,
 }
 
-/// On the host, in nanoseconds since the layer was loaded.
+/// Host nanoseconds since the layer was loaded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) queued: u64,
     pub(crate) end: u64,
 }
 
-/// By handle. Handles are used again after a release: the last creation counts.
+/// By handle, whose last creation counts: a release frees it for others.
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) objects: HashMap<Handle, u32>,
@@ -51,20 +49,19 @@ pub(crate) struct State {
     pub(crate) next_launch: u32,
     pub(crate) kernels: HashMap<Handle, Kernel>,
     pub(crate) samplers: HashMap<Handle, Vec<u8>>,
-    /// By object and by the pointer that the app got.
+    /// By object and the app's pointer.
     pub(crate) mapped: HashMap<(Handle, usize), Mapped>,
     queues: HashMap<Handle, u32>,
     next_queue: u32,
     next_content: u32,
-    /// The app wants to profile them and the runtime does not.
+    /// The app profiles them and the runtime does not.
     pub(crate) timed_queues: HashSet<Handle>,
     pub(crate) times: HashMap<Handle, Times>,
-    /// The app's own: what waits for them ends when the app goes on.
+    /// The app sets them: what waits for them ends when the app goes on.
     pub(crate) unset: HashSet<Handle>,
 }
 
 impl State {
-    /// Also logs it.
     pub(crate) fn add_object(&mut self, handle: Handle, kind: ObjectKind, size: u64) -> u32 {
         let id = self.next_object;
         self.next_object = self.next_object.wrapping_add(1);
@@ -73,7 +70,7 @@ impl State {
         id
     }
 
-    /// It may have the handle of an earlier queue.
+    /// An earlier queue may have had the handle.
     pub(crate) fn add_queue(&mut self, handle: Handle) -> u32 {
         let id = self.next_queue;
         self.next_queue = self.next_queue.wrapping_add(1);

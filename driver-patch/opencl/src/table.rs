@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The dispatch table: what the app calls, and what the layer calls.
+//! The dispatch tables of the app and the layer.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// In the order of the dispatch table (`CL/cl_icd.h`).
+/// In the order of `CL/cl_icd.h`.
 macro_rules! functions {
     ($macro:ident) => {
         $macro! {
@@ -57,12 +57,12 @@ pub(crate) use functions;
 
 macro_rules! table {
     ($($name:ident),+ $(,)?) => {
-        /// Its number is its place in the table.
+        /// Its number is its place.
         #[allow(non_camel_case_types, dead_code, reason = "the names are those of the C interface, and the table is whole")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Function { $($name,)+ }
 
-        /// In the table's order.
+        /// In order.
         pub(crate) const NAMES: &[&core::ffi::CStr] = &[$(
             match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
@@ -73,7 +73,7 @@ macro_rules! table {
 }
 functions!(table);
 
-/// Loaders of later versions add entries at the end, which are passed on unchanged.
+/// Later loaders add entries at the end, passed on unchanged.
 pub(crate) const CAPACITY: usize = 256;
 
 /// Laid out as the C structure.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Resolves type names of a program's source, such as `net_t`, which a runtime gives as they are.
+//! Resolves type names of a program's source, such as `net_t`.
 //!
-//! Typedefs of names are followed, as far as conditions on macros say which holds. Under a condition of unknown
-//! form, a typedef counts only if nothing else gives the name another meaning.
+//! Typedefs of names are followed, as far as conditions on macros say which holds. Under an unknown condition, a
+//! typedef counts only if nothing else gives the name another meaning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,11 +46,10 @@ impl Known {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Types {
-    /// All meanings that a name may have.
+    /// All that a name may have.
     meanings: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// At a line of the source.
 #[derive(Default)]
 struct Macros(BTreeMap<String, Known>);
 
@@ -76,13 +75,13 @@ impl Macros {
     fn is_defined(&self, name: &str) -> Known {
         match self.0.get(name) {
             Some(known) => *known,
-            // What the compiler itself defines is unknown here.
+            // The compiler's own are unknown.
             None if name.starts_with("__") || name.starts_with("cl_") => Known::Maybe,
             None => Known::No,
         }
     }
 
-    /// Of the forms `defined(NAME)`, `!defined NAME`, `0` and `1`.
+    /// `defined(NAME)`, `!defined NAME`, `0` and `1`.
     fn holds(&self, condition: &str) -> Known {
         let condition = condition.trim();
         if let Some(rest) = condition.strip_prefix('!') {
@@ -118,14 +117,13 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether its present branch counts, and whether one has counted already.
+/// The present branch counts; one has counted already.
 struct Condition {
     here: Known,
     before: Known,
 }
 
 impl Types {
-    /// `options`: of the build.
     pub(crate) fn of(source: &str, options: &str) -> Self {
         let mut macros = Macros::of(options);
         let mut conditions: Vec<Condition> = Vec::new();
@@ -212,7 +210,7 @@ impl Types {
             };
             if *typedef == "typedef" && ended == ';' && !meaning.is_empty() && is_name(name) {
                 let meaning = meaning.join(" ");
-                // What is longer is no name, and would be kept for each argument.
+                // Such a meaning is no name, and would be kept for each argument.
                 if meaning.len() > MAX_MEANING {
                     continue;
                 }
@@ -222,7 +220,7 @@ impl Types {
         }
     }
 
-    /// Such as `half*` for `net_t*`; unchanged where that is not certain.
+    /// Such as `half*` for `net_t*`; unchanged if uncertain.
     pub(crate) fn resolve(&self, type_name: &str) -> String {
         let bare = type_name.strip_prefix(CONST);
         let mut text = bare.unwrap_or(type_name).to_owned();
@@ -245,7 +243,6 @@ impl Types {
     }
 }
 
-/// Without comments, and with continued lines joined.
 fn plain(source: &str) -> String {
     let source = source.replace("\\\r\n", " ").replace("\\\n", " ");
     let mut out = String::with_capacity(source.len());

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When notes announce writes of the app, all that it has mapped is looked at before a job, not only what the job
-//! lists.
+//! After announced writes, all that the app has mapped is looked at before a job, not only what it lists.
 //!
-//! The compiler looks for a note's memory before the next job of that queue, whether that job uses it or not.
+//! The compiler looks for a note's memory before the queue's next job, whether that uses it or not.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +9,13 @@ use gpureplay_trace::note::{Direction, Note};
 
 #[derive(Debug, Default)]
 pub(crate) struct Announced {
-    /// A layer notes launches; else any write may come without a note.
+    /// Else any write may come without a note.
     noted: bool,
     /// Queues that are not idle.
     busy: BTreeSet<u32>,
-    /// The next job comes after all writes, and is of this queue; `None` in it: of any.
+    /// It comes after all writes; `None` in it: of any queue.
     next: Option<Option<u32>>,
-    /// Some write comes before an unknown job, until all queues are idle.
+    /// Before an unknown job, until all queues are idle.
     some: bool,
     /// The app did what no note describes.
     unseen: bool,
@@ -54,7 +53,7 @@ impl Announced {
         }
     }
 
-    /// Whether what the job does not list is looked at too.
+    /// Whether to look at what the job does not list.
     pub(crate) fn before_job(&mut self) -> bool {
         let next = self.next.take().is_some();
         next || self.some || self.unseen || !self.noted
@@ -65,7 +64,7 @@ impl Announced {
 mod tests {
     use super::*;
 
-    /// Before each `job` among notes.
+    /// Before each `job`.
     fn looks(script: &[&str]) -> Vec<bool> {
         let mut announced = Announced::default();
         let mut looks = Vec::new();

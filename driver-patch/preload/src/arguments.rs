@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads requests' arguments as the kernel does: an address that is not there is no crash.
+//! Reads arguments as the kernel does: a missing address is no crash.
 
 use gpureplay_host::caller;
 use mali_facts::panfrost::request::Request;
@@ -8,8 +8,7 @@ use zerocopy::{FromBytes, IntoBytes};
 /// Of a list: 4 MiB.
 const MOST: u32 = 1 << 20;
 
-/// Zeros where the app's argument is shorter, or if the request does not say that it is read. `None` if it is not
-/// there.
+/// Zeros where the argument is shorter or not read. `None` if it is not there.
 pub(crate) fn given<T: FromBytes + IntoBytes>(request: Request, place: u64) -> Option<T> {
     let mut value = T::new_zeroed();
     let size = request.size().min(size_of::<T>());
@@ -19,7 +18,7 @@ pub(crate) fn given<T: FromBytes + IntoBytes>(request: Request, place: u64) -> O
     Some(value)
 }
 
-/// `None` if the app gets less than all of it.
+/// `None` if the app gets less.
 pub(crate) fn answered<T: FromBytes + IntoBytes>(request: Request, place: u64) -> Option<T> {
     let whole = request.is_written() && request.size() >= size_of::<T>();
     let mut value = T::new_zeroed();
@@ -42,7 +41,7 @@ pub(crate) fn give_back(place: u64, bytes: &[u8]) -> bool {
     written == bytes.len() as isize
 }
 
-/// As many bytes as the request states, and zeros up to `least`; `None` if they are not there.
+/// At least `least` bytes, with zeros; `None` if they are not there.
 pub(crate) fn whole(request: Request, place: u64, least: usize) -> Option<Vec<u8>> {
     let size = request.size();
     let mut bytes = vec![0; size.max(least)];
@@ -52,9 +51,9 @@ pub(crate) fn whole(request: Request, place: u64, least: usize) -> Option<Vec<u8
     Some(bytes)
 }
 
-/// `None` if it is not there or too long.
+/// `None`: missing or too long.
 pub(crate) fn list(place: u64, count: u32) -> Option<Vec<u32>> {
-    /// Words read at a time: room is made once there is something to read.
+    /// Words at a time: room is made once there is something to read.
     const PIECE: usize = 1024;
     let mut words = Vec::new();
     let count = (count <= MOST).then_some(count as usize)?;

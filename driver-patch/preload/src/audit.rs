@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Samples what a job does not list: has the job written there?
+//! Samples whether a job wrote what it does not list.
 //!
-//! The app may change what it has mapped at any time: a change proves nothing, unless its other threads slept from
-//! the look before the job to the look after it. What it has not mapped needs no audit: the next look sees a
-//! change.
+//! The app may change what it has mapped: a change proves nothing, unless its other threads slept from the look
+//! before the job to the look after it. What it has not mapped needs no audit: the next look sees a change.
 
 use crate::files::File;
 use crate::object::Object;
 use crate::threads::Asleep;
 
-/// Audits may take one part in so many of the time since the trace began.
+/// One part in so many of the time since the trace began.
 const SHARE: u64 = 20;
 
 #[derive(Default)]
 pub(crate) struct Audit {
     /// Nanoseconds.
     spent: u64,
-    /// GPU virtual address from which the next one goes on.
+    /// GPU address of the next one.
     next: u64,
-    /// The other threads before the job.
+    /// Before the job.
     asleep: Option<Asleep>,
-    /// GPU virtual addresses of objects, and what their pages held before the job.
+    /// GPU addresses of objects, and their pages before the job.
     held: Vec<(u64, Vec<u64>)>,
 }
 
 impl Audit {
-    /// `now` is the clock; `began` is when the trace began.
     pub(crate) fn before(
         &mut self,
         file: &File,
@@ -57,7 +55,7 @@ impl Audit {
         self.spent += now().saturating_sub(start);
     }
 
-    /// Returns the address of a page that the job wrote and does not list.
+    /// A page that the job wrote and does not list.
     pub(crate) fn after(
         &mut self,
         file: &File,
@@ -76,7 +74,7 @@ impl Audit {
     }
 }
 
-/// The last job could not change it by right, and the app could.
+/// The app may change it, the last job may not.
 fn is_audited(object: &Object) -> bool {
     object.mapped && !object.listed && !object.shared && !object.purgeable
 }

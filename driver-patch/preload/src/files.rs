@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The app's open files of drivers, and their objects. Each has its own address space.
+//! The app's open files of drivers, each with its own address space.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::RawFd;
@@ -19,9 +19,9 @@ pub(crate) struct File {
     /// By GPU virtual address.
     objects: BTreeMap<u64, Object>,
     addresses: HashMap<u32, u64>,
-    /// Objects were made or freed since the trace listed them.
+    /// Since the trace listed its objects.
     pub(crate) changed: bool,
-    /// For jobs that have none.
+    /// For jobs without one.
     pub(crate) sync: Option<u32>,
 }
 
@@ -61,7 +61,7 @@ impl File {
         (va - object.va < object.size).then_some(object)
     }
 
-    /// Gives back one that had its address, whose end was not seen.
+    /// Gives back one of the same address, whose end was not seen.
     pub(crate) fn add(&mut self, object: Object) -> Option<Object> {
         self.changed = true;
         self.addresses.insert(object.handle, object.va);
@@ -100,23 +100,23 @@ impl File {
     }
 }
 
-/// Panthor's objects are made first and get addresses later.
+/// Objects get addresses later.
 #[derive(Default)]
 pub(crate) struct Panthor {
     /// Bytes by handle.
     pub(crate) made: HashMap<u32, u64>,
     /// A second one is not recorded.
     pub(crate) vm: Option<u32>,
-    /// Objects that the app said it would not map.
+    /// The app said it would not map them.
     pub(crate) sealed: HashMap<u32, Sealed>,
 }
 
-/// The answer when the app asks for the place of an object that it said it would not map.
+/// Answers the app's question for the place of such an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sealed {
     /// An `errno`.
     Refused(i32),
-    /// It cannot be mapped then; `None` until the app asks.
+    /// Cannot be mapped; `None` until the app asks.
     At(Option<u64>),
 }
 
@@ -135,13 +135,13 @@ impl Files {
         self.open.iter_mut()
     }
 
-    /// One for each file.
+    /// One each.
     pub(crate) fn fds_of(&self, kind: Driven) -> Vec<RawFd> {
         let of = self.open.iter().filter(|file| file.kind() == kind);
         of.filter_map(|file| file.fds.first().copied()).collect()
     }
 
-    /// `same` tells whether a number names the same file as a known one.
+    /// `same`: a number of a known file.
     pub(crate) fn learn(&mut self, fd: RawFd, same: impl Fn(RawFd) -> bool) -> &mut File {
         self.forget(fd);
         let known = |file: &File| file.fds.iter().any(|other| same(*other));
@@ -161,7 +161,7 @@ impl Files {
         file
     }
 
-    /// Gives back the file if it was its last number.
+    /// Gives back the file after its last number.
     pub(crate) fn forget(&mut self, fd: RawFd) -> Option<File> {
         let index = self.open.iter().position(|file| file.fds.contains(&fd))?;
         let file = self.open.get_mut(index)?;
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(files.by_fd(5).map(|file| file.number), Some(0));
         assert_eq!(files.forget(5).map(|file| file.number), Some(0));
         assert!(files.by_fd(5).is_none());
-        // A number that is used again names another file.
+        // A number used again names another file.
         assert_eq!(files.learn(3, |_| false).number, 2);
     }
 
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(file.at(0x2fff).map(|object| object.handle), Some(1));
         assert!(file.at(0x3000).is_none() && file.at(0xfff).is_none());
         assert_eq!(file.at(0x8fff).map(|object| object.handle), Some(2));
-        // The kernel gives an address again only after its object is gone.
+        // The kernel gives an address again only then.
         let old = file.add(Object::new(3, 0, 0x8000, 0x1000));
         assert_eq!(old.map(|object| object.handle), Some(2));
         assert!(file.find(2).is_none());

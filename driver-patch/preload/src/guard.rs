@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Locks that block the thread's signals, so that no signal handler of the app meets them.
+//! Locks that no signal handler of the app meets: signals are blocked.
 
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Until it is dropped.
 struct Blocked(libc::sigset_t);
 
 impl Blocked {
@@ -29,12 +28,12 @@ impl Drop for Blocked {
 }
 
 pub(crate) struct Held<'a, T> {
-    // Dropped in this order: signals come when the lock is free.
+    // Signals come when the lock is free.
     value: MutexGuard<'a, T>,
     _blocked: Blocked,
 }
 
-/// A thread that panicked with it has left a state that is still whole.
+/// A thread that panicked has left a whole state.
 pub(crate) fn hold<T>(lock: &Mutex<T>) -> Held<'_, T> {
     let blocked = Blocked::new();
     Held {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exported functions, and the process's recorder behind them.
+//! The exported functions, and the process's recorder.
 //!
 //! Two locks: a job holds the first from before its submission until its end, so that jobs run one at a time and
 //! nothing is freed meanwhile; the second guards the recorder and is never held while the driver works on a job.
@@ -26,7 +26,7 @@ use crate::submit::submit;
 use gpureplay_trace::Driver as Driven;
 use mali_facts::panfrost::request::{self as uapi, Request};
 
-/// From `GPUREPLAY_TRACE`, when the library is loaded.
+/// From `GPUREPLAY_TRACE`, at load.
 static TRACE: OnceLock<PathBuf> = OnceLock::new();
 
 struct Shared {
@@ -39,12 +39,12 @@ static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 
 const UNKNOWN: u8 = 0;
 const OTHER: u8 = 1;
-/// From here on, a driver's: panfrost's, panthor's, or kbase's.
+/// From here on: panfrost, panthor, kbase.
 const PANFROST: u8 = 2;
 const PANTHOR: u8 = 3;
 const KBASE: u8 = 4;
 
-/// Higher numbers are asked about at each call.
+/// Higher numbers are asked about each time.
 static KINDS: [AtomicU8; 1 << 16] = [const { AtomicU8::new(UNKNOWN) }; 1 << 16];
 
 fn kind(fd: c_int) -> Option<&'static AtomicU8> {
@@ -81,7 +81,7 @@ fn shared() -> Option<&'static Shared> {
         // SAFETY: nobody else has seen it: another thread was first.
         drop(unsafe { Box::from_raw(new) });
     } else if !before.is_null() {
-        // The recorder of a child of `fork` has not seen any number yet.
+        // A child of `fork` has seen no number yet.
         KINDS
             .iter()
             .for_each(|kind| kind.store(UNKNOWN, Ordering::Relaxed));
@@ -117,7 +117,6 @@ extern "C" fn end() {
     }
 }
 
-/// If the call is one on a driver.
 fn followed(fd: c_int) -> Option<(&'static Shared, u8)> {
     let known = kind(fd).map_or(UNKNOWN, |kind| kind.load(Ordering::Relaxed));
     if known == OTHER {
@@ -251,7 +250,7 @@ pub unsafe extern "C" fn mmap64(
     fd: c_int,
     offset: i64,
 ) -> *mut c_void {
-    // A copy of a number may be new here. Without a recorder there is nothing to map.
+    // A copy may be new here. Without a recorder there is nothing to map.
     if fd >= 0
         && existing().is_some()
         && let Some((shared, driver)) = followed(fd)
@@ -298,7 +297,7 @@ pub unsafe extern "C" fn mmap(
 }
 
 fn forget(fd: c_int) {
-    // A child of vfork may be here, which closes its own numbers: what was known can be asked again.
+    // A child of vfork may close its own numbers here: what was known can be asked again.
     let panfrost = kind(fd).is_none_or(|kind| kind.swap(UNKNOWN, Ordering::Relaxed) >= PANFROST);
     if panfrost
         && fd >= 0
@@ -370,8 +369,8 @@ pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
 /// As for `close_range`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn close_range(first: u32, last: u32, flags: c_int) -> c_int {
-    /// `CLOSE_RANGE_UNSHARE`: this thread closes them, in a table of its own. All other flags close nothing now, or
-    /// are wrong.
+    /// `CLOSE_RANGE_UNSHARE`: this thread closes them, in its own table. Other flags close nothing now, or are
+    /// wrong.
     const OWN_TABLE: c_int = 2;
     if flags & !OWN_TABLE == 0 {
         for fd in (first as usize)..KINDS.len().min((last as usize).saturating_add(1)) {
@@ -397,8 +396,7 @@ macro_rules! exits {
 }
 exits!(_exit, _Exit);
 
-/// Takes an OpenCL layer's ASCII text without an end; with no text it only answers. Returns 1 if the process is
-/// recorded.
+/// Takes a layer's ASCII text without an end; with no text it only answers. Returns 1 if the process is recorded.
 ///
 /// # Safety
 /// `text` has `length` bytes, or is null.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! kbase's calls: passed on and told to the recorder. Atoms are submitted one by one; the recorder reads the event
+//! kbase's calls, passed on and told to the recorder. Atoms are submitted one by one; the recorder reads the event
 //! of each, and the app gets it when it reads the device.
 
 use std::ffi::{c_int, c_ulong};
@@ -29,7 +29,7 @@ const MOST: u32 = 256;
 /// The driver ends atoms sooner.
 const ATOM: Duration = Duration::from_secs(60);
 
-/// The argument lies at `place`. `job` is the lock of jobs; `pass` passes the request on as it came.
+/// `job` is the lock of jobs; `pass` passes the request on as it came.
 pub(crate) fn call(
     (recorder, job): (&Mutex<Recorder<Kernel>>, &Mutex<()>),
     (fd, request, place): (c_int, Request, u64),
@@ -61,7 +61,7 @@ pub(crate) fn call(
         number::MEM_FREE => {
             let freed = given::<Free>(request, place);
             let _job = hold(job);
-            // The driver may give the addresses to another thread at once.
+            // Another thread may get the addresses at once.
             let mut recorder = hold(recorder);
             let result = pass();
             if let (0, Some(freed)) = (result, freed) {
@@ -108,18 +108,18 @@ pub(crate) fn call(
             };
             let done = {
                 let _job = hold(job);
-                // What cannot be read the driver refuses.
+                // The driver refuses what it cannot read.
                 let elements = atoms_of(&atoms);
                 elements.and_then(|elements| submit(recorder, fd, atoms.stride, elements))
             };
-            // Without the lock: the driver may wait until another thread has read an event.
+            // Not locked: the driver may wait until another thread has read an event.
             done.unwrap_or_else(pass)
         }
         _ => pass(),
     }
 }
 
-/// The recorder reads the region, though the app's processor does not.
+/// By the recorder, not by the app's processor.
 fn read_too(fd: c_int, request: Request, place: u64) -> c_int {
     const FLAGS: usize = 24;
     let fault = || {
@@ -146,7 +146,7 @@ fn read_too(fd: c_int, request: Request, place: u64) -> c_int {
     }
 }
 
-/// `None` if the driver would read none.
+/// `None`: the driver would read none.
 fn atoms_of(submit: &Submit) -> Option<Vec<Vec<u8>>> {
     Atom::offset(submit.stride)?;
     let mut elements = Vec::new();
@@ -159,7 +159,7 @@ fn atoms_of(submit: &Submit) -> Option<Vec<Vec<u8>>> {
     Some(elements)
 }
 
-/// One by one, each to its end. The caller holds the lock of jobs. `None` if they are to be passed on as they came.
+/// One by one. The caller holds the lock of jobs. `None`: to be passed on as they came.
 fn submit(
     recorder: &Mutex<Recorder<Kernel>>,
     fd: c_int,
@@ -199,7 +199,7 @@ fn one(
 ) -> c_int {
     const SILENT: u32 =
         requirement::EVENT_COALESCE | requirement::EVENT_ON_FAILURE | requirement::EVENT_NEVER;
-    // An atom without a chain does nothing but depend.
+    // It does nothing but depend.
     let runs = atom.requirements & requirement::CHAINS != 0;
     if let Some(needs) = bytes
         .get_mut(offset + offset_of!(Atom, requirements)..)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The driver and the kernel that the process runs on.
+//! The process's driver and kernel.
 
 use std::ffi::{c_ulong, c_void};
 use std::mem::MaybeUninit;
@@ -45,7 +45,7 @@ fn request<T>(fd: RawFd, request: Request, argument: &mut T) -> Result<(), i32> 
 impl Driver for Kernel {
     fn kind(&self, fd: RawFd) -> Option<Driven> {
         if is_kbase(fd) {
-            // Nothing is told before the context has its flags.
+            // Nothing is told before.
             return (!self.properties(fd).is_empty()).then_some(Driven::Kbase);
         }
         let mut name = [0u8; 16];
@@ -186,7 +186,7 @@ impl Driver for Kernel {
                 return true;
             };
             let at = view.words().as_ptr().expose_provenance() as u64;
-            // What the app has written is not to be lost.
+            // The app's writes are not to be lost.
             return [kbase::CLEAN, kbase::INVALIDATE].into_iter().all(|kind| {
                 let mut sync = kbase::Sync {
                     region: object.va,
@@ -239,7 +239,6 @@ fn pointer<T>(place: *mut T) -> u64 {
     place.expose_provenance() as u64
 }
 
-/// A character device.
 pub(crate) fn device(fd: RawFd) -> Option<libc::dev_t> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the place is that of the structure, which is filled if the call says so.
@@ -270,7 +269,7 @@ pub(crate) fn is_kbase(fd: RawFd) -> bool {
     .any(|link| std::fs::read_link(link).is_ok_and(is_mali))
 }
 
-/// If a ring of io_uring has registered it, the kernel's threads read it unseen.
+/// The kernel's threads read registered files unseen.
 pub(crate) fn in_ring(fd: RawFd) -> bool {
     const RING: &str = "anon_inode:[io_uring]";
     let target = |fd: &str| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok();
@@ -295,7 +294,6 @@ pub(crate) fn in_ring(fd: RawFd) -> bool {
     })
 }
 
-/// Of an object of panthor, in the file.
 fn offset(fd: RawFd, handle: u32) -> Result<u64, i32> {
     let mut at = panthor::BoMmapOffset {
         handle,
@@ -306,7 +304,7 @@ fn offset(fd: RawFd, handle: u32) -> Result<u64, i32> {
     Ok(at.offset)
 }
 
-/// The app will not map the object; made again, the recorder may: the driver has accepted it as it was. Gives the
+/// Makes an object that the app will not map again, so that the recorder may: the driver has accepted it. Gives the
 /// driver's answer if the app asked for its place.
 pub(crate) fn make_mappable(fd: RawFd, made: &mut panthor::BoCreate) -> Result<Sealed, i32> {
     let place = match offset(fd, made.handle) {
@@ -331,7 +329,7 @@ pub(crate) fn create_sync(fd: RawFd) -> Option<u32> {
     Some(made.handle)
 }
 
-/// `Err` is `errno`: `ETIME` if not all are signalled in time.
+/// `Err` is `errno`: `ETIME` when time is up.
 pub(crate) fn wait(fd: RawFd, syncs: &mut [u32], longest: Duration) -> Result<(), i32> {
     let longest = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
     let mut wait = uapi::SyncobjWait {
@@ -345,7 +343,7 @@ pub(crate) fn wait(fd: RawFd, syncs: &mut [u32], longest: Duration) -> Result<()
     request(fd, uapi::SYNCOBJ_WAIT, &mut wait)
 }
 
-/// The job's result, once its sync object is signalled.
+/// Once its sync object is signalled.
 pub(crate) fn went_well(fd: RawFd, sync: u32) -> bool {
     let mut export = uapi::SyncobjFd {
         handle: sync,

@@ -3,16 +3,16 @@
 //! `libgpureplay_recorder.so`.
 //!
 //! `LD_PRELOAD` puts it between the app's runtime and the C library. It passes every call on and follows objects
-//! and jobs on the driver's files. Before a job it writes pages that the app changed into the raw trace: of what
-//! the job lists, or all when notes say that the app wrote (`announced`). After the job it writes those that the
-//! job changed; jobs run one at a time. Registers in the trace are those that panfrost tells user space, and those
-//! that it is known to write (`panfrost`).
+//! and jobs. Before a job it writes pages that the app changed into the raw trace: of what the job lists, or all
+//! when notes announce writes (`announced`). After the job it writes those that the job changed; jobs run one at a
+//! time. Registers in the trace are those that panfrost tells user space, and those that it is known to write
+//! (`panfrost`).
 //!
 //! `GPUREPLAY_TRACE` names the trace; without it every call is passed on. The first process that gives the GPU a
-//! job writes it. Another such process adds an error, so that the trace is not complete. Problems with the trace
-//! are said once on standard error and are not the app's affair.
+//! job writes it. Another one adds an error, so that the trace is not complete. Problems are said once on standard
+//! error and are not the app's affair.
 //!
-//! Each exported function calls the next definition of its name, so another preloaded library may stand below.
+//! Exported functions call the next definition of their name, so another preloaded library may stand below.
 
 mod announced;
 mod arguments;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The raw trace's file, written from the first job on by the first process that has one. Errors are said once and
-//! end the recording, not the app.
+//! The raw trace's file, of the first process that has a job. Errors are said once and end the recording, not the
+//! app.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -11,9 +11,9 @@ use std::{mem, process, ptr};
 
 use gpureplay_trace::{Begin, Driver, ErrorCode, Writer};
 
-/// Bytes collected before they are written.
+/// Collected bytes.
 const PIECE: usize = 1 << 20;
-/// Lowest number of the trace's file, out of the app's way.
+/// Out of the app's way.
 const HIGH: RawFd = 500;
 
 pub(crate) struct Log {
@@ -21,7 +21,6 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Time in nanoseconds.
     pub(crate) fn begin(path: &Path, begin: &Begin<'_>, time_ns: u64) -> io::Result<Log> {
         let sink = Sink {
             path: path.to_path_buf(),
@@ -32,14 +31,13 @@ impl Log {
         Ok(Log { writer })
     }
 
-    /// Time in nanoseconds.
     pub(crate) fn put(
         &mut self,
         time_ns: u64,
         write: impl FnOnce(&mut Writer<Sink>) -> io::Result<()>,
     ) {
         self.writer.set_time(time_ns);
-        // A sink takes everything; what becomes of it is the sink's affair.
+        // What becomes of it is the sink's affair.
         let _ = write(&mut self.writer);
         let sink = self.writer.stream_mut();
         if sink.buffer.len() >= PIECE {
@@ -47,11 +45,11 @@ impl Log {
         }
     }
 
-    /// Makes the trace this process's own, unless it is another's.
+    /// Unless it is another process's.
     pub(crate) fn claim(&mut self) {
         let sink = self.writer.stream_mut();
         if matches!(sink.target, Target::Waiting) {
-            // BEGIN comes before what another process may add.
+            // Before what another process may add.
             sink.write_out();
         }
     }
@@ -75,9 +73,9 @@ pub(crate) struct Sink {
 }
 
 enum Target {
-    /// Without a job; another process may still be the one.
+    /// Without a job; another process may be the one.
     Waiting,
-    /// With device and number, by which the file is known again: an app may close numbers that it does not know.
+    /// With device and number: an app may close numbers that it does not know.
     Open(File, Identity),
     /// Nothing is written any more.
     Lost,
@@ -158,11 +156,11 @@ impl Sink {
 
 fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // The trace holds all that the GPU's memory held: only its owner may read it.
+    // The trace has all of the GPU's memory: only its owner may read it.
     options.append(true).create(true).mode(0o600).open(path)
 }
 
-/// `None` if another process writes or has written it.
+/// `None`: another process writes or has written it.
 fn open(path: &Path) -> io::Result<Option<(File, Identity)>> {
     let file = append(path)?;
     // SAFETY: a lock on a file that is open. Another process that has it is told by the error.
@@ -200,12 +198,12 @@ fn still_open(file: &mut File, identity: Identity, path: &Path) -> io::Result<()
     if !is(&again) {
         return Err(io::Error::other("it is another file than before"));
     }
-    // The number is the app's now, or unused: not to be closed.
+    // The number is the app's now, or unused.
     let _ = mem::replace(file, again).into_raw_fd();
     Ok(())
 }
 
-/// To the trace of another process: this one used the GPU too.
+/// This process used the GPU too.
 fn add_foreign(path: &Path) -> io::Result<()> {
     let begin = Begin {
         driver: Driver::Panfrost,
@@ -220,7 +218,7 @@ fn add_foreign(path: &Path) -> io::Result<()> {
     append(path)?.write_all(writer.stream_mut())
 }
 
-/// A write that fails raises a signal that is not for the app.
+/// It comes with a write that fails, and is not for the app.
 fn drop_signal(error: &io::Error) {
     let signal = match error.raw_os_error() {
         Some(libc::EFBIG) => libc::SIGXFSZ,
@@ -240,7 +238,6 @@ fn drop_signal(error: &io::Error) {
     }
 }
 
-/// On standard error.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "gpureplay: {text}");
 }

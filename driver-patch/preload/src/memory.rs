@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that the app and the GPU change, seen a page at a time.
+//! Memory that the app and the GPU change, by page.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ pub(crate) trait View: Send {
 
 pub(crate) type Page = [u8; PAGE_SIZE];
 
-/// Another thread may write meanwhile: the copy is what counts.
+/// Another thread may write meanwhile.
 pub(crate) fn copy(words: &[AtomicU64]) -> Page {
     let mut page = [0; PAGE_SIZE];
     for (to, from) in page.as_chunks_mut().0.iter_mut().zip(words) {
@@ -24,7 +24,7 @@ pub(crate) fn copy(words: &[AtomicU64]) -> Page {
     page
 }
 
-/// Never 0. Pages of equal number count as equal: 64 bits, four independent lanes of multiplications by odd
+/// Never 0. Equal numbers count as equal pages: 64 bits, four independent lanes of multiplications by odd
 /// constants.
 fn mix(words: impl Iterator<Item = [u64; 4]>) -> u64 {
     let mut lanes: [u64; 4] = [
@@ -47,7 +47,7 @@ fn mix(words: impl Iterator<Item = [u64; 4]>) -> u64 {
 }
 
 pub(crate) fn hash(words: &[AtomicU64]) -> u64 {
-    // Written out: an array's `map` is a call for each four words in some builds.
+    // An array's `map` is a call for each four words in some builds.
     mix(words.as_chunks().0.iter().map(|[a, b, c, d]| {
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
         [load(a), load(b), load(c), load(d)]

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The next definition of each exported function: the C library's, or of a library preloaded after this one.
+//! The next definition of each exported function, in the C library or another preloaded one.
 
 use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Looked up once by name.
 pub(crate) struct Next {
     name: &'static CStr,
     address: AtomicUsize,
@@ -45,7 +44,7 @@ pub(crate) fn set_errno(value: c_int) {
     unsafe { libc::__errno_location().write(value) }
 }
 
-/// The recorder's own calls change the caller's `errno`.
+/// The recorder's own calls change it.
 pub(crate) fn keep_errno<T>(work: impl FnOnce() -> T) -> T {
     let before = errno();
     let result = work();

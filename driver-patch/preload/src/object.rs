@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A buffer object of the app, and which of its pages differ from the trace.
+//! A buffer object, and which of its pages differ from the trace.
 
 use std::sync::atomic::AtomicU64;
 
@@ -18,28 +18,27 @@ pub(crate) struct Object {
     pub(crate) size: u64,
     /// In the driver's file.
     pub(crate) offset: u64,
-    /// The recorder's own mapping; none of a heap.
+    /// The recorder's; none of a heap.
     pub(crate) view: Option<Box<dyn View>>,
-    /// What the trace holds of each page, as a [`memory::hash`]; 0 if nothing.
+    /// In the trace, as a [`memory::hash`]; 0 if nothing.
     hashes: Vec<u64>,
-    /// The kernel may take its pages away; reading them is then a fault.
+    /// Pages may go; reading them is then a fault.
     pub(crate) purgeable: bool,
-    /// Another process, device or file may change it.
+    /// By another process, device or file.
     pub(crate) shared: bool,
-    /// The app has mapped it, or may have.
+    /// By the app, or maybe so.
     pub(crate) mapped: bool,
-    /// The current or last job may use it.
+    /// By the current or last job.
     pub(crate) listed: bool,
-    /// The trace has held all of it.
+    /// All of it has been in the trace.
     pub(crate) seen: bool,
-    /// The GPU may not write it.
+    /// For the GPU.
     pub(crate) read_only: bool,
-    /// If their number may change; others cannot be read.
+    /// If that may change; others cannot be read.
     pub(crate) pages: Option<u64>,
 }
 
 impl Object {
-    /// Unknown to the trace.
     pub(crate) fn new(handle: u32, flags: u32, va: u64, size: u64) -> Self {
         Self {
             handle,
@@ -59,12 +58,11 @@ impl Object {
         }
     }
 
-    /// The driver adds its memory when a job needs it.
+    /// It gets memory when a job needs it.
     pub(crate) fn is_heap(&self) -> bool {
         self.flags & uapi::HEAP != 0
     }
 
-    /// What can be read of it.
     fn words(&self) -> &[AtomicU64] {
         let words = match &self.view {
             Some(view) if !self.purgeable => view.words(),
@@ -80,7 +78,7 @@ impl Object {
         self.pages.unwrap_or(all).min(all) * PAGE_SIZE as u64
     }
 
-    /// Pages that differ from the trace, with GPU virtual addresses; afterwards the trace counts as holding them.
+    /// Those that differ from the trace, with GPU addresses; the trace holds them afterwards.
     pub(crate) fn changes(&mut self) -> impl Iterator<Item = (u64, Page)> + '_ {
         self.seen = true;
         let mut hashes = std::mem::take(&mut self.hashes);
@@ -104,18 +102,18 @@ impl Object {
         pages.iter().zip(held).enumerate().filter_map(page)
     }
 
-    /// GPU virtual address.
+    /// GPU address.
     pub(crate) fn first_change(&self) -> Option<u64> {
         self.first_change_since(&self.hashes)
     }
 
-    /// As a [`memory::hash`], of each page that can be read.
+    /// As a [`memory::hash`], of readable pages.
     pub(crate) fn pages_now(&self) -> Vec<u64> {
         let pages = self.words().as_chunks::<WORDS>().0.iter();
         pages.map(|words| memory::hash(words)).collect()
     }
 
-    /// Since [`Object::pages_now`]; a GPU virtual address.
+    /// Since [`Object::pages_now`]; a GPU address.
     pub(crate) fn first_change_since(&self, held: &[u64]) -> Option<u64> {
         let pages = self.words().as_chunks::<WORDS>().0.iter();
         let mut pages = pages.zip(held).enumerate();
@@ -123,7 +121,7 @@ impl Object {
         Some(self.va + (index * PAGE_SIZE) as u64)
     }
 
-    /// 64 bits; `None` outside of the object or where it cannot be read.
+    /// 64 bits; `None` outside or unreadable.
     pub(crate) fn word(&self, va: u64) -> Option<u64> {
         let index = usize::try_from(va.checked_sub(self.va)? / 8).ok()?;
         let word = self.words().get(index)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Panfrost's register accesses, as far as a trace needs them. User space sees no register: identity comes from
-//! parameters; settings and job slots are constants of the driver.
+//! Panfrost's register accesses for a trace. User space sees no register: identity comes from parameters; settings
+//! and job slots are constants of the driver.
 
 use mali_facts::panfrost::parameter;
 use mali_facts::registers::gpu::{self, GpuId};
@@ -13,13 +13,13 @@ const VARYINGS: u32 = 1 << 29;
 /// JM_DEFAULT_IDVS_GROUP_SIZE
 const GROUPS: u32 = 0xf << 16;
 
-/// Registers with values; `param` answers for the driver.
+/// `param` answers for the driver.
 pub(crate) fn identity(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
     let mut registers = vec![(gpu::GPU_ID, id(&param).0)];
     for shown in parameter::shown() {
         let value = match param(shown.number) {
             Some(value) => value,
-            // Older drivers do not know it.
+            // Unknown to older drivers.
             None if shown.register == gpu::THREAD_TLS_ALLOC => continue,
             None => 0,
         };
@@ -79,17 +79,17 @@ pub(crate) fn settings_of_kbase(gpu_id: u32) -> Vec<(u32, u32)> {
     }
 }
 
-/// As the driver gives it to a slot.
+/// As given to a slot.
 pub(crate) struct Start {
     pub(crate) slot: u8,
     pub(crate) space: u32,
-    /// Of the app's files, from 0.
+    /// From 0, of the app's.
     pub(crate) file: u32,
-    /// GPU virtual address of the chain.
+    /// GPU address of the chain.
     pub(crate) head: u64,
     /// SHADER_PRESENT.
     pub(crate) cores: u64,
-    /// Jobs of the slot before it.
+    /// Of the slot, before.
     pub(crate) jobs: u32,
 }
 
@@ -143,7 +143,7 @@ mod tests {
         })
     }
 
-    /// Written by the patched panfrost of Linux 6.12 on the model's products, by kernel traces.
+    /// By kernel traces of the patched panfrost of Linux 6.12 on the model's products.
     #[test]
     fn settings_by_product() {
         assert_eq!(of(0x7212, 0), [(0xf00, 0xf_0000)]);
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(of(0x1234, 0), []);
     }
 
-    /// Written by the patched kbase r37p0 on the model's G52, by its kernel trace, but for zeros.
+    /// By the kernel trace of the patched kbase r37p0 on the model's G52, but for zeros.
     #[test]
     fn settings_of_arms_driver() {
         assert_eq!(
@@ -178,7 +178,7 @@ mod tests {
             jobs: 0,
         };
         let writes = start.writes();
-        // JS_CONFIG of the kernel trace of saxpy on Linux 6.12.
+        // From saxpy's kernel trace on Linux 6.12.
         assert_eq!(writes[6], (0x18d8, 0x87b00));
         assert_eq!(
             writes[2..6]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Panthor's calls: passed on and told to the recorder. A stream runs alone, with a sync object of the recorder's
+//! Panthor's calls, passed on and told to the recorder. A stream runs alone, with a sync object of the recorder's
 //! for its end.
 
 use std::ffi::{c_int, c_ulong};
@@ -21,7 +21,7 @@ const MOST: u32 = 1 << 16;
 /// The driver ends streams after five seconds.
 const STREAM: Duration = Duration::from_secs(60);
 
-/// The argument lies at `place`. `job` is the lock of jobs; `pass` passes the request on as it came.
+/// `job` is the lock of jobs; `pass` passes the request on as it came.
 pub(crate) fn call(
     (recorder, job): (&Mutex<Recorder<Kernel>>, &Mutex<()>),
     (fd, request, place): (c_int, Request, u64),
@@ -102,7 +102,7 @@ pub(crate) fn call(
     }
 }
 
-/// The recorder maps the object, though the app does not.
+/// By the recorder, not by the app.
 fn mapped_too(
     recorder: &Mutex<Recorder<Kernel>>,
     (fd, place): (c_int, u64),
@@ -126,7 +126,7 @@ fn mapped_too(
     }
 }
 
-/// Waits for the end of the one that there is. The caller holds the lock of jobs.
+/// Waits for the end. The caller holds the lock of jobs.
 fn streams(
     recorder: &Mutex<Recorder<Kernel>>,
     (fd, request): (c_int, Request),
@@ -187,7 +187,6 @@ fn streams(
     result
 }
 
-/// As the driver reads it.
 fn array<T>(list: &mut [T]) -> uapi::ObjectArray {
     uapi::ObjectArray {
         stride: size_of::<T>() as u32,
@@ -196,7 +195,7 @@ fn array<T>(list: &mut [T]) -> uapi::ObjectArray {
     }
 }
 
-/// As far as elements are known; `None` if the list is not there, or elements are shorter or longer.
+/// `None`: no list, or elements of another length.
 fn list<T: FromBytes + IntoBytes>(array: &uapi::ObjectArray) -> Option<Vec<T>> {
     let mut elements = Vec::new();
     if array.count == 0 {

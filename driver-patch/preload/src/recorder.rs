@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The state machine between the app's requests and the trace's records.
+//! From the app's requests to the trace's records.
 
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -19,9 +19,9 @@ use mali_facts::panfrost::parameter;
 use mali_facts::panfrost::request as uapi;
 use mali_facts::registers::gpu;
 
-/// Notes that are kept until the app opens panfrost.
+/// Until the app opens panfrost.
 const MAX_EARLY: usize = 4096;
-/// Address spaces that a trace can tell apart.
+/// That a trace can tell apart.
 const SPACES: u32 = 16;
 
 pub(crate) struct Recorder<D> {
@@ -29,9 +29,8 @@ pub(crate) struct Recorder<D> {
     path: PathBuf,
     files: Files,
     log: Option<Log>,
-    /// END is written.
     ended: bool,
-    /// Notes that came before the trace began.
+    /// From before the trace.
     early: Vec<String>,
     coherent: bool,
     /// SHADER_PRESENT.
@@ -44,7 +43,7 @@ pub(crate) struct Recorder<D> {
 }
 
 impl<D: Driver> Recorder<D> {
-    /// The trace begins with the first job.
+    /// Begins with the first job.
     pub(crate) fn new(driver: D, path: PathBuf) -> Self {
         Self {
             driver,
@@ -62,7 +61,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The file is then followed.
     pub(crate) fn kind(&mut self, fd: RawFd) -> Option<Driven> {
         if let Some(file) = self.files.by_fd(fd) {
             return Some(file.kind());
@@ -154,7 +152,7 @@ impl<D: Driver> Recorder<D> {
     }
 
     pub(crate) fn note(&mut self, text: &str) {
-        // What a note says of memory is looked for in the records before it.
+        // A note's memory is looked for in the records before it.
         self.settle();
         self.announced.note(text);
         match &mut self.log {
@@ -219,7 +217,7 @@ impl<D: Driver> Recorder<D> {
             }
         }
         let (flags, va, size) = (object.flags, object.va, object.size);
-        // A heap has no pages before a tiler job needs them.
+        // Before a tiler job it has no pages.
         let heap = object.is_heap();
         let Some(file) = self.files.by_fd(fd) else {
             return;
@@ -272,7 +270,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// After the driver's answer. Pages that are gone cannot be read any more.
+    /// After the answer. Pages that are gone cannot be read.
     pub(crate) fn advised(&mut self, fd: RawFd, advice: &uapi::Madvise) {
         if let Some(object) = self
             .files
@@ -304,7 +302,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The recorder's own, made by `create`.
+    /// The recorder's own.
     pub(crate) fn sync(&mut self, fd: RawFd, create: impl FnOnce() -> Option<u32>) -> Option<u32> {
         let file = self.files.by_fd(fd)?;
         if file.sync.is_none() {
@@ -313,7 +311,7 @@ impl<D: Driver> Recorder<D> {
         file.sync
     }
 
-    /// It may be the recorder's.
+    /// Maybe the recorder's.
     pub(crate) fn sync_gone(&mut self, fd: RawFd, handle: u32) {
         if let Some(file) = self.files.by_fd(fd) {
             file.sync = file.sync.filter(|own| *own != handle);
@@ -338,12 +336,12 @@ fn space(file: &File) -> u32 {
     file.number % SPACES
 }
 
-/// Whether only jobs that list an object can change it.
+/// Only jobs that list it can change it.
 fn is_sealed(object: &Object) -> bool {
     object.seen && !object.mapped && !object.shared
 }
 
-/// A changed page that nothing can have changed.
+/// Nothing can have changed it.
 fn unlisted_write(object: &Object) -> Option<u64> {
     is_sealed(object).then(|| object.first_change()).flatten()
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A file of kbase: regions that are no objects yet, and unread events.
 //!
-//! An app may hold nearly all addresses while it asks for memory, so that the driver finds the one that it wants.
-//! Nothing is mapped or kept on the heap then: regions become objects when the trace needs them.
+//! An app may hold nearly all addresses while it asks for memory, to steer the driver. Nothing is mapped or kept on
+//! the heap then: regions become objects when the trace needs them.
 
 use std::collections::VecDeque;
 
@@ -11,18 +11,18 @@ use mali_facts::panfrost::request as panfrost;
 
 use crate::object::Object;
 
-/// Regions that are kept without asking for memory.
+/// Without asking for memory.
 const ROOM: usize = 4096;
 const PAGE: u64 = gpureplay_trace::PAGE_SIZE as u64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
-    /// GPU virtual address, or the cookie that is mapped to get one.
+    /// GPU address, or the cookie to map.
     pub(crate) at: u64,
     pub(crate) pages: u64,
     /// `BASE_MEM_*`
     pub(crate) flags: u64,
-    /// It has fewer pages than addresses, or may lose some.
+    /// Fewer pages than addresses, or some may go.
     pub(crate) grows: bool,
 }
 
@@ -49,12 +49,12 @@ impl Region {
 }
 
 pub(crate) struct Kbase {
-    /// They get their addresses when they are mapped.
+    /// They get addresses when mapped.
     cookies: Vec<Region>,
-    /// With addresses, and no objects yet.
+    /// With addresses, no objects yet.
     new: VecDeque<Region>,
     next: u32,
-    /// Told to the recorder and not to the app.
+    /// Not told to the app yet.
     pub(crate) events: VecDeque<Event>,
     /// Calls are passed on as they come.
     pub(crate) refused: bool,
@@ -73,7 +73,7 @@ impl Kbase {
 
     pub(crate) fn made(&mut self, region: Region) {
         let is_cookie = mali_facts::kbase::request::COOKIES.contains(&region.at);
-        // A cookie stands for another region when the first one has its address.
+        // Then it stands for another region.
         self.cookies.retain(|known| known.at != region.at);
         match is_cookie {
             true => self.cookies.push(region),
@@ -81,7 +81,7 @@ impl Kbase {
         }
     }
 
-    /// Mapping the cookie gave the region its address.
+    /// The cookie was mapped.
     pub(crate) fn placed(&mut self, cookie: u64, va: u64) {
         if let Some(index) = self.cookies.iter().position(|it| it.at == cookie) {
             let region = self.cookies.swap_remove(index);
@@ -95,7 +95,7 @@ impl Kbase {
         self.new.retain(|region| !region.overlaps(va, size));
     }
 
-    /// Of regions that are no objects.
+    /// Without objects.
     pub(crate) fn has(&self, va: u64, size: u64) -> bool {
         self.new.iter().any(|region| region.overlaps(va, size))
     }
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_is_unmapped_never_becomes_an_object() {
         let mut kbase = Kbase::new();
-        // It has its own address at once, other than the processor's.
+        // At once, other than the processor's.
         kbase.made(region(0x8_0000, 4));
         kbase.made(region(0x9_0000, 1));
         kbase.vacated(0x8_3000, 0x1000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies and fills by the runtime. It may do them on the CPU, where a replay does not repeat them: each becomes a
-//! note, or is said to be unseen.
+//! Copies and fills by the runtime, maybe on the CPU, where a replay does not repeat them: each becomes a note, or
+//! is said to be unseen.
 
 use core::ffi::c_void;
 
@@ -22,10 +22,9 @@ functions! {
     clEnqueueFillImage => fill_image: signature::FillImage,
 }
 
-/// From an offset on; an image has none that are known.
+/// From an offset on; unknown of an image.
 type Span = (Handle, usize, usize);
 
-/// Says it now, even if the queue comes to it later.
 fn copied(queue: Handle, call: &str, from: Span, to: Span, dense: bool) {
     let (Some(source), Some(target)) = (place(from.0, from.1), place(to.0, to.1)) else {
         return unseen(call);
@@ -41,7 +40,6 @@ fn copied(queue: Handle, call: &str, from: Span, to: Span, dense: bool) {
     }));
 }
 
-/// Says it now, even if the queue comes to it later.
 fn filled(queue: Handle, call: &str, (object, offset, size): Span) {
     let Some(at) = place(object, offset) else {
         return unseen(call);
@@ -69,8 +67,8 @@ fn texels(image: Handle, [width, height, depth]: [usize; 3]) -> usize {
     bytes.unwrap_or(0)
 }
 
-/// A call that nothing waits for: it is passed on, and noted once the runtime has taken it. All begin with the
-/// queue and end with the events.
+/// Calls that nothing waits for, noted once the runtime has taken them. All begin with the queue and end with the
+/// events.
 macro_rules! noted {
     ($own:ident, $name:ident: $signature:ident, ($queue:ident, $($argument:ident: $type:ty),+), $note:expr) => {
         #[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The layer's functions: each calls the one below, and says what it saw.
+//! The layer's functions: each calls the one below and notes what it saw.
 
 mod copy;
 mod launch;
@@ -18,7 +18,7 @@ use crate::state::{self, Times};
 use crate::table::{Function, NEXT, OURS, next};
 use crate::{pending, sink};
 
-/// Where the runtime has a function to call.
+/// Where the runtime has a function.
 pub(crate) fn install() {
     let functions = [
         copy::FUNCTIONS,
@@ -66,13 +66,12 @@ macro_rules! functions {
 }
 use functions;
 
-/// Whether that succeeded.
 fn finish(queue: Handle) -> bool {
     // SAFETY: the queue is the app's own.
     next!(clFinish: signature::Object).is_some_and(|finish| unsafe { finish(queue) } == SUCCESS)
 }
 
-/// And what transfers moved that were not complete before.
+/// With transfers that were not complete before.
 fn idle(queue: Handle) {
     pending::look();
     let queue = state::with(|state| state.queue(queue));
@@ -84,7 +83,7 @@ struct Command {
     queue: Handle,
     /// Null if the app wants none.
     event: *mut Handle,
-    /// The call returns only when all that the queue was given is complete.
+    /// Returns only when all that the queue was given is complete.
     blocking: bool,
 }
 
@@ -100,7 +99,7 @@ impl Command {
 
 /// `after` says what is known of a command that succeeded; it is told whether the command has completed.
 ///
-/// The layer adds no waits, except for a queue that the app wants to time and the runtime cannot.
+/// The layer waits only for a queue that the app wants to time and the runtime cannot.
 fn command(command: Command, enqueue: impl FnOnce() -> Status, after: impl FnOnce(bool)) -> Status {
     let Command { queue, event, .. } = command;
     let queued = state::now();
@@ -108,7 +107,7 @@ fn command(command: Command, enqueue: impl FnOnce() -> Status, after: impl FnOnc
     if status != SUCCESS {
         return status;
     }
-    // What waits for an event that the app sets later has no times, and must not be waited for here.
+    // What waits for an event that the app sets later must not be waited for here.
     let timed = state::with(|state| state.unset.is_empty() && state.timed_queues.contains(&queue));
     let complete = command.blocking || timed && finish(queue);
     if timed && complete && !event.is_null() {
@@ -124,7 +123,7 @@ fn command(command: Command, enqueue: impl FnOnce() -> Status, after: impl FnOnc
     status
 }
 
-/// `None` for an object whose creation the layer did not see.
+/// `None`: the layer did not see its creation.
 fn place(object: Handle, offset: usize) -> Option<Place> {
     let object = state::with(|state| state.objects.get(&object).copied())?;
     Some(Place {
@@ -133,12 +132,11 @@ fn place(object: Handle, offset: usize) -> Option<Place> {
     })
 }
 
-/// Something happened that notes do not describe.
 fn unseen(call: &str) {
     sink::put(&Note::Unseen {
         call: call.to_owned(),
     });
 }
 
-/// Returned for functions that the runtime lacks; those are never installed.
+/// Never returned: functions that the runtime lacks are not installed.
 const ABSENT: Status = INVALID_OPERATION;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Transfers of rectangles: one transfer if both sides are one run of bytes.
+//! Rectangles are one transfer if both sides are one run of bytes.
 
 use core::ffi::c_void;
 
@@ -25,7 +25,7 @@ pub(super) struct Rectangle {
 }
 
 impl Rectangle {
-    /// First byte and bytes to the last one; `None` if that exceeds an address. False where bytes are left out.
+    /// First byte and length; `None` if that exceeds an address. False where bytes are left out.
     pub(super) fn span(&self) -> Option<(usize, usize, bool)> {
         let [width, height, depth] = self.region;
         let row = if self.row == 0 { width } else { self.row };

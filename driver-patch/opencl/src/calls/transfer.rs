@@ -20,7 +20,6 @@ functions! {
     clEnqueueReadImage => read_image: signature::TransferImage,
 }
 
-/// Says it now, even if the queue comes to it later.
 pub(super) fn moved(
     direction: Direction,
     (object, offset, size): (Handle, usize, usize),
@@ -40,7 +39,7 @@ pub(super) fn moved(
     }
 }
 
-/// Place for the event of a command whose memory is looked at afterwards: the app's, or the layer's own.
+/// The event of a command whose memory is looked at afterwards: the app's, or the layer's own.
 ///
 /// The runtime fills the layer's place while the closure that reads it exists already: a cell lets it.
 pub(super) struct Awaited {
@@ -54,7 +53,6 @@ impl Awaited {
         Self { own, app }
     }
 
-    /// For the runtime.
     pub(super) fn place(&self) -> *mut Handle {
         match self.app.is_null() {
             true => self.own.as_ptr(),
@@ -62,7 +60,7 @@ impl Awaited {
         }
     }
 
-    /// Has the memory looked at.
+    /// Looks at the memory later.
     ///
     /// # Safety
     /// The runtime has filled the place; otherwise as for [`pending::add`].
@@ -71,7 +69,7 @@ impl Awaited {
         unsafe { pending::add(self.place().read(), self.app.is_null(), memory, used) };
     }
 
-    /// Releases an event that the app did not ask for.
+    /// Unless the app asked for it.
     ///
     /// # Safety
     /// As for [`Awaited::watch`], which was not called.
@@ -89,7 +87,7 @@ pub(super) fn content(hash: Option<u64>) -> Content {
     hash.map_or(Content::Unseen, Content::Hash)
 }
 
-/// Hash of the app's memory.
+/// Of the app's memory.
 ///
 /// # Safety
 /// `address` is null, or of `size` bytes that are not written meanwhile.
@@ -198,7 +196,7 @@ macro_rules! image_transfer {
                     )
                 }
             };
-            // Where its texels lie is the runtime's affair.
+            // The runtime chooses where texels lie.
             let after = |complete| {
                 let at = (image, 0, 0);
                 moved($direction, at, Content::Unseen, (queue, complete));

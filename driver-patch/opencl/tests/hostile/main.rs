@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hostile app: on a runtime that checks handles first, it sees the same with the layer, which keeps little.
+//! A hostile app sees the same with the layer, which keeps little.
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,
@@ -46,14 +46,13 @@ fn kept(work: impl FnOnce()) -> isize {
     HELD.load(Relaxed) - before
 }
 
-/// Bytes that the layer may keep of calls that the runtime refuses.
+/// Bytes kept of refused calls.
 const LITTLE: isize = 64 << 10;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
 const WILD: usize = 0x5_0008;
 
-/// Its table, entry by entry.
 struct App(*const usize);
 
 impl App {
@@ -106,7 +105,7 @@ fn load() -> (App, std::path::PathBuf) {
     (App(ours.cast()), path)
 }
 
-/// The runtime refuses these calls for another reason.
+/// Refused for another reason.
 fn what_the_runtime_never_follows(app: &App, _: &Path) {
     let wild = ptr::without_provenance::<usize>(WILD);
     let sizes = [4usize, 1, 1];
@@ -148,7 +147,6 @@ fn what_is_refused_is_not_kept(app: &App, _: &Path) {
     assert!(kept < LITTLE, "{kept} bytes are kept");
 }
 
-/// At other addresses each.
 fn what_is_released_is_not_kept(app: &App, _: &Path) {
     let create = app.get::<CreateKernel>(CREATE_KERNEL);
     let release = app.get::<Release>(RELEASE_KERNEL);
@@ -164,7 +162,7 @@ fn what_is_released_is_not_kept(app: &App, _: &Path) {
     assert!(kept < LITTLE, "{kept} bytes are kept");
 }
 
-/// They hold a bounded number of the runtime's events.
+/// A bounded number of events.
 fn reads_without_an_end(app: &App, _: &Path) {
     let read = app.get::<Transfer>(READ_BUFFER);
     let mut to = [0u8; 4];
@@ -183,7 +181,7 @@ fn reads_without_an_end(app: &App, _: &Path) {
     assert_eq!(EVENTS.load(Relaxed), 0, "events after the end of all reads");
 }
 
-/// With the last reference the runtime calls the app, which calls the layer.
+/// The runtime calls the app, which calls the layer.
 fn the_end_of_an_event_calls_back(app: &App, _: &Path) {
     static INFO: AtomicUsize = AtomicUsize::new(0);
     INFO.store(app.get::<usize>(EVENT_INFO), Relaxed);
@@ -205,7 +203,7 @@ fn the_end_of_an_event_calls_back(app: &App, _: &Path) {
     *ON_RELEASE.lock().unwrap() = None;
 }
 
-/// It is gone when the layer could look at it.
+/// When the layer could look at it.
 fn mapped_memory_that_is_gone(app: &App, _: &Path) {
     EVENT_STATUS.store(3, Relaxed);
     let memory = app.map(0, 1);
@@ -217,7 +215,7 @@ fn mapped_memory_that_is_gone(app: &App, _: &Path) {
     assert_eq!(app.unmap(QUEUE, memory), 0);
 }
 
-/// The write is told when an unmap succeeds.
+/// Writes are told when an unmap succeeds.
 fn refused_unmaps(app: &App, notes: &Path) {
     let memory = app.map(1, 2);
     unsafe { memory.write(0x99) };
@@ -232,7 +230,7 @@ fn refused_unmaps(app: &App, notes: &Path) {
     assert!(matches!(last.content, Content::Hash(_)));
 }
 
-/// A runtime may accept them and fail later.
+/// The runtime accepts them and fails later.
 fn writes_of_more_than_there_is(app: &App, _: &Path) {
     let write = app.get::<Transfer>(WRITE_BUFFER);
     let (none, event) = (ptr::null(), ptr::null_mut());
@@ -246,7 +244,6 @@ fn writes_of_more_than_there_is(app: &App, _: &Path) {
     }
 }
 
-/// The app sets their event afterwards.
 fn timed_commands_that_wait_for_the_app(app: &App, _: &Path) {
     let mut status = 1;
     let create = app.get::<CreateQueue>(CREATE_QUEUE);
@@ -271,7 +268,6 @@ fn timed_commands_that_wait_for_the_app(app: &App, _: &Path) {
     assert_ne!(time, 0);
 }
 
-/// Any handles, while the program ends.
 fn threads_until_the_exit(app: &App, notes: &Path) {
     let table = app.0.expose_provenance();
     for thread in 0..4u64 {
@@ -292,7 +288,6 @@ thread_local! {
     static TO: Cell<[u8; 4]> = const { Cell::new([0; 4]) };
 }
 
-/// Some are no handles or others' handles.
 fn anything(app: &App, random: &mut u64) {
     let mut below = |bound: usize| {
         *random ^= *random << 13;
@@ -319,7 +314,7 @@ fn anything(app: &App, random: &mut u64) {
             app.get::<Release>(RELEASE_KERNEL)(kernel);
         }
         4 => {
-            // No other thread writes there, and its thread ends with the program.
+            // Other threads do not write there, and its own ends with the program.
             let to = TO.with(Cell::as_ptr).cast::<u8>();
             app.get::<Transfer>(READ_BUFFER)(QUEUE, second, 0, 0, 4, to, 0, none, event);
         }
@@ -336,7 +331,7 @@ fn anything(app: &App, random: &mut u64) {
     }
 }
 
-/// In a process of its own: a test of its name starts it.
+/// A test of its name starts it.
 #[test]
 fn app() {
     let Some(part) = std::env::var_os(PART) else {
@@ -353,7 +348,7 @@ fn app() {
     fs::remove_file(&path).unwrap();
 }
 
-/// Names the part, in the app's process.
+/// In the app's process.
 const PART: &str = "GPUREPLAY_TEST_PART";
 
 macro_rules! parts {
@@ -382,7 +377,7 @@ parts! {
     threads_until_the_exit,
 }
 
-/// It must end by itself, in order.
+/// By itself, in order.
 fn play(part: &str) {
     let mut app = Command::new(std::env::current_exe().unwrap());
     let app = app.args(["app", "--exact", "--nocapture"]).env(PART, part);

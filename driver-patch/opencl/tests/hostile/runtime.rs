@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A runtime that checks handles in the order of arguments, and follows no pointer before. A question about an
-//! unknown handle ends the program, as it may in a real one.
+//! A runtime that checks handles in the order of arguments, before pointers. A question about an unknown handle
+//! ends the program, as it may in a real one.
 
 use core::ffi::{c_char, c_void};
 use core::ptr;
@@ -48,10 +48,10 @@ pub(crate) const BUFFER: usize = 0x50;
 pub(crate) const KERNEL: usize = 0x1000;
 pub(crate) const SIZE: usize = 3 << 12;
 
-/// `CL_QUEUE_PROPERTIES` with `CL_QUEUE_PROFILING_ENABLE`: this runtime times no commands.
+/// `CL_QUEUE_PROPERTIES` with `CL_QUEUE_PROFILING_ENABLE`.
 pub(crate) const TIMED: [u64; 3] = [0x1093, 2, 0];
 
-/// A command waits for an event that is not set: its queue has no end.
+/// A command waits for it: its queue has no end.
 static UNSET: AtomicBool = AtomicBool::new(false);
 pub(crate) static EVENTS: AtomicIsize = AtomicIsize::new(0);
 /// Of every event: 0 is complete, 3 queued.
@@ -235,7 +235,7 @@ extern "C" fn map_buffer(
     memory.cast()
 }
 
-/// As when the last reference to the object is gone.
+/// With the last reference.
 pub(crate) fn forget_mapping(memory: *mut u8) {
     assert_eq!(unsafe { munmap(memory.cast(), SIZE) }, 0);
 }

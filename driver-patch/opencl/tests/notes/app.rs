@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The app above the layer: its calls, and how the layer is loaded.
+//! The app above the layer, and loading the layer.
 
 use core::ffi::{c_char, c_void};
 use std::fs;
@@ -8,7 +8,6 @@ use gpureplay_opencl::entry::clInitLayer;
 
 use crate::runtime::*;
 
-/// Its table, entry by entry.
 pub(crate) struct App(*const usize);
 
 impl App {

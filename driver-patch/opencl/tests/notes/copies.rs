@@ -50,13 +50,12 @@ type FillImage = extern "C" fn(
 type CreateImage =
     extern "C" fn(usize, u64, *const c_void, *const c_void, *const c_void, *mut i32) -> usize;
 
-/// And a launch with a sampler.
 pub(crate) fn copies(app: &App, queue: usize, buffer: usize) {
     let (none, no_event) = (core::ptr::null(), core::ptr::null_mut());
     let nothing: *const c_void = core::ptr::null();
     let mut status = 0;
     let create = app.get::<CreateImage>(CREATE_IMAGE);
-    // The last word of a description names the object of which an image is a view.
+    // The last word names the viewed object.
     let mut description = [0usize; 9];
     let of = |description: &[usize; 9], status: &mut i32| {
         create(1, 0, nothing, description.as_ptr().cast(), nothing, status)
@@ -158,7 +157,7 @@ pub(crate) fn copies_are_noted(next: &mut impl FnMut() -> Note) {
         panic!()
     };
     assert_eq!(launched.arguments[0].value, value);
-    // A name as templates make them: what tells it from others stays.
+    // A name as templates make them.
     let hash = content_hash(long_name().trim_end_matches('\0').as_bytes());
     let name = &long_name()[..1024 - 17];
     assert_eq!(launched.kernel, format!("{name}.{hash:016x}"));

@@ -43,11 +43,9 @@ pub(crate) const ENTRIES: usize = 149;
 
 pub(crate) static HANDLES: AtomicUsize = AtomicUsize::new(0x1000);
 pub(crate) static FINISHED: AtomicUsize = AtomicUsize::new(0);
-/// Held by the app or the layer.
 pub(crate) static EVENTS: AtomicIsize = AtomicIsize::new(0);
 /// Of every event: 0 is complete, 3 queued.
 pub(crate) static EVENT_STATUS: AtomicUsize = AtomicUsize::new(3);
-/// Its arguments are samplers.
 pub(crate) static SAMPLING: AtomicUsize = AtomicUsize::new(0);
 pub(crate) static mut MAPPED: [u8; 64] = [0; 64];
 
@@ -80,7 +78,6 @@ pub(crate) fn answer(bytes: &[u8], size: usize, value: *mut c_void) -> i32 {
     0
 }
 
-/// Of all kernels.
 pub(crate) const PROGRAM: usize = 3;
 pub(crate) const DEVICE: usize = 5;
 
@@ -262,7 +259,6 @@ pub(crate) extern "C" fn copy_buffer(
     if size > 64 { -30 } else { 0 }
 }
 
-/// Types of arguments, and the answer.
 macro_rules! answers {
     ($($(#[$doc:meta])* $name:ident($($type:ty),*) -> $out:ty = $answer:expr;)*) => {
         $($(#[$doc])* pub(crate) extern "C" fn $name($(_: $type),*) -> $out {
@@ -301,7 +297,7 @@ answers! {
         usize, usize, usize, Triple, Triple, Triple, usize, usize, usize, usize, u32,
         *const usize, *mut usize
     ) -> i32 = 0;
-    /// As many and as wide arguments as copies of images.
+    /// As copies of images, by number and width.
     copy_images(usize, usize, usize, usize, usize, usize, u32, *const usize, *mut usize) -> i32 = 0;
     fill_buffer(
         usize, usize, *const c_void, usize, usize, usize, u32, *const usize, *mut usize
@@ -312,7 +308,7 @@ answers! {
     profiling_info(usize, u32, usize, *mut c_void, *mut usize) -> i32 = -7;
 }
 
-/// The kernel that samples has a name as templates make them.
+/// As templates make names.
 pub(crate) extern "C" fn kernel_info(
     kernel: usize,
     what: u32,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records of kbase: regions that come and go, and atoms, which run one by one.
+//! Records of kbase: regions, and atoms, which run one by one.
 
 use std::os::fd::RawFd;
 
@@ -30,7 +30,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Of any file. It asks for no memory.
+    /// Of any file; asks for no memory.
     pub(crate) fn has_regions(&mut self, va: u64, size: u64) -> bool {
         self.files
             .all_mut()
@@ -41,7 +41,7 @@ impl<D: Driver> Recorder<D> {
             })
     }
 
-    /// The app has unmapped or freed addresses. No job runs.
+    /// No job runs.
     pub(crate) fn vacated(&mut self, va: u64, size: u64) {
         let mut gone = Vec::new();
         for file in self.files.all_mut() {
@@ -59,7 +59,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Before the number of pages changes.
+    /// Before the call.
     pub(crate) fn commits(&mut self, fd: RawFd, va: u64) {
         let Some(file) = self.files.by_fd(fd) else {
             return;
@@ -71,7 +71,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The kernel may take a region's pages away, or no longer.
+    /// The kernel may take pages away, or no longer.
     pub(crate) fn purgeable(&mut self, fd: RawFd, va: u64, purgeable: bool) {
         self.settle();
         if let Some(object) = self.files.by_fd(fd).and_then(|file| file.starts_at(va)) {
@@ -79,7 +79,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Makes objects of all new regions.
     pub(super) fn settle(&mut self) {
         for fd in self.files.fds_of(Driven::Kbase) {
             while let Some((region, handle)) = self.kbase(fd).and_then(Kbase::settle) {
@@ -88,7 +87,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Of regions that grow.
     fn count_pages(&mut self, fd: RawFd) {
         let driver = &self.driver;
         let Some(file) = self.files.by_fd(fd) else {
@@ -106,12 +104,12 @@ impl<D: Driver> Recorder<D> {
         file.changed |= changed;
     }
 
-    /// Logs what the app changed; the atom runs alone.
+    /// The atom runs alone.
     pub(crate) fn before_atom(&mut self, fd: RawFd) {
         self.settle();
         self.count_pages(fd);
         if let Some(file) = self.files.by_fd(fd) {
-            // A chain may use all that its context has.
+            // It may use all of its context.
             file.objects_mut().for_each(|object| object.listed = true);
         }
         self.regions(fd);
@@ -131,7 +129,7 @@ impl<D: Driver> Recorder<D> {
         self.ends(fd, (atom.job_slot(), atom.chain), well);
     }
 
-    /// Its end cannot be seen; the file is not followed any more.
+    /// The file is not followed any more.
     pub(crate) fn lost_atom(&mut self, fd: RawFd, atom: &Atom) {
         self.lost(atom.job_slot());
         if let Some(kbase) = self.kbase(fd) {
@@ -139,7 +137,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The trace and the user are told; the app's calls are passed on from now on.
+    /// Tells trace and user; calls are passed on from now on.
     pub(crate) fn refuses(&mut self, fd: RawFd, code: ErrorCode, detail: u64) {
         let Some(kbase) = self.kbase(fd) else {
             return;
@@ -153,19 +151,16 @@ impl<D: Driver> Recorder<D> {
         self.error(code, detail);
     }
 
-    /// Whether calls of a file are passed on as they come.
     pub(crate) fn is_refused(&mut self, fd: RawFd) -> bool {
         self.kbase(fd).is_none_or(|kbase| kbase.refused)
     }
 
-    /// Until the app reads it.
     pub(crate) fn keep_event(&mut self, fd: RawFd, event: Event) {
         if let Some(kbase) = self.kbase(fd) {
             kbase.events.push_back(event);
         }
     }
 
-    /// That the app has not read.
     pub(crate) fn next_event(&mut self, fd: RawFd) -> Option<Event> {
         self.kbase(fd)?.events.pop_front()
     }
@@ -175,7 +170,7 @@ impl<D: Driver> Recorder<D> {
     }
 }
 
-/// `None` if the atom can be recorded.
+/// `None`: it can be recorded.
 pub(crate) fn refusal(atom: &Atom) -> Option<(ErrorCode, u64)> {
     let needs = atom.requirements;
     let code = match needs & requirement::SOFT_KIND {
@@ -188,7 +183,6 @@ pub(crate) fn refusal(atom: &Atom) -> Option<(ErrorCode, u64)> {
 }
 
 impl File {
-    /// The start of an object.
     fn overlap(&self, va: u64, size: u64) -> Option<u64> {
         let end = va.saturating_add(size);
         let overlaps = |object: &&crate::object::Object| object.va + object.size > va;

@@ -14,14 +14,14 @@ use crate::files::Sealed;
 use crate::object::Object;
 
 impl<D: Driver> Recorder<D> {
-    /// It has no address yet.
+    /// Without address yet.
     pub(crate) fn made(&mut self, fd: RawFd, made: &uapi::BoCreate) {
         if let Some(panthor) = self.panthor(fd) {
             panthor.made.insert(made.handle, made.size);
         }
     }
 
-    /// The app said it would not map it, and shall not be able to.
+    /// The app shall not be able to map it, as it said.
     pub(crate) fn made_sealed(&mut self, fd: RawFd, made: &uapi::BoCreate, sealed: Sealed) {
         self.made(fd, made);
         if let Some(panthor) = self.panthor(fd) {
@@ -29,7 +29,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The `errno` for a place that the app would not get without the recorder.
+    /// `errno` for a place that only the recorder makes possible.
     pub(crate) fn place_refused(&mut self, fd: RawFd, handle: u32) -> Option<i32> {
         match self.panthor(fd)?.sealed.get(&handle)? {
             Sealed::Refused(errno) => Some(*errno),
@@ -46,14 +46,14 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Whether the driver would refuse to map what lies there.
+    /// The driver would refuse to map it.
     pub(crate) fn is_sealed(&mut self, fd: RawFd, offset: u64) -> bool {
         let here = Sealed::At(Some(offset));
         self.panthor(fd)
             .is_some_and(|panthor| panthor.sealed.values().any(|it| *it == here))
     }
 
-    /// What is mapped stays until it is unmapped.
+    /// Mappings stay until unmapped.
     pub(crate) fn given_up(&mut self, fd: RawFd, handle: u32) {
         if let Some(panthor) = self.panthor(fd) {
             panthor.made.remove(&handle);
@@ -81,7 +81,7 @@ impl<D: Driver> Recorder<D> {
         let known = panthor.made.get(&operation.handle) == Some(&operation.size);
         let first = *panthor.vm.get_or_insert(vm) == vm;
         if !known || !first || operation.offset != 0 {
-            // A part of an object, one that others share, or a second address space.
+            // A part of an object, a shared one, or a second address space.
             return self.error(ErrorCode::Object, operation.handle.into());
         }
         let mut flags = 0;
@@ -118,10 +118,10 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Logs what the app changed; all streams before have ended.
+    /// All streams before have ended.
     pub(crate) fn before_stream(&mut self, fd: RawFd) {
         if let Some(file) = self.files.by_fd(fd) {
-            // A stream may use all that its address space has.
+            // It may use all of its address space.
             file.objects_mut().for_each(|object| object.listed = true);
         }
         self.regions(fd);
@@ -134,7 +134,7 @@ impl<D: Driver> Recorder<D> {
             return;
         };
         let space = space(file);
-        // A number of the file, so that a second file is seen as one.
+        // So a second file is seen as one.
         let table = TranslationTable::legacy(u64::from(file.number + 1) << 12, false).0;
         let register = |register| address_space::offset(space, register);
         log.claim();
@@ -146,7 +146,7 @@ impl<D: Driver> Recorder<D> {
         });
     }
 
-    /// `well`: the driver says that it went well.
+    /// `well`: by the driver.
     pub(crate) fn ended_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, well: bool) {
         let ended = self.driver.now();
         self.look(fd, Phase::After, false);

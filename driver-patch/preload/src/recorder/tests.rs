@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an app's calls become in the trace, on the test's driver.
+//! From an app's calls to the trace, on the test's driver.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -30,7 +30,6 @@ impl View for Memory {
     }
 }
 
-/// By file and handle.
 #[derive(Default)]
 struct State {
     memory: RefCell<BTreeMap<(RawFd, u32), Memory>>,
@@ -43,7 +42,7 @@ struct State {
 
 struct Fake(Rc<State>);
 
-/// Numbers below ten are one file of panfrost, below twenty another one.
+/// Below ten one file of panfrost, below twenty another.
 impl Driver for Fake {
     fn kind(&self, fd: RawFd) -> Option<Driven> {
         match fd {
@@ -138,7 +137,7 @@ impl App {
         self.folder.path().join("trace")
     }
 
-    /// Its address is its handle in units of 1 MiB.
+    /// Its address: the handle in units of 1 MiB.
     fn create(&mut self, fd: RawFd, handle: u32, flags: u32, pages: u32) {
         let made = CreateBo {
             size: pages * PAGE as u32,
@@ -159,7 +158,7 @@ impl App {
         memory[&(fd / 10, handle)][word].store(value, Ordering::Relaxed);
     }
 
-    /// Its header is at the start of object 1; it does `work`.
+    /// The header is at the start of object 1.
     fn job(&mut self, fd: RawFd, handles: &[u32], status: u64, work: impl FnOnce(&Self)) {
         let job = Submit {
             head: 1 << 20,
@@ -177,7 +176,7 @@ impl App {
         self.recorder.ended_job(fd, &job, status == 1);
     }
 
-    /// The trace without identity and job slots, a line a record.
+    /// Without identity and job slots, a line a record.
     fn end(mut self) -> Vec<String> {
         self.recorder.end();
         let trace = fs::read(self.trace()).unwrap();
@@ -236,7 +235,7 @@ fn a_job_has_what_the_app_wrote_before_it_and_what_it_wrote_after_it() {
     app.maps(2);
     app.write(FD, 2, WORDS, 5);
     app.job(FD, &[1, 2], 1, |app| app.write(FD, 2, 1, 7 << 8));
-    // The second job lists nothing new; the app changed one page.
+    // Nothing new is listed; the app changed one page.
     app.write(FD, 2, WORDS, 6);
     app.job(FD, &[1, 2], 1, |app| app.write(FD, 2, 0, 9));
     let lines = app.end();
@@ -336,7 +335,6 @@ fn a_job_that_writes_what_the_app_has_mapped_is_found_while_the_app_sleeps() {
         app.create(FD, 1, 0, 1);
         app.create(FD, 2, 0, 3);
         app.maps(2);
-        // Audits may have a share of the time.
         app.state.clock.set(1_000_000_000);
         app.job(FD, &[1, 2], 1, |_| {});
         app.job(FD, &[1], 1, |app| app.write(FD, 2, WORDS, 3));
@@ -365,7 +363,7 @@ fn purgeable_objects_are_not_read_and_heaps_are_not_there() {
     advice.retained = 1;
     app.recorder.advised(FD, &advice);
     app.job(FD, &[1, 2], 1, |_| {});
-    // Purged: it is not read again, and a job that lists it cannot be recorded.
+    // It is not read again, and a job that lists it cannot be recorded.
     advice.retained = 0;
     app.recorder.advised(FD, &advice);
     app.job(FD, &[1, 2], 1, |_| {});
@@ -453,6 +451,6 @@ fn a_job_that_was_let_through_fails_the_recording_though_it_is_the_only_one() {
     assert_eq!(last(&app.end(), 1), ["error 9 0x2", "end"]);
 }
 
-/// Memory of a region is [`App`]'s of a handle, its address in units of 1 MiB.
+/// A region is [`App`]'s memory of a handle, at units of 1 MiB.
 mod atoms;
 mod streams;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The app: what it asks the driver for, and what it sees.
+//! What the app asks the driver for, and what it sees.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -16,7 +16,6 @@ const PAGE: usize = 4096;
 /// Taken by the driver.
 static JOBS: AtomicU32 = AtomicU32::new(0);
 
-/// Of one call.
 pub(crate) type Seen = Vec<String>;
 
 pub(crate) fn ioctl(fd: c_int, request: u32, argument: u64) -> (c_int, c_int) {
@@ -34,7 +33,7 @@ fn ask<T: IntoBytes>(fd: c_int, request: Request, argument: &mut T) -> (c_int, c
     ioctl(fd, request.0, address(argument))
 }
 
-/// A row for each handle; notes what comes of it.
+/// A row for each handle.
 macro_rules! asked {
     ($seen:ident, $fd:ident, $handle:ident; $($what:literal => $request:ident, $kind:ident $fields:tt;)*) => {$(
         let answer = ask($fd, uapi::$request, &mut uapi::$kind $fields);
@@ -53,7 +52,7 @@ fn open_node() -> c_int {
     fd
 }
 
-/// The second page cannot be reached.
+/// The second one cannot be reached.
 pub(crate) fn half_page() -> *mut u8 {
     // SAFETY: new memory, whose second half is taken away again.
     unsafe {
@@ -66,7 +65,7 @@ pub(crate) fn half_page() -> *mut u8 {
     }
 }
 
-/// Mapped through a number of the file.
+/// Through a number of the file.
 struct Memory {
     handle: u32,
     va: u64,
@@ -97,7 +96,7 @@ impl Memory {
         }
     }
 
-    /// A job at its start writes a value to its end.
+    /// Writes a value to its end.
     fn job(&self, value: u64) -> uapi::Submit {
         let kind = (JobType::WriteValue as u64) << 1 | 1;
         let words = [
@@ -125,7 +124,6 @@ impl Memory {
         unsafe { self.words.add(511).read_volatile() }
     }
 
-    /// What it wrote.
     fn run(&self, fd: c_int, value: u64) -> (c_int, c_int, u64) {
         let mut job = self.job(value);
         let mut handle = self.handle;
@@ -135,7 +133,7 @@ impl Memory {
     }
 }
 
-/// Not there, or not whole, in every request.
+/// Missing or partial, in every request.
 fn bad_arguments(fd: c_int, memory: &Memory, seen: &mut Seen) {
     let half = half_page();
     // SAFETY: the first page is there.
@@ -152,7 +150,7 @@ fn bad_arguments(fd: c_int, memory: &Memory, seen: &mut Seen) {
     ] {
         for place in [8, last, last + 4, u64::MAX - 3, 1 << 63] {
             let (result, error) = ioctl(fd, request.0, place);
-            // Where it is depends on the run.
+            // It depends on the run.
             let place = place.wrapping_sub(half.expose_provenance() as u64);
             let shown = if place < 2 * PAGE as u64 { place } else { 0 };
             seen.push(format!("{:#x} at {shown:#x}: {result} {error}", request.0));
@@ -184,7 +182,7 @@ fn bad_arguments(fd: c_int, memory: &Memory, seen: &mut Seen) {
     }
 }
 
-/// Longer or shorter than the driver's, or the wrong way.
+/// Longer, shorter, or the wrong way.
 fn bad_sizes(fd: c_int, memory: &Memory, seen: &mut Seen) {
     let mut room = [0u8; 1 << 14];
     let whole = memory.job(0x77);
@@ -200,7 +198,6 @@ fn bad_sizes(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("then {:#x}", memory.end()));
 }
 
-/// They name nothing.
 fn bad_names(fd: c_int, memory: &Memory, seen: &mut Seen) {
     for handle in [0, 77, u32::MAX] {
         asked! { seen, fd, handle;
@@ -233,7 +230,7 @@ fn bad_names(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("{calls:?}, then {:?}", memory.run(fd, 3)));
 }
 
-/// The app never made them: the recorder has one of its own.
+/// The recorder has one of its own.
 fn strange_syncs(fd: c_int, memory: &Memory, seen: &mut Seen) {
     memory.run(fd, 4);
     for handle in 1..64 {
@@ -246,7 +243,7 @@ fn strange_syncs(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("without sync objects {:?}", memory.run(fd, 5)));
 }
 
-/// This thread signals the fence after it has submitted the job.
+/// This thread signals it after the submission.
 fn late_fence(fd: c_int, memory: &Memory, seen: &mut Seen) {
     const SIGNALED: u32 = 1;
     let mut sync = uapi::Syncobj {
@@ -268,7 +265,7 @@ fn late_fence(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("then {:#x}", memory.end()));
 }
 
-/// While threads give the GPU work; each child gives it some, too.
+/// Threads and children give the GPU work.
 fn forks(seen: &mut Seen) {
     let stop = AtomicBool::new(false);
     let ended = std::thread::scope(|scope| {
@@ -304,7 +301,7 @@ fn forks(seen: &mut Seen) {
     seen.push(format!("children: {ended:?}"));
 }
 
-/// Mapped through copies of the file's number; numbers are closed in between.
+/// Numbers are closed in between.
 fn copies(fd: c_int, seen: &mut Seen) {
     // SAFETY: a copy of a number.
     let copy = unsafe { libc::dup(fd) };
@@ -320,7 +317,7 @@ fn copies(fd: c_int, seen: &mut Seen) {
     seen.push(format!("both closed: {:?}", memory.run(copy, 12)));
 }
 
-/// What it saw, and how many jobs the driver took.
+/// What it saw, and jobs that the driver took.
 pub(crate) fn play(part: &str) -> (Seen, u32) {
     let fd = open_node();
     let seed = |text: &str| text.parse().expect("a seed");
@@ -333,7 +330,7 @@ pub(crate) fn play(part: &str) -> (Seen, u32) {
     let mut seen = vec![format!("{:?}", memory.run(fd, 1))];
     if let Some(text) = part.strip_prefix("chains ") {
         random::App::new(fd, seed(text), &mut seen).chains();
-        // On a file of its own, as the app may have given its objects up.
+        // The app may have given its objects up.
         let fd = open_node();
         seen.push(format!(
             "in the end {:?}",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hostile app on the model's node: it must get the same answers with the recorder and without.
+//! A hostile app on the model's node gets the same answers with the recorder.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use gpureplay_trace::{ErrorCode, Event, Reader};
 
-/// Names the file for what the app sees, in its process.
+/// The file for what the app sees.
 const APP: &str = "GPUREPLAY_TEST_APP";
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -29,7 +29,7 @@ fn app() {
     fs::write(PathBuf::from(out).with_extension("jobs"), jobs.to_string()).unwrap();
 }
 
-/// Made by cargo for this test.
+/// Made by cargo.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().unwrap();
@@ -46,7 +46,6 @@ fn gpu(part: &str) -> &'static str {
     }
 }
 
-/// What it saw.
 fn run(part: &str, libraries: &[PathBuf], folder: &Path) -> Result<String, String> {
     let out = folder.join("seen");
     let _ = fs::remove_file(&out);
@@ -83,7 +82,7 @@ fn run(part: &str, libraries: &[PathBuf], folder: &Path) -> Result<String, Strin
     }
 }
 
-/// Errors, the last of which says that the trace has no end, and jobs.
+/// Errors, the last for the missing end, and jobs.
 fn errors(trace: &Path) -> (Vec<String>, u32) {
     let mut reader = Reader::new(BufReader::new(File::open(trace).unwrap()));
     let (mut errors, mut ended, mut jobs) = (Vec::new(), false, 0);
@@ -106,7 +105,7 @@ fn errors(trace: &Path) -> (Vec<String>, u32) {
     (errors, jobs)
 }
 
-/// Not if they need a sanitizer's runtime, which must come first.
+/// A sanitizer's runtime must come first.
 fn can_preload() -> bool {
     std::env::var_os(APP).is_none() && std::env::var_os("ASAN_OPTIONS").is_none()
 }
@@ -118,7 +117,6 @@ fn same(part: &str, expected: &[&str]) {
     }
 }
 
-/// On a driver of these libraries.
 fn same_on(part: &str, driver: &[PathBuf], expected: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let plain = run(part, driver, folder.path()).unwrap();
@@ -128,8 +126,7 @@ fn same_on(part: &str, driver: &[PathBuf], expected: &[&str]) {
     assert_eq!(recorded, plain);
     assert!(plain.lines().count() > 2, "{plain}");
     let (mut found, jobs) = errors(&folder.path().join("trace"));
-    // Jobs of that part are submitted without their lists: whether an audit sees what they write depends on the
-    // time.
+    // Jobs without lists: whether an audit sees their writes depends on the time.
     if part == "sizes" {
         found.retain(|error| !error.starts_with("Unseen"));
     }
@@ -160,8 +157,7 @@ fn sync_objects_that_vanish() {
     same("syncs", &[]);
 }
 
-/// The node has no pending fence: in front of it, a sync object made with a fence is waited for until the app
-/// signals it.
+/// The node has no pending fence: this waits for a sync object made with a fence until the app signals it.
 const LATE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -226,10 +222,10 @@ fn copies_of_a_number() {
     same("copies", &[]);
 }
 
-/// `GPUREPLAY_SEEDS` sets another number.
+/// Or `GPUREPLAY_SEEDS`.
 const SEEDS: u64 = 3;
 
-/// Whatever the app asks for, each job is in the trace or named as lost.
+/// Each job is in the trace or named as lost.
 fn at_random(part: &str) {
     if !can_preload() {
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! kbase on the test's driver: regions by cookie and address, growth, refusals.
+//! kbase on the test's driver: cookies, addresses, growth, refusals.
 
 use gpureplay_trace::ErrorCode;
 use mali_facts::kbase::request::{Atom, Event, event, flags, requirement};
@@ -14,13 +14,13 @@ const COOKIE: u64 = 0x4_1000;
 impl App {
     fn on_kbase() -> Self {
         let mut app = Self::new();
-        // What was begun on panfrost is not written: it had no job.
+        // No job: nothing is written of panfrost.
         app.recorder = Recorder::new(Fake(app.state.clone()), app.trace());
         assert_eq!(app.recorder.kind(MALI), Some(Driven::Kbase));
         app
     }
 
-    /// By a cookie that is mapped, as libmali does on 64 bits.
+    /// By a mapped cookie, as libmali on 64 bits.
     fn region(&mut self, handle: u32, pages: u64, flags: u64, grows: bool) {
         let region = Region {
             at: COOKIE,
@@ -32,7 +32,7 @@ impl App {
         self.recorder.placed(MALI, COOKIE, u64::from(handle) << 20);
     }
 
-    /// Its header is at the start of region 1; it does `work`.
+    /// The header is at the start of region 1.
     fn atom(&mut self, code: u32, work: impl FnOnce(&Self)) {
         let atom = Atom {
             chain: 1 << 20,
@@ -53,7 +53,7 @@ const DATA: u64 = flags::GPU_READ | flags::GPU_WRITE;
 fn a_region_is_there_from_its_mapping_until_it_is_unmapped() {
     let mut app = App::on_kbase();
     app.region(1, 1, DATA, false);
-    // It is code, with an address of its own.
+    // Code, at its own address.
     let code = Region {
         at: 2 << 20,
         pages: 2,
@@ -67,7 +67,7 @@ fn a_region_is_there_from_its_mapping_until_it_is_unmapped() {
     app.write(MALI, 2, WORDS, 6);
     app.atom(event::DONE, |_| {});
     assert!(app.recorder.has_regions(2 << 20, 1));
-    // A part of it is enough: the driver frees all of it.
+    // The driver frees all of it.
     app.recorder.vacated((2 << 20) + 0x1000, 0x1000);
     assert!(!app.recorder.has_regions(2 << 20, 1));
     app.atom(event::DONE, |_| {});
@@ -106,7 +106,7 @@ fn pages_that_a_region_gets_in_a_job_are_its_own() {
     app.atom(event::DONE, |app| {
         app.state.pages.borrow_mut().insert(2 << 20, 3);
         app.write(MALI, 2, 2 * WORDS, 9);
-        // Not there, whatever the memory behind it holds.
+        // Not there, whatever memory holds.
         app.write(MALI, 2, 3 * WORDS, 7);
     });
     let lines = app.end();
@@ -163,11 +163,11 @@ fn what_is_not_followed_is_refused_by_its_name() {
     };
     assert_eq!(of(requirement::JIT_ALLOC), Some(ErrorCode::JitMemory));
     assert_eq!(of(requirement::JIT_FREE), Some(ErrorCode::JitMemory));
-    // A fence that is waited for, and a render pass.
+    // An awaited fence, and a render pass.
     assert_eq!(of(requirement::SOFT_JOB | 3), Some(ErrorCode::SoftJob));
     let pass = requirement::COMPUTE | 1 << 18;
     assert_eq!(of(pass), Some(ErrorCode::SoftJob));
-    // Nine in the low bits alone is a fragment and a cache flush.
+    // A fragment and a cache flush.
     assert_eq!(of(9), None);
     assert_eq!(of(requirement::COMPUTE), None);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder on panthor: streams, and objects that the app does not map.
+//! The recorder on panthor: streams, and unmapped objects.
 
 use mali_facts::panthor::{self, BoCreate, BoMmapOffset, QueueSubmit, VmBindOp};
 
@@ -87,7 +87,7 @@ fn what_an_app_will_not_map_it_cannot_map() {
         pad: 0,
         offset,
     };
-    // Newer drivers do not say where it lies, older ones do not map it.
+    // Newer drivers do not say where, older ones do not map.
     recorder.made_sealed(FD, &made(1), Sealed::Refused(libc::EPERM));
     recorder.made_sealed(FD, &made(2), Sealed::At(None));
     recorder.made(FD, &made(3));

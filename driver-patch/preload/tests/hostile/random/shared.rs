@@ -11,7 +11,7 @@ impl App<'_> {
     pub(super) fn shared(&mut self) {
         match self.below(7) {
             0 => {
-                // Few objects go, so that others are there.
+                // Most objects stay for others.
                 let (handle, pad) = (self.handle(), self.pick(&[0, 0, 1]));
                 if self.below(3) == 0 && handle > 1 {
                     self.ask(uapi::GEM_CLOSE, &mut uapi::GemClose { handle, pad });
@@ -27,7 +27,7 @@ impl App<'_> {
             2 => {
                 let at = self.below(self.syncs.len());
                 let handle = self.syncs[at];
-                // A name that the app has given up may be the recorder's next.
+                // It may be the recorder's next.
                 if self.syncs.len() > 4 {
                     self.syncs.swap_remove(at);
                     self.ask(
