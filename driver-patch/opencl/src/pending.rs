@@ -20,7 +20,7 @@ pub(crate) enum Use {
 
 /// Filled before an event is complete.
 struct Pending {
-    /// The layer's own reference.
+    /// Layer's own reference.
     event: Handle,
     address: usize,
     size: usize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The dispatch tables of the app and the layer.
+//! Dispatch tables of the app and the layer.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 

@@ -29,7 +29,7 @@ pub(crate) trait Driver {
     fn properties(&self, fd: RawFd) -> Vec<Property>;
     fn committed(&self, fd: RawFd, va: u64) -> Option<u64>;
     fn map(&self, fd: RawFd, kind: Driven, object: &Object) -> Option<Mapped>;
-    /// GPU virtual address.
+    /// GPU address.
     fn address(&self, fd: RawFd, handle: u32) -> Option<u64>;
     /// Bytes of a shared buffer.
     fn shared_size(&self, buffer: RawFd) -> Option<u64>;

@@ -16,7 +16,7 @@ pub(crate) struct File {
     /// From 0.
     pub(crate) number: u32,
     fds: Vec<RawFd>,
-    /// By GPU virtual address.
+    /// By GPU address.
     objects: BTreeMap<u64, Object>,
     addresses: HashMap<u32, u64>,
     /// Since the trace listed its objects.
@@ -51,7 +51,7 @@ impl File {
         self.objects.get_mut(&va)
     }
 
-    /// The last one first.
+    /// Last one first.
     pub(crate) fn before(&self, va: u64) -> impl Iterator<Item = &Object> {
         self.objects.range(..va).rev().map(|(_, object)| object)
     }
@@ -114,7 +114,7 @@ pub(crate) struct Panthor {
 /// Answers the app's question for the place of such an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sealed {
-    /// An `errno`.
+    /// `errno`.
     Refused(i32),
     /// Cannot be mapped; `None` until the app asks.
     At(Option<u64>),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The process's driver and kernel.
+//! Process's driver and kernel.
 
 use std::ffi::{c_ulong, c_void};
 use std::mem::MaybeUninit;

@@ -177,7 +177,7 @@ fn open(path: &Path) -> io::Result<Option<(File, Identity)>> {
     // SAFETY: makes a second number for a file that is open, which is this function's own.
     let high = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) };
     let file = match high {
-        // A process that may have few files.
+        // Process that may have few files.
         ..0 => file,
         // SAFETY: the number was made above.
         _ => unsafe { File::from_raw_fd(high) },

@@ -12,13 +12,13 @@ pub(crate) struct Object {
     pub(crate) handle: u32,
     /// `PANFROST_BO_*`
     pub(crate) flags: u32,
-    /// GPU virtual address.
+    /// GPU address.
     pub(crate) va: u64,
     /// Bytes, whole pages.
     pub(crate) size: u64,
     /// In the driver's file.
     pub(crate) offset: u64,
-    /// The recorder's; none of a heap.
+    /// Recorder's; none of a heap.
     pub(crate) view: Option<Box<dyn View>>,
     /// In the trace, as a [`memory::hash`]; 0 if nothing.
     hashes: Vec<u64>,

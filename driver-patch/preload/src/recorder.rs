@@ -302,7 +302,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The recorder's own.
+    /// Recorder's own.
     pub(crate) fn sync(&mut self, fd: RawFd, create: impl FnOnce() -> Option<u32>) -> Option<u32> {
         let file = self.files.by_fd(fd)?;
         if file.sync.is_none() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The job chains that the driver started.
+//! Job chains that the driver started.
 
 use gpureplay_format::MAX_SUBMITTED_JOBS;
 use mali_facts::registers::{JobCommand, JobStatus, job_slot};
@@ -10,7 +10,7 @@ use crate::{Contents, ConvertError, Diagnosis, Direction, History};
 
 const SLOTS: u32 = 3;
 
-/// A chain that the driver started.
+/// Chain that the driver started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// Job slot.

@@ -52,7 +52,7 @@ pub enum ConvertError {
     Lost {
         /// Number of the chain.
         chain: usize,
-        /// Its address.
+        /// Address.
         head: u64,
     },
     /// The chains have too many jobs.
@@ -62,7 +62,7 @@ pub enum ConvertError {
     TooManyJobs {
         /// Number of the chain.
         chain: usize,
-        /// Its address.
+        /// Address.
         head: u64,
     },
     /// The memory does not fit.
@@ -90,19 +90,19 @@ pub enum ConvertError {
     /// A value has the wrong size.
     #[error("the value of {name:?} has {found} bytes; its shape needs {expected}")]
     ValueSize {
-        /// The tensor.
+        /// Tensor.
         name: String,
         /// Bytes found.
         found: usize,
         /// Bytes expected.
         expected: u64,
     },
-    /// A tensor outside of mapped data memory.
+    /// Tensor outside of mapped data memory.
     #[error("tensor {name:?} ({start:#x} to {end:#x}) does not lie in one mapped region of data")]
     TensorPlace {
-        /// The tensor.
+        /// Tensor.
         name: String,
-        /// Its first address.
+        /// First address.
         start: u64,
         /// Its end.
         end: u64,
@@ -112,12 +112,12 @@ pub enum ConvertError {
     Encode(EncodeError),
 }
 
-/// A converted recording.
+/// Converted recording.
 #[derive(Debug)]
 pub struct Imported {
-    /// The recording.
+    /// Recording.
     pub recording: Vec<u8>,
-    /// Its chains.
+    /// Chains.
     pub chains: Vec<Chain>,
     /// Finds the description.
     pub fingerprint: u64,
@@ -249,7 +249,7 @@ fn regions(original: &Original, image: &Image, chains: &[Chain]) -> Vec<(MappedR
             [first, last - last % PAGE]
         })
         .collect();
-    // The driver's whole region, unless the app shares it.
+    // Driver's whole region, unless the app shares it.
     let mut scratch = Vec::new();
     let named: BTreeSet<u64> = jobs()
         .filter_map(|job| storage(contents, job))

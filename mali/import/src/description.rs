@@ -17,14 +17,14 @@ pub enum DescriptionError {
     /// No TOML, or a field is missing or unknown.
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
-    /// An unknown kind or element type.
+    /// Unknown kind or element type.
     #[error("{what} {name:?} of {of:?} is not known; use {known}")]
     Unknown {
         /// What is unknown.
         what: &'static str,
         /// The name.
         name: String,
-        /// Its tensor or segment.
+        /// Tensor or segment.
         of: String,
         /// Known names.
         known: String,
@@ -32,7 +32,7 @@ pub enum DescriptionError {
     /// Strides do not match the dimensions.
     #[error("tensor {name:?} has {dimensions} dimensions and {strides} strides")]
     Strides {
-        /// The tensor.
+        /// Tensor.
         name: String,
         /// Dimensions.
         dimensions: usize,
@@ -44,7 +44,7 @@ pub enum DescriptionError {
         "segment {segment:?} should begin with chain {expected} and end before chain {chains}, its chains are {first} to {last}"
     )]
     Chains {
-        /// The segment.
+        /// Segment.
         segment: String,
         /// First chain that no segment before has.
         expected: usize,
@@ -66,14 +66,14 @@ pub enum DescriptionError {
     /// A segment names an unknown tensor.
     #[error("segment {segment:?} names tensor {tensor:?}, which is not described")]
     NoTensor {
-        /// The segment.
+        /// Segment.
         segment: String,
-        /// The tensor.
+        /// Tensor.
         tensor: String,
     },
 }
 
-/// A tensor of a description.
+/// Tensor of a description.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TensorEntry {
@@ -96,7 +96,7 @@ fn single() -> String {
     "f32".into()
 }
 
-/// A segment of a description.
+/// Segment of a description.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SegmentEntry {
@@ -114,13 +114,13 @@ pub struct SegmentEntry {
     pub outputs: Vec<String>,
 }
 
-/// A description.
+/// Description.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
     /// Short name.
     pub name: String,
-    /// The network, and where the recording comes from.
+    /// Network, and where the recording comes from.
     pub about: String,
     /// [`fingerprint`] of the recording, in hexadecimal.
     pub fingerprint: Option<String>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The named defects of original recordings.
+//! Named defects of original recordings.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ macro_rules! defects {
     ($($(#[$doc:meta])* $defect:ident = $name:literal, $file:literal, $text:literal {
         $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
     })*) => {
-        /// A defect that the import works around.
+        /// Defect that the import works around.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Diagnosis {
             $($(#[$doc])* $defect { $($(#[$field_doc])* $field: $type,)* },)*
@@ -18,7 +18,7 @@ macro_rules! defects {
             More {
                 /// The kind's name.
                 name: &'static str,
-                /// The file that they are found in.
+                /// File that they are found in.
                 file: &'static str,
                 /// How many are not listed.
                 count: u64,
@@ -62,7 +62,7 @@ defects! {
     HistoryLine = "history-line", "gr_io_history", "line {line} is no register access and is left out: {text:?}" {
         /// Number of the line, from 1.
         line: usize,
-        /// Its beginning.
+        /// Beginning.
         text: String,
     }
     /// The page tables' size field is wrong.
@@ -84,7 +84,7 @@ defects! {
     }
     /// A table occurs twice; the first one counts.
     TableTwice = "table-twice", "gr_pgt", "table {table:#x} is dumped twice; the first one counts" {
-        /// Its physical address in the recording.
+        /// Physical address in the recording.
         table: u64,
     }
     /// An entry points at a table that is not in the file.
@@ -96,16 +96,16 @@ defects! {
     }
     /// A table of another level than where it is used.
     TableLevel = "table-level", "gr_pgt", "table {table:#x} of level {stated} is used at level {used}" {
-        /// Its physical address.
+        /// Physical address.
         table: u64,
-        /// The level where it is used.
+        /// Level where it is used.
         used: u32,
         /// The level it is dumped for.
         stated: u32,
     }
     /// An entry is none of invalid, table, block or page.
     TableEntry = "table-entry", "gr_pgt", "entry {entry:#x} for {va:#x} is of no known type and is left out" {
-        /// The entry.
+        /// Entry.
         entry: u64,
         /// First GPU address that it would map.
         va: u64,
@@ -119,7 +119,7 @@ defects! {
     }
     /// The last region of the memory dump is no region: its addresses make no sense. It is left out.
     BogusLastRegion = "bogus-last-region", "gr_mem_contents", "the last region ({start:#x} to {end:#x}) is left out" {
-        /// Its first address.
+        /// First address.
         start: u64,
         /// Its end.
         end: u64,
@@ -128,7 +128,7 @@ defects! {
     BogusRegion = "bogus-region", "gr_mem_contents", "region {index} ({start:#x} to {end:#x}) is left out" {
         /// Index of the region.
         index: usize,
-        /// Its first address.
+        /// First address.
         start: u64,
         /// Its end.
         end: u64,
@@ -158,21 +158,21 @@ defects! {
     }
     /// A page outside of its region is left out.
     PageOutside = "page-outside", "gr_mem_contents", "page {va:#x} lies outside of its region at {start:#x} and is left out" {
-        /// Its address.
+        /// Address.
         va: u64,
         /// First address of the region.
         start: u64,
     }
     /// A page occurs with different bytes; the last one counts.
     PageTwice = "page-twice", "gr_mem_contents", "page {va:#x} is dumped twice with different bytes; the last one counts" {
-        /// Its address.
+        /// Address.
         va: u64,
     }
     /// Physical addresses that differ from the page tables.
     PhysicalMismatch = "physical-mismatch", "gr_mem_contents", "{pages} pages from {va:#x} on lie elsewhere than the page tables say" {
         /// How many.
         pages: u64,
-        /// The first one.
+        /// First one.
         va: u64,
     }
     /// Two regions overlap: they were alive at different times.
@@ -197,7 +197,7 @@ defects! {
     LeafWithoutRegion = "leaf-without-region", "gr_pgt", "{pages} pages from {va:#x} on belong to no region; they are mapped anyway" {
         /// How many pages.
         pages: u64,
-        /// The first one.
+        /// First one.
         va: u64,
     }
     /// More ranges are stated than the file holds; those that are there are taken.
@@ -243,7 +243,7 @@ defects! {
         submission: usize,
         /// Of the header.
         va: u64,
-        /// Its type.
+        /// Type.
         kind: &'static str,
     }
     /// A chain is a loop, or longer than any chain can be.
@@ -259,7 +259,7 @@ defects! {
         submission: usize,
         /// Of the header.
         va: u64,
-        /// Its status word.
+        /// Status word.
         status: u32,
     }
 }

@@ -49,7 +49,7 @@ pub enum ReadError {
         "{path}: {source}; an original recording is a directory with the files gr_io_history, gr_pgt, gr_mem_contents and gr_sync_as"
     )]
     File {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -57,12 +57,12 @@ pub enum ReadError {
     /// A file is longer than [`MAX_FILE`].
     #[error("{path} has {length} bytes, more than the {MAX_FILE} that an import reads")]
     TooLong {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// Its length.
+        /// Length.
         length: u64,
     },
-    /// A file that nothing can be made of.
+    /// File that nothing can be made of.
     #[error("{file}: {reason}")]
     Unusable {
         /// The file's name.
@@ -72,7 +72,7 @@ pub enum ReadError {
     },
 }
 
-/// The four files.
+/// Four files.
 #[derive(Debug)]
 pub struct Original {
     /// Register accesses.

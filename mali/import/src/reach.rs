@@ -38,7 +38,7 @@ pub(crate) fn reachable(
         if job.job_type() == Some(JobType::Compute) {
             reach.compute(original, job)?;
         } else {
-            // The longest payload of a replayed job.
+            // Longest payload of a replayed job.
             let bytes = job::PAYLOAD + WriteValue::SIZE as u64;
             reach.add(job.address, bytes)?;
         }

@@ -117,10 +117,10 @@ impl ClauseHeader {
     };
 }
 
-/// An operand, resolved.
+/// Operand, resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
-    /// A 32-bit register (0-63).
+    /// 32-bit register (0-63).
     Register(u8),
     /// In 64-bit tuples: this register is the low word, the next the high word.
     Pair(u8),
@@ -186,7 +186,7 @@ pub struct Tuple {
 }
 
 impl Tuple {
-    /// The instruction of a unit.
+    /// Instruction of a unit.
     pub fn instruction(&self, unit: Unit) -> &Instruction {
         match unit {
             Unit::Fma => &self.fma,
@@ -243,7 +243,7 @@ impl Tuple {
 /// One to eight tuples, executed without interruption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clause {
-    /// The header.
+    /// Header.
     pub header: ClauseHeader,
     /// In order of execution.
     pub tuples: Vec<Tuple>,

@@ -144,7 +144,7 @@ pub(crate) fn select(index: u8, constants: &[Constant]) -> Fau {
     }
 }
 
-/// The inverse of decoding.
+/// Inverse of decoding.
 pub fn fau_index(fau: Fau) -> u8 {
     const CONSTANTS: [u8; 6] = [0x40, 0x50, 0x60, 0x70, 0x20, 0x30];
     match fau {

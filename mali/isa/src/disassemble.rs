@@ -173,7 +173,7 @@ impl Display for Instruction {
     }
 }
 
-/// An instruction in its place.
+/// Instruction in its place.
 pub struct InstructionText<'a> {
     /// The tuple it is in.
     pub tuple: &'a Tuple,
@@ -266,9 +266,9 @@ impl Display for ClauseHeader {
     }
 }
 
-/// A clause at a place in its shader.
+/// Clause at a place in its shader.
 pub struct ClauseText<'a> {
-    /// The clause.
+    /// Clause.
     pub clause: &'a Clause,
     /// Byte offset in the shader.
     pub offset: u32,

@@ -18,12 +18,12 @@ pub enum DecodeError {
     Tag {
         /// Offset of the word.
         offset: usize,
-        /// Its tag.
+        /// Tag.
         tag: u8,
     },
     /// Reserved bits or values in the header.
     Header {
-        /// The 45 bits.
+        /// 45 bits.
         bits: u64,
     },
     /// To before the shader, or to no multiple of 16.
@@ -35,23 +35,23 @@ pub enum DecodeError {
     Constants {
         /// First constant of the pair.
         index: u8,
-        /// The first one low.
+        /// First one low.
         nibbles: u8,
     },
-    /// A reserved register control.
+    /// Reserved register control.
     Registers {
         /// Which tuple.
         tuple: u8,
-        /// The 35 bits.
+        /// 35 bits.
         bits: u64,
     },
-    /// An unknown instruction word.
+    /// Unknown instruction word.
     Instruction {
         /// Which tuple.
         tuple: u8,
         /// Which unit.
         unit: Unit,
-        /// The instruction word.
+        /// Instruction word.
         bits: u32,
     },
     /// A source selects an unused port, a missing constant, or a reserved value.
@@ -60,7 +60,7 @@ pub enum DecodeError {
         tuple: u8,
         /// Which unit.
         unit: Unit,
-        /// The instruction word.
+        /// Instruction word.
         bits: u32,
         /// 0 is a.
         source: u8,
@@ -125,21 +125,21 @@ impl core::error::Error for DecodeError {}
 pub enum EncodeError {
     /// The operation cannot read this source (0 is a).
     Source {
-        /// The operation.
+        /// Operation.
         op: Op,
         /// Which source.
         source: u8,
     },
     /// An immediate is too large for its field.
     Immediate {
-        /// The operation.
+        /// Operation.
         op: Op,
         /// Which immediate.
         immediate: u8,
     },
     /// No encoding has these modifiers and order.
     Modifiers {
-        /// The operation.
+        /// Operation.
         op: Op,
     },
     /// A clause has one to eight tuples.
@@ -154,7 +154,7 @@ pub enum EncodeError {
     },
     /// Constants that share a word need the other order.
     ConstantOrder {
-        /// The first of the two.
+        /// First of the two.
         index: u8,
     },
     /// A header field is too large.

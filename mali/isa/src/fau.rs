@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A tuple's 64-bit value: uniforms, constants, special values.
+//! Tuple's 64-bit value: uniforms, constants, special values.
 
 /// Relative to the clause's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Relative {
-    /// A plain number.
+    /// Plain number.
     #[default]
     None,
     /// Clause address + value, sign-extended from 60 bits.
@@ -16,7 +16,7 @@ pub enum Relative {
 }
 
 impl Relative {
-    /// The value that a shader sees.
+    /// Value that a shader sees.
     pub const fn resolve(self, value: u64, clause_address: u64) -> u64 {
         const fn word(offset: u32, address: u64) -> u64 {
             let offset = ((offset << 4) as i32) >> 4;
@@ -69,6 +69,6 @@ pub enum Fau {
     },
     /// A constant (0-5) that the clause does not have: readers do not decode.
     Missing(u8),
-    /// A reserved index: readers do not decode.
+    /// Reserved index: readers do not decode.
     Reserved(u8),
 }

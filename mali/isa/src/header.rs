@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The 45 bits of a clause header.
+//! 45 bits of a clause header.
 
 use crate::clause::{ClauseHeader, FlowControl, FlushToZero};
 use crate::error::{DecodeError, EncodeError};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shape of the instruction table's entries.
+//! Shape of the instruction table's entries.
 
 use crate::names::{Mnemonic, Modifier, Op};
 use crate::product::{ProductEvidence, Products};
@@ -34,11 +34,11 @@ impl Unit {
 /// What the table says about an operation.
 #[derive(Debug)]
 pub struct OpInfo {
-    /// The operation.
+    /// Operation.
     pub op: Op,
     /// What it computes, without the unit.
     pub mnemonic: Mnemonic,
-    /// The unit that executes it.
+    /// Unit that executes it.
     pub unit: Unit,
     /// For example `FADD.f32`.
     pub name: &'static str,
@@ -74,7 +74,7 @@ pub struct OpInfo {
     pub product_evidence: ProductEvidence,
 }
 
-/// A 3-bit source selector in the instruction word.
+/// 3-bit source selector in the instruction word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceInfo {
     /// Lowest bit of the selector.
@@ -83,7 +83,7 @@ pub struct SourceInfo {
     pub allowed: u8,
 }
 
-/// A modifier of an operation.
+/// Modifier of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModifierInfo {
     /// Which modifier.
@@ -96,7 +96,7 @@ pub struct ModifierInfo {
     pub default: Option<u8>,
 }
 
-/// A number in the instruction word.
+/// Number in the instruction word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImmediateInfo {
     /// For example `texture_index`.
@@ -115,7 +115,7 @@ pub struct BitField {
 }
 
 impl BitField {
-    /// The field's value in `word`, shifted down.
+    /// Field's value in `word`, shifted down.
     pub const fn get(self, word: u32) -> u32 {
         (word >> self.start) & ((1 << self.size) - 1)
     }
@@ -131,7 +131,7 @@ impl BitField {
 pub struct Encoding {
     /// Values of the fixed bits.
     pub exact: u32,
-    /// The fixed bits.
+    /// Fixed bits.
     pub mask: u32,
     /// Of the selectors of sources a and b, as numbers.
     pub order: Option<Order>,
@@ -341,6 +341,6 @@ pub enum Confidence {
     Certain,
     /// Follows from structure or data flow.
     Likely,
-    /// A guess.
+    /// Guess.
     Guess,
 }

@@ -10,7 +10,7 @@ pub const MAX_MODIFIERS: usize = 10;
 /// Of an operation.
 pub const MAX_IMMEDIATES: usize = 2;
 
-/// A 3-bit selector, resolved by [`crate::Tuple::operand`].
+/// 3-bit selector, resolved by [`crate::Tuple::operand`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum Source {
@@ -51,7 +51,7 @@ impl Source {
         Source::ALL[(selector & 7) as usize]
     }
 
-    /// The selector.
+    /// Selector.
     pub const fn selector(self) -> u8 {
         self as u8
     }
@@ -60,7 +60,7 @@ impl Source {
 /// One instruction of one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// The operation.
+    /// Operation.
     pub op: Op,
     /// The others are `Port0`.
     pub sources: [Source; MAX_SOURCES],
@@ -92,7 +92,7 @@ impl Instruction {
         instruction
     }
 
-    /// The operation's sources.
+    /// Operation's sources.
     pub fn sources(&self) -> &[Source] {
         &self.sources[..self.op.info().sources.len().min(MAX_SOURCES)]
     }

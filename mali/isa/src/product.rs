@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-/// A product of the Bifrost family.
+/// Product of the Bifrost family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Product {
@@ -58,12 +58,12 @@ impl fmt::Display for Product {
     }
 }
 
-/// A set of products.
+/// Set of products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Products(u8);
 
 impl Products {
-    /// A set.
+    /// Set.
     pub const fn of(products: &[Product]) -> Products {
         let (mut bits, mut index) = (0, 0);
         while index < products.len() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A tuple's 35-bit register block: its reads, the previous tuple's writes.
 
-/// The part of a register that a result fills.
+/// Part of a register that a result fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// All 32 bits.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A shader: the clauses that control flow can reach.
+//! Shader: the clauses that control flow can reach.
 
 use crate::clause::{Clause, FlowControl, Operand};
 use crate::decode::decode_clause_with;
@@ -100,14 +100,14 @@ impl Clause {
     }
 }
 
-/// A clause with its place in the shader.
+/// Clause with its place in the shader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// Bytes from the shader's first byte.
     pub offset: u32,
     /// Bytes.
     pub size: u32,
-    /// The clause.
+    /// Clause.
     pub clause: Clause,
 }
 
@@ -120,7 +120,7 @@ pub struct Shader {
     pub dynamic: bool,
 }
 
-/// The invalid clause at `offset`.
+/// Invalid clause at `offset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShaderError<E = DecodeError> {
     /// Negative or unaligned only for a bad branch.

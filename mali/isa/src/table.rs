@@ -18,7 +18,7 @@ impl Op {
         self.info().mnemonic
     }
 
-    /// The unit that executes it.
+    /// Unit that executes it.
     pub fn unit(self) -> Unit {
         self.info().unit
     }

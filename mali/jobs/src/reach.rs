@@ -24,7 +24,7 @@ impl Buffers {
         Self(out)
     }
 
-    /// The buffer that holds an address.
+    /// Buffer that holds an address.
     pub fn holder(&self, va: u64) -> Option<usize> {
         let next = self.0.partition_point(|(start, _)| *start <= va);
         let at = next.checked_sub(1)?;

@@ -29,9 +29,9 @@ pub use mali_valhall::streams::{Compute, WalkError};
 #[derive(Clone, Copy, Debug)]
 pub struct Streams;
 
-/// A verified recording of such a GPU.
+/// Verified recording of such a GPU.
 pub type Verified<'a> = gpureplay_core::verify::Verified<'a, Streams>;
-/// A session on such a GPU.
+/// Session on such a GPU.
 pub type Session<'a, 'w, G> = gpureplay_core::engine::Session<'a, 'w, G, Streams>;
 
 /// Checks a recording against all rules.
@@ -67,32 +67,32 @@ const IDENTITY: [u32; 8] = [
 /// What a launch breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// A queue other than 0.
+    /// Queue other than 0.
     Queue(u8),
     /// No words, or a half of one.
     Length(usize),
-    /// A forbidden instruction.
+    /// Forbidden instruction.
     Instruction {
-        /// Its number.
+        /// Number.
         at: usize,
-        /// The word.
+        /// Word.
         word: u64,
     },
-    /// A resource other than the compute endpoint.
+    /// Resource other than the compute endpoint.
     Endpoint {
-        /// The instruction's number.
+        /// Instruction's number.
         at: usize,
     },
     /// Writes a register of the kernel's driver.
     KernelRegister {
-        /// The instruction's number.
+        /// Instruction's number.
         at: usize,
-        /// The register.
+        /// Register.
         register: u8,
     },
-    /// An instruction that cannot be executed.
+    /// Instruction that cannot be executed.
     Fault {
-        /// Its number.
+        /// Number.
         at: usize,
         /// Why not.
         fault: Fault,
@@ -101,10 +101,10 @@ pub enum Broken {
     Memory {
         /// What lies there.
         what: &'static str,
-        /// The address.
+        /// Address.
         address: u64,
     },
-    /// A launch without a dispatch.
+    /// Launch without a dispatch.
     NoDispatch,
 }
 
@@ -218,7 +218,7 @@ fn allowed(at: usize, word: u64) -> Result<(), Broken> {
 const DESTINATION: u32 = 48;
 /// Compute, fragment, tiler, vertices (REQ_RESOURCE).
 pub const ALL_ENDPOINTS: u64 = 0xf;
-/// The only one for recordings.
+/// Only one for recordings.
 pub const COMPUTE_ENDPOINT: u64 = 1;
 
 fn memory(recording: &Recording<'_>, compute: &Compute) -> Result<(), Broken> {
@@ -377,10 +377,10 @@ pub fn flatten(
     Ok(flat)
 }
 
-/// A stream without jumps.
+/// Stream without jumps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flat {
-    /// Its instructions.
+    /// Instructions.
     pub words: Vec<u64>,
     /// In order.
     pub dispatches: Vec<Compute>,

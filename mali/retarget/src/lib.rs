@@ -43,25 +43,25 @@ pub struct Options {
     pub limit_cores: bool,
 }
 
-/// A driver's setting after a reset.
+/// Driver's setting after a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Register offset.
     pub register: u16,
-    /// The recorded value.
+    /// Recorded value.
     pub recorded: u32,
     /// `None`: the other GPU's drivers do not write it.
     pub value: Option<u32>,
 }
 
-/// A recording of another GPU.
+/// Recording of another GPU.
 #[derive(Clone, Debug)]
 pub struct Retargeted {
-    /// The recording.
+    /// Recording.
     pub bytes: Vec<u8>,
-    /// The recorded GPU.
+    /// Recorded GPU.
     pub source: &'static Profile,
-    /// The new GPU.
+    /// New GPU.
     pub target: &'static Profile,
     /// Bits of SHADER_PRESENT.
     pub unused_cores: u32,

@@ -270,7 +270,7 @@ fn run(
     Ok(trail)
 }
 
-/// A case's files; the rest is random.
+/// Case's files; the rest is random.
 fn bind(session: &mut Session, input: usize) -> Result<(), CompareError> {
     let recording = session.recording().clone();
     let case = recording.manifest().and_then(|one| one.cases.get(input));

@@ -200,7 +200,7 @@ fn source<'t>(
     }
 }
 
-/// The byte, its page if any, and the rest.
+/// Byte, its page if any, and the rest.
 fn code(text: &str) -> Option<(u8, Option<u8>, &str)> {
     for (page, entry, name) in SPECIALS {
         let found = after(text, name);

@@ -3,7 +3,7 @@
 
 use crate::values::{self, Values};
 
-/// A field of an instruction word.
+/// Field of an instruction word.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Field {
     /// Also the text of a flag.
@@ -19,23 +19,23 @@ pub struct Field {
 /// What the values of a field mean.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// A modifier with named values.
+    /// Modifier with named values.
     Named(&'static Values),
     /// One bit, written as the field's name.
     Flag,
-    /// A number.
+    /// Number.
     Number,
-    /// A signed number.
+    /// Signed number.
     Signed,
 }
 
 impl Field {
-    /// Its bits in the word.
+    /// Bits in the word.
     pub const fn mask(&self) -> u64 {
         ones(self.bits) << self.at
     }
 
-    /// The value in a word.
+    /// Value in a word.
     pub const fn read(&self, word: u64) -> u32 {
         (word >> self.at & ones(self.bits)) as u32
     }
@@ -230,7 +230,7 @@ fields! {
     SHORT_OFFSET = "offset", 8, 8, Number;
     /// Blend target.
     TARGET = "target", 8, 8, Number;
-    /// The second source.
+    /// Second source.
     CONSTANT = "constant", 8, 32, Number;
     /// Places to shift by.
     SHIFT = "shift", 20, 3, Number;

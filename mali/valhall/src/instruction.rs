@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An instruction word, taken apart.
+//! Instruction word, taken apart.
 
 use crate::field::{BRANCH_OFFSET, EQ, Field};
 use crate::row::Row;
@@ -7,7 +7,7 @@ use crate::source::{Code, Operand};
 use crate::table::Op;
 use crate::values;
 
-/// A word that the table knows.
+/// Word that the table knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instruction {
     op: Op,
@@ -25,12 +25,12 @@ impl Instruction {
         self.op
     }
 
-    /// The word.
+    /// Word.
     pub fn word(self) -> u64 {
         self.word
     }
 
-    /// Its row of the table.
+    /// Row of the table.
     pub fn row(self) -> &'static Row {
         self.op.row()
     }
@@ -45,7 +45,7 @@ impl Instruction {
         self.word & !self.row().explained()
     }
 
-    /// The source in that byte.
+    /// Source in that byte.
     pub fn source(self, byte: usize) -> Option<Operand> {
         self.row().sources.get(byte)?.read(byte, self.word)
     }
@@ -109,7 +109,7 @@ impl Instruction {
     }
 }
 
-/// A destination register.
+/// Destination register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// Number.
@@ -136,7 +136,7 @@ pub struct Staging {
 pub struct Flow(u8);
 
 impl Flow {
-    /// The awaited slots, a bit each.
+    /// Awaited slots, a bit each.
     pub fn waits(self) -> u8 {
         match self.0 {
             slots @ 1..=7 => slots,

@@ -6,12 +6,12 @@ use core::fmt;
 use crate::Instruction;
 use crate::source::{Code, Kind};
 
-/// A limit that an instruction breaks.
+/// Limit that an instruction breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// Bits without a meaning are set.
     Unexplained(u64),
-    /// A value without a meaning.
+    /// Value without a meaning.
     Reserved(&'static str),
     /// Bits 47:40 say nothing about registers.
     Control(u8),
@@ -30,7 +30,7 @@ pub enum Broken {
     Words(usize),
     /// Two special values.
     Specials,
-    /// A special value that messages cannot read.
+    /// Special value that messages cannot read.
     MessageSpecial(&'static str),
 }
 

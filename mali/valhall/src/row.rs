@@ -4,7 +4,7 @@
 use crate::field::Field;
 use crate::source::Kind;
 
-/// An instruction's row.
+/// Instruction's row.
 #[derive(Debug)]
 pub struct Row {
     /// `FADD.f32`.
@@ -87,7 +87,7 @@ impl Secondary {
         }
     }
 
-    /// Its bits in the word.
+    /// Bits in the word.
     pub const fn mask(self) -> u64 {
         let (at, mask, _) = self.parts();
         mask << at
@@ -105,7 +105,7 @@ impl Secondary {
     }
 }
 
-/// A unit of the execution core.
+/// Unit of the execution core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Multiply and add.
@@ -131,13 +131,13 @@ pub enum Unit {
 pub enum Registers {
     /// Nothing; the bits are c0.
     None,
-    /// A destination.
+    /// Destination.
     Dest,
-    /// A group that the message writes.
+    /// Group that the message writes.
     Loads,
-    /// A group that the message reads.
+    /// Group that the message reads.
     Stores,
-    /// A texture message's results, counted elsewhere.
+    /// Texture message's results, counted elsewhere.
     Samples,
     /// A group to write, and one to read and maybe write.
     Swaps,

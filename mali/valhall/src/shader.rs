@@ -25,18 +25,18 @@ pub enum ShaderError {
     },
     /// More than [`MAX_WORDS`].
     Long,
-    /// A word that is no instruction.
+    /// Word that is no instruction.
     Unknown {
-        /// Its number.
+        /// Number.
         word: u32,
-        /// The word.
+        /// Word.
         value: u64,
     },
     /// A branch leads out of the code.
     Target {
         /// Number of the branch.
         word: u32,
-        /// Its target.
+        /// Target.
         target: i64,
     },
 }
@@ -58,7 +58,7 @@ impl fmt::Display for ShaderError {
 
 impl core::error::Error for ShaderError {}
 
-/// A shader's code.
+/// Shader's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shader<'b> {
     bytes: &'b [u8],
@@ -97,12 +97,12 @@ impl<'b> Shader<'b> {
         }
     }
 
-    /// The number of words.
+    /// Number of words.
     pub fn words(&self) -> u32 {
         self.words
     }
 
-    /// The words as bytes.
+    /// Words as bytes.
     pub fn bytes(&self) -> &'b [u8] {
         let length = WORD_BYTES * self.words as usize;
         self.bytes.get(..length).unwrap_or(self.bytes)

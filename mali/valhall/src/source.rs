@@ -16,7 +16,7 @@ pub enum Kind {
     R16,
     /// 32 bits as they are.
     R32,
-    /// A pair of registers.
+    /// Pair of registers.
     R64,
     /// 8 bits that may be complemented.
     N8,
@@ -24,7 +24,7 @@ pub enum Kind {
     N16,
     /// 32 bits that may be complemented.
     N32,
-    /// A pair that may be complemented.
+    /// Pair that may be complemented.
     N64,
     /// 16 bits, a float with sign modifiers.
     F16,
@@ -133,7 +133,7 @@ impl Kind {
     }
 }
 
-/// A source.
+/// Source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// How it is read.
@@ -146,7 +146,7 @@ pub struct Operand {
     pub absolute: bool,
     /// All bits are changed.
     pub complement: bool,
-    /// Its value and what its values mean.
+    /// Value and what its values mean.
     pub select: Option<(u8, &'static Values)>,
 }
 
@@ -161,23 +161,23 @@ impl Operand {
 /// Where a source comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// A register.
+    /// Register.
     Register {
         /// Below 64.
         index: u8,
-        /// A hint: nothing reads it again.
+        /// Hint: nothing reads it again.
         last: bool,
     },
-    /// A 32-bit word of the uniforms.
+    /// 32-bit word of the uniforms.
     Uniform(u8),
-    /// An entry of [`CONSTANTS`], below 32.
+    /// Entry of [`CONSTANTS`], below 32.
     Constant(u8),
-    /// A value that the hardware gives.
+    /// Value that the hardware gives.
     Special(Special),
 }
 
 impl Code {
-    /// A source byte, with the instruction's page.
+    /// Source byte, with the instruction's page.
     pub const fn read(code: u8, page: u8) -> Code {
         let value = code & 63;
         match code >> 6 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The only encodings of Valhall's instructions.
+//! Only encodings of Valhall's instructions.
 
 use crate::field::*;
 use crate::row::{Registers, Row, Secondary, Unit};
@@ -8,7 +8,7 @@ use crate::source::Kind;
 macro_rules! table {
     ($($op:ident = $name:literal, $opcode:literal, $secondary:expr, $unit:ident, $registers:ident,
        [$($source:ident),*], [$($immediate:ident),*], [$($modifier:ident),*];)*) => {
-        /// An instruction.
+        /// Instruction.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Op {
@@ -35,7 +35,7 @@ macro_rules! table {
 }
 
 impl Op {
-    /// Its row of the table.
+    /// Row of the table.
     pub fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }

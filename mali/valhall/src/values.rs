@@ -50,7 +50,7 @@ values! {
     ], "b0123";
     /// Byte that counts a shift, or names a lane.
     LANES_8_BIT = ["", "", "", "", "b00", "b11", "b22", "b33"], "";
-    /// The two bytes of a source, low one first.
+    /// Two bytes of a source, low one first.
     HALF_SWIZZLES_8_BIT = [
         "b00", "b10", "b20", "b30", "b01", "b11", "b21", "b31", "b02", "b12", "b22", "b32", "b03", "b13",
         "b23", "b33"
@@ -89,7 +89,7 @@ values! {
     ROUND_MODE = ["rte", "rtp", "rtn", "rtz"], "rte";
     /// For true: 1, 1.0, all ones; `u1` is not known.
     RESULT_TYPE = ["i1", "f1", "m1", "u1"], "";
-    /// The half that is read as f16 and widened.
+    /// Half that is read as f16 and widened.
     WIDEN = ["none", "h0", "h1"], "none";
     /// Range of a result.
     CLAMP = ["none", "clamp_0_inf", "clamp_m1_1", "clamp_0_1"], "none";

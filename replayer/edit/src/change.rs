@@ -29,7 +29,7 @@ use crate::words::Start;
 /// What is changed about a job.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// Its sizes; a whole job keeps its own.
+    /// Sizes; a whole job keeps its own.
     pub launch: Launch,
     /// What it runs.
     pub kernel: Kernel,
@@ -53,7 +53,7 @@ pub struct Tried {
     pub inputs: usize,
     /// Written bytes that differ for any input. Only another shader may differ.
     pub different: u64,
-    /// The first one: address, recorded value, new value.
+    /// First one: address, recorded value, new value.
     pub first: Option<(u64, u8, u8)>,
     /// Work of the recorded job.
     pub before: Option<Work>,
@@ -61,12 +61,12 @@ pub struct Tried {
     pub after: Option<Work>,
 }
 
-/// A recording with a changed job.
+/// Recording with a changed job.
 #[derive(Debug)]
 pub struct Changed {
-    /// The recording.
+    /// Recording.
     pub bytes: Vec<u8>,
-    /// Its manifest.
+    /// Manifest.
     pub manifest: Manifest,
     /// How the change did.
     pub tried: Tried,

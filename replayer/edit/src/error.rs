@@ -20,7 +20,7 @@ pub enum EditError {
     /// There is no such job.
     #[error("there is no job {job}; {known}")]
     NoJob {
-        /// The number that was asked for.
+        /// Number that was asked for.
         job: usize,
         /// Jobs that exist.
         known: String,
@@ -28,15 +28,15 @@ pub enum EditError {
     /// Only compute jobs can do it.
     #[error("job {job} is a {kind} job; only compute jobs can be used like this")]
     NotCompute {
-        /// The job.
+        /// Job.
         job: usize,
-        /// Its type.
+        /// Type.
         kind: String,
     },
     /// The job did not run to its end.
     #[error("job {job} {what} does not run to its end on the model: {reason}")]
     Failed {
-        /// The job.
+        /// Job.
         job: usize,
         /// As it is, or changed.
         what: &'static str,
@@ -46,7 +46,7 @@ pub enum EditError {
     /// The model did not reach the job.
     #[error("the replay on the model does not come to job {job}: {reason}")]
     NotReached {
-        /// The job.
+        /// Job.
         job: usize,
         /// Why.
         reason: String,
@@ -56,7 +56,7 @@ pub enum EditError {
         "job {job} writes to {address:#x}, which is no buffer; what it writes there cannot be an output"
     )]
     WritesElsewhere {
-        /// The job.
+        /// Job.
         job: usize,
         /// First address.
         address: u64,
@@ -64,7 +64,7 @@ pub enum EditError {
     /// The job writes nothing.
     #[error("job {job} writes nothing, so there is nothing to compare with")]
     WritesNothing {
-        /// The job.
+        /// Job.
         job: usize,
     },
     /// Other bytes than the job's.
@@ -72,22 +72,22 @@ pub enum EditError {
         "the extracted job {job} gives another byte at {address:#x}: {found:#04x} instead of {expected:#04x}; it reads something that was not seen"
     )]
     NotReproduced {
-        /// The job.
+        /// Job.
         job: usize,
         /// Where.
         address: u64,
-        /// The job's byte.
+        /// Job's byte.
         expected: u8,
-        /// The extract's byte.
+        /// Extract's byte.
         found: u8,
     },
     /// A size that does not fit the GPU or the job.
     #[error("{0}")]
     Size(String),
-    /// A shader that does not fit the job.
+    /// Shader that does not fit the job.
     #[error("{gate}: {reason}")]
     Gate {
-        /// The check.
+        /// Check.
         gate: &'static str,
         /// What does not fit.
         reason: String,

@@ -21,7 +21,7 @@ use crate::scene::{Memory, Outcome, Scene, Work, job, model};
 
 /// In memory that jobs must not depend on.
 const SOIL: u8 = 0xaa;
-/// The output with every byte that the job writes.
+/// Output with every byte that the job writes.
 pub(crate) const WRITTEN: &str = "written";
 /// Per job. A network's job names some dozens.
 const MOST_NAMED: usize = 1 << 16;
@@ -30,10 +30,10 @@ const LINE: usize = 64;
 /// Elements compared per tensor.
 const MAX_ELEMENTS: u64 = 1 << 24;
 
-/// A job as a recording of its own.
+/// Job as a recording of its own.
 #[derive(Debug)]
 pub struct Extracted {
-    /// The recording.
+    /// Recording.
     pub bytes: Vec<u8>,
     /// Expected values are in `expected/NAME.npy`.
     pub manifest: Manifest,

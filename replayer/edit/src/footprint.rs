@@ -14,11 +14,11 @@ pub(crate) const PAGE: u64 = 4096;
 /// 1 GiB.
 pub(crate) const MAX_PAGES: usize = 1 << 18;
 
-/// A set of addresses, by page.
+/// Set of addresses, by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(BTreeMap<u64, Bits>);
 
-/// A bit for each byte of a page.
+/// Bit for each byte of a page.
 #[derive(Clone, Debug)]
 enum Bits {
     /// Takes no memory, as most pages of large jobs.

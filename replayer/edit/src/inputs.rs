@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The manifest's cases, then the first one's elements reordered.
+//! Manifest's cases, then the first one's elements reordered.
 
 use gpureplay_library::{Bindings, Recording, Tensor, TensorKind};
 

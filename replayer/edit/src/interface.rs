@@ -40,7 +40,7 @@ fn clauses(code: &[u8]) -> Option<u64> {
 pub struct Interface {
     /// [`VERSION`].
     version: u32,
-    /// Its GPU, such as `g52`.
+    /// GPU, such as `g52`.
     pub gpu: String,
     /// In hexadecimal.
     pub hash: String,

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::interface::Interface;
 use crate::taken::Taken;
 
-/// A shader's bytes, from its first clause on.
+/// Shader's bytes, from its first clause on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShaderFile {
-    /// The code.
+    /// Code.
     pub bytes: Vec<u8>,
     /// What its own job gave it, if known.
     pub interface: Option<Box<Interface>>,
@@ -27,7 +27,7 @@ impl From<Vec<u8>> for ShaderFile {
 /// What a job runs.
 #[derive(Clone, Debug)]
 pub enum Kernel {
-    /// The recorded shader.
+    /// Recorded shader.
     Recorded,
     /// Another shader; all else of the job stays.
     Shader(ShaderFile),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The manifest's provenance of an edited recording.
+//! Manifest's provenance of an edited recording.
 
 use std::collections::BTreeMap;
 

@@ -92,7 +92,7 @@ pub struct Work {
     pub bytes: u64,
 }
 
-/// A job with the memory that it finds.
+/// Job with the memory that it finds.
 #[derive(Clone, Debug)]
 pub struct Scene {
     /// Number of the job.
@@ -109,7 +109,7 @@ pub struct Scene {
     pub settings: Vec<(u16, u32)>,
     /// Memory of the recording.
     pub regions: Vec<Region>,
-    /// The GPU, and how the recording uses it.
+    /// GPU, and how the recording uses it.
     pub platform: Platform,
     /// What a run may do.
     pub work: Work,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole job of another recording, with mapped pointers.
+//! Whole job of another recording, with mapped pointers.
 
 mod bifrost;
 mod held;
@@ -23,7 +23,7 @@ use crate::target::Target;
 /// Of descriptors and uniforms.
 const ALIGNMENT: u64 = 64;
 
-/// A whole job, ready for one recording.
+/// Whole job, ready for one recording.
 #[derive(Clone, Debug)]
 pub struct Taken {
     title: String,
@@ -211,12 +211,12 @@ impl Taken {
         &self.title
     }
 
-    /// Its recording and job.
+    /// Recording and job.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// Its sizes.
+    /// Sizes.
     pub fn launch(&self) -> Launch {
         self.launch
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bytes of memory that belong to tensors.
+//! Bytes of memory that belong to tensors.
 
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{ElementType, Recording as View};

@@ -17,7 +17,7 @@ use crate::launch::text;
 /// A change with a name.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its sizes, or where its shader comes from.
+    /// Sizes, or where its shader comes from.
     pub name: String,
     /// Or why it cannot be made.
     pub change: std::result::Result<Change, String>,

@@ -17,7 +17,7 @@ pub enum Action<'a> {
     },
     /// Operands: a encoding, b stored length (LZ4 only), c length, d address.
     Upload {
-        /// GPU virtual address.
+        /// GPU address.
         va: u64,
         /// Bytes in GPU memory.
         length: u32,
@@ -26,17 +26,17 @@ pub enum Action<'a> {
     },
     /// One repeated byte. Operands: a byte, c length, d address.
     Fill {
-        /// GPU virtual address.
+        /// GPU address.
         va: u64,
         /// Bytes in GPU memory.
         length: u32,
-        /// The byte.
+        /// Byte.
         byte: u8,
     },
     /// Zero the GPU's 16 bytes of a job header (exception status, first incomplete task, fault pointer). After the
     /// next submit the status must be DONE. Operand: d address.
     Rearm {
-        /// GPU virtual address of the header.
+        /// GPU address of the header.
         va: u64,
     },
     /// Start a chain and wait for its end. Operands: a slot, b configuration, c timeout, d address.
@@ -79,9 +79,9 @@ pub enum Action<'a> {
 /// Bytes of an upload as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload<'a> {
-    /// The bytes themselves.
+    /// Bytes themselves.
     Raw(&'a [u8]),
-    /// An LZ4 block ([`crate::lz4`]).
+    /// LZ4 block ([`crate::lz4`]).
     Lz4(&'a [u8]),
 }
 

@@ -55,7 +55,7 @@ impl Checksum {
         self
     }
 
-    /// The sum so far.
+    /// Sum so far.
     pub fn value(&self) -> u64 {
         self.lanes
             .iter()

@@ -27,7 +27,7 @@ pub const FLAG_COHERENT: u32 = 1;
 /// No value for this weight: bind it before the first run.
 pub const TENSOR_EXTERNAL: u8 = 1;
 
-/// The first 64 bytes of a recording.
+/// First 64 bytes of a recording.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Header {
@@ -68,7 +68,7 @@ impl Header {
     }
 }
 
-/// A recording's GPU, and how it is used.
+/// Recording's GPU, and how it is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Platform {
     /// [`Header::gpu_id`].
@@ -82,7 +82,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// A Mali with all cores and without coherent caches.
+    /// Mali with all cores and without coherent caches.
     pub const fn of(gpu_id: u32) -> Self {
         Self {
             gpu_id,
@@ -93,7 +93,7 @@ impl Platform {
     }
 }
 
-/// An entry of the section table (32 bytes).
+/// Entry of the section table (32 bytes).
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct SectionEntry {
@@ -125,7 +125,7 @@ pub struct IdentityCheck {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Region {
-    /// GPU virtual address, a multiple of the page size.
+    /// GPU address, a multiple of the page size.
     pub va: U64,
     /// Number of pages, at least 1.
     pub pages: U32,
@@ -155,7 +155,7 @@ pub struct Segment {
     pub data: U64,
 }
 
-/// An action (16 bytes); [`crate::Action`] names the operands.
+/// Action (16 bytes); [`crate::Action`] names the operands.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct ActionEntry {
@@ -171,7 +171,7 @@ pub struct ActionEntry {
     pub d: U64,
 }
 
-/// A named array (40 bytes).
+/// Named array (40 bytes).
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct TensorEntry {
@@ -200,7 +200,7 @@ pub struct TensorEntry {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct PieceEntry {
-    /// GPU virtual address of the first element.
+    /// GPU address of the first element.
     pub va: U64,
     /// First element's index in C order.
     pub element: U32,

@@ -48,7 +48,7 @@ impl Default for History {
 }
 
 impl History {
-    /// An empty history.
+    /// Empty history.
     pub const fn new() -> Self {
         Self {
             halves: [[0; HALF]; 2],

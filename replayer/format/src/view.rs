@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The checked, zero-copy view of a recording.
+//! Checked, zero-copy view of a recording.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -41,7 +41,7 @@ pub enum Fault {
     Name,
 }
 
-/// A recording with correct checksums.
+/// Recording with correct checksums.
 #[derive(Clone, Copy, Debug)]
 pub struct Recording<'a> {
     header: &'a Header,
@@ -188,7 +188,7 @@ impl<'a> Recording<'a> {
         })
     }
 
-    /// The file's header.
+    /// File's header.
     pub const fn header(&self) -> &'a Header {
         self.header
     }
@@ -233,7 +233,7 @@ impl<'a> Recording<'a> {
         self.axes
     }
 
-    /// The section `data`.
+    /// Section `data`.
     pub const fn data(&self) -> &'a [u8] {
         self.data
     }

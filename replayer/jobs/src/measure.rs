@@ -16,7 +16,7 @@ use crate::table::{Chain, Jobs};
 /// In errors and events.
 const PAGE: u64 = 4096;
 
-/// A job that ended on the model.
+/// Job that ended on the model.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// What the model says.

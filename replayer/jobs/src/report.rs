@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report; see `docs/reference/schemas/jobs.json`.
+//! Report; see `docs/reference/schemas/jobs.json`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -21,18 +21,18 @@ pub enum SelectorError {
     /// The text is empty.
     #[error("no jobs are named; expected {GRAMMAR}")]
     Empty,
-    /// A part without meaning.
+    /// Part without meaning.
     #[error("'{item}': {reason}; expected {GRAMMAR}")]
     Form {
-        /// The part.
+        /// Part.
         item: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// A part that fits no job.
+    /// Part that fits no job.
     #[error("'{item}' selects no job: {reason}; `gpureplay jobs` lists them")]
     Nothing {
-        /// The part.
+        /// Part.
         item: String,
         /// What there is.
         reason: String,
@@ -46,7 +46,7 @@ enum Item {
     /// Of the kernel's name, or the hash of a job without name.
     Matching(Regex),
     Kernel(String),
-    /// Its first digits.
+    /// First digits.
     Hash(String),
     Layer(String),
 }

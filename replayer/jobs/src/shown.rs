@@ -22,7 +22,7 @@ pub enum Shown<'a> {
 }
 
 impl Job {
-    /// Its address, and the code or its error.
+    /// Address, and the code or its error.
     pub fn code(&self) -> Option<(u64, Result<Shown<'_>, &str>)> {
         let (address, code) = match (&self.compute, &self.valhall) {
             (Some(compute), _) => {
@@ -48,7 +48,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// The code.
+    /// Code.
     pub fn bytes(self) -> &'a [u8] {
         match self {
             Shown::Clauses(code) => &code.bytes,

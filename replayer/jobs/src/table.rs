@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The jobs of a recording with descriptors and shaders.
+//! Jobs of a recording with descriptors and shaders.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub enum JobsError {
     Memory {
         /// Index of the action.
         action: u32,
-        /// Its destination.
+        /// Destination.
         address: u64,
     },
     /// There are too many jobs.
@@ -43,7 +43,7 @@ impl From<Full> for JobsError {
     }
 }
 
-/// A compute job's descriptors.
+/// Compute job's descriptors.
 #[derive(Clone, Debug)]
 pub struct Compute {
     /// Address of the first clause.
@@ -54,11 +54,11 @@ pub struct Compute {
     pub local: [u32; 3],
     /// By dimension.
     pub groups: [u32; 3],
-    /// The descriptors.
+    /// Descriptors.
     pub job: ComputeJob,
 }
 
-/// A compute job of Valhall.
+/// Compute job of Valhall.
 #[derive(Clone, Debug)]
 pub struct Valhall {
     /// What the descriptors say.
@@ -93,7 +93,7 @@ impl Compute {
     }
 }
 
-/// A job.
+/// Job.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// From 0, set-up included: as `run --trace` and `disasm` count.
@@ -141,7 +141,7 @@ impl Job {
     }
 }
 
-/// A chain that a recording submits.
+/// Chain that a recording submits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// In the recording, from 0, set-up included.
@@ -156,14 +156,14 @@ pub struct Chain {
     pub slot: u8,
     /// Of the first job's header; 0 of a command stream.
     pub head: u64,
-    /// Its jobs.
+    /// Jobs.
     pub jobs: Range<usize>,
 }
 
 /// All jobs of a recording.
 #[derive(Clone, Debug)]
 pub struct Jobs {
-    /// The recorded GPU.
+    /// Recorded GPU.
     pub gpu: GpuId,
     /// What is known about it.
     pub profile: &'static Profile,

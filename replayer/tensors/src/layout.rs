@@ -28,7 +28,7 @@ pub enum LayoutError {
         /// Number of axes.
         axes: usize,
     },
-    /// An axis of extent zero.
+    /// Axis of extent zero.
     #[error("piece {piece} has an axis without extent")]
     EmptyAxis {
         /// Index of the piece.
@@ -50,7 +50,7 @@ pub enum LayoutError {
         /// Row-major index.
         element: u64,
     },
-    /// An address above 2^64.
+    /// Address above 2^64.
     #[error("piece {piece} leaves the address space")]
     AddressRange {
         /// Index of the piece.
@@ -71,7 +71,7 @@ pub enum LayoutError {
 pub struct Run {
     /// Row-major index of the first element.
     pub element: u64,
-    /// GPU virtual address of the first element.
+    /// GPU address of the first element.
     pub address: u64,
     /// Number of elements.
     pub count: u64,

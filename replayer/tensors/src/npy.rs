@@ -30,15 +30,15 @@ pub enum NpyError {
     /// The file cannot be opened, read or written.
     #[error("{}: {source}", shown(path))]
     Io {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// The system's error.
+        /// System's error.
         source: std::io::Error,
     },
     /// Not the start of an `.npy` file.
     #[error("not an .npy file: it must start with \\x93NUMPY; numpy.save makes such files")]
     Magic,
-    /// A zip archive, as of `numpy.savez`.
+    /// Zip archive, as of `numpy.savez`.
     #[error("an archive of several arrays (.npz); save the one that is meant with numpy.save")]
     Archive,
     /// Elements with fields.
@@ -46,7 +46,7 @@ pub enum NpyError {
         "its elements are structures (a dtype with fields); save one field of them, as numbers"
     )]
     Structured,
-    /// An unknown version of the file format.
+    /// Unknown version of the file format.
     #[error("version {major}.{minor} of the .npy format is not known; 1.0, 2.0 and 3.0 are")]
     Version {
         /// Major version found.
@@ -70,7 +70,7 @@ pub enum NpyError {
         /// What should be there.
         expected: &'static str,
     },
-    /// An unsupported element type.
+    /// Unsupported element type.
     #[error(
         "element type '{descr}' is not supported; expected one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1"
     )]
@@ -81,7 +81,7 @@ pub enum NpyError {
     /// The data do not fill the shape.
     #[error("shape {shape:?} of {} needs {expected} bytes of data, the file has {found}", dtype.name())]
     DataLength {
-        /// The element type.
+        /// Element type.
         dtype: ElementType,
         /// As the file states it.
         shape: Vec<u64>,
@@ -93,7 +93,7 @@ pub enum NpyError {
     /// More data than the shape needs, not read.
     #[error("shape {shape:?} of {} needs {expected} bytes of data, the file has more", dtype.name())]
     MoreData {
-        /// The element type.
+        /// Element type.
         dtype: ElementType,
         /// As the file states it.
         shape: Vec<u64>,
@@ -106,9 +106,9 @@ pub enum NpyError {
     /// The caller does not want this type and shape.
     #[error("an array of {}{shape:?} is not what is wanted", dtype.name())]
     Unwanted {
-        /// The element type.
+        /// Element type.
         dtype: ElementType,
-        /// The shape.
+        /// Shape.
         shape: Vec<u64>,
     },
     /// The shape cannot be a tensor.
@@ -117,7 +117,7 @@ pub enum NpyError {
     /// An error with the file's name.
     #[error("{}: {source}", shown(path))]
     InFile {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// What is wrong.
         source: Box<NpyError>,
@@ -158,7 +158,7 @@ pub fn write_npy(path: &Path, tensor: &Tensor) -> Result<(), NpyError> {
     })
 }
 
-/// The bytes of an `.npy` file.
+/// Bytes of an `.npy` file.
 pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
     let order = if tensor.dtype().bytes() == 1 {
         '|'

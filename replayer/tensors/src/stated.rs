@@ -77,7 +77,7 @@ pub enum StatedError {
         /// The name.
         name: String,
     },
-    /// A type and shape of another size.
+    /// Type and shape of another size.
     #[error("'{name}' has {bytes} bytes; {form} has another size")]
     Form {
         /// Name of the tensor.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A tensor in memory: element type, shape, row-major bytes.
+//! Tensor in memory: element type, shape, row-major bytes.
 
 use crate::{Element, ElementType};
 
@@ -26,7 +26,7 @@ pub enum TensorError {
     /// The shape's bytes do not fit in memory.
     #[error("shape {shape:?} of {} is too large", dtype.name())]
     TooLarge {
-        /// The element type.
+        /// Element type.
         dtype: ElementType,
         /// Given shape.
         shape: Vec<u64>,
@@ -34,7 +34,7 @@ pub enum TensorError {
     /// The number of bytes does not fit shape and type.
     #[error("shape {shape:?} of {} needs {expected} bytes, got {found}", dtype.name())]
     Length {
-        /// The element type.
+        /// Element type.
         dtype: ElementType,
         /// Given shape.
         shape: Vec<u64>,
@@ -89,7 +89,7 @@ impl Tensor {
         })
     }
 
-    /// A tensor of zeros.
+    /// Tensor of zeros.
     pub fn zeros(dtype: ElementType, shape: &[u64]) -> Result<Tensor, TensorError> {
         let length = byte_length(dtype, shape)?;
         Tensor::new(dtype, shape, vec![0; length])
@@ -114,7 +114,7 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// The element type.
+    /// Element type.
     pub fn dtype(&self) -> ElementType {
         self.dtype
     }
@@ -144,7 +144,7 @@ impl Tensor {
         &mut self.bytes
     }
 
-    /// The bytes, without the shape.
+    /// Bytes, without the shape.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules that make a trace complete.
+//! Rules that make a trace complete.
 
 use crate::{ErrorCode, Event, Record};
 
@@ -24,7 +24,7 @@ pub enum Problem {
         /// Depends on the code.
         detail: u64,
     },
-    /// A second BEGIN.
+    /// Second BEGIN.
     #[error("record {sequence} is a second BEGIN: two traces were joined")]
     SecondBegin {
         /// Number of the record.
@@ -47,7 +47,7 @@ pub enum Problem {
     /// No END.
     #[error("the trace has no END: the recording was cut off after record {last}")]
     NoEnd {
-        /// The last record's number.
+        /// Last record's number.
         last: u64,
     },
 }

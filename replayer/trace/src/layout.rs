@@ -72,7 +72,7 @@ layouts! {
         last_value: U32,
         /// 0 or a negative errno; 0 in POLL_BEGIN.
         result: I32,
-        /// The driver's bound.
+        /// Driver's bound.
         timeout_us: U32,
     }
     /// IRQ_ENTER and IRQ_EXIT (8 bytes).
@@ -86,9 +86,9 @@ layouts! {
     MappingPayload {
         /// Address space or [`AS_NONE`].
         space: U32,
-        /// The driver's own flags.
+        /// Driver's own flags.
         flags: U32,
-        /// GPU virtual address.
+        /// GPU address.
         va: U64,
         /// Bytes.
         size: U64,
@@ -99,7 +99,7 @@ layouts! {
         space: U32,
         /// Bytes of a command stream; 0 for a job chain.
         stream_bytes: U32,
-        /// GPU virtual address of the first job descriptor, or of the stream.
+        /// GPU address of the first job descriptor, or of the stream.
         chain_head: U64,
     }
     /// REGION (24 bytes).
@@ -108,7 +108,7 @@ layouts! {
         space: U32,
         /// [`crate::RegionFlags`].
         flags: U32,
-        /// First GPU virtual address.
+        /// First GPU address.
         va: U64,
         /// Number of pages.
         pages: U64,
@@ -119,7 +119,7 @@ layouts! {
         space: U32,
         /// [`crate::Phase`].
         phase: U32,
-        /// GPU virtual address.
+        /// GPU address.
         va: U64,
     }
     /// COMPLETE (8 bytes).

@@ -24,7 +24,7 @@ pub enum TraceError {
     Io {
         /// Byte offset.
         position: u64,
-        /// The system's error.
+        /// System's error.
         source: io::Error,
     },
     /// The stream ends inside a record.
@@ -35,14 +35,14 @@ pub enum TraceError {
         /// Start of the record.
         position: u64,
     },
-    /// An impossible length of a record.
+    /// Impossible length of a record.
     #[error(
         "bad record at byte {position}: length {length} (expected a multiple of 8 from {HEADER} to {MAX_RECORD})"
     )]
     Length {
         /// Start of the record.
         position: u64,
-        /// Its length as stated.
+        /// Length as stated.
         length: u32,
     },
     /// The first record is not BEGIN of a known version.
@@ -51,20 +51,20 @@ pub enum TraceError {
         /// What is there.
         found: String,
     },
-    /// An unknown record type.
+    /// Unknown record type.
     #[error("bad record at byte {position}: type {kind} is not known")]
     Kind {
         /// Start of the record.
         position: u64,
-        /// The type.
+        /// Type.
         kind: u16,
     },
-    /// A length that does not fit the record's type.
+    /// Length that does not fit the record's type.
     #[error("bad {kind} record at byte {position}: {length} bytes of payload, expected {expected}")]
     Payload {
         /// Start of the record.
         position: u64,
-        /// Its type.
+        /// Type.
         kind: RecordType,
         /// Bytes after the header.
         length: usize,
@@ -76,11 +76,11 @@ pub enum TraceError {
     Field {
         /// Start of the record.
         position: u64,
-        /// Its type.
+        /// Type.
         kind: RecordType,
         /// Name of the field.
         field: &'static str,
-        /// Its value.
+        /// Value.
         value: u64,
     },
 }

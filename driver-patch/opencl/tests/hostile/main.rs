@@ -162,7 +162,7 @@ fn what_is_released_is_not_kept(app: &App, _: &Path) {
     assert!(kept < LITTLE, "{kept} bytes are kept");
 }
 
-/// A bounded number of events.
+/// Bounded number of events.
 fn reads_without_an_end(app: &App, _: &Path) {
     let read = app.get::<Transfer>(READ_BUFFER);
     let mut to = [0u8; 4];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The app above the layer, and loading the layer.
+//! App above the layer, and loading the layer.
 
 use core::ffi::{c_char, c_void};
 use std::fs;

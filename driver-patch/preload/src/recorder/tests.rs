@@ -36,7 +36,7 @@ struct State {
     /// Of kbase's regions that grow.
     pages: RefCell<BTreeMap<u64, u64>>,
     clock: Cell<u64>,
-    /// The app's other threads sleep.
+    /// App's other threads sleep.
     asleep: Cell<bool>,
 }
 
@@ -137,7 +137,7 @@ impl App {
         self.folder.path().join("trace")
     }
 
-    /// Its address: the handle in units of 1 MiB.
+    /// Address: the handle in units of 1 MiB.
     fn create(&mut self, fd: RawFd, handle: u32, flags: u32, pages: u32) {
         let made = CreateBo {
             size: pages * PAGE as u32,

@@ -33,7 +33,7 @@ fn ask<T: IntoBytes>(fd: c_int, request: Request, argument: &mut T) -> (c_int, c
     ioctl(fd, request.0, address(argument))
 }
 
-/// A row for each handle.
+/// Row for each handle.
 macro_rules! asked {
     ($seen:ident, $fd:ident, $handle:ident; $($what:literal => $request:ident, $kind:ident $fields:tt;)*) => {$(
         let answer = ask($fd, uapi::$request, &mut uapi::$kind $fields);

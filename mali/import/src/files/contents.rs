@@ -15,9 +15,9 @@ use crate::diagnosis::MAX_DIAGNOSED;
 
 const HEADER: usize = 29;
 const ADDRESS_END: u64 = 1 << 48;
-/// A driver's flag.
+/// Driver's flag.
 const GPU_WRITE: u32 = 1 << 2;
-/// A driver's flag.
+/// Driver's flag.
 const GPU_NO_EXECUTE: u32 = 1 << 3;
 
 /// A region as the driver kept it.
@@ -29,7 +29,7 @@ pub struct MemoryRegion {
     pub end: u64,
     /// Committed pages.
     pub pages: u64,
-    /// The driver's flags.
+    /// Driver's flags.
     pub flags: u32,
     /// Its pages are in the file.
     pub dumped: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Page {
     pub(crate) bytes: Range<usize>,
 }
 
-/// The file.
+/// File.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     file: Vec<u8>,
@@ -191,7 +191,7 @@ impl Contents {
         stated
     }
 
-    /// The page at `va`, if the file has it.
+    /// Page at `va`, if the file has it.
     pub fn page(&self, va: u64) -> Option<&[u8]> {
         let page = self.pages.get(&va)?;
         self.file.get(page.bytes.clone())

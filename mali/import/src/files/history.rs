@@ -29,7 +29,7 @@ pub struct Access {
 /// All register accesses, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// The accesses.
+    /// Accesses.
     pub accesses: Vec<Access>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The four files, one module each.
+//! Four files, one module each.
 
 pub(crate) mod contents;
 pub(crate) mod history;

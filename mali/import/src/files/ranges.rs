@@ -6,7 +6,7 @@ use super::Cursor;
 use crate::Diagnosis;
 use crate::diagnosis::Listed;
 
-/// A synchronised range.
+/// Synchronised range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// Number in the file.
@@ -17,7 +17,7 @@ pub struct Range {
     pub end: u64,
 }
 
-/// The file.
+/// File.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
     /// Sound ranges in file order.

@@ -19,7 +19,7 @@ const END_MARK: u64 = 0xff_ffff_ffff;
 const TABLE_BYTES: usize = PAGE_BYTES as usize;
 /// 4 GiB, as much as a recording may have.
 const MAX_PAGES: usize = 1 << 20;
-/// A mapped page.
+/// Mapped page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
     /// On the machine of the recording.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The jobs of all chains of a recording.
+//! Jobs of all chains of a recording.
 
 use std::collections::HashMap;
 

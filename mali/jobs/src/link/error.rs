@@ -18,7 +18,7 @@ pub enum LinkError {
         "the chains would need more than {most} pages for descriptors of their own: they stay as they are"
     )]
     TooManyCopies {
-        /// The limit.
+        /// Limit.
         most: usize,
     },
     /// Too much is uploaded.
@@ -26,13 +26,13 @@ pub enum LinkError {
     Memory {
         /// Index of the action.
         action: u32,
-        /// Its destination.
+        /// Destination.
         address: u64,
     },
     /// The new recording cannot be stored.
     #[error("the new recording cannot be stored: {0}")]
     Encode(#[from] EncodeError),
-    /// A defect of this crate.
+    /// Defect of this crate.
     #[error("the new recording is not the same computation: {0}")]
     Different(String),
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The result of linking, and its check.
+//! Result of linking, and its check.
 
 use gpureplay_core::Limits;
 use gpureplay_format::Recording;
@@ -15,13 +15,13 @@ use crate::link::error::LinkError;
 pub struct Place {
     /// Submission, from 0, set-up included.
     pub submission: u32,
-    /// Its first job, from 0.
+    /// First job, from 0.
     pub first: u32,
     /// How many jobs.
     pub jobs: u32,
 }
 
-/// A recording whose chains were linked.
+/// Recording whose chains were linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linked {
     /// Unchanged if there is nothing to link.

@@ -20,7 +20,7 @@ struct Picture {
     outside: Vec<(u64, u64)>,
 }
 
-/// The job's place in a chain.
+/// Job's place in a chain.
 const PLACE: [&str; 5] = ["Barrier", "Index", "Dependency 1", "Dependency 2", "Next"];
 
 fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {

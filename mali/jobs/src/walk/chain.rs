@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The walk over one chain or stream.
+//! Walk over one chain or stream.
 
 use std::collections::HashSet;
 

@@ -39,14 +39,14 @@ pub struct Words {
     pub hash: u64,
     /// Named by instructions, as a bit mask.
     pub registers: u64,
-    /// The words.
+    /// Words.
     pub bytes: Vec<u8>,
 }
 
-/// An instruction that reaches memory.
+/// Instruction that reaches memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The instruction.
+    /// Instruction.
     pub text: String,
     /// Whether it reads.
     pub reads: bool,
@@ -118,10 +118,10 @@ impl std::fmt::Display for Words {
 /// Why code was not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undecoded {
-    /// An invalid clause.
+    /// Invalid clause.
     #[error("{0}")]
     Clause(#[from] ShaderError),
-    /// An invalid word.
+    /// Invalid word.
     #[error("{0}")]
     Word(#[from] mali_valhall::ShaderError),
     /// Too much code.

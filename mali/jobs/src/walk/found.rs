@@ -26,13 +26,13 @@ pub struct Waits {
 pub enum Descriptors {
     /// No compute job, or no sense.
     None,
-    /// A compute job of Bifrost.
+    /// Compute job of Bifrost.
     Bifrost(ComputeJob),
     /// A stream has the payload in registers.
     Valhall(Launch, ComputePayload),
 }
 
-/// A job of a submission.
+/// Job of a submission.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     /// Of its header; of a stream's, the instruction's on the model.

@@ -10,16 +10,16 @@ use mali_facts::registers::JobStatus;
 
 use crate::walk::image::Image;
 
-/// A submitted chain or stream.
+/// Submitted chain or stream.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
-    /// Its number, set-up included, from 0.
+    /// Number, set-up included, from 0.
     pub number: u32,
     /// Index of the segment.
     pub segment: u32,
     /// Index of the action.
     pub action: u32,
-    /// The job slot, or the queue.
+    /// Job slot, or the queue.
     pub slot: u8,
     /// Of the first job's header; 0 of a stream.
     pub head: u64,
@@ -37,11 +37,11 @@ pub struct Submission<'a> {
 pub struct Full {
     /// Index of the action.
     pub action: u32,
-    /// Its destination.
+    /// Destination.
     pub address: u64,
 }
 
-/// A step of the program.
+/// Step of the program.
 pub enum Event<'a> {
     /// By an upload, a fill, a header made ready, a job's status.
     Changed {

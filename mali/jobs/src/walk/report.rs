@@ -20,12 +20,12 @@ pub struct Use {
     pub access: Access,
 }
 
-/// A job of a chain.
+/// Job of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Address of its header.
     pub address: u64,
-    /// Its type in words.
+    /// Type in words.
     pub kind: &'static str,
     /// How many descriptors were followed.
     pub descriptors: usize,
@@ -35,7 +35,7 @@ pub struct Job {
     pub pointers: Vec<u64>,
 }
 
-/// A chain that was submitted.
+/// Chain that was submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// Index of the action.

@@ -29,14 +29,14 @@ pub enum Effect {
     },
 }
 
-/// A dispatch, as the registers say it.
+/// Dispatch, as the registers say it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compute {
     /// Address; the low six bits count.
     pub resources: u64,
     /// Address in bits 47:0, pairs of words in 63:56.
     pub uniforms: u64,
-    /// The shader program.
+    /// Shader program.
     pub program: u64,
     /// Descriptor of thread and group storage.
     pub storage: u64,
@@ -63,7 +63,7 @@ pub struct Transfer {
     pub mask: u16,
 }
 
-/// A value, and 32 bits of error behind it.
+/// Value, and 32 bits of error behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync {
     /// What is done.
@@ -89,7 +89,7 @@ pub enum SyncKind {
     Wait(Condition),
 }
 
-/// A comparison.
+/// Comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// At most.
@@ -138,7 +138,7 @@ pub enum Fault {
         /// Scoreboard to wait for.
         scoreboard: u8,
     },
-    /// A scoreboard that does not exist.
+    /// Scoreboard that does not exist.
     Scoreboard(u8),
     /// Address or length is no multiple of an instruction.
     Alignment(u64),

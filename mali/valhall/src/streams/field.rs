@@ -5,7 +5,7 @@ use Kind::{Eighths, Named, Number, Pair, Register, Signed};
 
 use crate::field::ones;
 
-/// A field of a word.
+/// Field of a word.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Field {
     /// As in Mesa's descriptions.
@@ -23,13 +23,13 @@ type Names = &'static [(u64, &'static str)];
 /// What the values of a field mean.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A number.
+    /// Number.
     Number,
-    /// A signed number.
+    /// Signed number.
     Signed,
-    /// A number of eighths: of instructions, as bytes.
+    /// Number of eighths: of instructions, as bytes.
     Eighths,
-    /// A register.
+    /// Register.
     Register,
     /// An even register and the next, low word first.
     Pair,
@@ -38,12 +38,12 @@ pub enum Kind {
 }
 
 impl Field {
-    /// Its bits in the word.
+    /// Bits in the word.
     pub const fn mask(&self) -> u64 {
         ones(self.bits) << self.at
     }
 
-    /// The value in a word.
+    /// Value in a word.
     pub const fn read(&self, word: u64) -> u64 {
         word >> self.at & ones(self.bits)
     }
@@ -109,13 +109,13 @@ macro_rules! fields {
 
 // Name in the text, lowest bit, number of bits, what its values mean.
 fields! {
-    /// A signed number.
+    /// Signed number.
     ADDEND = "Immediate", 0, 32, Signed;
     /// Where memory is.
     ADDRESS = "Address", 40, 8, Pair;
     /// Scoreboards, a bit each.
     AWAITED = "Wait mask", 16, 8, Number;
-    /// The register of mask bit 0.
+    /// Register of mask bit 0.
     BASE_REGISTER = "Base register", 48, 8, Register;
     /// Needs the compute endpoint.
     COMPUTE = "Compute", 0, 1, Number;
@@ -123,9 +123,9 @@ fields! {
     CONDITION = "Condition", 28, 3, Named(CONDITIONS);
     /// What is added, stored or compared.
     DATA = "Data", 32, 8, Register;
-    /// A draw descriptor.
+    /// Draw descriptor.
     DCD = "DCD", 40, 8, Pair;
-    /// The register that is written.
+    /// Register that is written.
     DESTINATION = "Destination", 48, 8, Register;
     /// Number of a draw.
     DRAW_ID = "Draw ID", 40, 8, Register;
@@ -143,7 +143,7 @@ fields! {
     EXCEPTION_TYPE = "Exception type", 0, 8, Named(EXCEPTIONS);
     /// Which registers name uniforms.
     FAU_SELECT = "FAU select", 46, 2, Number;
-    /// The first chunk of a heap.
+    /// First chunk of a heap.
     FIRST_HEAP_CHUNK = "First Heap Chunk", 40, 8, Pair;
     /// Flags of a draw.
     FLAGS_OVERRIDE = "Flags override", 0, 32, Number;
@@ -157,17 +157,17 @@ fields! {
     IDVS = "IDVS", 3, 1, Number;
     /// Has no meaning.
     IGNORED = "Ignored", 0, 56, Number;
-    /// A number of 48 bits.
+    /// Number of 48 bits.
     IMMEDIATE = "Immediate", 0, 48, Number;
-    /// A number.
+    /// Number.
     IMMEDIATE_32 = "Immediate", 0, 32, Number;
     /// Counts the pass.
     INCREMENT_FRAGMENT_COMPLETED = "Increment Fragment Completed", 0, 1, Number;
     /// Level-2 cache.
     L2_FLUSH_MODE = "L2 flush mode", 0, 4, Named(FLUSH_MODES);
-    /// The last chunk of a heap.
+    /// Last chunk of a heap.
     LAST_HEAP_CHUNK = "Last Heap Chunk", 32, 8, Pair;
-    /// The flush that makes this one needless.
+    /// Flush that makes this one needless.
     LATEST_FLUSH_ID = "Latest Flush ID", 40, 8, Register;
     /// Bytes of a stream.
     LENGTH = "Length", 32, 8, Register;
@@ -187,9 +187,9 @@ fields! {
     OTHER_INVALIDATE = "Other invalidate", 9, 1, Number;
     /// The same, of 64 bits.
     PAIR_DATA = "Data", 32, 8, Pair;
-    /// The pair that is written.
+    /// Pair that is written.
     PAIR_DESTINATION = "Destination", 48, 8, Pair;
-    /// The pair that is read.
+    /// Pair that is read.
     PAIR_SOURCE = "Source", 40, 8, Pair;
     /// Counts as progress.
     PROGRESS_INCREMENT = "Progress increment", 32, 1, Number;
@@ -197,15 +197,15 @@ fields! {
     QUEUE = "Queue", 0, 5, Number;
     /// Who is told.
     SCOPE = "Scope", 1, 2, Named(SCOPES);
-    /// The scoreboard that ends with it.
+    /// Scoreboard that ends with it.
     SIGNAL_SLOT = "Signal slot", 48, 4, Number;
     /// Bytes behind it.
     SIZE = "Size", 0, 16, Eighths;
-    /// The register that is read.
+    /// Register that is read.
     SOURCE = "Source", 40, 8, Register;
-    /// The first register.
+    /// First register.
     SOURCE_1 = "Source 1", 32, 8, Register;
-    /// The second register.
+    /// Second register.
     SOURCE_2 = "Source 2", 40, 8, Register;
     /// Which registers name the program.
     SPD_SELECT = "SPD select", 42, 2, Number;
@@ -225,11 +225,11 @@ fields! {
     TILE_ORDER = "Tile order", 4, 4, Named(TILE_ORDERS);
     /// Registers of a trace.
     TRACED_COUNT = "Register Count", 40, 8, Number;
-    /// The first register of a trace.
+    /// First register of a trace.
     TRACED_REGISTERS = "Base Register", 32, 8, Register;
     /// Which registers name storage.
     TSD_SELECT = "TSD select", 44, 2, Number;
-    /// The register that is compared with 0.
+    /// Register that is compared with 0.
     VALUE = "Value", 40, 8, Register;
     /// Uniforms of the varying shader.
     VARYING_FAU_SELECT = "Varying FAU select", 36, 1, Number;

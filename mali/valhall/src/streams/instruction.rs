@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An instruction of a command stream, and its text.
+//! Instruction of a command stream, and its text.
 
 use core::fmt::{self, Display, Formatter};
 
@@ -9,7 +9,7 @@ use super::table::Op;
 /// Bytes of an instruction.
 pub const WORD_BYTES: usize = 8;
 
-/// A word that the table knows.
+/// Word that the table knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
     op: Op,
@@ -30,7 +30,7 @@ impl Instruction {
         self.op
     }
 
-    /// The word.
+    /// Word.
     pub const fn word(self) -> u64 {
         self.word
     }

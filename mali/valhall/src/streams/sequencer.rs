@@ -27,7 +27,7 @@ struct Frame {
     end: u64,
 }
 
-/// A queue's state, which outlives its streams.
+/// Queue's state, which outlives its streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequencer {
     registers: [u32; REGISTERS],

@@ -3,7 +3,7 @@
 
 use super::field::*;
 
-/// An instruction's row.
+/// Instruction's row.
 #[derive(Debug)]
 pub struct Row {
     /// `RUN_COMPUTE`.
@@ -37,7 +37,7 @@ impl Row {
 
 macro_rules! table {
     ($($op:ident = $name:literal, $opcode:literal, $asynchronous:ident, [$($field:ident),*];)*) => {
-        /// An instruction.
+        /// Instruction.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Op {
@@ -62,7 +62,7 @@ macro_rules! table {
                 )
             }
 
-            /// Its row of the table.
+            /// Row of the table.
             pub fn row(self) -> &'static Row {
                 match self {
                     $(Op::$op => {

@@ -15,16 +15,16 @@ pub enum WalkError {
     Unreadable(u64),
     /// An instruction cannot be executed.
     Fault {
-        /// Its address.
+        /// Address.
         at: u64,
         /// Why not.
         fault: Fault,
     },
     /// What an instruction does depends on memory.
     Dynamic {
-        /// Its address.
+        /// Address.
         at: u64,
-        /// The instruction.
+        /// Instruction.
         op: Op,
     },
     /// More instructions than were allowed.

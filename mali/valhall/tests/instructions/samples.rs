@@ -6,7 +6,7 @@ use std::fs;
 use crate::support::shared;
 use mali_valhall::{Instruction, Shader, assemble};
 
-/// The word, two blanks, the text.
+/// Word, two blanks, the text.
 fn texts(lines: &str) -> Vec<&str> {
     let lines = lines.lines().filter_map(|line| line.split_once("  "));
     lines.map(|(_, text)| text.trim_end()).collect()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole job of Bifrost.
+//! Whole job of Bifrost.
 
 use gpureplay_jobs::Compute;
 use mali_facts::{

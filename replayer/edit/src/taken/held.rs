@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job's uniforms and uniform buffers.
+//! Job's uniforms and uniform buffers.
 
 use crate::scene::Memory;
 

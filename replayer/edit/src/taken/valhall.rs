@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole job of Valhall.
+//! Whole job of Valhall.
 
 use mali_facts::valhall::{
     Buffer, ComputePayload, LONGEST_TABLE, LocalStorage, Resource, ShaderEnvironment,

@@ -12,14 +12,14 @@ use crate::codes::{Encoding, Opcode};
 use crate::layout::{ActionEntry, IdentityCheck, Platform, Region, Segment};
 use crate::view::Recording;
 
-/// An action with its place.
+/// Action with its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'v> {
     /// Index in the section `actions`.
     pub number: u32,
-    /// The action.
+    /// Action.
     pub entry: &'v ActionEntry,
-    /// Its opcode.
+    /// Opcode.
     pub opcode: Opcode,
     /// Offset in the section `data` of the next upload before this action.
     pub before: u64,
@@ -28,7 +28,7 @@ pub struct Step<'v> {
 }
 
 impl<'v> Recording<'v> {
-    /// A segment's actions, well formed if verified.
+    /// Segment's actions, well formed if verified.
     pub fn steps(
         &self,
         segment: &Segment,

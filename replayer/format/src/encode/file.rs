@@ -75,7 +75,7 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// The smallest that knows all codes and fields.
+/// Smallest that knows all codes and fields.
 fn minor(platform: Platform, sections: &[&[u8]; SECTIONS]) -> u16 {
     let section = |kind: Section| sections[usize::from(kind.code()) - 1];
     let (entries, _) = section(Section::Actions).as_chunks::<{ size_of::<ActionEntry>() }>();

@@ -18,7 +18,7 @@ use crate::{MAX_AXES, MAX_RANK};
 pub struct Tensor {
     /// Unique; printable ASCII without spaces.
     pub name: String,
-    /// Its part in the computation.
+    /// Part in the computation.
     pub kind: TensorKind,
     /// Type of the elements.
     pub element: ElementType,
@@ -30,10 +30,10 @@ pub struct Tensor {
     pub external: bool,
 }
 
-/// A loop nest, see [`crate::layout::PieceEntry`].
+/// Loop nest, see [`crate::layout::PieceEntry`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// GPU virtual address of the first element.
+    /// GPU address of the first element.
     pub va: u64,
     /// First element's index in C order.
     pub element: u32,
@@ -53,7 +53,7 @@ pub struct Axis {
 }
 
 impl Piece {
-    /// A piece of a recording.
+    /// Piece of a recording.
     pub fn of(view: &Recording<'_>, entry: &PieceEntry) -> Self {
         let axes = view.axes(entry).unwrap_or_default().iter();
         let axes = axes.map(|axis| Axis {
@@ -68,7 +68,7 @@ impl Piece {
         }
     }
 
-    /// A dense array in C order.
+    /// Dense array in C order.
     pub fn dense(elements: u32, element: ElementType, va: u64) -> Self {
         let axis = Axis {
             extent: elements,
@@ -109,7 +109,7 @@ impl Piece {
 }
 
 impl Tensor {
-    /// A dense tensor in C order.
+    /// Dense tensor in C order.
     pub fn dense(
         name: &str,
         kind: TensorKind,

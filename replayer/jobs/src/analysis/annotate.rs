@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A shader's text with findings.
+//! Shader's text with findings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use crate::Shown;
 /// Findings in all jobs of one shader.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Notes {
-    /// The jobs.
+    /// Jobs.
     pub jobs: Vec<usize>,
     /// By offset in the shader.
     clauses: BTreeMap<u64, Clause>,

@@ -12,7 +12,7 @@ const HTML: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// A GPU's peaks; only the user knows them.
+/// GPU's peaks; only the user knows them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Peaks {
     /// Thread instructions per second.

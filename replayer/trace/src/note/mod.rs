@@ -50,12 +50,12 @@ pub enum Note {
     },
     /// The app used something that notes do not describe.
     Unseen {
-        /// The called function.
+        /// Called function.
         call: String,
     },
 }
 
-/// A memory object.
+/// Memory object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// From 0, in the order of creation.
@@ -69,15 +69,15 @@ pub struct Object {
 /// What a memory object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectKind {
-    /// A buffer with memory of its own.
+    /// Buffer with memory of its own.
     Buffer,
-    /// A part of a buffer.
+    /// Part of a buffer.
     Part(Place),
-    /// An image; the runtime chooses its layout.
+    /// Image; the runtime chooses its layout.
     Image,
 }
 
-/// A byte of a memory object.
+/// Byte of a memory object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Number of the object.
@@ -119,7 +119,7 @@ pub struct Transfer {
 pub enum Content {
     /// Their [`content_hash`].
     Hash(u64),
-    /// A [`Note::Content`] has this number.
+    /// [`Note::Content`] has this number.
     Later(u32),
     /// The layer could not see them.
     Unseen,
@@ -140,7 +140,7 @@ pub struct Copied {
     pub dense: bool,
     /// Number of the queue.
     pub queue: Option<u32>,
-    /// The called function.
+    /// Called function.
     pub call: String,
 }
 
@@ -153,11 +153,11 @@ pub struct Filled {
     pub size: u64,
     /// Number of the queue.
     pub queue: Option<u32>,
-    /// The called function.
+    /// Called function.
     pub call: String,
 }
 
-/// A launch of a kernel.
+/// Launch of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// From 0.
@@ -174,7 +174,7 @@ pub struct Launch {
     pub arguments: Vec<Argument>,
 }
 
-/// An argument of a launch.
+/// Argument of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
     /// Empty if the runtime does not know it.
@@ -188,7 +188,7 @@ pub struct Argument {
 /// What an argument was set to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A memory object.
+    /// Memory object.
     Object(u32),
     /// Bytes of work-group memory.
     Local(u64),
@@ -204,12 +204,12 @@ pub enum NoteError {
     /// The line ends early.
     #[error("the note lacks its {0}")]
     Missing(&'static str),
-    /// A word without meaning at its place.
+    /// Word without meaning at its place.
     #[error("the note's {field} is '{word}'")]
     Field {
         /// What the word should be.
         field: &'static str,
-        /// The word.
+        /// Word.
         word: String,
     },
     /// Too many words or arguments ([`MAX_ARGUMENTS`]).

@@ -163,11 +163,11 @@ fn what_is_not_followed_is_refused_by_its_name() {
     };
     assert_eq!(of(requirement::JIT_ALLOC), Some(ErrorCode::JitMemory));
     assert_eq!(of(requirement::JIT_FREE), Some(ErrorCode::JitMemory));
-    // An awaited fence, and a render pass.
+    // Awaited fence, and a render pass.
     assert_eq!(of(requirement::SOFT_JOB | 3), Some(ErrorCode::SoftJob));
     let pass = requirement::COMPUTE | 1 << 18;
     assert_eq!(of(pass), Some(ErrorCode::SoftJob));
-    // A fragment and a cache flush.
+    // Fragment and a cache flush.
     assert_eq!(of(9), None);
     assert_eq!(of(requirement::COMPUTE), None);
 

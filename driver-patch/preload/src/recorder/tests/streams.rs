@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder on panthor: streams, and unmapped objects.
+//! Recorder on panthor: streams, and unmapped objects.
 
 use mali_facts::panthor::{self, BoCreate, BoMmapOffset, QueueSubmit, VmBindOp};
 

@@ -9,7 +9,7 @@ const FRAME: usize = 6;
 pub const SAVED_WORDS: usize = REGISTERS + SET * (1 + SCOREBOARDS) + FRAME * (CALLS + 1) + 2;
 
 impl Sequencer {
-    /// The state as words.
+    /// State as words.
     pub fn save(&self) -> [u32; SAVED_WORDS] {
         let sets = core::iter::once(&self.defined).chain(&self.pending);
         let sets = sets.flat_map(|set| (0..SET).map(move |at| (set >> (32 * at)) as u32));
