@@ -178,7 +178,6 @@ pub(crate) mod signature {
     }
 }
 
-/// `None` if it has another number of bytes.
 pub(crate) fn ask<const BYTES: usize>(
     info: Option<signature::Info>,
     object: Handle,

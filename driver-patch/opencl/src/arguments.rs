@@ -26,7 +26,6 @@ fn text(query: impl Fn(usize, *mut c_void, *mut usize) -> Status) -> String {
     bytes.truncate(end.unwrap_or(bytes.len()));
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if text.len() > MAX_NAME {
-        // Other long names have another hash.
         text.truncate(text.floor_char_boundary(MAX_NAME - 17));
         text += &format!(".{:016x}", content_hash(&bytes));
     }

@@ -58,7 +58,6 @@ pub unsafe extern "C" fn clInitLayer(
     if target.is_null() || count_out.is_null() || table_out.is_null() {
         return INVALID_VALUE;
     }
-    // Older loaders have fewer places.
     let count = (count as usize).min(CAPACITY);
     if count < NAMES.len() {
         return INVALID_VALUE;

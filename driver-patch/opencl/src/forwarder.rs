@@ -23,7 +23,6 @@ unsafe extern "C" {
 /// `RTLD_NOW | RTLD_LOCAL` of Linux.
 const NOW: c_int = 2;
 
-/// At load, before any function can be called.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = {
@@ -44,7 +43,7 @@ fn fill() {
             // SAFETY: the handle is open, and the name ends with NUL.
             false => unsafe { dlsym(library, name.as_ptr()) },
         };
-        // It would call itself for ever.
+        // The library would call itself for ever.
         let own = EXPORTS.get(index).map_or(0, |own| *own as usize);
         let address = if found.addr() == own { 0 } else { found.addr() };
         NEXT.set(index, address);
@@ -70,7 +69,6 @@ extern "C" fn absent() -> i32 {
     std::process::abort()
 }
 
-/// In bytes.
 const fn place(function: Function) -> usize {
     function as usize * size_of::<usize>()
 }

@@ -14,11 +14,10 @@ use crate::{reach, sink, state};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Use {
     Content(u32),
-    /// Held when mapped; with a number if it is a read.
+    /// What an object held when mapped; with a number if it is a read.
     Before(Handle, Option<u32>),
 }
 
-/// Filled before an event is complete.
 struct Pending {
     /// Layer's own reference.
     event: Handle,

@@ -94,7 +94,6 @@ pub(crate) fn is_there(address: *const c_void, size: usize) -> bool {
     let Some(end) = address.addr().checked_add(size) else {
         return false;
     };
-    // One byte of each page.
     let first = address.addr() / page * page;
     let mut places = (first..end).step_by(page).map(|at| Span {
         address: at.max(address.addr()),

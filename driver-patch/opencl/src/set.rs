@@ -5,9 +5,9 @@ use gpureplay_trace::note::Value;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Set {
-    /// Looks like its handle.
+    /// The object whose handle the bytes look like.
     pub(crate) object: Option<u32>,
-    /// Looks like its handle: what it is.
+    /// What the sampler is whose handle the bytes look like.
     pub(crate) sampler: Option<Vec<u8>>,
     /// Cut; `None` for work-group memory and what the layer did not see.
     pub(crate) bytes: Option<Vec<u8>>,
@@ -15,7 +15,6 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// The runtime may not know the type.
     pub(crate) fn value(&self, type_name: &str) -> Value {
         let may_be_object =
             type_name.is_empty() || type_name.contains('*') || type_name.contains("image");

@@ -21,7 +21,6 @@ unsafe extern "C" {
 /// says whether it records.
 type Recorder = unsafe extern "C" fn(*const c_char, usize) -> c_int;
 
-/// If it records.
 fn recorder() -> Option<Recorder> {
     static FOUND: OnceLock<Option<Recorder>> = OnceLock::new();
     let look = || {
@@ -74,7 +73,6 @@ pub(crate) fn put(note: &Note) {
     if text.len() > MAX_TEXT
         && let Note::Launch(launch) = note
     {
-        // Arguments matter less.
         let mut short = launch.clone();
         short.arguments.clear();
         text = Note::Launch(short).to_string();

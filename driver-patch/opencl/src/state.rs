@@ -30,7 +30,6 @@ pub(crate) struct Described {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kernel {
     pub(crate) values: BTreeMap<u32, Set>,
-    /// Name and arguments, once asked for.
     pub(crate) description: Option<(String, Vec<Described>)>,
 }
 
@@ -108,7 +107,6 @@ pub(crate) fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
     work(state.get_or_insert_with(State::default))
 }
 
-/// Nanoseconds since the first call.
 pub(crate) fn now() -> u64 {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)

@@ -57,12 +57,10 @@ pub(crate) use functions;
 
 macro_rules! table {
     ($($name:ident),+ $(,)?) => {
-        /// Its number is its place.
         #[allow(non_camel_case_types, dead_code, reason = "the names are those of the C interface, and the table is whole")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Function { $($name,)+ }
 
-        /// In order.
         pub(crate) const NAMES: &[&core::ffi::CStr] = &[$(
             match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
@@ -76,7 +74,6 @@ functions!(table);
 /// Later loaders add entries at the end, passed on unchanged.
 pub(crate) const CAPACITY: usize = 256;
 
-/// Laid out as the C structure.
 pub(crate) struct Table([AtomicUsize; CAPACITY]);
 
 impl Table {

@@ -46,7 +46,6 @@ impl Known {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Types {
-    /// All that a name may have.
     meanings: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -54,7 +53,6 @@ pub(crate) struct Types {
 struct Macros(BTreeMap<String, Known>);
 
 impl Macros {
-    /// From a build's options.
     fn of(options: &str) -> Self {
         let mut words = options.split_whitespace();
         let mut found = Self::default();
@@ -75,7 +73,7 @@ impl Macros {
     fn is_defined(&self, name: &str) -> Known {
         match self.0.get(name) {
             Some(known) => *known,
-            // The compiler's own are unknown.
+            // Names that the compiler itself defines are unknown.
             None if name.starts_with("__") || name.starts_with("cl_") => Known::Maybe,
             None => Known::No,
         }
@@ -117,7 +115,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The present branch counts; one has counted already.
+/// Whether the present branch counts, and whether one has counted already.
 struct Condition {
     here: Known,
     before: Known,
@@ -187,7 +185,7 @@ impl Types {
         types
     }
 
-    /// Keeps an unfinished statement in `statement`.
+    /// Unfinished statements stay in `statement`.
     fn read(&mut self, line: &str, statement: &mut String) {
         for piece in line.split_inclusive([';', '{', '}']) {
             statement.push_str(piece);
@@ -210,7 +208,7 @@ impl Types {
             };
             if *typedef == "typedef" && ended == ';' && !meaning.is_empty() && is_name(name) {
                 let meaning = meaning.join(" ");
-                // Such a meaning is no name, and would be kept for each argument.
+                // A longer text is no name, and would be kept for each argument.
                 if meaning.len() > MAX_MEANING {
                     continue;
                 }

@@ -9,13 +9,13 @@ use gpureplay_trace::note::{Direction, Note};
 
 #[derive(Debug, Default)]
 pub(crate) struct Announced {
-    /// Else any write may come without a note.
+    /// A layer notes launches; else any write may come without a note.
     noted: bool,
     /// Queues that are not idle.
     busy: BTreeSet<u32>,
     /// It comes after all writes; `None` in it: of any queue.
     next: Option<Option<u32>>,
-    /// Before an unknown job, until all queues are idle.
+    /// Some write comes before an unknown job, until all queues are idle.
     some: bool,
     /// The app did what no note describes.
     unseen: bool,
@@ -64,7 +64,6 @@ impl Announced {
 mod tests {
     use super::*;
 
-    /// Before each `job`.
     fn looks(script: &[&str]) -> Vec<bool> {
         let mut announced = Announced::default();
         let mut looks = Vec::new();

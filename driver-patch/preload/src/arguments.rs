@@ -5,7 +5,7 @@ use gpureplay_host::caller;
 use mali_facts::panfrost::request::Request;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Of a list: 4 MiB.
+/// Words of a list: 4 MiB.
 const MOST: u32 = 1 << 20;
 
 /// Zeros where the argument is shorter or not read. `None` if it is not there.
@@ -26,7 +26,6 @@ pub(crate) fn answered<T: FromBytes + IntoBytes>(request: Request, place: u64) -
     read.then_some(value)
 }
 
-/// `false` if not all can be written.
 pub(crate) fn give_back(place: u64, bytes: &[u8]) -> bool {
     let from = libc::iovec {
         iov_base: bytes.as_ptr().cast_mut().cast(),
@@ -51,7 +50,6 @@ pub(crate) fn whole(request: Request, place: u64, least: usize) -> Option<Vec<u8
     Some(bytes)
 }
 
-/// `None`: missing or too long.
 pub(crate) fn list(place: u64, count: u32) -> Option<Vec<u32>> {
     /// Words at a time: room is made once there is something to read.
     const PIECE: usize = 1024;

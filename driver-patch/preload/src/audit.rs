@@ -15,9 +15,8 @@ const SHARE: u64 = 20;
 pub(crate) struct Audit {
     /// Nanoseconds.
     spent: u64,
-    /// GPU address of the next one.
+    /// GPU address where the next one goes on.
     next: u64,
-    /// Before the job.
     asleep: Option<Asleep>,
     /// GPU addresses of objects, and their pages before the job.
     held: Vec<(u64, Vec<u64>)>,
@@ -55,7 +54,7 @@ impl Audit {
         self.spent += now().saturating_sub(start);
     }
 
-    /// A page that the job wrote and does not list.
+    /// Gives a page that the job wrote and does not list.
     pub(crate) fn after(
         &mut self,
         file: &File,

@@ -12,13 +12,11 @@ use crate::object::Object;
 use crate::threads::Asleep;
 
 pub(crate) struct Mapped {
-    /// Known to the app's mappings.
     pub(crate) offset: u64,
     pub(crate) view: Box<dyn View>,
 }
 
 pub(crate) trait Driver {
-    /// If it is recorded.
     fn kind(&self, fd: RawFd) -> Option<Driven>;
     fn is_same_file(&self, a: RawFd, b: RawFd) -> bool;
     /// As `drm_panfrost_param`; `None` if unknown.
@@ -29,11 +27,9 @@ pub(crate) trait Driver {
     fn properties(&self, fd: RawFd) -> Vec<Property>;
     fn committed(&self, fd: RawFd, va: u64) -> Option<u64>;
     fn map(&self, fd: RawFd, kind: Driven, object: &Object) -> Option<Mapped>;
-    /// GPU address.
     fn address(&self, fd: RawFd, handle: u32) -> Option<u64>;
     /// Bytes of a shared buffer.
     fn shared_size(&self, buffer: RawFd) -> Option<u64>;
-    /// `false` if the driver cannot.
     fn invalidate(&self, fd: RawFd, kind: Driven, object: &Object) -> bool;
     fn asleep(&self) -> Option<Asleep>;
     fn release(&self) -> String;

@@ -19,9 +19,8 @@ pub(crate) struct File {
     /// By GPU address.
     objects: BTreeMap<u64, Object>,
     addresses: HashMap<u32, u64>,
-    /// Since the trace listed its objects.
+    /// Objects changed since the trace listed them.
     pub(crate) changed: bool,
-    /// For jobs without one.
     pub(crate) sync: Option<u32>,
 }
 
@@ -107,11 +106,11 @@ pub(crate) struct Panthor {
     pub(crate) made: HashMap<u32, u64>,
     /// A second one is not recorded.
     pub(crate) vm: Option<u32>,
-    /// The app said it would not map them.
+    /// Objects that the app said it would not map.
     pub(crate) sealed: HashMap<u32, Sealed>,
 }
 
-/// Answers the app's question for the place of such an object.
+/// The answer for the place of such an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sealed {
     /// `errno`.
@@ -135,7 +134,6 @@ impl Files {
         self.open.iter_mut()
     }
 
-    /// One each.
     pub(crate) fn fds_of(&self, kind: Driven) -> Vec<RawFd> {
         let of = self.open.iter().filter(|file| file.kind() == kind);
         of.filter_map(|file| file.fds.first().copied()).collect()

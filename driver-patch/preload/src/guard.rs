@@ -33,7 +33,7 @@ pub(crate) struct Held<'a, T> {
     _blocked: Blocked,
 }
 
-/// Thread that panicked has left a whole state.
+/// A thread that panicked has left a whole state.
 pub(crate) fn hold<T>(lock: &Mutex<T>) -> Held<'_, T> {
     let blocked = Blocked::new();
     Held {

@@ -62,7 +62,7 @@ fn existing() -> Option<&'static Shared> {
     (shared.process == own_process()).then_some(shared)
 }
 
-/// `None` if nothing is to be recorded.
+/// `None` if nothing is recorded.
 fn shared() -> Option<&'static Shared> {
     let path = TRACE.get()?;
     if let Some(shared) = existing() {
@@ -89,7 +89,6 @@ fn shared() -> Option<&'static Shared> {
     existing()
 }
 
-/// At load.
 #[cfg(not(test))]
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -103,7 +102,6 @@ static LOADED: extern "C" fn() = {
     loaded
 };
 
-/// At the process's end by `exit`.
 #[cfg(not(test))]
 #[used]
 #[unsafe(link_section = ".fini_array")]

@@ -24,7 +24,7 @@ use crate::recorder::Recorder;
 use crate::recorder::atoms::refusal;
 use crate::regions::Region;
 
-/// Of a context.
+/// Atoms of a context.
 const MOST: u32 = 256;
 /// The driver ends atoms sooner.
 const ATOM: Duration = Duration::from_secs(60);
@@ -119,7 +119,7 @@ pub(crate) fn call(
     }
 }
 
-/// By the recorder, not by the app's processor.
+/// Lets the recorder read a region that the app's processor does not.
 fn read_too(fd: c_int, request: Request, place: u64) -> c_int {
     const FLAGS: usize = 24;
     let fault = || {
@@ -199,7 +199,7 @@ fn one(
 ) -> c_int {
     const SILENT: u32 =
         requirement::EVENT_COALESCE | requirement::EVENT_ON_FAILURE | requirement::EVENT_NEVER;
-    // It does nothing but depend.
+    // An atom without a chain does nothing but depend.
     let runs = atom.requirements & requirement::CHAINS != 0;
     if let Some(needs) = bytes
         .get_mut(offset + offset_of!(Atom, requirements)..)

@@ -45,7 +45,7 @@ fn request<T>(fd: RawFd, request: Request, argument: &mut T) -> Result<(), i32> 
 impl Driver for Kernel {
     fn kind(&self, fd: RawFd) -> Option<Driven> {
         if is_kbase(fd) {
-            // Nothing is told before.
+            // The driver tells nothing before the context has its flags.
             return (!self.properties(fd).is_empty()).then_some(Driven::Kbase);
         }
         let mut name = [0u8; 16];
@@ -251,7 +251,6 @@ pub(crate) fn device(fd: RawFd) -> Option<libc::dev_t> {
     (status.st_mode & libc::S_IFMT == libc::S_IFCHR).then_some(status.st_rdev)
 }
 
-/// Such as /dev/mali0.
 pub(crate) fn is_kbase(fd: RawFd) -> bool {
     let is_mali = |path: std::path::PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -343,7 +342,6 @@ pub(crate) fn wait(fd: RawFd, syncs: &mut [u32], longest: Duration) -> Result<()
     request(fd, uapi::SYNCOBJ_WAIT, &mut wait)
 }
 
-/// Once its sync object is signalled.
 pub(crate) fn went_well(fd: RawFd, sync: u32) -> bool {
     let mut export = uapi::SyncobjFd {
         handle: sync,
@@ -361,7 +359,6 @@ pub(crate) fn went_well(fd: RawFd, sync: u32) -> bool {
     asked.is_ok() && info.status == 1
 }
 
-/// For reading.
 struct Mapping {
     start: NonNull<AtomicU64>,
     words: usize,

@@ -11,9 +11,8 @@ use std::{mem, process, ptr};
 
 use gpureplay_trace::{Begin, Driver, ErrorCode, Writer};
 
-/// Collected bytes.
 const PIECE: usize = 1 << 20;
-/// Out of the app's way.
+/// Lowest number of the file, out of the app's way.
 const HIGH: RawFd = 500;
 
 pub(crate) struct Log {
@@ -49,12 +48,11 @@ impl Log {
     pub(crate) fn claim(&mut self) {
         let sink = self.writer.stream_mut();
         if matches!(sink.target, Target::Waiting) {
-            // Before what another process may add.
+            // BEGIN comes before what another process may add.
             sink.write_out();
         }
     }
 
-    /// If the process has the trace.
     pub(crate) fn end(self, time_ns: u64) {
         let mut writer = self.writer;
         writer.set_time(time_ns);
@@ -77,7 +75,6 @@ enum Target {
     Waiting,
     /// With device and number: an app may close numbers that it does not know.
     Open(File, Identity),
-    /// Nothing is written any more.
     Lost,
 }
 
@@ -177,7 +174,7 @@ fn open(path: &Path) -> io::Result<Option<(File, Identity)>> {
     // SAFETY: makes a second number for a file that is open, which is this function's own.
     let high = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) };
     let file = match high {
-        // Process that may have few files.
+        // A process may have few files.
         ..0 => file,
         // SAFETY: the number was made above.
         _ => unsafe { File::from_raw_fd(high) },
@@ -185,7 +182,6 @@ fn open(path: &Path) -> io::Result<Option<(File, Identity)>> {
     Ok(Some((file, (status.dev(), status.ino()))))
 }
 
-/// If the app has closed its number.
 fn still_open(file: &mut File, identity: Identity, path: &Path) -> io::Result<()> {
     let is = |file: &File| {
         let status = file.metadata();
@@ -203,7 +199,7 @@ fn still_open(file: &mut File, identity: Identity, path: &Path) -> io::Result<()
     Ok(())
 }
 
-/// This process used the GPU too.
+/// For a trace of another process: this one used the GPU too.
 fn add_foreign(path: &Path) -> io::Result<()> {
     let begin = Begin {
         driver: Driver::Panfrost,
@@ -272,7 +268,6 @@ mod tests {
     fn the_first_process_with_a_job_has_the_trace_and_another_spoils_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace");
-        // One that only looks around leaves nothing.
         log(&path).end(7);
         assert!(!path.exists());
         let mut first = log(&path);

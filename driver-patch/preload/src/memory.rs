@@ -7,7 +7,6 @@ use gpureplay_trace::PAGE_SIZE;
 
 pub(crate) const WORDS: usize = PAGE_SIZE / 8;
 
-/// Dropping it ends the view.
 pub(crate) trait View: Send {
     /// Whole pages.
     fn words(&self) -> &[AtomicU64];

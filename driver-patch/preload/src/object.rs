@@ -12,11 +12,9 @@ pub(crate) struct Object {
     pub(crate) handle: u32,
     /// `PANFROST_BO_*`
     pub(crate) flags: u32,
-    /// GPU address.
     pub(crate) va: u64,
     /// Bytes, whole pages.
     pub(crate) size: u64,
-    /// In the driver's file.
     pub(crate) offset: u64,
     /// Recorder's; none of a heap.
     pub(crate) view: Option<Box<dyn View>>,
@@ -24,17 +22,17 @@ pub(crate) struct Object {
     hashes: Vec<u64>,
     /// Pages may go; reading them is then a fault.
     pub(crate) purgeable: bool,
-    /// By another process, device or file.
+    /// Another process, device or file may change it.
     pub(crate) shared: bool,
-    /// By the app, or maybe so.
+    /// The app has mapped it, or may have.
     pub(crate) mapped: bool,
-    /// By the current or last job.
+    /// The current or last job may use it.
     pub(crate) listed: bool,
     /// All of it has been in the trace.
     pub(crate) seen: bool,
-    /// For the GPU.
+    /// The GPU may not write it.
     pub(crate) read_only: bool,
-    /// If that may change; others cannot be read.
+    /// If their number may change; others cannot be read.
     pub(crate) pages: Option<u64>,
 }
 
@@ -102,7 +100,6 @@ impl Object {
         pages.iter().zip(held).enumerate().filter_map(page)
     }
 
-    /// GPU address.
     pub(crate) fn first_change(&self) -> Option<u64> {
         self.first_change_since(&self.hashes)
     }

@@ -13,7 +13,6 @@ const VARYINGS: u32 = 1 << 29;
 /// JM_DEFAULT_IDVS_GROUP_SIZE
 const GROUPS: u32 = 0xf << 16;
 
-/// `param` answers for the driver.
 pub(crate) fn identity(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
     let mut registers = vec![(gpu::GPU_ID, id(&param).0)];
     for shown in parameter::shown() {
@@ -79,7 +78,6 @@ pub(crate) fn settings_of_kbase(gpu_id: u32) -> Vec<(u32, u32)> {
     }
 }
 
-/// As given to a slot.
 pub(crate) struct Start {
     pub(crate) slot: u8,
     pub(crate) space: u32,
@@ -89,7 +87,7 @@ pub(crate) struct Start {
     pub(crate) head: u64,
     /// SHADER_PRESENT.
     pub(crate) cores: u64,
-    /// Of the slot, before.
+    /// Earlier jobs of the slot.
     pub(crate) jobs: u32,
 }
 

@@ -102,7 +102,7 @@ pub(crate) fn call(
     }
 }
 
-/// By the recorder, not by the app.
+/// Lets the recorder map an object that the app does not.
 fn mapped_too(
     recorder: &Mutex<Recorder<Kernel>>,
     (fd, place): (c_int, u64),

@@ -19,9 +19,9 @@ use mali_facts::panfrost::parameter;
 use mali_facts::panfrost::request as uapi;
 use mali_facts::registers::gpu;
 
-/// Until the app opens panfrost.
+/// Notes kept until the app opens panfrost.
 const MAX_EARLY: usize = 4096;
-/// That a trace can tell apart.
+/// Address spaces that a trace can tell apart.
 const SPACES: u32 = 16;
 
 pub(crate) struct Recorder<D> {
@@ -30,7 +30,6 @@ pub(crate) struct Recorder<D> {
     files: Files,
     log: Option<Log>,
     ended: bool,
-    /// From before the trace.
     early: Vec<String>,
     coherent: bool,
     /// SHADER_PRESENT.
@@ -43,7 +42,6 @@ pub(crate) struct Recorder<D> {
 }
 
 impl<D: Driver> Recorder<D> {
-    /// Begins with the first job.
     pub(crate) fn new(driver: D, path: PathBuf) -> Self {
         Self {
             driver,
@@ -217,7 +215,7 @@ impl<D: Driver> Recorder<D> {
             }
         }
         let (flags, va, size) = (object.flags, object.va, object.size);
-        // Before a tiler job it has no pages.
+        // A heap has no pages before a tiler job.
         let heap = object.is_heap();
         let Some(file) = self.files.by_fd(fd) else {
             return;
@@ -282,7 +280,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Before the call; an offset of the file.
     pub(crate) fn maps(&mut self, fd: RawFd, offset: u64) {
         if let Some(file) = self.files.by_fd(fd) {
             let objects = file.objects_mut();
@@ -302,7 +299,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Recorder's own.
     pub(crate) fn sync(&mut self, fd: RawFd, create: impl FnOnce() -> Option<u32>) -> Option<u32> {
         let file = self.files.by_fd(fd)?;
         if file.sync.is_none() {
@@ -311,14 +307,12 @@ impl<D: Driver> Recorder<D> {
         file.sync
     }
 
-    /// Maybe the recorder's.
     pub(crate) fn sync_gone(&mut self, fd: RawFd, handle: u32) {
         if let Some(file) = self.files.by_fd(fd) {
             file.sync = file.sync.filter(|own| *own != handle);
         }
     }
 
-    /// Nothing is recorded any more.
     pub(crate) fn end(&mut self) {
         self.ended = true;
         if let Some(log) = self.log.take() {
@@ -336,12 +330,12 @@ fn space(file: &File) -> u32 {
     file.number % SPACES
 }
 
-/// Only jobs that list it can change it.
+/// True if only jobs that list it can change it.
 fn is_sealed(object: &Object) -> bool {
     object.seen && !object.mapped && !object.shared
 }
 
-/// Nothing can have changed it.
+/// A changed page that nothing can have changed.
 fn unlisted_write(object: &Object) -> Option<u64> {
     is_sealed(object).then(|| object.first_change()).flatten()
 }

@@ -11,7 +11,7 @@ use mali_facts::panfrost::request as panfrost;
 
 use crate::object::Object;
 
-/// Without asking for memory.
+/// Regions kept without asking for memory.
 const ROOM: usize = 4096;
 const PAGE: u64 = gpureplay_trace::PAGE_SIZE as u64;
 
@@ -49,9 +49,7 @@ impl Region {
 }
 
 pub(crate) struct Kbase {
-    /// They get addresses when mapped.
     cookies: Vec<Region>,
-    /// With addresses, no objects yet.
     new: VecDeque<Region>,
     next: u32,
     /// Not told to the app yet.
@@ -73,7 +71,7 @@ impl Kbase {
 
     pub(crate) fn made(&mut self, region: Region) {
         let is_cookie = mali_facts::kbase::request::COOKIES.contains(&region.at);
-        // Then it stands for another region.
+        // A cookie stands for another region then.
         self.cookies.retain(|known| known.at != region.at);
         match is_cookie {
             true => self.cookies.push(region),
@@ -81,7 +79,6 @@ impl Kbase {
         }
     }
 
-    /// The cookie was mapped.
     pub(crate) fn placed(&mut self, cookie: u64, va: u64) {
         if let Some(index) = self.cookies.iter().position(|it| it.at == cookie) {
             let region = self.cookies.swap_remove(index);
@@ -89,13 +86,11 @@ impl Kbase {
         }
     }
 
-    /// Also frees cookies.
     pub(crate) fn vacated(&mut self, va: u64, size: u64) {
         self.cookies.retain(|region| region.at != va);
         self.new.retain(|region| !region.overlaps(va, size));
     }
 
-    /// Without objects.
     pub(crate) fn has(&self, va: u64, size: u64) -> bool {
         self.new.iter().any(|region| region.overlaps(va, size))
     }
@@ -104,7 +99,7 @@ impl Kbase {
         self.new.iter_mut().find(|region| region.at == va)
     }
 
-    /// To become an object, with its handle.
+    /// The next region to become an object, with its handle.
     pub(crate) fn settle(&mut self) -> Option<(Region, u32)> {
         let region = self.new.pop_front()?;
         self.next = self.next.wrapping_add(1);
@@ -145,7 +140,7 @@ mod tests {
     #[test]
     fn what_is_unmapped_never_becomes_an_object() {
         let mut kbase = Kbase::new();
-        // At once, other than the processor's.
+        // It has its own address at once, other than the processor's.
         kbase.made(region(0x8_0000, 4));
         kbase.made(region(0x9_0000, 1));
         kbase.vacated(0x8_3000, 0x1000);

@@ -88,7 +88,7 @@ impl Chain {
     }
 }
 
-/// And the number of headers; no jobs when one is lost or cannot be replayed.
+/// No jobs when a header is lost or cannot be replayed.
 fn jobs(
     contents: &Contents,
     head: u64,
@@ -136,7 +136,6 @@ fn jobs(
     (Vec::new(), length)
 }
 
-/// Thread-local and workgroup-local storage.
 pub(crate) fn storage(contents: &Contents, job: &Job) -> Option<[u64; 2]> {
     let storage = Draw::of(contents, job)?.local_storage(contents)?;
     Some(storage.bases())
@@ -149,7 +148,7 @@ mod tests {
 
     const CHAIN: u64 = 0x10_0000;
 
-    /// Of null jobs, 64 bytes apart; the last one leads to `end`.
+    /// Null jobs, 64 bytes apart; the last one leads to `end`.
     fn chain(jobs: u64, status: u32, end: u64) -> Contents {
         let bytes = (64 * jobs).next_multiple_of(4096);
         let mut headers = vec![0; bytes as usize];
@@ -183,7 +182,6 @@ mod tests {
         const LONG: u64 = 0xffff;
         let most = MAX_SUBMITTED_JOBS as u64;
         let rest = CHAIN + 64 * (LONG - most % LONG);
-        // Jobs of a lost chain count as well.
         for end in [0, CHAIN + 1] {
             let contents = chain(LONG, 1, end);
             let mut heads = vec![CHAIN; (most / LONG) as usize];

@@ -249,7 +249,7 @@ fn regions(original: &Original, image: &Image, chains: &[Chain]) -> Vec<(MappedR
             [first, last - last % PAGE]
         })
         .collect();
-    // Driver's whole region, unless the app shares it.
+    // The driver's whole region, unless the app shares it.
     let mut scratch = Vec::new();
     let named: BTreeSet<u64> = jobs()
         .filter_map(|job| storage(contents, job))
@@ -452,7 +452,6 @@ impl<'a> Tensors<'a> {
     }
 
     fn id(&self, name: &str) -> TensorId {
-        // Names were checked when the description was read.
         self.by_name.get(name).map_or(TensorId(u32::MAX), |t| t.0)
     }
 

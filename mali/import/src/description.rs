@@ -170,7 +170,6 @@ impl Description {
         tensors.any(|tensor| tensor.name == name && tensor.kind == TensorKind::Intermediate.name())
     }
 
-    /// All, each once, in order.
     pub(crate) fn check_chains(&self, chains: usize) -> Result<(), DescriptionError> {
         let mut expected = 0;
         for segment in &self.segment {

@@ -5,9 +5,8 @@ use std::ops::Range;
 
 #[derive(Debug, Default)]
 pub(crate) struct Meeting {
-    /// Ascending.
     starts: Vec<u64>,
-    /// Ascending, apart from `starts`.
+    /// Not in the order of `starts`: each list ascends.
     ends: Vec<u64>,
 }
 

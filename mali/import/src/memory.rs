@@ -73,7 +73,6 @@ impl Image {
         Some(Image { runs })
     }
 
-    /// None touches the next.
     fn mapped(&self) -> Vec<Range<u64>> {
         let mut mapped: Vec<Range<u64>> = Vec::new();
         for run in &self.runs {

@@ -38,7 +38,7 @@ pub(crate) fn reachable(
         if job.job_type() == Some(JobType::Compute) {
             reach.compute(original, job)?;
         } else {
-            // Longest payload of a replayed job.
+            // The longest payload of a replayed job.
             let bytes = job::PAYLOAD + WriteValue::SIZE as u64;
             reach.add(job.address, bytes)?;
         }
@@ -124,7 +124,6 @@ impl Reach {
     }
 }
 
-/// Zeros what lies in no range.
 pub(crate) fn keep(va: u64, page: &mut [u8], ranges: &[Range<u64>]) {
     let mut at = 0;
     let length = page.len() as u64;

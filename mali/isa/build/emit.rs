@@ -291,7 +291,7 @@ fn one(t: &mut String, o: &Operation) {
     );
 }
 
-/// And why: by the table, or by the encoding's evidence.
+/// With the reason: the table, or the encoding's evidence.
 fn products(o: &Operation) -> (String, &'static str) {
     let set = |names: &[&str]| {
         let names: Vec<String> = names

@@ -83,7 +83,6 @@ pub(crate) struct Encoding {
     pub(crate) exact: u32,
     pub(crate) mask: u32,
     pub(crate) order: String,
-    /// (index of the modifier, value)
     pub(crate) fixed: Vec<(usize, u8)>,
     pub(crate) fields: Vec<Field>,
 }

@@ -101,7 +101,6 @@ fn fau_word(f: &mut Formatter<'_>, fau: Fau, high: bool, origin: Option<u32>) ->
     }
 }
 
-/// Adds the float if its size is usual.
 fn constant(f: &mut Formatter<'_>, word: u32) -> fmt::Result {
     write!(f, "{word:#010x}")?;
     let size = f32::from_bits(word & 0x7fff_ffff);

@@ -25,7 +25,6 @@ pub fn decode_all(unit: Unit, bits: u32, wide: bool) -> impl Iterator<Item = Ins
         .filter_map(move |(i, e)| matches(i, e, bits))
 }
 
-/// Most specific first.
 fn candidates(unit: Unit, bits: u32) -> impl Iterator<Item = (&'static OpInfo, &'static Encoding)> {
     let index = match unit {
         Unit::Fma => &FMA_INDEX,

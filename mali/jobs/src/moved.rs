@@ -103,7 +103,6 @@ struct Shaders<'a> {
     recording: &'a Recording<'a>,
     to: &'a BTreeMap<u64, u64>,
     words: BTreeSet<Word>,
-    /// The job's descriptor has been seen; tables follow.
     seen: bool,
 }
 

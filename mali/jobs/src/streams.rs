@@ -50,7 +50,7 @@ pub const KERNEL_REGISTERS: u8 = 92;
 /// What lies above is the kernel's.
 pub const ADDRESS_BITS: u32 = 47;
 const POINTER: u64 = (1 << 48) - 1;
-/// Alignment of a list; the bits below count it.
+/// Alignment of a list; the bits below count its entries.
 const RESOURCES: u64 = 64;
 
 const IDENTITY: [u32; 8] = [

@@ -73,7 +73,6 @@ pub struct Retargeted {
     pub descriptors: Vec<(u64, Vec<u8>, Vec<u8>)>,
     /// Jobs that were looked at.
     pub jobs: usize,
-    /// On either GPU: start and end.
     storage: Vec<(u64, u64)>,
 }
 
@@ -254,7 +253,6 @@ fn identity(recording: &Recording<'_>, target: &Profile) -> Vec<IdentityCheck> {
         .collect()
 }
 
-/// By action, with the bits that drivers set on another GPU.
 fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> {
     let mut found = Vec::new();
     for segment in recording.segments() {
@@ -272,7 +270,7 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
                 recorded: value,
                 value: match value & bits {
                     same if same == value => Some(value),
-                    // Then drivers do not write the register.
+                    // Drivers do not write the register then.
                     0 => None,
                     rest => Some(rest),
                 },
@@ -283,7 +281,7 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
     found
 }
 
-/// Registers of threads; version 6 lacks it.
+/// `None` for version 6, which has no such field.
 fn register_allocation(job: &Job) -> Option<Word> {
     let compute = job.compute.as_ref()?;
     let name = "Shader register allocation";

@@ -121,9 +121,7 @@ pub fn compare(
 }
 
 struct Places {
-    /// Writable by jobs, without storage: start and end.
     regions: Vec<(u64, u64)>,
-    /// Without meaning, or changed: start and end.
     holes: Vec<(u64, u64)>,
 }
 
@@ -270,7 +268,7 @@ fn run(
     Ok(trail)
 }
 
-/// Case's files; the rest is random.
+/// Values of a case's files; the rest is random.
 fn bind(session: &mut Session, input: usize) -> Result<(), CompareError> {
     let recording = session.recording().clone();
     let case = recording.manifest().and_then(|one| one.cases.get(input));
@@ -318,7 +316,6 @@ fn drawn(dtype: ElementType, bytes: usize, seed: u64) -> Vec<u8> {
     out
 }
 
-/// Chain and page.
 fn first_difference(first: &Trail, second: &Trail) -> Option<(usize, u64)> {
     let chains = first.chains.iter().zip(&second.chains).enumerate();
     chains.into_iter().find_map(|(chain, (ours, theirs))| {

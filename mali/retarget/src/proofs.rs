@@ -25,7 +25,6 @@ impl Pair {
         if self.source.gpu_id == self.target.gpu_id && cores[0] == cores[1] {
             return Ok(());
         }
-        // Valhall's descriptors stay.
         let bifrost = from.has_clauses() && to.has_clauses();
         if bifrost && (from == to || self.mixed) {
             return Ok(());

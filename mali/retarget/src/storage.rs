@@ -69,7 +69,6 @@ fn of_jobs<'j>(jobs: &'j [Job], gpu: &'j Profile) -> impl Iterator<Item = (&'j J
     })
 }
 
-/// Start and end.
 pub(crate) fn ranges(jobs: &[Job], gpu: &Profile) -> Vec<(u64, u64)> {
     let all = of_jobs(jobs, gpu);
     let all = all.map(|(_, named)| (named.base, named.base.saturating_add(named.bytes)));

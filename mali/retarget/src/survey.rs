@@ -13,7 +13,6 @@ use mali_jobs::walk::{Code, Codes, DeepViolation, Submission, Undecoded, submiss
 use crate::rules::{Refusal, TargetRule};
 
 pub(crate) struct Job {
-    /// From 0.
     pub(crate) submission: u32,
     pub(crate) address: u64,
     pub(crate) slot: u8,
@@ -69,7 +68,6 @@ impl Survey {
         }
         let number = submission.number;
         for found in follow(submission.memory, submission.head).jobs(submission.memory) {
-            // An earlier walk has refused others.
             let kind = found.job_type().unwrap_or(JobType::NotStarted);
             let place = (number, found.address);
             let compute = match kind {

@@ -200,7 +200,6 @@ fn source<'t>(
     }
 }
 
-/// Byte, its page if any, and the rest.
 fn code(text: &str) -> Option<(u8, Option<u8>, &str)> {
     for (page, entry, name) in SPECIALS {
         let found = after(text, name);

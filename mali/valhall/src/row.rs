@@ -147,7 +147,6 @@ pub enum Registers {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
-    /// Lowest bit of its first register.
     pub(crate) at: u8,
     /// Lowest of three bits that count it.
     pub(crate) count_at: u8,

@@ -69,7 +69,6 @@ impl Kind {
         matches!(self, Kind::R64 | Kind::N64 | Kind::I64W)
     }
 
-    /// Bits of negation and absolute value.
     pub(crate) fn signs(self, byte: usize) -> Option<(u8, u8)> {
         let signed = matches!(
             self,

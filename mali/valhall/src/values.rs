@@ -6,7 +6,7 @@
 pub struct Values {
     /// Empty ones are reserved, and so is what lies beyond.
     names: &'static [&'static str],
-    /// Not written.
+    /// The name that is not written.
     default: &'static str,
 }
 

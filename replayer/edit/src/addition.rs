@@ -16,7 +16,6 @@ use crate::target::Target;
 
 pub(crate) type Writes = Vec<(u64, Vec<u8>)>;
 
-/// Besides the job's own descriptors.
 #[derive(Debug, Default)]
 pub(crate) struct Addition {
     pub(crate) regions: Vec<Region>,
@@ -51,7 +50,6 @@ fn region(va: u64, bytes: u64, access: Access, kind: RegionKind) -> Region {
     }
 }
 
-/// The recorded shader's pointers must reach the memory.
 fn within_reach(end: u64, compute: &Compute) -> Result<()> {
     if end >> 32 == compute.shader >> 32 {
         return Ok(());

@@ -277,7 +277,6 @@ impl<'r> Subject<'r> {
             let mut all = outcome.footprint.written.clone();
             all.union(&found.footprint.written);
             let mut different = 0;
-            // A range may be as long as all of memory.
             let pages = all.ranges().into_iter().flat_map(|(address, length)| {
                 let end = address.saturating_add(length);
                 let parts = (address - address % PAGE..end).step_by(PAGE as usize);
@@ -330,7 +329,7 @@ impl<'r> Subject<'r> {
         Some(ended.first()?.report.duration.as_secs_f64())
     }
 
-    /// Lines that warps touch with the first input, once for each access. `None` if it fails.
+    /// Memory lines that warps touch with the first input, once for each access. `None` if it fails.
     pub(crate) fn lines(&self, change: &Change) -> Option<u64> {
         let scene = self.changed_scene(change)?;
         let what = What {
@@ -347,7 +346,7 @@ impl<'r> Subject<'r> {
         Some(job.lines())
     }
 
-    /// Only tensors and what the recorded job reached.
+    /// It may reach only tensors and what the recorded job reached.
     fn inside(&self, before: &Outcome, after: &Outcome) -> Result<()> {
         let mut known = before.footprint.read.clone();
         known.union(&before.footprint.written);
@@ -467,7 +466,7 @@ impl<'r> Subject<'r> {
             }
         }
         if tried.different > 0 {
-            // The expected values are wrong now.
+            // The manifest's expected values are wrong now.
             manifest
                 .cases
                 .iter_mut()

@@ -27,7 +27,7 @@ const WORK: u64 = 1 << 23;
 const MOST_CHAINS: usize = 1 << 6;
 /// Bytes per kind and job.
 const DESCRIPTORS: u64 = 4096;
-/// Read, written, and all together, by a job.
+/// Pages read, written, and all together, by a job.
 const MOST: usize = 1 << 11;
 
 /// Outputs that are certainly the same for all inputs.
@@ -101,7 +101,6 @@ fn suspects(view: &View<'_>, recording: &Recording, report: &Report) -> Vec<Stri
         .collect()
 }
 
-/// `None`: it cannot be followed.
 fn followed(recording: &Recording) -> gpureplay_library::Result<Option<Bytes>> {
     let recording = recording.apart()?;
     let view = recording.verified().recording();
@@ -200,7 +199,7 @@ impl Fixed {
 
 #[derive(Clone, Copy)]
 struct Step {
-    /// Its addresses do not depend on what it loads.
+    /// No address depends on what it loads.
     steady: bool,
 }
 
@@ -267,7 +266,6 @@ impl Observer for Follower {
 
     fn analyser(&self, _: u64, dispatch: &Dispatch) -> Option<Box<dyn Analyser>> {
         let mut followed = self.lock();
-        // Once all depends on the inputs, there is nothing to look for.
         followed.effects.as_ref()?;
         let now = followed.now.insert(Arc::default()).clone();
         Some(Box::new(Looker::new(now, dispatch, MOST)))

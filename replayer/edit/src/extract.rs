@@ -19,7 +19,7 @@ use crate::footprint::{Bytes, PAGE};
 use crate::provenance;
 use crate::scene::{Memory, Outcome, Scene, Work, job, model};
 
-/// In memory that jobs must not depend on.
+/// Fills memory that jobs must not depend on.
 const SOIL: u8 = 0xaa;
 /// Output with every byte that the job writes.
 pub(crate) const WRITTEN: &str = "written";
@@ -73,7 +73,6 @@ impl Steps {
         };
         for &index in indices {
             let mut scene = Scene::take(recording, jobs, bindings, index, work_limit)?;
-            // Unchanged pages take memory once.
             for (address, page) in &mut scene.memory.0 {
                 if let Some(known) = steps.left.0.get(address).filter(|it| *it == page) {
                     *page = known.clone();
@@ -171,7 +170,7 @@ fn own_tensors(recording: &Recording, jobs: &Jobs, indices: &[usize]) -> Vec<boo
     (0..recording.tensors().len() as u32).map(of).collect()
 }
 
-/// Also gives the uploaded bytes.
+/// Also gives how many bytes are uploaded.
 fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)> {
     let scene = steps.first()?;
     let region_of = |address: u64| {
@@ -246,7 +245,7 @@ fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)>
     Ok((builder.finish()?, uploaded))
 }
 
-/// Lines that differ from what the job before left. Gives their bytes.
+/// Uploads lines that differ from what the job before left; gives their bytes.
 fn bring_up_to_date(
     builder: &mut Builder,
     before: &Step,
@@ -272,7 +271,7 @@ fn bring_up_to_date(
     uploaded
 }
 
-/// Used by its shader or not.
+/// Addresses that descriptors name, used or not.
 ///
 /// # Errors
 ///
@@ -315,7 +314,6 @@ fn everything(written: &Bytes) -> Result<Described> {
     let mut rest = &ranges[..];
     while let [(va, length), more @ ..] = rest {
         let length = u32::try_from(*length).map_err(|_| too_many())?;
-        // Ranges of the same length at the same distance are one piece.
         let stride = more
             .first()
             .and_then(|next| u32::try_from(next.0.checked_sub(*va)?).ok());
@@ -430,7 +428,7 @@ impl Wrapper for Soiled {
     }
 }
 
-/// In soiled memory, every written byte. Gives the outputs.
+/// Compares every written byte, in soiled memory. Gives the outputs.
 fn reproduce(steps: &Steps, alone: &Recording) -> Result<BTreeMap<String, Tensor>> {
     let scene = steps.first()?;
     let soiled = Soiled {

@@ -45,7 +45,7 @@ pub struct Flow {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Taint {
-    /// That may hold something loaded.
+    /// Registers that may hold something loaded.
     registers: u64,
     /// Words of the thread's storage that may, by offset in words.
     stack: BTreeSet<u32>,
@@ -89,7 +89,7 @@ impl Taint {
         self.bound();
     }
 
-    /// That may then hold something loaded.
+    /// Registers that may then hold something loaded.
     fn load(&self, place: Option<u32>, first: u8, registers: u64) -> u64 {
         let Some(place) = place.filter(|_| !self.all_stack) else {
             let any = self.all_stack || !self.stack.is_empty();
@@ -256,7 +256,6 @@ impl Flow {
                 match (carried, part) {
                     (true, _) => tainted |= bits,
                     (false, Part::Full | Part::Pair) => overwritten |= bits,
-                    // The other half stays.
                     (false, Part::Low | Part::High) => {}
                 }
             }
@@ -275,7 +274,6 @@ fn place(tuple: &Tuple, unit: Unit) -> Option<u32> {
     (high == 0 && low.is_multiple_of(4)).then_some(low / 4)
 }
 
-/// At most as many as the message may have.
 fn staging(clause: &Clause, count: Option<StagingCount>) -> u64 {
     let count = match count {
         Some(StagingCount::Words(words)) => u32::from(words),
@@ -306,7 +304,7 @@ fn successors(shader: &Shader, at: usize) -> Vec<usize> {
     next
 }
 
-/// May be read before they are written; surely written.
+/// Registers that may be read before they are written, and those surely written.
 fn uses(clause: &Clause) -> (u64, u64) {
     let (mut read, mut written, mut late) = (0u64, 0u64, 0u64);
     for tuple in &clause.tuples {
@@ -385,7 +383,7 @@ fn live(uses: &[(u64, u64)], next: &[Vec<usize>]) -> u64 {
         }
     }
     let mut live = vec![0u64; uses.len()];
-    // Again when a later one reads more: at most once for each register.
+    // A clause comes again when a later one reads more: at most once for each register.
     let mut pending: Vec<usize> = (0..uses.len()).collect();
     while let Some(at) = pending.pop() {
         let out = next.get(at).into_iter().flatten();

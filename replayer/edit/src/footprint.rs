@@ -18,7 +18,6 @@ pub(crate) const MAX_PAGES: usize = 1 << 18;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(BTreeMap<u64, Bits>);
 
-/// Bit for each byte of a page.
 #[derive(Clone, Debug)]
 enum Bits {
     /// Takes no memory, as most pages of large jobs.
@@ -66,7 +65,6 @@ impl Bytes {
         self.add_within(address, bytes, MAX_PAGES)
     }
 
-    /// As [`Bytes::add`], with a limit.
     pub(crate) fn add_within(&mut self, address: u64, bytes: u64, pages: usize) -> bool {
         let end = address.saturating_add(bytes);
         let mut at = address;

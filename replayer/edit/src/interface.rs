@@ -38,7 +38,6 @@ fn clauses(code: &[u8]) -> Option<u64> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
-    /// [`VERSION`].
     version: u32,
     /// GPU, such as `g52`.
     pub gpu: String,

@@ -248,7 +248,6 @@ mod tests {
 
     #[test]
     fn splits_follow_from_sizes() {
-        // Bits of 9, 17 and 2, rounded up.
         assert_eq!(task_split([8, 16, 1]), 4 + 5 + 1);
         assert_eq!(task_split([1, 1, 1]), 3);
         let packed = Invocation::pack([8, 16, 1], [1, 4, 1]).unwrap();

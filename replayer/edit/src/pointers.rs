@@ -63,7 +63,6 @@ fn extent(view: &View<'_>, piece: &PieceEntry, element: u32) -> (u64, u64) {
     (first, end)
 }
 
-/// First byte and end, and axes.
 type Piece = ((u64, u64), Vec<[u32; 3]>);
 
 struct Placed<'v> {
@@ -105,7 +104,7 @@ fn is_data(region: &&Region) -> bool {
 }
 
 impl Pointers {
-    /// Finds data of `theirs` in `ours`.
+    /// Maps data of `theirs` to `ours`.
     ///
     /// # Errors
     /// A pair names what is not there, or tensors of different shape.

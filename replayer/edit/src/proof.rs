@@ -106,7 +106,7 @@ pub(crate) fn clause(offset: u32) -> String {
     format!("clause_{}", offset / 16)
 }
 
-/// `flow`: or why the code cannot be read.
+/// `flow`: the code's, or why it cannot be read.
 ///
 /// # Errors
 /// The job does not run on the model.

@@ -10,7 +10,6 @@ use gpureplay_library::{Recording, weights::sha256};
 pub(crate) const EDITED: &str = "edited";
 
 const THEN: &str = "; then ";
-/// Replaces first steps.
 const EARLIER: &str = "...";
 
 /// Drops the first steps when there is no room.

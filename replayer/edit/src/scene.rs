@@ -145,7 +145,6 @@ fn snapshot(device: &mut OnModel, regions: &[Region]) -> Memory {
 
 /// Stops at a chain and keeps its memory.
 struct Take {
-    /// From 1.
     chain: u32,
     regions: Vec<Region>,
     taken: Arc<Mutex<Option<Memory>>>,
@@ -216,7 +215,6 @@ impl Scene {
             work,
             memory,
         };
-        // Earlier jobs of its chain run one by one.
         for earlier in chain.jobs.clone().take_while(|at| *at < index) {
             let Some(earlier) = jobs.jobs.get(earlier) else {
                 break;
@@ -232,7 +230,6 @@ impl Scene {
         Ok(scene.alone())
     }
 
-    /// Makes the header ready and removes jobs before and after it.
     fn alone(mut self) -> Self {
         if !self.words.is_empty() {
             self.words = streams::alone(&self.words, self.address);
@@ -379,7 +376,7 @@ struct Play<'s> {
 #[derive(Default)]
 struct Reached {
     pages: Mutex<BTreeSet<u64>>,
-    /// Earlier writes are the scene itself.
+    /// Writes before this are the scene itself.
     started: AtomicBool,
 }
 
@@ -423,7 +420,6 @@ impl Watch for Play<'_> {
     }
 }
 
-/// Only what is about the job is passed on.
 struct Forwarded {
     reached: Arc<Reached>,
     inner: Arc<dyn Observer>,

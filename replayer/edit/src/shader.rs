@@ -13,7 +13,6 @@ const FIRST_ID: u32 = 55;
 /// First and last sixteen.
 pub(crate) const OF_32: u64 = 0xffff_0000_0000_ffff;
 
-/// From r55 on.
 pub(crate) fn preloads(state: &RendererState) -> [(&'static str, bool); 8] {
     [
         ("local x and y", state.preload_local_xy()),
@@ -104,7 +103,6 @@ pub fn fits(code: &[u8], compute: &Compute, profile: &Profile) -> Result<Shader>
     Ok(shader)
 }
 
-/// No more may be named than there are.
 fn resources(shader: &Shader, compute: &Compute) -> Result<()> {
     let state = &compute.job.state;
     let limits = [
@@ -132,7 +130,6 @@ fn resources(shader: &Shader, compute: &Compute) -> Result<()> {
         let uniform =
             info.name.starts_with("LOAD.") && instruction.segment() == mali_isa::Segment::Ubo;
         if uniform {
-            // The buffer's number is the second source.
             let number = tuple
                 .operands(unit)
                 .nth(1)

@@ -20,7 +20,6 @@ use crate::pointers::{Pair, Pointers};
 use crate::scene::{Memory, Scene, job};
 use crate::target::Target;
 
-/// Of descriptors and uniforms.
 const ALIGNMENT: u64 = 64;
 
 /// Whole job, ready for one recording.
@@ -45,7 +44,6 @@ pub(crate) struct Places {
     pub(crate) code: u64,
     pub(crate) descriptors: u64,
     pub(crate) threads: u64,
-    /// Storage of work groups.
     pub(crate) groups: u64,
 }
 
@@ -101,7 +99,7 @@ fn round_up(bytes: u64, to: u64) -> u64 {
     bytes.div_ceil(to).saturating_mul(to)
 }
 
-/// Values given anew for each run.
+/// Its values are given anew for each run.
 fn tensor_in<'v>(view: &View<'v>, ranges: &[(u64, u64)]) -> Option<&'v str> {
     let tensors = view.tensors().iter();
     let mut found = tensors.filter(|tensor| {
@@ -172,7 +170,7 @@ impl Taken {
         for (number, held) in held.buffers.iter_mut().enumerate() {
             pointers.replace(held, &format!("uniform buffer {number}"))?;
         }
-        // Data may have pointers, too.
+        // Pointers may lie in data, too.
         let mut reached = outcome.footprint.read.clone();
         reached.union(&outcome.footprint.written);
         for (address, length) in reached.ranges() {
@@ -263,7 +261,6 @@ impl Taken {
             && held.buffers == self.held.buffers
     }
 
-    /// Bytes, of threads and of work groups.
     pub(crate) fn storage(&self, profile: &Profile) -> [u64; 2] {
         let cores = u64::from(profile.core_id_range());
         let [thread, groups] = match &self.descriptors {

@@ -19,7 +19,6 @@ pub(crate) enum Target<'r> {
 }
 
 impl<'r> Target<'r> {
-    /// Compute jobs only.
     pub(crate) fn of(job: &'r Job) -> Result<Self> {
         let bifrost = job.compute.as_ref().map(Self::Bifrost);
         let found = bifrost.or_else(|| job.valhall.as_ref().map(Self::Valhall));

@@ -6,7 +6,6 @@ use gpureplay_format::{ElementType, Recording as View};
 
 use crate::footprint::Bytes;
 
-/// Per tensor.
 const MOST_PLACES: usize = 1 << 24;
 
 pub(crate) fn tensors(view: &View<'_>) -> Bytes {

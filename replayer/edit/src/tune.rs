@@ -184,7 +184,7 @@ pub fn tune(
             })
         })
         .collect();
-    // Of the same cost, the earlier one; the recorded job first.
+    // Ties: the earlier one; the recorded job first.
     order.sort_by_key(|at| (rows.get(*at).and_then(|row| row.cost), *at));
     for (rank, at) in (1..).zip(&order) {
         if let Some(row) = rows.get_mut(*at) {
@@ -206,7 +206,7 @@ pub fn tune(
     })
 }
 
-/// By more than both vary.
+/// True if times differ by more than both vary.
 fn apart(rows: &[Row], at: usize) -> bool {
     let spread = |at: usize| rows.get(at).and_then(|row| row.model_seconds);
     let (Some(new), Some(old)) = (spread(at), spread(0)) else {

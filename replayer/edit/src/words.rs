@@ -49,10 +49,6 @@ impl Start {
         })
     }
 
-    /// Decodes and checks code.
-    ///
-    /// # Errors
-    /// The first gate that it does not pass.
     pub(crate) fn fits(&self, code: &[u8], valhall: &Valhall) -> Result<Words> {
         let words = match decoded(code) {
             Ok(words) => words,

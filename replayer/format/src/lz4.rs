@@ -83,7 +83,7 @@ impl History {
         self.halves.as_flattened().get(start..end)
     }
 
-    /// For the encoder; the bytes are at the history's end.
+    /// The bytes are at the history's end.
     #[cfg(feature = "encode")]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> (&[u8], usize) {
         self.slide(bytes.len());

@@ -150,7 +150,6 @@ fn section<'a>(
     Ok(body)
 }
 
-/// Ended, and printable ASCII without spaces.
 fn names_are_sound(strings: &[u8]) -> bool {
     strings.last().is_none_or(|&byte| byte == 0)
         && strings

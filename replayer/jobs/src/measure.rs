@@ -13,7 +13,6 @@ use gpureplay_host::statistics::Spread;
 use crate::figures::{Measurement, Work};
 use crate::table::{Chain, Jobs};
 
-/// In errors and events.
 const PAGE: u64 = 4096;
 
 /// Job that ended on the model.
@@ -102,18 +101,16 @@ impl Ran {
 pub struct Measured {
     /// How they were found.
     pub measurement: Measurement,
-    /// Seconds of each run.
+    /// Seconds of each run, by chain.
     chains: BTreeMap<usize, Vec<f64>>,
-    /// Of each run, where they are read.
+    /// Of each run, by chain, where they are read.
     counters: BTreeMap<usize, Vec<Counters>>,
-    /// Seconds of each run.
+    /// Seconds of each run, by job.
     jobs: BTreeMap<usize, Vec<f64>>,
     work: BTreeMap<usize, Work>,
-    /// Read by each job.
     pages: BTreeMap<usize, BTreeSet<u64>>,
     /// In the last run. Set-up has a clock of its own.
     spans: BTreeMap<usize, ChainSpan>,
-    /// Of set-up, and of the last run.
     transfers: [Vec<Transfer>; 2],
 }
 

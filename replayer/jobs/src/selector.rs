@@ -12,7 +12,6 @@ use crate::table::{Job, Jobs};
 
 const MAX_TEXT: usize = 4096;
 
-/// For help and errors.
 pub(crate) const GRAMMAR: &str = "3, 3..7 (both ends included), 18.., /regular expression/ (of names or hashes), kernel:NAME, hash:98aa, layer:conv2, layer:2..4, or several of these with commas";
 
 /// Why a text selects no jobs.
@@ -46,7 +45,6 @@ enum Item {
     /// Of the kernel's name, or the hash of a job without name.
     Matching(Regex),
     Kernel(String),
-    /// First digits.
     Hash(String),
     Layer(String),
 }

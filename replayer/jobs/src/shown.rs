@@ -7,9 +7,9 @@ use mali_isa::{ClauseText, InstructionText, Placed, Unit};
 
 use crate::{Code, Job, Words};
 
-/// Clauses are numbered by such words.
+/// Bytes; clauses are numbered by such words.
 const CLAUSE: u64 = 16;
-/// For one access of a block.
+/// Messages that stand for one access of a block.
 const MOST: usize = 3;
 
 /// Code of a shader.

@@ -47,7 +47,6 @@ struct Event {
     duration: Option<f64>,
     pid: u32,
     tid: u32,
-    /// Joins arrows.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<u32>,
     /// An arrow ends at the slice around it.
@@ -104,7 +103,7 @@ impl Event {
     }
 }
 
-/// In microseconds.
+/// Microseconds.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: f64,

@@ -13,7 +13,6 @@ const HEADER: usize = size_of::<Header>();
 pub struct Submissions {
     /// Received part of the next header.
     header: Vec<u8>,
-    /// Bytes of the record still to come.
     rest: usize,
     count: u64,
 }

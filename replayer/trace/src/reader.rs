@@ -215,7 +215,6 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Up to the first NUL.
 fn text<'a>(
     payload: &Payload<'a>,
     field: &'static str,

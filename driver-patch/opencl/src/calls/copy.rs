@@ -52,7 +52,6 @@ fn filled(queue: Handle, call: &str, (object, offset, size): Span) {
     }));
 }
 
-/// 0 if the runtime does not say.
 fn texels(image: Handle, [width, height, depth]: [usize; 3]) -> usize {
     let element = ask(
         next!(clGetImageInfo: signature::Info),

@@ -180,7 +180,6 @@ unsafe extern "C" fn unmap(
     let call = Command::new(queue, event, false);
     let status = command(call, enqueue, after);
     if let (Some(mapped), true) = (mapped, status != SUCCESS) {
-        // The app's writes are told later.
         let place = (object, memory.addr());
         state::with(|state| {
             state.mapped.entry(place).or_insert(mapped);

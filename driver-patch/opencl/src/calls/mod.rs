@@ -18,7 +18,6 @@ use crate::state::{self, Times};
 use crate::table::{Function, NEXT, OURS, next};
 use crate::{pending, sink};
 
-/// Where the runtime has a function.
 pub(crate) fn install() {
     let functions = [
         copy::FUNCTIONS,
@@ -81,7 +80,6 @@ fn idle(queue: Handle) {
 #[derive(Clone, Copy)]
 struct Command {
     queue: Handle,
-    /// Null if the app wants none.
     event: *mut Handle,
     /// Returns only when all that the queue was given is complete.
     blocking: bool,

@@ -57,7 +57,7 @@ unsafe extern "C" fn set_event_callback(
     data: *mut c_void,
 ) -> Status {
     let next = next!(clSetEventCallback: signature::SetEventCallback, or ABSENT);
-    // From now on the app may learn it unseen.
+    // The app may learn of ends unseen from now on.
     pending::forget();
     // SAFETY: the app's own arguments, passed on.
     unsafe { next(event, when, function, data) }

@@ -105,7 +105,6 @@ fn load() -> (App, std::path::PathBuf) {
     (App(ours.cast()), path)
 }
 
-/// Refused for another reason.
 fn what_the_runtime_never_follows(app: &App, _: &Path) {
     let wild = ptr::without_provenance::<usize>(WILD);
     let sizes = [4usize, 1, 1];
@@ -162,7 +161,6 @@ fn what_is_released_is_not_kept(app: &App, _: &Path) {
     assert!(kept < LITTLE, "{kept} bytes are kept");
 }
 
-/// Bounded number of events.
 fn reads_without_an_end(app: &App, _: &Path) {
     let read = app.get::<Transfer>(READ_BUFFER);
     let mut to = [0u8; 4];
@@ -203,7 +201,6 @@ fn the_end_of_an_event_calls_back(app: &App, _: &Path) {
     *ON_RELEASE.lock().unwrap() = None;
 }
 
-/// When the layer could look at it.
 fn mapped_memory_that_is_gone(app: &App, _: &Path) {
     EVENT_STATUS.store(3, Relaxed);
     let memory = app.map(0, 1);
@@ -230,7 +227,6 @@ fn refused_unmaps(app: &App, notes: &Path) {
     assert!(matches!(last.content, Content::Hash(_)));
 }
 
-/// The runtime accepts them and fails later.
 fn writes_of_more_than_there_is(app: &App, _: &Path) {
     let write = app.get::<Transfer>(WRITE_BUFFER);
     let (none, event) = (ptr::null(), ptr::null_mut());
@@ -331,7 +327,6 @@ fn anything(app: &App, random: &mut u64) {
     }
 }
 
-/// A test of its name starts it.
 #[test]
 fn app() {
     let Some(part) = std::env::var_os(PART) else {
@@ -348,7 +343,6 @@ fn app() {
     fs::remove_file(&path).unwrap();
 }
 
-/// In the app's process.
 const PART: &str = "GPUREPLAY_TEST_PART";
 
 macro_rules! parts {
@@ -377,7 +371,6 @@ parts! {
     threads_until_the_exit,
 }
 
-/// By itself, in order.
 fn play(part: &str) {
     let mut app = Command::new(std::env::current_exe().unwrap());
     let app = app.args(["app", "--exact", "--nocapture"]).env(PART, part);

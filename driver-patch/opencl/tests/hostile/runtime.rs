@@ -57,7 +57,6 @@ pub(crate) static EVENTS: AtomicIsize = AtomicIsize::new(0);
 /// Of every event: 0 is complete, 3 queued.
 pub(crate) static EVENT_STATUS: AtomicI32 = AtomicI32::new(0);
 pub(crate) static ON_RELEASE: Mutex<Option<fn()>> = Mutex::new(None);
-/// Not released.
 static KERNELS: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
 static NEXT_KERNEL: AtomicUsize = AtomicUsize::new(KERNEL);
 
@@ -235,7 +234,6 @@ extern "C" fn map_buffer(
     memory.cast()
 }
 
-/// With the last reference.
 pub(crate) fn forget_mapping(memory: *mut u8) {
     assert_eq!(unsafe { munmap(memory.cast(), SIZE) }, 0);
 }

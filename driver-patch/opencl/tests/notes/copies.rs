@@ -90,7 +90,6 @@ pub(crate) fn copies(app: &App, queue: usize, buffer: usize) {
     fill(queue, buffer, nothing, 4, 4, 12, 0, none, no_event);
     let fill = app.get::<FillImage>(FILL_IMAGE);
     fill(queue, image, nothing, &[0; 3], &[1; 3], 0, none, no_event);
-    // The layer does not know it.
     copy(queue, buffer, 1, 0, 0, 8, 0, none, no_event);
 
     type CreateSampler = extern "C" fn(usize, u32, u32, u32, *mut i32) -> usize;
@@ -157,7 +156,6 @@ pub(crate) fn copies_are_noted(next: &mut impl FnMut() -> Note) {
         panic!()
     };
     assert_eq!(launched.arguments[0].value, value);
-    // A name as templates make them.
     let hash = content_hash(long_name().trim_end_matches('\0').as_bytes());
     let name = &long_name()[..1024 - 17];
     assert_eq!(launched.kernel, format!("{name}.{hash:016x}"));

@@ -142,7 +142,6 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     }
     let wait = app.get::<extern "C" fn(u32, *const usize) -> i32>(WAIT_FOR_EVENTS);
     assert_eq!(wait(1, &asked), 0);
-    // A callback may free its memory.
     EVENT_STATUS.store(3, Ordering::Relaxed);
     read(
         plain,

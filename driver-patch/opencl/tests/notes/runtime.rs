@@ -81,7 +81,6 @@ pub(crate) fn answer(bytes: &[u8], size: usize, value: *mut c_void) -> i32 {
 pub(crate) const PROGRAM: usize = 3;
 pub(crate) const DEVICE: usize = 5;
 
-/// Its length may be asked for.
 pub(crate) fn long(bytes: &[u8], size: usize, value: *mut c_void, needed: *mut usize) -> i32 {
     if !needed.is_null() {
         unsafe { needed.write(bytes.len()) };
@@ -308,7 +307,6 @@ answers! {
     profiling_info(usize, u32, usize, *mut c_void, *mut usize) -> i32 = -7;
 }
 
-/// As templates make names.
 pub(crate) extern "C" fn kernel_info(
     kernel: usize,
     what: u32,

@@ -19,7 +19,7 @@ use crate::next::{self, keep_errno};
 
 /// 0 until a file of it is followed.
 pub(super) static DEVICE: AtomicU64 = AtomicU64::new(0);
-/// Between looks for the recorder's events.
+/// Longest wait between looks for the recorder's events.
 pub(super) const SLICE: Duration = Duration::from_millis(5);
 const EVENT: usize = size_of::<Event>();
 
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, size: usize) -> isize 
     }
 }
 
-/// Of `readv`.
+/// Most parts of `readv`.
 const PARTS: c_int = 1024;
 
 /// The C library's: the parts are filled in turn, as if asked for alone.

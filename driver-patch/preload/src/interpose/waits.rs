@@ -150,7 +150,6 @@ pub unsafe extern "C" fn ppoll(
 
 /// As many as a process may have.
 const MOST: c_int = 1 << 20;
-/// Files in a word.
 const WORD: usize = 64;
 
 /// As `pass`, or as `wait` if files of kbase are to be read: that gets copies of the sets, and a time.

@@ -23,7 +23,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// After the app's mapping.
     pub(crate) fn placed(&mut self, fd: RawFd, offset: u64, va: u64) {
         if let Some(kbase) = self.kbase(fd) {
             kbase.placed(offset, va);
@@ -109,7 +108,7 @@ impl<D: Driver> Recorder<D> {
         self.settle();
         self.count_pages(fd);
         if let Some(file) = self.files.by_fd(fd) {
-            // It may use all of its context.
+            // A chain may use all of its context.
             file.objects_mut().for_each(|object| object.listed = true);
         }
         self.regions(fd);
@@ -121,7 +120,6 @@ impl<D: Driver> Recorder<D> {
         self.starts(fd, (atom.job_slot(), atom.chain), time_ns);
     }
 
-    /// With the driver's code.
     pub(crate) fn ended_atom(&mut self, fd: RawFd, atom: &Atom, code: u32) {
         self.count_pages(fd);
         self.regions(fd);

@@ -42,7 +42,6 @@ impl<D: Driver> Recorder<D> {
         wrong
     }
 
-    /// If it changed.
     pub(super) fn regions(&mut self, fd: RawFd) {
         let coherent = self.coherent;
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
@@ -110,7 +109,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// At a time in nanoseconds, with what is wrong with the job.
     pub(crate) fn started(
         &mut self,
         fd: RawFd,
@@ -177,7 +175,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Its end cannot be seen.
     pub(crate) fn lost_job(&mut self, job: &uapi::Submit) {
         self.lost(slot(job));
     }

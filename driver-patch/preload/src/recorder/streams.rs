@@ -14,7 +14,6 @@ use crate::files::Sealed;
 use crate::object::Object;
 
 impl<D: Driver> Recorder<D> {
-    /// Without address yet.
     pub(crate) fn made(&mut self, fd: RawFd, made: &uapi::BoCreate) {
         if let Some(panthor) = self.panthor(fd) {
             panthor.made.insert(made.handle, made.size);
@@ -121,7 +120,7 @@ impl<D: Driver> Recorder<D> {
     /// All streams before have ended.
     pub(crate) fn before_stream(&mut self, fd: RawFd) {
         if let Some(file) = self.files.by_fd(fd) {
-            // It may use all of its address space.
+            // A stream may use all of its address space.
             file.objects_mut().for_each(|object| object.listed = true);
         }
         self.regions(fd);
@@ -159,7 +158,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Their end cannot be seen.
     pub(crate) fn lost_streams(&mut self) {
         if let Some(log) = &mut self.log {
             log.claim();

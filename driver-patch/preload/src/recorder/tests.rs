@@ -33,10 +33,8 @@ impl View for Memory {
 #[derive(Default)]
 struct State {
     memory: RefCell<BTreeMap<(RawFd, u32), Memory>>,
-    /// Of kbase's regions that grow.
     pages: RefCell<BTreeMap<u64, u64>>,
     clock: Cell<u64>,
-    /// App's other threads sleep.
     asleep: Cell<bool>,
 }
 
@@ -289,7 +287,6 @@ fn a_job_that_writes_what_it_does_not_list_fails_the_recording() {
         let lines = app.end();
         assert!(lines.contains(&"error 11 0x202000".to_owned()), "{lines:?}");
     }
-    // The app may write what it has mapped.
     let mut app = App::new();
     app.create(FD, 1, 0, 1);
     app.create(FD, 2, 0, 3);

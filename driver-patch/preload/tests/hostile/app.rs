@@ -13,7 +13,6 @@ use crate::random;
 
 const PAGE: usize = 4096;
 
-/// Taken by the driver.
 static JOBS: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) type Seen = Vec<String>;
@@ -33,7 +32,6 @@ fn ask<T: IntoBytes>(fd: c_int, request: Request, argument: &mut T) -> (c_int, c
     ioctl(fd, request.0, address(argument))
 }
 
-/// Row for each handle.
 macro_rules! asked {
     ($seen:ident, $fd:ident, $handle:ident; $($what:literal => $request:ident, $kind:ident $fields:tt;)*) => {$(
         let answer = ask($fd, uapi::$request, &mut uapi::$kind $fields);
@@ -65,7 +63,6 @@ pub(crate) fn half_page() -> *mut u8 {
     }
 }
 
-/// Through a number of the file.
 struct Memory {
     handle: u32,
     va: u64,
@@ -133,7 +130,6 @@ impl Memory {
     }
 }
 
-/// Missing or partial, in every request.
 fn bad_arguments(fd: c_int, memory: &Memory, seen: &mut Seen) {
     let half = half_page();
     // SAFETY: the first page is there.
@@ -150,7 +146,7 @@ fn bad_arguments(fd: c_int, memory: &Memory, seen: &mut Seen) {
     ] {
         for place in [8, last, last + 4, u64::MAX - 3, 1 << 63] {
             let (result, error) = ioctl(fd, request.0, place);
-            // It depends on the run.
+            // The place depends on the run.
             let place = place.wrapping_sub(half.expose_provenance() as u64);
             let shown = if place < 2 * PAGE as u64 { place } else { 0 };
             seen.push(format!("{:#x} at {shown:#x}: {result} {error}", request.0));
@@ -182,7 +178,6 @@ fn bad_arguments(fd: c_int, memory: &Memory, seen: &mut Seen) {
     }
 }
 
-/// Longer, shorter, or the wrong way.
 fn bad_sizes(fd: c_int, memory: &Memory, seen: &mut Seen) {
     let mut room = [0u8; 1 << 14];
     let whole = memory.job(0x77);
@@ -265,7 +260,6 @@ fn late_fence(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("then {:#x}", memory.end()));
 }
 
-/// Threads and children give the GPU work.
 fn forks(seen: &mut Seen) {
     let stop = AtomicBool::new(false);
     let ended = std::thread::scope(|scope| {
@@ -301,7 +295,6 @@ fn forks(seen: &mut Seen) {
     seen.push(format!("children: {ended:?}"));
 }
 
-/// Numbers are closed in between.
 fn copies(fd: c_int, seen: &mut Seen) {
     // SAFETY: a copy of a number.
     let copy = unsafe { libc::dup(fd) };

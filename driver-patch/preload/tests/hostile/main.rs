@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use gpureplay_trace::{ErrorCode, Event, Reader};
 
-/// The file for what the app sees.
+/// Names the file for what the app sees.
 const APP: &str = "GPUREPLAY_TEST_APP";
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -29,7 +29,6 @@ fn app() {
     fs::write(PathBuf::from(out).with_extension("jobs"), jobs.to_string()).unwrap();
 }
 
-/// Made by cargo.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().unwrap();
@@ -82,13 +81,12 @@ fn run(part: &str, libraries: &[PathBuf], folder: &Path) -> Result<String, Strin
     }
 }
 
-/// Errors, the last for the missing end, and jobs.
+/// Errors, the last of which is the missing end, and jobs.
 fn errors(trace: &Path) -> (Vec<String>, u32) {
     let mut reader = Reader::new(BufReader::new(File::open(trace).unwrap()));
     let (mut errors, mut ended, mut jobs) = (Vec::new(), false, 0);
     while let Some(record) = reader.next_record().unwrap() {
         match record.event {
-            // Its detail is a process.
             Event::Error {
                 code: ErrorCode::Process,
                 ..

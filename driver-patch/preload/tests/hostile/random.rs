@@ -26,12 +26,11 @@ pub(crate) struct App<'s> {
     handles: Vec<u32>,
     /// The recorder has some, too: names that the app never got are not compared, but large ones.
     syncs: Vec<u32>,
-    /// Also places where the file maps an object.
     addresses: Vec<u64>,
     mapped: Vec<(*mut u8, usize)>,
     /// Arguments point there; it ends where memory ends.
     lists: *mut u8,
-    /// Lists so far, of four.
+    /// Of four.
     made: usize,
     seen: &'s mut Seen,
 }
@@ -168,7 +167,6 @@ impl<'s> App<'s> {
         }
     }
 
-    /// `true` if the driver took it.
     fn ask<T: IntoBytes>(&mut self, request: Request, argument: &mut T) -> bool {
         let known = request.size();
         let size = self.pick(&[known, known, known, known, known, known, 0, known + 8, 8]);

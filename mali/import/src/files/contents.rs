@@ -15,9 +15,7 @@ use crate::diagnosis::MAX_DIAGNOSED;
 
 const HEADER: usize = 29;
 const ADDRESS_END: u64 = 1 << 48;
-/// Driver's flag.
 const GPU_WRITE: u32 = 1 << 2;
-/// Driver's flag.
 const GPU_NO_EXECUTE: u32 = 1 << 3;
 
 /// A region as the driver kept it.

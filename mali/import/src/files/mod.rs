@@ -50,7 +50,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The first 8 bytes must be there.
 pub(crate) fn word64(b: &[u8]) -> u64 {
     u64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])
 }

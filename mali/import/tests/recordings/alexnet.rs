@@ -9,7 +9,6 @@ use crate::common::network::{
 use crate::common::{Random, difference};
 use gpureplay_core::Gpu;
 
-/// Intermediate results.
 const ARENA: (u64, u64) = (0xffff_ad80_0000, 0xffff_ae7a_0000);
 
 type Weights = BTreeMap<&'static str, Vec<f32>>;
@@ -27,7 +26,6 @@ fn weights(random: &mut Random) -> Weights {
     ];
     let mut weights = BTreeMap::new();
     for (weight, bias, outputs, inputs) in layers {
-        // Keeps activations of about one size.
         let scale = (5.0 / inputs as f32).sqrt();
         weights.insert(weight, random.vector(outputs * inputs, scale));
         weights.insert(bias, random.vector(outputs, 0.1));

@@ -32,7 +32,6 @@ fn damage(file: &mut Vec<u8>, random: &mut Random) {
             file[at..end].fill(byte);
         }
         3 => {
-            // Numbers that are likely to matter.
             let at = at & !3;
             let values = [0, 1, u64::MAX, 1 << 63, 1 << 48, 0x1000, 0xffff_ffff];
             let value = values[random.below(values.len())].to_le_bytes();

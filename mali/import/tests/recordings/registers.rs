@@ -27,7 +27,6 @@ fn differences(name: &str) -> Option<BTreeMap<u32, BTreeSet<(u32, u32)>>> {
             Direction::Write => gpu.write32(access.register, access.value),
             Direction::Read => {
                 let found = gpu.read32(access.register);
-                // Polls take their time.
                 let again = accesses[at + 1..]
                     .iter()
                     .take_while(|a| a.direction == Direction::Read)

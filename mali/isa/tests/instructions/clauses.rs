@@ -128,7 +128,6 @@ fn registers(random: &mut Random, first: bool, wide: bool, constants: usize) -> 
     )
 }
 
-/// Resolved values are the decoder's.
 fn build(
     random: &mut Random,
     count: usize,

@@ -180,7 +180,7 @@ impl Writer<'_, '_> {
             && all + jobs(next) <= u64::from(self.most_jobs)
     }
 
-    /// Only copies are read of all its pages now.
+    /// True if only copies are read of all its pages now.
     fn is_left_out(&self, va: u64, length: u64) -> bool {
         pages(va, va.saturating_add(length)).all(|page| self.survey.copied.contains(&page))
     }
@@ -329,7 +329,7 @@ impl Writer<'_, '_> {
         out
     }
 
-    /// Outside of pages that only copies are read of now.
+    /// Parts outside of pages that only copies are read of now.
     fn kept(&self, va: u64, length: u64) -> Vec<(u64, u64)> {
         let end = va.saturating_add(length);
         let mut out = Vec::new();

@@ -5,7 +5,7 @@ pub(crate) use mali_facts::walk::Pointer;
 use mali_facts::walk::{Found, MemoryUse, Problem, Purpose, Visitor, walk_job};
 use mali_facts::{Job, JobType, Memory, Profile, valhall};
 
-/// Bytes per job.
+/// Bytes searched for addresses, per job.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
 /// Per job, a table counts once: Bifrost's have at most 255 uniform buffers.
@@ -108,7 +108,6 @@ impl Visitor for Collector<'_> {
 }
 
 impl Reach {
-    /// Entries of one table are one object.
     fn add(&mut self, address: u64, length: u64, pointer: Pointer) {
         let mut objects = self.objects.iter_mut();
         match objects.find(|object| object.pointer == pointer) {

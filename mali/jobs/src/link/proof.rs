@@ -13,14 +13,12 @@ use crate::link::survey::Survey;
 /// What must not change.
 #[derive(Debug, PartialEq, Eq)]
 struct Picture {
-    /// Without place in a chain.
     kind: u64,
     lengths: Vec<u64>,
     bytes: Vec<u8>,
     outside: Vec<(u64, u64)>,
 }
 
-/// Job's place in a chain.
 const PLACE: [&str; 5] = ["Barrier", "Index", "Dependency 1", "Dependency 2", "Next"];
 
 fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {

@@ -15,7 +15,7 @@ use crate::link::objects::{Object, Pointer, Reach, reach};
 
 pub(crate) const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Bytes of a descriptor's upload or fill.
+/// Longer uploads and fills are no descriptors.
 const LONGEST_UPLOAD: u64 = 1 << 20;
 
 #[derive(Debug)]
@@ -28,7 +28,6 @@ pub(crate) struct Chain {
     pub(crate) rearmed: Vec<u64>,
     pub(crate) jobs: Vec<(Job, Reach)>,
     pub(crate) known: bool,
-    /// In copied pages, at submission.
     pub(crate) contents: Vec<(u64, Vec<u8>)>,
 }
 
@@ -140,7 +139,7 @@ fn chain(
     found
 }
 
-/// After a chain of the same part of the recording.
+/// Pages written after a chain of the same part of the recording.
 fn rewritten(recording: &Recording<'_>) -> BTreeSet<u64> {
     let mut out = BTreeSet::new();
     let mut part = (SegmentKind::Setup.code(), false);
@@ -167,8 +166,8 @@ fn rewritten(recording: &Recording<'_>) -> BTreeSet<u64> {
     out
 }
 
-/// These pages hold only descriptors and uniforms, all pointers to them are known, and they hold a job's header or
-/// are rewritten between chains.
+/// They hold only descriptors and uniforms, all pointers to them are known, and they hold a job's header or are
+/// rewritten between chains.
 fn copied(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     let mut wanted = rewritten(recording);
     let headers = chains.iter().flat_map(|chain| &chain.jobs);
@@ -199,7 +198,7 @@ fn copied(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     wanted
 }
 
-/// Not all that reaches them is a pointer that can be changed.
+/// Something else than a changeable pointer reaches them.
 fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     let mut out = BTreeSet::new();
     let all: BTreeSet<u64> = chains
@@ -207,7 +206,6 @@ fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
         .flat_map(Chain::objects)
         .flat_map(|object| pages(object.address, object.end()))
         .collect();
-    // By the end of a region: the first word that is an address in it.
     let mut begun: BTreeMap<u64, u64> = BTreeMap::new();
     for chain in chains {
         for (_, reach) in &chain.jobs {
@@ -291,7 +289,6 @@ fn without_strays(recording: &Recording<'_>, chains: &[Chain], wanted: &mut BTre
                 Pointer::Word { at, .. } => (wanted.contains(&page_of(at)), Some(page_of(at))),
                 Pointer::Fixed => (false, None),
             };
-            // A copied object stays in one region.
             let together = recording.region_of(object.address, object.length).is_some();
             if !pointer || !together || !all().all(|page| wanted.contains(&page)) {
                 strays.push(object);

@@ -61,9 +61,8 @@ const NOP: u64 = 0;
 const SIZE: u64 = 33;
 const COUNT: u64 = 37;
 
-/// Whether each dispatch waits for all before it.
 pub(crate) fn waits(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
-    // Of dispatches, and those waited for since.
+    // Scoreboards of dispatches, and those waited for since.
     let (mut entry, mut used) = (0u64, 0u64);
     words(bytes).filter_map(move |word| {
         match Instruction::decode(word)?.op() {
@@ -80,7 +79,7 @@ pub(crate) fn waits(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
     })
 }
 
-/// Of dispatches, in SET_SB_ENTRY.
+/// The scoreboard of dispatches in SET_SB_ENTRY.
 const ENDPOINT_ENTRY: u64 = 0xf;
 /// First bit of WAIT's mask of scoreboards.
 const AWAITED: u32 = 16;

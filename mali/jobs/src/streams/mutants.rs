@@ -11,7 +11,6 @@ use super::*;
 const SHIPPED: &[u8] = include_bytes!("../../../../recordings/digits-g610/recording.gpr");
 const NOWHERE: u64 = 0x70_0000;
 
-/// By kind.
 fn sections() -> Vec<Vec<u8>> {
     let (_, rest) = Header::ref_from_prefix(SHIPPED).unwrap();
     let (table, _) = <[SectionEntry; SECTIONS]>::ref_from_prefix(rest).unwrap();

@@ -233,7 +233,6 @@ fn bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Where, the word with the size, numbers of groups.
 fn dispatched(bytes: &[u8]) -> Vec<(u64, u32, [u32; 3])> {
     let mut found = Vec::new();
     dispatches(bytes, |at, compute| {

@@ -14,7 +14,7 @@ use crate::walk::program::Submission;
 use crate::walk::report::{Job, Use};
 use crate::walk::rules::{DeepRule, DeepViolation};
 
-/// Bytes per job.
+/// Bytes searched for addresses, per job.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
 /// For each thing that the report keeps: it takes memory.

@@ -11,10 +11,10 @@ use mali_isa::{DecodeError, Identity, Shader, ShaderError, WORD_BYTES};
 /// length, and decoded code takes eight times the memory. Networks have less than 1 MiB.
 pub const MAX_CODE: u64 = 4 << 20;
 
-/// Bytes of a Valhall shader.
+/// Bytes of a Valhall shader read first.
 const FIRST_PIECE: usize = 1 << 10;
 
-/// Bytes, for all jobs.
+/// Bytes compared, for all jobs.
 const MAX_COMPARED: u64 = 4 << 30;
 
 /// Code that jobs run.
@@ -174,7 +174,6 @@ impl Codes {
         {
             return Ok(known.clone());
         }
-        // Doubles until the shader's end is read.
         let (mut bytes, mut piece) = (Vec::new(), FIRST_PIECE);
         loop {
             let there = more(memory, address, &mut bytes, piece);
@@ -200,7 +199,7 @@ impl Codes {
     }
 
     fn decode<M: Memory + ?Sized>(&mut self, memory: &M, address: u64) -> Result<Code, Undecoded> {
-        // To decode, and for the shader's hash.
+        // Read twice: to decode, and for the shader's hash.
         let most = 2 * MAX_CODE;
         let word = |offset: u32| {
             self.decoded += WORD_BYTES as u64;

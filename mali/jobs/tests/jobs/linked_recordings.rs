@@ -28,7 +28,6 @@ fn folder(name: &str) -> PathBuf {
     recordings.join(name)
 }
 
-/// Mesa reuses the place of the last job's descriptors.
 fn as_recorded(name: &str) -> Option<Recording> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/as-recorded");
     let bytes = std::fs::read(folder.join(format!("{name}.gpr"))).ok()?;
@@ -364,7 +363,6 @@ fn a_session_joins_layers_where_nobody_looks_between_them() {
     assert_eq!(alone.read("probabilities").unwrap(), right);
 }
 
-/// Of the longest chain, before it starts or when it has ended.
 struct Disturbed {
     gpu: OnModel,
     job: u64,
@@ -375,7 +373,6 @@ struct Disturbed {
 enum Disturbance {
     Type,
     Shader,
-    /// The GPU reports success and leaves no status.
     Status,
 }
 

@@ -17,11 +17,9 @@ const CODE: u64 = 0x300_0000;
 const DATA: u64 = 0x400_0000;
 const STORAGE: u64 = 0x500_0000;
 
-/// Of a G52, with one job.
 struct Recipe {
     shader: Vec<u8>,
     slot: u8,
-    /// Threads and number of work groups.
     size: u32,
     count: u32,
     barrier: bool,

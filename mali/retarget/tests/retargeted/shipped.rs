@@ -125,12 +125,10 @@ fn with_fewer_cores_no_storage_grows() {
         let error = run_case(name, &all).unwrap_err().to_string();
         assert!(error.contains("fault"), "{error}");
 
-        // With none the GPU refuses the job.
         let none = without_cores(&made.bytes, u32::MAX);
         let error = run_case(name, &none).unwrap_err().to_string();
         assert!(error.contains("AFFINITY"), "{error}");
 
-        // One that is for few cores becomes one for all again.
         let again = retarget(&limited, profile("odroid-n2-plus"), &Options::default());
         assert_eq!(again.unwrap().unused_cores, 0);
     }

@@ -5,7 +5,6 @@ use mali_valhall::streams::{CALLS, Effect, Fault, Op, Sequencer, WalkError};
 
 use crate::streams::walked;
 
-/// From address 0 without memory.
 fn run(words: &[u64]) -> (Sequencer, Option<Fault>) {
     let mut queue = Sequencer::new();
     let started = queue.start(0, 8 * words.len() as u32);

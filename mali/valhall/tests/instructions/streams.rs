@@ -94,7 +94,6 @@ fn samples_have_the_reference_text() {
     assert_eq!((compared, dispatches), (309, 11));
 }
 
-/// With each constant that a register gets.
 #[test]
 fn walks_find_what_mesa_printed() {
     let Some(folder) = shared("reference/valhall/samples/traces") else {

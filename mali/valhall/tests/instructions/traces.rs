@@ -82,7 +82,6 @@ fn value(text: &str) -> String {
     number.map_or_else(|| spelled(text), |number| number.to_string())
 }
 
-/// By kind, in order: names and values.
 type Printed = BTreeMap<&'static str, VecDeque<BTreeMap<String, String>>>;
 
 const BLOCKS: [(&str, &str); 10] = [

@@ -18,7 +18,6 @@ fn texts_of_words_that_keep_the_limits_assemble_to_the_words() {
             let mut word = random(&mut source, *op);
             // Most random words break a limit.
             word &= !Instruction::decode(word).unwrap().unexplained();
-            // Half of them without flow and uniforms, so that more remain.
             if round % 2 == 0 {
                 word &= !(0x3f << 57);
             }

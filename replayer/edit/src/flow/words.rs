@@ -77,7 +77,6 @@ fn goes_to(word: Instruction, lane: &str) -> bool {
     fields.any(|field| field.name_in(word.word()) == Some(lane))
 }
 
-/// Whether all of each is written.
 fn results(word: Instruction) -> (u64, bool) {
     let name = word.row().name;
     let Some(to) = word.destination() else {
@@ -91,7 +90,7 @@ fn results(word: Instruction) -> (u64, bool) {
     (bits(to.register, count), to.low && to.high)
 }
 
-/// May be read; surely written.
+/// Registers that may be read, and those surely written.
 fn uses(word: Instruction) -> (u64, u64) {
     let sources = word
         .sources()
@@ -103,7 +102,6 @@ fn uses(word: Instruction) -> (u64, u64) {
     )
 }
 
-/// Entered at their start, left at their end.
 fn blocks(code: &[Instruction]) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
     let target = |at: usize| {
         let distance = code.get(at)?.branch()?;
@@ -193,7 +191,7 @@ impl Flow {
         }
         let name = word.row().name;
         self.sees_warp |= name.starts_with("CLPER") || name.starts_with("WMASK");
-        // Conservative branches ask the warp something unknown.
+        // What conservative branches ask of the warp is unknown.
         self.sees_warp |= word.value(&CONSERVATIVE) == Some(1);
         match message(word) {
             Some(Message::Barrier) => self.barrier = true,

@@ -55,7 +55,7 @@ impl Bifrost {
         }
     }
 
-    /// Without places.
+    /// Descriptors without addresses.
     pub(super) fn bare(&self) -> Vec<Vec<u8>> {
         let job = &self.compute.job;
         let state: RendererState = job.state.with("Shader", 0);

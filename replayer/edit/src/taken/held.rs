@@ -6,9 +6,7 @@ use crate::scene::Memory;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
     pub(super) uniforms: Vec<u8>,
-    /// In the descriptors' order.
     pub(super) buffers: Vec<Vec<u8>>,
-    /// First byte, number of bytes.
     pub(super) ranges: Vec<(u64, u64)>,
 }
 

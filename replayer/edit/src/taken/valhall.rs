@@ -23,7 +23,6 @@ pub(super) struct Valhall {
     environment: ShaderEnvironment,
     program: ShaderProgram,
     storage: Option<LocalStorage>,
-    /// With its table's descriptors.
     resources: Vec<(Resource, Vec<Buffer>)>,
 }
 
@@ -110,7 +109,7 @@ impl Valhall {
         Ok(())
     }
 
-    /// Without places.
+    /// Descriptors without addresses.
     pub(super) fn bare(&self) -> Vec<Vec<u8>> {
         let environment = self
             .environment

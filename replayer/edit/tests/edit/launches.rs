@@ -184,7 +184,6 @@ fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
         provenance["sha256"],
         recording.recorded().manifest().unwrap().provenance["sha256"]
     );
-    // Nothing changed: the same file.
     let launch = subject.launch();
     let code = code(&subject);
     let same = subject

@@ -21,7 +21,6 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn shipped(name: &str) -> (Recording, Jobs, Bindings) {
-    // As the commands open one.
     let recording = Recording::open(folder(name)).unwrap().apart().unwrap();
     let jobs = Jobs::of(&recording).unwrap();
     let view = recording.verified().recording();

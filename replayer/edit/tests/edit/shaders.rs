@@ -29,7 +29,6 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
                 Err(EditError::Gate { gate, .. }) => drop(gates.insert(gate)),
                 other => assert!(other.is_ok()),
             }
-            // The next gate speaks then.
             let mut more = job.clone();
             for field in [
                 "local invocation XY",
@@ -139,7 +138,6 @@ fn a_wrong_variant_is_never_the_best() {
             .all(|row| row.proven || !row.reason.is_empty())
     );
     assert!(tuning.rows[2].model_seconds.is_some() && tuning.rows[1].model_seconds.is_none());
-    // All but times is the same again.
     let again = tune(&subject, &candidates, 0, By::Work, &AtomicU64::new(0)).unwrap();
     for (one, other) in tuning.rows.iter().zip(&again.rows) {
         assert_eq!(

@@ -64,7 +64,6 @@ fn a_job_in_its_own_place_gives_the_identical_file() {
 
 #[test]
 fn a_job_of_another_driver_takes_the_place_and_sizes_come_along() {
-    // Its code is elsewhere, with other sizes and a state in memory of its own.
     let (kbase, jobs, _) = shipped("saxpy-kbase-g52");
     let values = inputs(&kbase, 1).unwrap();
     let subject = Subject::new(&kbase, &jobs, 0, &values, None).unwrap();

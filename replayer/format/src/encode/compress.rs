@@ -18,7 +18,7 @@ fn hash(bytes: &[u8]) -> usize {
     (word.wrapping_mul(2_654_435_761) >> (32 - TABLE_BITS)) as usize
 }
 
-/// Beyond the length's four bits in the token.
+/// Bytes of a length beyond the token's four bits.
 fn extra(length: usize) -> usize {
     if length < 15 {
         0
@@ -27,7 +27,6 @@ fn extra(length: usize) -> usize {
     }
 }
 
-/// By the hash of their next four bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Matcher {
     heads: Vec<u32>,
@@ -127,7 +126,6 @@ fn push_length(out: &mut Vec<u8>, length: usize) {
     }
 }
 
-/// The dictionary is before `start`.
 pub(super) fn compress(matcher: &mut Matcher, window: &[u8], start: usize) -> Vec<u8> {
     let matches = matcher.longest_matches(window, start);
     let count = matches.len();

@@ -207,7 +207,6 @@ impl Builder {
         offset
     }
 
-    /// The first error counts.
     fn fail(&mut self, error: EncodeError) {
         self.error.get_or_insert(error);
     }

@@ -148,7 +148,6 @@ impl Builder {
         self.push(Opcode::Seek, 0, 0, 0, offset);
     }
 
-    /// Of the current segment, if it may grow.
     fn raw_upload_ending_at(&mut self, va: u64) -> Option<&mut ActionEntry> {
         self.segments
             .last()

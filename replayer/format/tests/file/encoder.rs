@@ -41,7 +41,6 @@ fn memory(file: &[u8]) -> BTreeMap<u64, u8> {
     memory
 }
 
-/// By LZ4's specification.
 fn unpack(block: &[u8], window: &mut Vec<u8>) {
     let mut bytes = block.iter().copied();
     let length = |bytes: &mut dyn Iterator<Item = u8>, first: u8| {
@@ -80,7 +79,6 @@ fn noise(count: usize, mut seed: u64) -> Vec<u8> {
     (0..count).map(next).collect()
 }
 
-/// Opcode, encoding, length, address.
 fn actions(file: &[u8]) -> Vec<(Opcode, u8, u32, u64)> {
     let view = Recording::parse(file).unwrap();
     let of = |entry: &ActionEntry| {

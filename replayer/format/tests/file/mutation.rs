@@ -130,7 +130,6 @@ fn sections_are_whole_entries_and_names_are_ended() {
     assert_eq!(error.unwrap().fault, Fault::NotZero);
 }
 
-/// Opcode, bytes taken, start of the next.
 fn step(op: u8, a: u8, b: u16, c: u32, d: u64) -> Result<(Opcode, usize, u64), ActionFault> {
     let mut sections = Sections::default();
     sections[8] = (0..32).collect();

@@ -13,9 +13,7 @@ use crate::Shown;
 pub struct Notes {
     /// Jobs.
     pub jobs: Vec<usize>,
-    /// By offset in the shader.
     clauses: BTreeMap<u64, Clause>,
-    /// By offset of the clause, and kind.
     findings: BTreeMap<(u64, Finding), Found>,
     line_bytes: u64,
     warp_lanes: u32,

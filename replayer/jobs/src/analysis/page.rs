@@ -43,7 +43,7 @@ struct Analysis<'a> {
 struct AnalysedJob<'a> {
     index: usize,
     incomplete: &'a [String],
-    /// Of clauses, by warps, by lanes, and by warps that had parted.
+    /// Executions of clauses by warps, by lanes, and by warps that had parted.
     warps: u64,
     lanes: u64,
     divergent: u64,
@@ -52,7 +52,6 @@ struct AnalysedJob<'a> {
     lines: u64,
     accesses: u64,
     heat: Vec<Heat<'a>>,
-    /// Of each kind some are listed.
     findings: usize,
     races: &'a [Race],
     uninit: &'a [Unwritten],
@@ -117,7 +116,6 @@ fn heat(area: &AreaHeat) -> Heat<'_> {
     }
 }
 
-/// Per job and kind.
 const MOST: usize = 6;
 
 fn some<T>(all: &[T]) -> &[T] {

@@ -53,7 +53,6 @@ fn analysed(recording: &Recording, what: &str, threads: usize) -> Report {
     report.map_err(|error: Error| error.to_string()).unwrap()
 }
 
-/// Against the model's own counts.
 fn compare(name: &str, report: &Report, bare: &[JobReport]) {
     assert_eq!(report.ended_early, None, "{name}");
     assert_eq!(report.jobs.len(), bare.len(), "{name}");

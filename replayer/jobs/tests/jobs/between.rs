@@ -15,7 +15,6 @@ use mali_jobs::walk::{Full, submissions};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-/// Free memory behind the first job.
 const SECOND: u64 = 0x0a00_7300;
 
 fn entry(opcode: Opcode, a: u8, c: usize, d: u64) -> ActionEntry {
@@ -117,7 +116,6 @@ fn jobs_that_nothing_orders_race_for_what_both_write() {
     let [conflict] = &report.jobs[1].conflicts[..] else {
         panic!("{:?}", report.jobs[1].conflicts);
     };
-    // Both write all 1000 numbers of out.
     assert_eq!((conflict.with, conflict.kind), (0, RaceKind::WriteWrite));
     assert_eq!((conflict.words, conflict.at.as_str()), (1000, "out"));
     let named = conflict.instructions.iter().flatten();

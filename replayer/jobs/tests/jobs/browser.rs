@@ -259,7 +259,6 @@ fn keys_choose_views_and_jobs_and_colours_change() {
     assert_ne!(light[..18], dark[..18], "other colours");
     let (dom, _) = shown(browser, &press("4"), "");
     assert!(dom.contains("<h2>Findings</h2>"));
-    // The check of the console can fail.
     let broken = page.replace(
         "</body>",
         "<script>throw new Error('on purpose')</script></body>",

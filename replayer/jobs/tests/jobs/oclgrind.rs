@@ -16,7 +16,6 @@ fn source(app: &str) -> String {
         .1
         .split_once(';')
         .unwrap();
-    // The first semicolon is the kernel's own.
     let rest = text.1.split_once("\";").unwrap().0;
     let quoted = format!("{};{rest}\"", text.0);
     quoted.split('"').skip(1).step_by(2).collect()

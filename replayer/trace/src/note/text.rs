@@ -107,7 +107,6 @@ impl<'a> Words<'a> {
         Ok(Note::Copy(copied))
     }
 
-    /// As for copies.
     fn filled(&mut self) -> Result<Note, NoteError> {
         let mut filled = Filled {
             at: self.place("at")?,

@@ -53,7 +53,6 @@ const DATA: u64 = flags::GPU_READ | flags::GPU_WRITE;
 fn a_region_is_there_from_its_mapping_until_it_is_unmapped() {
     let mut app = App::on_kbase();
     app.region(1, 1, DATA, false);
-    // Code, at its own address.
     let code = Region {
         at: 2 << 20,
         pages: 2,
@@ -163,11 +162,11 @@ fn what_is_not_followed_is_refused_by_its_name() {
     };
     assert_eq!(of(requirement::JIT_ALLOC), Some(ErrorCode::JitMemory));
     assert_eq!(of(requirement::JIT_FREE), Some(ErrorCode::JitMemory));
-    // Awaited fence, and a render pass.
+    // A fence that is waited for, and a render pass.
     assert_eq!(of(requirement::SOFT_JOB | 3), Some(ErrorCode::SoftJob));
     let pass = requirement::COMPUTE | 1 << 18;
     assert_eq!(of(pass), Some(ErrorCode::SoftJob));
-    // Fragment and a cache flush.
+    // Nine in the low bits alone is a fragment and a cache flush.
     assert_eq!(of(9), None);
     assert_eq!(of(requirement::COMPUTE), None);
 

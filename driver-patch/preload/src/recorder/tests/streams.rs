@@ -97,7 +97,6 @@ fn what_an_app_will_not_map_it_cannot_map() {
     recorder.place_told(FD, &told(3, 0x3000));
     let mut sealed = |offset| recorder.is_sealed(FD, offset);
     assert_eq!([0, 0x2000, 0x3000].map(&mut sealed), [false, true, false]);
-    // The handle names another object.
     recorder.given_up(FD, 2);
     recorder.made(FD, &made(2));
     assert!(!recorder.is_sealed(FD, 0x2000));

@@ -11,7 +11,7 @@ impl App<'_> {
     pub(super) fn shared(&mut self) {
         match self.below(7) {
             0 => {
-                // Most objects stay for others.
+                // Few objects go, so that others stay.
                 let (handle, pad) = (self.handle(), self.pick(&[0, 0, 1]));
                 if self.below(3) == 0 && handle > 1 {
                     self.ask(uapi::GEM_CLOSE, &mut uapi::GemClose { handle, pad });
