@@ -47,6 +47,7 @@ impl Indices {
         Self(places)
     }
 
+    /// From 1; `None` for no job.
     pub(crate) fn place(&self, index: u64) -> Option<u64> {
         self.0.get(&index).copied().filter(|_| index != 0)
     }
