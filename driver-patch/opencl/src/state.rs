@@ -40,7 +40,7 @@ pub(crate) struct Times {
     pub(crate) end: u64,
 }
 
-/// By handle, whose last creation counts: a release frees it for others.
+/// All by handle, whose last creation counts: a release frees it for others.
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) objects: HashMap<Handle, u32>,

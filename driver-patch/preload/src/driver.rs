@@ -19,7 +19,7 @@ pub(crate) struct Mapped {
 pub(crate) trait Driver {
     fn kind(&self, fd: RawFd) -> Option<Driven>;
     fn is_same_file(&self, a: RawFd, b: RawFd) -> bool;
-    /// As `drm_panfrost_param`; `None` if unknown.
+    /// A `drm_panfrost_param`; `None` if unknown.
     fn param(&self, fd: RawFd, param: u32) -> Option<u64>;
     /// The GPU snoops the processor's caches, by the device tree.
     fn tree_is_coherent(&self, fd: RawFd) -> bool;

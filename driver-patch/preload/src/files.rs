@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(file.at(0x2fff).map(|object| object.handle), Some(1));
         assert!(file.at(0x3000).is_none() && file.at(0xfff).is_none());
         assert_eq!(file.at(0x8fff).map(|object| object.handle), Some(2));
-        // The kernel gives an address again only then.
+        // The kernel gives an address again only after its object is gone.
         let old = file.add(Object::new(3, 0, 0x8000, 0x1000));
         assert_eq!(old.map(|object| object.handle), Some(2));
         assert!(file.find(2).is_none());

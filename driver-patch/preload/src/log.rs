@@ -44,7 +44,7 @@ impl Log {
         }
     }
 
-    /// Unless it is another process's.
+    /// Makes the trace this process's own, unless it is another's.
     pub(crate) fn claim(&mut self) {
         let sink = self.writer.stream_mut();
         if matches!(sink.target, Target::Waiting) {

@@ -71,7 +71,7 @@ impl Kbase {
 
     pub(crate) fn made(&mut self, region: Region) {
         let is_cookie = mali_facts::kbase::request::COOKIES.contains(&region.at);
-        // A cookie stands for another region then.
+        // A cookie stands for another region once the first has its address.
         self.cookies.retain(|known| known.at != region.at);
         match is_cookie {
             true => self.cookies.push(region),

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-/// With how often each was put to sleep. Equal answers: none ran in between.
+/// The other threads, with how often each was put to sleep. Equal answers: none ran in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Asleep(pub(crate) Vec<(u32, u64)>);
 

@@ -26,7 +26,7 @@ pub(crate) fn shader(contents: &Contents, job: &Job) -> Option<u64> {
     Some(clause_address(state.shader()))
 }
 
-/// For all shaders, shared ones counted for each: 64 MiB.
+/// Words for all shaders, shared ones counted for each: 64 MiB.
 const MAX_WORDS: u64 = 1 << 22;
 
 /// `None`: a shader does not decode, is lost, jumps to computed addresses, or all are too long. Then any byte may

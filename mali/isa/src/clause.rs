@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FlowControl {
-    /// Unless a branch is taken.
+    /// The shader ends, unless a branch is taken.
     End = 0,
     /// Not back to back; reconvergence as in the program counter.
     ReconvergeByPc = 1,

@@ -26,7 +26,7 @@ pub enum DecodeError {
         /// 45 bits.
         bits: u64,
     },
-    /// To before the shader, or to no multiple of 16.
+    /// A branch to before the shader, or to no multiple of 16.
     Target {
         /// Bytes from the start of the branching clause.
         distance: i32,

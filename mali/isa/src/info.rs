@@ -292,7 +292,7 @@ impl Message {
     }
 }
 
-/// From the header's staging register on.
+/// Registers from the header's staging register on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Staging {
     /// It reads them.

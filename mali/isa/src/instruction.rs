@@ -3,11 +3,11 @@
 
 use crate::names::{self, Modifier, Op};
 
-/// Of an operation.
+/// Sources of an operation.
 pub const MAX_SOURCES: usize = 4;
-/// Of an operation.
+/// Modifiers of an operation.
 pub const MAX_MODIFIERS: usize = 10;
-/// Of an operation.
+/// Immediates of an operation.
 pub const MAX_IMMEDIATES: usize = 2;
 
 /// 3-bit selector, resolved by [`crate::Tuple::operand`].

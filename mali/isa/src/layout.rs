@@ -22,7 +22,7 @@
 
 use crate::error::DecodeError;
 
-/// Of a clause.
+/// Words of a clause.
 pub const MAX_WORDS: usize = 8;
 /// Bytes of a word.
 pub const WORD_BYTES: usize = 16;

@@ -59,7 +59,7 @@ impl RegisterBlock {
         ((self.0 >> start) & ((1 << size) - 1)) as u8
     }
 
-    /// Of a normal tuple; `first` of a clause. `Err` with a reserved mode.
+    /// Block of a normal tuple; `first` of a clause. `Err` with a reserved mode.
     pub fn narrow(self, first: bool) -> Result<RegisterUse, u8> {
         let (slot3, slot2) = (self.field(8, 6), self.field(14, 6));
         let (port0, port1, control) = (self.field(20, 5), self.field(25, 6), self.field(31, 4));
@@ -106,7 +106,7 @@ impl RegisterBlock {
         Ok(used)
     }
 
-    /// Of a 64-bit tuple. `Err` with a reserved control.
+    /// Block of a 64-bit tuple. `Err` with a reserved control.
     ///
     /// Control 0xfa: slot A is read as source 2 and pair B is written. 0xfb: slot A is written (B = 6) or nothing
     /// is (B = 7). 0xff: as 0xfb, but only port 0 is read, from pairs 16-31. Two ports are in ascending order; the

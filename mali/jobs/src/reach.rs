@@ -7,7 +7,7 @@ use mali_facts::walk::Purpose;
 
 use crate::walk::Job;
 
-/// By address; those that overlap are one.
+/// Buffers by address; those that overlap are one.
 #[derive(Clone, Debug, Default)]
 pub struct Buffers(Vec<(u64, u64)>);
 

@@ -270,7 +270,7 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
                 recorded: value,
                 value: match value & bits {
                     same if same == value => Some(value),
-                    // Drivers do not write the register then.
+                    // Drivers with nothing to set do not write the register.
                     0 => None,
                     rest => Some(rest),
                 },
@@ -281,7 +281,7 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
     found
 }
 
-/// `None` for version 6, which has no such field.
+/// Resets how many registers threads have, which version 6 lacks.
 fn register_allocation(job: &Job) -> Option<Word> {
     let compute = job.compute.as_ref()?;
     let name = "Shader register allocation";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the values of modifiers mean, as disassembled.
 
-/// From 0.
+/// Names of values, from 0.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Values {
     /// Empty ones are reserved, and so is what lies beyond.

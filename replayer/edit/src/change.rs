@@ -123,7 +123,7 @@ impl<'r> Subject<'r> {
         })
     }
 
-    /// Of its work groups' other sizes.
+    /// For other sizes of its work groups.
     pub fn proof(&self) -> &Proof {
         &self.proof
     }

@@ -112,7 +112,7 @@ pub enum EditError {
     Deep(#[from] DeepViolation),
 }
 
-/// Of all functions of this crate.
+/// Result of all functions of this crate.
 pub type Result<T> = std::result::Result<T, EditError>;
 
 pub(crate) fn gate<T>(gate: &'static str, reason: String) -> Result<T> {

@@ -213,7 +213,7 @@ fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)>
     }
     let code = of(&|kind| kind == RegionKind::Code);
     for &address in &code {
-        // Set-up leaves zeros out.
+        // Set-up leaves zeros out, and nothing may depend on what was there.
         builder.fill(address, PAGE as u32, 0);
         builder.upload(address, &page(address));
     }

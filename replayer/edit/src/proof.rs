@@ -85,7 +85,7 @@ fn of_flow(flow: &Flow, place: impl Fn(u32) -> String) -> Vec<String> {
     reasons
 }
 
-/// Against other sizes of a Bifrost job.
+/// Reasons against other sizes of a Bifrost job.
 pub fn reasons(compute: &Compute) -> Vec<String> {
     match flow(compute) {
         Ok(flow) => of_flow(&flow, clause),

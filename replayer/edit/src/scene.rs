@@ -25,7 +25,7 @@ use crate::footprint::{Footprint, PAGE, Watcher};
 /// Shared by memories until one changes it.
 type Page = Arc<[u8; PAGE as usize]>;
 
-/// By address; other pages are zero.
+/// Pages by address; others are zero.
 #[derive(Clone, Debug, Default)]
 pub struct Memory(pub BTreeMap<u64, Page>);
 

@@ -70,7 +70,7 @@ pub enum By {
     /// What the model counts; see [`cost`].
     #[default]
     Work,
-    /// Of 64 bytes that warps touch, once for each access.
+    /// Memory lines of 64 bytes that warps touch, once for each access.
     Lines,
     /// Median nanoseconds on the model. It says nothing about a GPU.
     Time,
@@ -271,7 +271,7 @@ fn row(subject: &Subject<'_>, candidate: &Candidate) -> Row {
     row
 }
 
-/// Of [`tune`]: tries each candidate, and times each and the recorded job `runs` times and once uncounted. Turns
+/// Steps of [`tune`]: it tries each candidate, and times each and the recorded job `runs` times and once uncounted. Turns
 /// let disturbances hit all alike.
 pub fn steps(candidates: usize, runs: u32) -> u64 {
     let runs = u64::from(runs).checked_add(1).filter(|_| runs > 0);

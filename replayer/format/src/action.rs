@@ -177,7 +177,7 @@ impl<'a> Cursor<'a> {
 const RAW: u8 = Encoding::Raw.code();
 const LZ4: u8 = Encoding::Lz4.code();
 
-/// To show them. Ends after the first malformed one.
+/// Named actions of a segment. Ends after the first malformed one.
 #[derive(Clone, Debug)]
 pub struct Actions<'a> {
     entries: core::slice::Iter<'a, ActionEntry>,

@@ -20,7 +20,7 @@ pub const MINOR: u16 = 3;
 pub const FAMILY_MALI: u16 = 0;
 /// Mali GPUs with command streams.
 pub const FAMILY_STREAMS: u16 = 2;
-/// In every file of this version.
+/// Sections in every file of this version.
 pub const SECTIONS: usize = 9;
 /// GPU and CPU caches were coherent.
 pub const FLAG_COHERENT: u32 = 1;

@@ -24,7 +24,7 @@ pub struct Ended {
     pub pages_read: BTreeSet<u64>,
 }
 
-/// For a model that is opened with it.
+/// Job reports of a model that is opened with it.
 #[derive(Debug, Default)]
 pub struct Watch {
     jobs: Mutex<Vec<Ended>>,

@@ -3,7 +3,7 @@
 
 use crate::Tensor;
 
-/// Of two tensors of the same shape.
+/// Difference of two tensors of the same shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// Elements compared.

@@ -51,7 +51,7 @@ impl std::fmt::Display for Form {
     }
 }
 
-/// By the names of found tensors.
+/// Statements by the names of found tensors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stated {
     /// New names by the found ones.

@@ -4,13 +4,13 @@
 use zerocopy::little_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Of the stream.
+/// Version of the stream.
 pub const VERSION: u32 = 1;
 /// BEGIN flag: the GPU snoops the CPU's caches.
 pub const BEGIN_COHERENT: u32 = 1;
 /// A library in the app made the trace; registers are what the driver is known to write.
 pub const BEGIN_IN_APP: u32 = 2;
-/// Of records without address space.
+/// Address space of records that have none.
 pub const AS_NONE: u32 = u32::MAX;
 /// A page with its headers, or a note of that size.
 pub const MAX_RECORD: usize = 8192;

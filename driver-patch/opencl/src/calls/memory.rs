@@ -28,7 +28,7 @@ functions! {
     clReleaseMemObject => release: signature::Object,
 }
 
-/// With what the app put into it.
+/// Notes a buffer with what the app put into it.
 ///
 /// # Safety
 /// With a flag that uses it, `host` is the address of `size` bytes.

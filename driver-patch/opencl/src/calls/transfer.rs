@@ -69,7 +69,7 @@ impl Awaited {
         unsafe { pending::add(self.place().read(), self.app.is_null(), memory, used) };
     }
 
-    /// Unless the app asked for it.
+    /// Releases the event unless the app asked for it.
     ///
     /// # Safety
     /// As for [`Awaited::watch`], which was not called.
@@ -87,7 +87,7 @@ pub(super) fn content(hash: Option<u64>) -> Content {
     hash.map_or(Content::Unseen, Content::Hash)
 }
 
-/// Of the app's memory.
+/// Hashes the app's memory.
 ///
 /// # Safety
 /// `address` is null, or of `size` bytes that are not written meanwhile.

@@ -150,7 +150,7 @@ impl<D: Driver> Recorder<D> {
         });
     }
 
-    /// `well`: by the driver.
+    /// `well`: as the driver says.
     pub(crate) fn ended_job(&mut self, fd: RawFd, job: &uapi::Submit, well: bool) {
         self.ends(fd, (slot(job), job.head), well);
     }
@@ -193,7 +193,7 @@ fn slot(job: &uapi::Submit) -> u8 {
     u8::from(job.requirements & uapi::FRAGMENT == 0)
 }
 
-/// Of the first header that is not DONE.
+/// Status of the first header that is not DONE, or DONE.
 fn chain_status(file: &File, head: u64) -> JobStatus {
     /// Byte offset of the next header's address.
     const NEXT: u64 = 24;

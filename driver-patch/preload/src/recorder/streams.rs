@@ -145,7 +145,7 @@ impl<D: Driver> Recorder<D> {
         });
     }
 
-    /// `well`: by the driver.
+    /// `well`: as the driver says.
     pub(crate) fn ended_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, well: bool) {
         let ended = self.driver.now();
         self.look(fd, Phase::After, false);

@@ -20,7 +20,7 @@ const LONGEST_UPLOAD: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Chain {
-    /// Without the bit that tells chains apart.
+    /// The configuration lacks the bit that tells chains apart.
     pub(crate) slot: u8,
     pub(crate) config: u16,
     pub(crate) timeout_us: u32,
@@ -79,7 +79,7 @@ pub(crate) fn survey(
     })
 }
 
-/// In all: 64 MiB of GPU memory. A network has some hundred chains of a few pages.
+/// Pages of all copies: 64 MiB of GPU memory. A network has some hundred chains of a few pages.
 const MOST_COPIES: usize = 1 << 14;
 
 fn are_few(chains: &[Chain], copied: &BTreeSet<u64>) -> Result<(), LinkError> {
@@ -264,7 +264,7 @@ struct Dependent<'a> {
     chains: Vec<usize>,
 }
 
-/// Until no memory that stays points to a page that moves. Each object goes once, with all its pages.
+/// Takes pages away until no memory that stays points to a page that moves. Each object goes once, with all its pages.
 fn without_strays(recording: &Recording<'_>, chains: &[Chain], wanted: &mut BTreeSet<u64>) {
     let page_of = |at: u64| at - at % PAGE;
     let mut by_page: BTreeMap<u64, Dependent<'_>> = BTreeMap::new();

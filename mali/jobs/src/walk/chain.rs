@@ -17,7 +17,7 @@ use crate::walk::rules::{DeepRule, DeepViolation};
 /// Bytes searched for addresses, per job.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
-/// For each thing that the report keeps: it takes memory.
+/// Steps for each thing that the report keeps: it takes memory.
 pub(crate) const KEPT: u64 = 64;
 
 pub(crate) fn walk(

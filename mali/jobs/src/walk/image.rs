@@ -14,7 +14,7 @@ enum Page {
     Own(Box<[u8; PAGE as usize]>),
 }
 
-/// By address; all other pages are zero.
+/// Written pages by address; all others are zero.
 #[derive(Default)]
 pub struct Image {
     pages: BTreeMap<u64, Page>,

@@ -33,7 +33,7 @@ use report::MAX_JOBS;
 /// Jobs, counted at each submission, that are listed, changed or joined.
 pub const MAX_LISTED_JOBS: usize = 1 << 16;
 
-/// Of all walks: words of uniforms, pieces of tensors compared with descriptors, and [`chain::KEPT`] for each thing
+/// Steps of all walks: words of uniforms, pieces of tensors compared with descriptors, and [`chain::KEPT`] for each thing
 /// that the report keeps. Networks take a few million.
 const MAX_STEPS: u64 = 1 << 26;
 

@@ -43,7 +43,7 @@ pub struct Full {
 
 /// Step of the program.
 pub enum Event<'a> {
-    /// By an upload, a fill, a header made ready, a job's status.
+    /// A change by an upload, a fill, a header made ready, a job's status.
     Changed {
         /// Index of the action.
         action: u32,

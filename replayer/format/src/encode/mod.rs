@@ -20,7 +20,7 @@
 //! # Ok::<(), gpureplay_format::EncodeError>(())
 //! ```
 
-/// In all submissions of a trace or original recording.
+/// Jobs in all submissions of a trace or original recording.
 ///
 /// A small file may submit one long chain again and again, and each submission has an action for each job. A
 /// network has some hundred jobs; this is a thousand runs of one.

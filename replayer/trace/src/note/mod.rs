@@ -9,7 +9,7 @@ mod text;
 
 /// First word of each note; the digit is the grammar's version.
 pub const PREFIX: &str = "cl2";
-/// Of a NOTE record, in bytes.
+/// Text of a NOTE record, in bytes.
 pub const MAX_TEXT: usize = 4096;
 /// Bytes of a scalar argument that are kept.
 pub const MAX_SCALAR: usize = 16;
@@ -41,7 +41,7 @@ pub enum Note {
         /// Number of the queue.
         queue: u32,
     },
-    /// Of a transfer that was incomplete when noted.
+    /// Content of a transfer that was incomplete when noted.
     Content {
         /// As in [`Content::Later`].
         id: u32,
@@ -192,7 +192,7 @@ pub enum Value {
     Object(u32),
     /// Bytes of work-group memory.
     Local(u64),
-    /// Of a scalar or structure; the first [`MAX_SCALAR`] bytes.
+    /// A scalar or structure: its first [`MAX_SCALAR`] bytes.
     Scalar(Vec<u8>),
     /// The layer did not see it.
     Unknown,
