@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Turns the instruction table (`table/*.isa`) into Rust: the `Op`, `Mnemonic` and `Modifier` enums and their data.
+//! Turns the instruction table (`table/*.isa`) into Rust.
 //!
-//! The table is checked on the way: an unknown modifier, an option that its type does not have, an encoding whose
-//! fixed bits disagree with its mask, or a bit of the instruction word that nothing describes stops the build.
+//! The build stops at an unknown modifier or option, fixed bits that disagree with their mask, or an undescribed
+//! bit.
 
 #[path = "build/emit.rs"]
 mod emit;

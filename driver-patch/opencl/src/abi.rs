@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Types and numbers of the OpenCL C interface, as `CL/cl.h` and `CL/cl_layer.h` of the Khronos headers define them.
+//! OpenCL's C interface, from `CL/cl.h` and `CL/cl_layer.h` of the Khronos headers.
 
 use core::ffi::{c_char, c_void};
 use core::ptr;
 
-/// A pointer to an object of the runtime: platform, context, queue, memory object, kernel, event. Never followed.
+/// An object of the runtime, never followed.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Handle(pub(crate) usize);
@@ -13,7 +13,6 @@ impl Handle {
     pub(crate) const NULL: Self = Self(0);
 }
 
-/// `cl_int` that a function returns.
 pub(crate) type Status = i32;
 
 pub(crate) const SUCCESS: Status = 0;
@@ -68,7 +67,8 @@ pub(crate) const MEM_REFERENCE_COUNT: u32 = 0x1105;
 
 pub(crate) const IMAGE_ELEMENT_SIZE: u32 = 0x1111;
 
-/// `CL_SAMPLER_NORMALIZED_COORDS`, `CL_SAMPLER_ADDRESSING_MODE`, `CL_SAMPLER_FILTER_MODE`: each answer has four bytes.
+/// `CL_SAMPLER_NORMALIZED_COORDS`, `CL_SAMPLER_ADDRESSING_MODE`, `CL_SAMPLER_FILTER_MODE`: each answer has four
+/// bytes.
 pub(crate) const SAMPLER_QUERIES: [u32; 3] = [0x1152, 0x1153, 0x1154];
 
 /// `cl_layer_info`, `CL_LAYER_API_VERSION_100`
@@ -91,15 +91,13 @@ pub(crate) struct ImageDescription {
     kind: u32,
     sizes: [usize; 6],
     levels: [u32; 2],
-    /// The object whose memory the image is a view of.
+    /// The image is a view of its memory.
     pub(crate) of: Handle,
 }
 
-/// Signatures of functions that the layer calls or answers.
 pub(crate) mod signature {
     use super::{Handle, Status, c_char, c_void};
 
-    /// Three numbers, one for each dimension.
     type Triple = *const [usize; 3];
 
     macro_rules! signatures {
@@ -108,7 +106,7 @@ pub(crate) mod signature {
         };
     }
 
-    /// Commands for a queue: behind what is listed come the events to wait for and the place for its own.
+    /// Behind the listed arguments come the events to wait for and the place for its own.
     macro_rules! commands {
         ($($name:ident($($type:ty),*);)*) => {
             $(pub(crate) type $name =
@@ -117,7 +115,7 @@ pub(crate) mod signature {
     }
 
     signatures! {
-        /// Functions that answer a query: object, what, size, value, size needed.
+        /// Object, what, size, value, size needed.
         Info(Handle, u32, usize, *mut c_void, *mut usize) -> Status;
         ArgumentInfo(Handle, u32, u32, usize, *mut c_void, *mut usize) -> Status;
         BuildInfo(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> Status;
@@ -180,7 +178,6 @@ pub(crate) mod signature {
     }
 }
 
-/// What the runtime says about one of its objects, if that has this many bytes.
 pub(crate) fn ask<const BYTES: usize>(
     info: Option<signature::Info>,
     object: Handle,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the runtime says about a kernel, and what the app sets its arguments to.
+//! Descriptions of kernels, and values of their arguments.
 
 use core::ffi::c_void;
 use core::mem::size_of;
@@ -16,26 +16,22 @@ use crate::state::{self, Described};
 use crate::table::next;
 use crate::types::{self, Types};
 
-/// Longest name that is kept whole, in bytes: with each byte escaped, it still fits a note.
+/// In bytes: escaped, it still fits a note.
 const MAX_NAME: usize = 1024;
-/// Longest name that is read.
 const MAX_READ: usize = 1 << 20;
 
-/// The value of a query whose answer is text; empty if the runtime does not say.
 fn text(query: impl Fn(usize, *mut c_void, *mut usize) -> Status) -> String {
     let mut bytes = whole(query, MAX_READ).unwrap_or_default();
     let end = bytes.iter().position(|&byte| byte == 0);
     bytes.truncate(end.unwrap_or(bytes.len()));
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if text.len() > MAX_NAME {
-        // Other long names have another hash.
         text.truncate(text.floor_char_boundary(MAX_NAME - 17));
         text += &format!(".{:016x}", content_hash(&bytes));
     }
     text
 }
 
-/// Name and arguments of a kernel, as the runtime knows them.
 fn describe(kernel: Handle) -> (String, Vec<Described>) {
     let Some(info) = next!(clGetKernelInfo: signature::Info) else {
         return Default::default();
@@ -72,7 +68,6 @@ fn describe(kernel: Handle) -> (String, Vec<Described>) {
     (name, arguments)
 }
 
-/// An answer of any length up to a limit.
 fn whole(query: impl Fn(usize, *mut c_void, *mut usize) -> Status, most: usize) -> Option<Vec<u8>> {
     let mut needed = 0;
     if query(0, core::ptr::null_mut(), &raw mut needed) != SUCCESS || needed > most {
@@ -83,7 +78,6 @@ fn whole(query: impl Fn(usize, *mut c_void, *mut usize) -> Status, most: usize) 
     (status == SUCCESS).then_some(answer)
 }
 
-/// The typedefs of a program that was built from source.
 fn program_types(program: Handle) -> Option<Types> {
     let info = next!(clGetProgramInfo: signature::Info)?;
     let build = next!(clGetProgramBuildInfo: signature::BuildInfo)?;
@@ -131,10 +125,9 @@ fn argument(kernel: Handle, index: u32) -> Described {
     }
 }
 
-/// Name and arguments of a kernel as they are set now.
 pub(crate) fn current(kernel: Handle) -> (String, Vec<Argument>) {
     let known = state::with(|state| state.kernels.get(&kernel).map(|k| k.description.clone()));
-    // What the runtime did not make is not asked for: the runtime may refuse the launch before it looks at the kernel.
+    // The runtime may refuse the launch before it looks at a kernel that it did not make: it is not asked.
     let Some(known) = known else {
         return Default::default();
     };
@@ -164,7 +157,7 @@ pub(crate) fn current(kernel: Handle) -> (String, Vec<Argument>) {
     (name, arguments.collect())
 }
 
-/// Remembers what the app set an argument to; `bytes` is `None` for work-group memory.
+/// `None`: work-group memory.
 pub(crate) fn set(size: usize, bytes: Option<&[u8]>) -> Set {
     let Some(bytes) = bytes else {
         return Set {

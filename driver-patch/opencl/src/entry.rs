@@ -13,10 +13,10 @@ use crate::{calls, sink};
 
 const NAME: &[u8] = b"gpureplay\0";
 
-/// Which version of the layer interface this is, and the layer's name.
+/// Layer interface's version, and the layer's name.
 ///
 /// # Safety
-/// `value` has room for `size` bytes or is null, and `needed` is null or may be written, as OpenCL demands of every query.
+/// As for OpenCL's queries: `value` has `size` bytes or is null, and `needed` is null or may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clGetLayerInfo(
     what: u32,
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn clGetLayerInfo(
     SUCCESS
 }
 
-/// Takes the functions below the layer and gives those that the app shall call instead.
+/// Exchanges the functions below the layer for the layer's.
 ///
 /// # Safety
 /// `target` holds `count` function pointers in the order of `cl_icd_dispatch`; the other two may be written.
@@ -58,7 +58,6 @@ pub unsafe extern "C" fn clInitLayer(
     if target.is_null() || count_out.is_null() || table_out.is_null() {
         return INVALID_VALUE;
     }
-    // A loader older than the functions that the layer answers has no place for them.
     let count = (count as usize).min(CAPACITY);
     if count < NAMES.len() {
         return INVALID_VALUE;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library in the place of `libOpenCL.so`, for apps that open that by name and for stacks without an ICD loader.
+//! Takes the place of `libOpenCL.so`, for apps that open it by name and for stacks without an ICD loader.
 //!
-//! Each function of the interface is exported and jumps through the layer's table, which is filled when the library is loaded: from
-//! the library that `GPUREPLAY_OPENCL` names, or from `libOpenCL.so.1`.
+//! Exported functions jump through the layer's table, filled at load: from the library that `GPUREPLAY_OPENCL`
+//! names, or from `libOpenCL.so.1`.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::env;
@@ -23,7 +23,6 @@ unsafe extern "C" {
 /// `RTLD_NOW | RTLD_LOCAL` of Linux.
 const NOW: c_int = 2;
 
-/// Runs when the library is loaded, before any of its functions can be called.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = {
@@ -44,7 +43,7 @@ fn fill() {
             // SAFETY: the handle is open, and the name ends with NUL.
             false => unsafe { dlsym(library, name.as_ptr()) },
         };
-        // A library that finds itself would call itself for ever.
+        // The library would call itself for ever.
         let own = EXPORTS.get(index).map_or(0, |own| *own as usize);
         let address = if found.addr() == own { 0 } else { found.addr() };
         NEXT.set(index, address);
@@ -62,8 +61,7 @@ fn fill() {
     }
 }
 
-/// What stands in the place of a function that the runtime does not have: nothing that it could return is right for all of them, so it
-/// ends the program, and says why.
+/// The runtime lacks the function: no answer is right for all, so the program ends.
 extern "C" fn absent() -> i32 {
     eprintln!(
         "gpureplay: the OpenCL library lacks a function that the app calls; is {VARIABLE} set to the real library?"
@@ -71,7 +69,6 @@ extern "C" fn absent() -> i32 {
     std::process::abort()
 }
 
-/// The function's place in the table, in bytes.
 const fn place(function: Function) -> usize {
     function as usize * size_of::<usize>()
 }
@@ -81,7 +78,7 @@ macro_rules! exports {
         mod export {
             use super::{OURS, Function, place};
             $(
-                /// Jumps to the function of this name in the layer's table, with all arguments as they are.
+                /// With all arguments as they are.
                 ///
                 /// # Safety
                 /// That of the OpenCL function of this name.
@@ -105,11 +102,11 @@ macro_rules! exports {
                 }
             )+
         }
-        /// The exported functions in the table's order.
+        /// In the table's order.
         static EXPORTS: &[unsafe extern "C" fn()] = &[$(export::$name),+];
     };
 }
 crate::table::functions!(exports);
 
-// The table begins with its first entry, so that a place in it is an address.
+// A place in the table is an address.
 const _: () = assert!(core::mem::align_of::<Table>() == core::mem::align_of::<usize>());

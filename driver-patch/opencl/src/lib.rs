@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An OpenCL layer that says in the recorder's log what an app does: `libgpureplay_opencl.so`.
+//! An OpenCL layer that logs what an app does: `libgpureplay_opencl.so`.
 //!
-//! It stands between an unmodified app and its OpenCL runtime. Each kernel launch, each memory object and each transfer between host
-//! and object becomes a [`gpureplay_trace::note::Note`], which the recorder puts between the register accesses. The layer waits for
-//! nothing: queues run in the order in which they are filled, and the compiler gives each job chain to its launch by order and size. So
-//! the app does what it does without the layer; a note that cannot be written never fails a call.
+//! It stands between an unmodified app and its OpenCL runtime. Each launch, memory object and transfer becomes a
+//! [`gpureplay_trace::note::Note`] among the recorder's register accesses. The layer waits for nothing: queues run
+//! in the order in which they are filled, and the compiler matches chains to launches by order and size. A note
+//! that cannot be written never fails a call.
 //!
-//! There are two ways to load it. An ICD loader reads `OPENCL_LAYERS` and calls [`entry::clInitLayer`]. Where there is no loader, the
-//! library takes the place of `libOpenCL.so` ([`forwarder`]) and finds the runtime's own library through `GPUREPLAY_OPENCL`.
-//! Notes go to `libgpureplay_recorder.so` if the process has it, and to the file that `GPUREPLAY_NOTES` names, the recorder's device;
+//! An ICD loader reads `OPENCL_LAYERS` and calls [`entry::clInitLayer`]. Without a loader, the library replaces
+//! `libOpenCL.so` ([`forwarder`]) and finds the runtime through `GPUREPLAY_OPENCL`. Notes go to
+//! `libgpureplay_recorder.so` if the process has it, and to the file of `GPUREPLAY_NOTES`, the recorder's device;
 //! without both the layer does nothing.
 
 mod abi;

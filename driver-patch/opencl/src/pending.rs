@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Transfers that were not complete when their call returned: what they moved is looked at as soon as the app can know that they are.
+//! Transfers that outlast their call: looked at once the app can know that they are complete.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -11,24 +11,22 @@ use crate::abi::{EVENT_STATUS, Handle, SUCCESS, ask, signature};
 use crate::table::next;
 use crate::{reach, sink, state};
 
-/// What becomes of a hash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Use {
     Content(u32),
-    /// It is what an object held when it was mapped, which has the number too if it is a read.
+    /// What an object held when mapped; with a number if it is a read.
     Before(Handle, Option<u32>),
 }
 
-/// Memory that the runtime fills before an event is complete.
 struct Pending {
-    /// The layer's own reference.
+    /// Layer's own reference.
     event: Handle,
     address: usize,
     size: usize,
     used: Use,
 }
 
-/// Most commands that are waited for; what more of them move stays unknown.
+/// What more commands move stays unknown.
 const MAX_PENDING: usize = 4096;
 
 static LIST: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
@@ -37,10 +35,11 @@ fn list() -> MutexGuard<'static, Vec<Pending>> {
     LIST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for the event of a command that fills memory. `kept`: the reference is the layer's own already.
+/// Waits for a command that fills memory. `kept`: the reference is the layer's own already.
 ///
 /// # Safety
-/// The memory is valid until the app can know that the event is complete, and longer than any call by which it learns that.
+/// The memory is valid until the app can know that the event is complete, and longer than any call by which it
+/// learns that.
 pub(crate) unsafe fn add(
     event: Handle,
     kept: bool,
@@ -72,10 +71,9 @@ pub(crate) unsafe fn add(
     });
 }
 
-/// Looks at the memory of all events that have completed.
 pub(crate) fn look() {
     let mut ended = Vec::new();
-    // Locked all the while: another thread's app must not go on before its memory has been looked at.
+    // Locked: another thread's app must not go on before its memory has been looked at.
     list().retain(|pending| {
         let status = status(pending.event);
         if status == Some(0) {
@@ -91,13 +89,12 @@ pub(crate) fn look() {
     ended.into_iter().for_each(release);
 }
 
-/// Gives up all of them: their contents stay unknown.
 pub(crate) fn forget() {
     let all = std::mem::take(&mut *list());
     all.into_iter().for_each(|pending| release(pending.event));
 }
 
-/// Gives up what an object held at this address when it was mapped, if the map is not complete; whether that was so.
+/// True if the map is not complete.
 pub(crate) fn give_up(object: Handle, address: usize) -> bool {
     let mut ended = Vec::new();
     list().retain(|pending| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory of the app that may not be there: asked of the kernel, since a pointer that the runtime never follows must not end the app.
+//! Asks the kernel for the app's memory: a pointer that the runtime never follows must not end the app.
 
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 use core::mem::size_of;
@@ -36,7 +36,7 @@ const FAULT: i32 = 14;
 /// `IOV_MAX`
 const SPANS: usize = 1024;
 
-/// Copies these spans of memory; `false` if one of them is not there. A kernel that does not let a process read itself: `None`.
+/// `false`: a span is missing. `None`: the kernel does not let a process read itself.
 fn copy(into: &mut [u8], from: &[Span]) -> Option<bool> {
     let local = Span {
         address: into.as_mut_ptr().expose_provenance(),
@@ -60,7 +60,7 @@ fn copy(into: &mut [u8], from: &[Span]) -> Option<bool> {
     }
 }
 
-/// Up to three numbers at an address; `None` if not all of them are there.
+/// At most three; `None` if not all are there.
 pub(crate) fn numbers(address: *const usize, count: usize) -> Option<[usize; 3]> {
     let mut bytes = [0; 3 * size_of::<usize>()];
     let into = bytes.get_mut(..count * size_of::<usize>())?;
@@ -86,7 +86,6 @@ pub(crate) fn numbers(address: *const usize, count: usize) -> Option<[usize; 3]>
     Some(out)
 }
 
-/// Whether all pages of a range can be read, as far as the kernel says.
 pub(crate) fn is_there(address: *const c_void, size: usize) -> bool {
     // SAFETY: only answers.
     let page = usize::try_from(unsafe { sysconf(PAGE_SIZE) })
@@ -95,7 +94,6 @@ pub(crate) fn is_there(address: *const c_void, size: usize) -> bool {
     let Some(end) = address.addr().checked_add(size) else {
         return false;
     };
-    // One byte of each page.
     let first = address.addr() / page * page;
     let mut places = (first..end).step_by(page).map(|at| Span {
         address: at.max(address.addr()),
@@ -113,10 +111,10 @@ pub(crate) fn is_there(address: *const c_void, size: usize) -> bool {
     }
 }
 
-/// Hash of memory that the runtime may have given back meanwhile: none if it is not there.
+/// `None`: the runtime has given the memory back.
 ///
 /// # Safety
-/// If there is memory, nobody writes it meanwhile.
+/// If there is memory, it is not written meanwhile.
 pub(crate) unsafe fn hash(address: *const c_void, size: usize) -> Option<u64> {
     let there = !address.is_null() && is_there(address, size);
     // SAFETY: there is memory, and the caller promises the rest.

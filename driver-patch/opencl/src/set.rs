@@ -3,21 +3,18 @@
 
 use gpureplay_trace::note::Value;
 
-/// What the app set an argument to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Set {
-    /// The object whose handle it looks like.
+    /// The object whose handle the bytes look like.
     pub(crate) object: Option<u32>,
-    /// What the sampler is whose handle it looks like.
+    /// What the sampler is whose handle the bytes look like.
     pub(crate) sampler: Option<Vec<u8>>,
-    /// Its bytes, as far as they are kept; `None` for work-group memory and what the layer did not see.
+    /// Cut; `None` for work-group memory and what the layer did not see.
     pub(crate) bytes: Option<Vec<u8>>,
-    /// Bytes of work-group memory.
     pub(crate) local: Option<u64>,
 }
 
 impl Set {
-    /// As an argument of a type; the runtime may not know which.
     pub(crate) fn value(&self, type_name: &str) -> Value {
         let may_be_object =
             type_name.is_empty() || type_name.contains('*') || type_name.contains("image");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where notes go: the recorder in the same process, and the recorder's device or any file that takes lines.
+//! Where notes go: the recorder, its device, a file of lines.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::env;
@@ -11,17 +11,16 @@ use std::{mem, ptr};
 
 use gpureplay_trace::note::{MAX_TEXT, Note};
 
-/// Environment variable that names the file.
 const VARIABLE: &str = "GPUREPLAY_NOTES";
 
 unsafe extern "C" {
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// `gpureplay_note` of `libgpureplay_recorder.so`: takes a text and its length and returns 1; without a text it says whether it records.
+/// `gpureplay_note` of `libgpureplay_recorder.so`: takes a text and its length and returns 1; without a text it
+/// says whether it records.
 type Recorder = unsafe extern "C" fn(*const c_char, usize) -> c_int;
 
-/// The recorder in this process, if there is one and it records.
 fn recorder() -> Option<Recorder> {
     static FOUND: OnceLock<Option<Recorder>> = OnceLock::new();
     let look = || {
@@ -44,7 +43,7 @@ static COMPLAINED: AtomicBool = AtomicBool::new(false);
 fn file() -> Option<&'static File> {
     let open = || {
         let path = env::var_os(VARIABLE)?;
-        // Opened for writing only: opening the device for reading would start a recording.
+        // For writing only: opening the device for reading would start a recording.
         match OpenOptions::new().append(true).open(&path) {
             Ok(file) => Some(file),
             Err(error) => {
@@ -53,19 +52,18 @@ fn file() -> Option<&'static File> {
             }
         }
     };
-    // A program that names the file later, before it loads its runtime, is heard as well: the library's start asks first.
+    // The program may set the variable before it loads its runtime: the library's start asks first.
     if FILE.get().is_none() && env::var_os(VARIABLE).is_none() {
         return None;
     }
     FILE.get_or_init(open).as_ref()
 }
 
-/// Whether anybody wants notes.
 pub(crate) fn is_open() -> bool {
     recorder().is_some() || file().is_some()
 }
 
-/// Writes a note. What goes wrong is said once on the standard error output, and is not the app's affair.
+/// Errors are said once on standard error, never to the app.
 pub(crate) fn put(note: &Note) {
     let (recorder, file) = (recorder(), file());
     if recorder.is_none() && file.is_none() {
@@ -75,7 +73,6 @@ pub(crate) fn put(note: &Note) {
     if text.len() > MAX_TEXT
         && let Note::Launch(launch) = note
     {
-        // The name and the sizes matter more than the arguments.
         let mut short = launch.clone();
         short.arguments.clear();
         text = Note::Launch(short).to_string();
@@ -86,7 +83,7 @@ pub(crate) fn put(note: &Note) {
         unsafe { take(text.as_ptr().cast(), text.len()) };
     }
     let Some(mut file) = file else { return };
-    // One call: each write to the device is one record.
+    // Each write to the device is one record.
     if let Err(error) = file.write_all(format!("note {text}\n").as_bytes()) {
         complain(&error.to_string());
     }

@@ -11,18 +11,16 @@ use crate::abi::Handle;
 use crate::set::Set;
 use crate::sink;
 
-/// A region of a memory object that the app has mapped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mapped {
     pub(crate) offset: usize,
     pub(crate) size: usize,
     /// `cl_map_flags`
     pub(crate) flags: u64,
-    /// Hash of what it held; `None` if that does not count.
+    /// `None` if it does not count.
     pub(crate) before: Option<u64>,
 }
 
-/// An argument as the runtime describes it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Described {
     pub(crate) name: String,
@@ -31,20 +29,18 @@ pub(crate) struct Described {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kernel {
-    /// Values by index.
     pub(crate) values: BTreeMap<u32, Set>,
-    /// Its name and its arguments, once they have been asked for.
     pub(crate) description: Option<(String, Vec<Described>)>,
 }
 
-/// Host times of a command, in nanoseconds since the layer was loaded.
+/// Host nanoseconds since the layer was loaded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) queued: u64,
     pub(crate) end: u64,
 }
 
-/// Everything by the handle that the app knows it by. Handles are used again after a release: the last creation counts.
+/// All by handle, whose last creation counts: a release frees it for others.
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) objects: HashMap<Handle, u32>,
@@ -52,20 +48,19 @@ pub(crate) struct State {
     pub(crate) next_launch: u32,
     pub(crate) kernels: HashMap<Handle, Kernel>,
     pub(crate) samplers: HashMap<Handle, Vec<u8>>,
-    /// By object and by the pointer that the app got.
+    /// By object and the app's pointer.
     pub(crate) mapped: HashMap<(Handle, usize), Mapped>,
     queues: HashMap<Handle, u32>,
     next_queue: u32,
     next_content: u32,
-    /// Queues that the app wants to profile and the runtime does not.
+    /// The app profiles them and the runtime does not.
     pub(crate) timed_queues: HashSet<Handle>,
     pub(crate) times: HashMap<Handle, Times>,
-    /// Events of the app's own that it has not set: what waits for them ends when the app goes on.
+    /// The app sets them: what waits for them ends when the app goes on.
     pub(crate) unset: HashSet<Handle>,
 }
 
 impl State {
-    /// Remembers a memory object, and says so in the log.
     pub(crate) fn add_object(&mut self, handle: Handle, kind: ObjectKind, size: u64) -> u32 {
         let id = self.next_object;
         self.next_object = self.next_object.wrapping_add(1);
@@ -74,7 +69,7 @@ impl State {
         id
     }
 
-    /// Remembers a queue, also one that has the handle of an earlier one.
+    /// An earlier queue may have had the handle.
     pub(crate) fn add_queue(&mut self, handle: Handle) -> u32 {
         let id = self.next_queue;
         self.next_queue = self.next_queue.wrapping_add(1);
@@ -93,12 +88,10 @@ impl State {
         self.queues.contains_key(&handle)
     }
 
-    /// Forgets what turned out to be no queue.
     pub(crate) fn forget_queue(&mut self, handle: Handle) {
         self.queues.remove(&handle);
     }
 
-    /// A number for content that is not known yet.
     pub(crate) fn add_content(&mut self) -> u32 {
         let id = self.next_content;
         self.next_content = self.next_content.wrapping_add(1);
@@ -108,13 +101,12 @@ impl State {
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
-/// Works on the state. Never calls the runtime meanwhile: it may call back.
+/// Must not call the runtime: it may call back.
 pub(crate) fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     work(state.get_or_insert_with(State::default))
 }
 
-/// Nanoseconds since this was first asked.
 pub(crate) fn now() -> u64 {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)

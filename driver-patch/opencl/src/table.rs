@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The dispatch table: what the app calls, and what the layer calls.
+//! Dispatch tables of the app and the layer.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Hands the names of all functions of the dispatch table, in its order (`CL/cl_icd.h`), to a macro.
+/// In the order of `CL/cl_icd.h`.
 macro_rules! functions {
     ($macro:ident) => {
         $macro! {
@@ -57,12 +57,10 @@ pub(crate) use functions;
 
 macro_rules! table {
     ($($name:ident),+ $(,)?) => {
-        /// A function of the table; its number is its place.
         #[allow(non_camel_case_types, dead_code, reason = "the names are those of the C interface, and the table is whole")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Function { $($name,)+ }
 
-        /// The names in the table's order.
         pub(crate) const NAMES: &[&core::ffi::CStr] = &[$(
             match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
@@ -73,10 +71,9 @@ macro_rules! table {
 }
 functions!(table);
 
-/// Entries that a table may have; loaders of later versions add some at the end, which are passed on unchanged.
+/// Later loaders add entries at the end, passed on unchanged.
 pub(crate) const CAPACITY: usize = 256;
 
-/// Addresses of functions, laid out as the C structure.
 pub(crate) struct Table([AtomicUsize; CAPACITY]);
 
 impl Table {
@@ -97,12 +94,12 @@ impl Table {
     }
 }
 
-/// What is below the layer.
+/// Below the layer.
 pub(crate) static NEXT: Table = Table::new();
-/// What the app gets.
+/// For the app.
 pub(crate) static OURS: Table = Table::new();
 
-/// The function below the layer, with its type; `None` if the runtime lacks it.
+/// `None` if the runtime lacks it.
 macro_rules! next {
     ($name:ident: $type:ty) => {{
         let address = $crate::table::NEXT.get($crate::table::Function::$name as usize);

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stands behind the name of a type in a program's source: a runtime gives the name that the source has, such as `net_t`.
+//! Resolves type names of a program's source, such as `net_t`.
 //!
-//! Typedefs of one name for another are followed, as far as conditions on macros say which of them holds. Where a condition is not of a known
-//! form, what stands under it counts only if nothing else gives the name another meaning.
+//! Typedefs of names are followed, as far as conditions on macros say which holds. Under an unknown condition, a
+//! typedef counts only if nothing else gives the name another meaning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Longest source that is looked at, in bytes.
+/// In bytes.
 pub(crate) const MAX_SOURCE: usize = 1 << 22;
-/// Longest meaning of a name that is kept, in bytes.
+/// In bytes.
 const MAX_MEANING: usize = 256;
-/// Typedefs that are followed from a name.
 const MAX_STEPS: usize = 8;
-/// Conditions inside each other that are followed.
 const MAX_DEPTH: usize = 64;
 
-/// What stands before a type that is only read.
 const CONST: &str = "const ";
 
-/// Whether lines under a condition count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Yes,
@@ -48,19 +44,15 @@ impl Known {
     }
 }
 
-/// The typedefs of a program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Types {
-    /// By name: all meanings that it may have.
     meanings: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Macros as a line of the source finds them.
 #[derive(Default)]
 struct Macros(BTreeMap<String, Known>);
 
 impl Macros {
-    /// Those that the options of a build define.
     fn of(options: &str) -> Self {
         let mut words = options.split_whitespace();
         let mut found = Self::default();
@@ -81,13 +73,13 @@ impl Macros {
     fn is_defined(&self, name: &str) -> Known {
         match self.0.get(name) {
             Some(known) => *known,
-            // What the compiler itself defines is not known here.
+            // Names that the compiler itself defines are unknown.
             None if name.starts_with("__") || name.starts_with("cl_") => Known::Maybe,
             None => Known::No,
         }
     }
 
-    /// Of the forms `defined(NAME)`, `!defined NAME`, `0` and `1`.
+    /// `defined(NAME)`, `!defined NAME`, `0` and `1`.
     fn holds(&self, condition: &str) -> Known {
         let condition = condition.trim();
         if let Some(rest) = condition.strip_prefix('!') {
@@ -107,7 +99,6 @@ impl Macros {
     }
 }
 
-/// Whether a type's name is one of OpenCL's own.
 pub(crate) fn is_built_in(type_name: &str) -> bool {
     const SCALARS: [&str; 13] = [
         "", "void", "bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
@@ -124,14 +115,13 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// A condition: whether its present branch counts, and whether one of its branches has counted already.
+/// Whether the present branch counts, and whether one has counted already.
 struct Condition {
     here: Known,
     before: Known,
 }
 
 impl Types {
-    /// Reads a program's source; `options`: what it was built with.
     pub(crate) fn of(source: &str, options: &str) -> Self {
         let mut macros = Macros::of(options);
         let mut conditions: Vec<Condition> = Vec::new();
@@ -195,7 +185,7 @@ impl Types {
         types
     }
 
-    /// Reads the code of a line, and keeps what a statement has up to its end in `statement`.
+    /// Unfinished statements stay in `statement`.
     fn read(&mut self, line: &str, statement: &mut String) {
         for piece in line.split_inclusive([';', '{', '}']) {
             statement.push_str(piece);
@@ -218,7 +208,7 @@ impl Types {
             };
             if *typedef == "typedef" && ended == ';' && !meaning.is_empty() && is_name(name) {
                 let meaning = meaning.join(" ");
-                // What is longer is no name, and would be kept for each argument.
+                // A longer text is no name, and would be kept for each argument.
                 if meaning.len() > MAX_MEANING {
                     continue;
                 }
@@ -228,7 +218,7 @@ impl Types {
         }
     }
 
-    /// A type with its name replaced by what that stands for, such as `half*` for `net_t*`; the same where that is not certain.
+    /// Such as `half*` for `net_t*`; unchanged if uncertain.
     pub(crate) fn resolve(&self, type_name: &str) -> String {
         let bare = type_name.strip_prefix(CONST);
         let mut text = bare.unwrap_or(type_name).to_owned();
@@ -251,7 +241,6 @@ impl Types {
     }
 }
 
-/// A source without comments, with lines that a backslash continues in one.
 fn plain(source: &str) -> String {
     let source = source.replace("\\\r\n", " ").replace("\\\n", " ");
     let mut out = String::with_capacity(source.len());
@@ -336,7 +325,6 @@ mod tests {
         assert_eq!(Types::of(&unknown, "").resolve("net_t*"), "net_t*");
         let of_compiler = NET.replace("USE_HALF", "cl_khr_fp16");
         assert_eq!(Types::of(&of_compiler, "").resolve("net_t*"), "net_t*");
-        // Both branches say the same.
         let alike = unknown.replace("typedef float net_t", "typedef half net_t");
         assert_eq!(Types::of(&alike, "").resolve("net_t*"), "half*");
         let circle = "typedef a b; typedef b a;";

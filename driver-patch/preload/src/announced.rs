@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes of the app that notes announce: before which jobs all that the app has mapped is looked at, and not only what the job lists.
+//! After announced writes, all that the app has mapped is looked at before a job, not only what it lists.
 //!
-//! The compiler looks for what a note says of memory before the next job of that queue, whether that job uses the memory or not.
+//! The compiler looks for a note's memory before the queue's next job, whether that uses it or not.
 
 use std::collections::BTreeSet;
 
 use gpureplay_trace::note::{Direction, Note};
 
-/// What the notes so far say of the jobs to come.
 #[derive(Debug, Default)]
 pub(crate) struct Announced {
-    /// A layer notes launches; else any write may be one that nobody announces.
+    /// A layer notes launches; else any write may come without a note.
     noted: bool,
-    /// Queues that were given something since they were idle.
+    /// Queues that are not idle.
     busy: BTreeSet<u32>,
-    /// The next job comes after all writes, and is of this queue; `None` in it: of any.
+    /// It comes after all writes; `None` in it: of any queue.
     next: Option<Option<u32>>,
-    /// Some write comes before nobody knows which job, until all queues are idle.
+    /// Some write comes before an unknown job, until all queues are idle.
     some: bool,
     /// The app did what no note describes.
     unseen: bool,
 }
 
 impl Announced {
-    /// A note comes.
     pub(crate) fn note(&mut self, text: &str) {
         let Some(note) = Note::parse(text) else {
             return;
@@ -55,7 +53,7 @@ impl Announced {
         }
     }
 
-    /// A job is about to be submitted; whether what it does not list is looked at too.
+    /// Whether to look at what the job does not list.
     pub(crate) fn before_job(&mut self) -> bool {
         let next = self.next.take().is_some();
         next || self.some || self.unseen || !self.noted
@@ -66,7 +64,6 @@ impl Announced {
 mod tests {
     use super::*;
 
-    /// What is looked at before each `job` among notes.
     fn looks(script: &[&str]) -> Vec<bool> {
         let mut announced = Announced::default();
         let mut looks = Vec::new();

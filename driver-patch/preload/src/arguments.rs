@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the app gives with a request and gets back, read as the kernel reads it: an address that is not there is no crash.
+//! Reads arguments as the kernel does: a missing address is no crash.
 
 use gpureplay_host::caller;
 use mali_facts::panfrost::request::Request;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Words of a list that are followed, at most: 4 MiB of them.
+/// Words of a list: 4 MiB.
 const MOST: u32 = 1 << 20;
 
-/// The argument that the driver reads: zero where the app's is shorter, or all of it if the request does not say that it is read.
-/// `None` if it is not there.
+/// Zeros where the argument is shorter or not read. `None` if it is not there.
 pub(crate) fn given<T: FromBytes + IntoBytes>(request: Request, place: u64) -> Option<T> {
     let mut value = T::new_zeroed();
     let size = request.size().min(size_of::<T>());
@@ -19,7 +18,7 @@ pub(crate) fn given<T: FromBytes + IntoBytes>(request: Request, place: u64) -> O
     Some(value)
 }
 
-/// The argument that the driver has written; `None` if the app gets less than all of it.
+/// `None` if the app gets less.
 pub(crate) fn answered<T: FromBytes + IntoBytes>(request: Request, place: u64) -> Option<T> {
     let whole = request.is_written() && request.size() >= size_of::<T>();
     let mut value = T::new_zeroed();
@@ -27,7 +26,6 @@ pub(crate) fn answered<T: FromBytes + IntoBytes>(request: Request, place: u64) -
     read.then_some(value)
 }
 
-/// Writes to the app's argument as the kernel does: a place that cannot be written is no crash. `false` if not all is written.
 pub(crate) fn give_back(place: u64, bytes: &[u8]) -> bool {
     let from = libc::iovec {
         iov_base: bytes.as_ptr().cast_mut().cast(),
@@ -42,7 +40,7 @@ pub(crate) fn give_back(place: u64, bytes: &[u8]) -> bool {
     written == bytes.len() as isize
 }
 
-/// As many bytes of an argument as the request states, and zeros up to `least`; `None` if they are not there.
+/// At least `least` bytes, with zeros; `None` if they are not there.
 pub(crate) fn whole(request: Request, place: u64, least: usize) -> Option<Vec<u8>> {
     let size = request.size();
     let mut bytes = vec![0; size.max(least)];
@@ -52,9 +50,8 @@ pub(crate) fn whole(request: Request, place: u64, least: usize) -> Option<Vec<u8
     Some(bytes)
 }
 
-/// A list of words; `None` if it is not there or too long to be followed.
 pub(crate) fn list(place: u64, count: u32) -> Option<Vec<u32>> {
-    /// Words that are read at a time: room comes after it was seen that there is something to be read.
+    /// Words at a time: room is made once there is something to read.
     const PIECE: usize = 1024;
     let mut words = Vec::new();
     let count = (count <= MOST).then_some(count as usize)?;

@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sample of what a job does not list: has the job written there all the same?
+//! Samples whether a job wrote what it does not list.
 //!
-//! What the app has mapped it may change itself at any time, so that a change proves nothing, unless the app's other threads slept from
-//! the look before the job to the look after it. What it has not mapped needs no audit: there a change is seen at the next look.
+//! The app may change what it has mapped: a change proves nothing, unless its other threads slept from the look
+//! before the job to the look after it. What it has not mapped needs no audit: the next look sees a change.
 
 use crate::files::File;
 use crate::object::Object;
 use crate::threads::Asleep;
 
-/// The share of the time since the trace began that audits may take: one in so many.
+/// One part in so many of the time since the trace began.
 const SHARE: u64 = 20;
 
-/// Audits so far, and the one around the job that runs.
 #[derive(Default)]
 pub(crate) struct Audit {
-    /// Nanoseconds spent.
+    /// Nanoseconds.
     spent: u64,
-    /// The GPU virtual address from which the next one goes on.
+    /// GPU address where the next one goes on.
     next: u64,
-    /// The other threads before the job.
     asleep: Option<Asleep>,
-    /// The sample: GPU virtual addresses of objects, and what their pages held before the job.
+    /// GPU addresses of objects, and their pages before the job.
     held: Vec<(u64, Vec<u64>)>,
 }
 
 impl Audit {
-    /// Looks before a job at what it does not list; `now` is the clock, and `began` when the trace began.
     pub(crate) fn before(
         &mut self,
         file: &File,
@@ -57,7 +54,7 @@ impl Audit {
         self.spent += now().saturating_sub(start);
     }
 
-    /// Looks again after the job. Returns the address of a page that the job wrote and does not list.
+    /// Gives a page that the job wrote and does not list.
     pub(crate) fn after(
         &mut self,
         file: &File,
@@ -76,7 +73,7 @@ impl Audit {
     }
 }
 
-/// Whether the last job could not change an object by right, and the app could.
+/// The app may change it, the last job may not.
 fn is_audited(object: &Object) -> bool {
     object.mapped && !object.listed && !object.shared && !object.purgeable
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The app's open files of panfrost, panthor or kbase, and their objects. Each has its own address space.
+//! The app's open files of drivers, each with its own address space.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::RawFd;
@@ -9,28 +9,22 @@ use gpureplay_trace::Driver as Driven;
 use crate::object::Object;
 use crate::regions::Kbase;
 
-/// An open file of a driver.
 #[derive(Default)]
 pub(crate) struct File {
-    /// What panthor knows besides.
     pub(crate) panthor: Option<Panthor>,
-    /// What kbase knows besides.
     pub(crate) kbase: Option<Kbase>,
-    /// Which one this is, from 0.
+    /// From 0.
     pub(crate) number: u32,
-    /// Numbers that the app knows it by.
     fds: Vec<RawFd>,
-    /// By GPU virtual address.
+    /// By GPU address.
     objects: BTreeMap<u64, Object>,
     addresses: HashMap<u32, u64>,
-    /// Objects were made or freed since the trace listed them.
+    /// Objects changed since the trace listed them.
     pub(crate) changed: bool,
-    /// A sync object of the recorder's own, for jobs that have none.
     pub(crate) sync: Option<u32>,
 }
 
 impl File {
-    /// The driver that it is of.
     pub(crate) fn kind(&self) -> Driven {
         match (&self.panthor, &self.kbase) {
             (Some(_), _) => Driven::Panthor,
@@ -52,12 +46,11 @@ impl File {
         self.objects.get_mut(va)
     }
 
-    /// The object that begins at an address.
     pub(crate) fn starts_at(&mut self, va: u64) -> Option<&mut Object> {
         self.objects.get_mut(&va)
     }
 
-    /// Objects that begin before an address, the last one first.
+    /// Last one first.
     pub(crate) fn before(&self, va: u64) -> impl Iterator<Item = &Object> {
         self.objects.range(..va).rev().map(|(_, object)| object)
     }
@@ -67,7 +60,7 @@ impl File {
         (va - object.va < object.size).then_some(object)
     }
 
-    /// Adds an object; gives back one that had its address, whose end was not seen.
+    /// Gives back one of the same address, whose end was not seen.
     pub(crate) fn add(&mut self, object: Object) -> Option<Object> {
         self.changed = true;
         self.addresses.insert(object.handle, object.va);
@@ -85,14 +78,12 @@ impl File {
         Some(old)
     }
 
-    /// Takes an object out.
     pub(crate) fn remove(&mut self, handle: u32) -> Option<Object> {
         let va = self.addresses.remove(&handle)?;
         self.changed = true;
         self.objects.remove(&va)
     }
 
-    /// Takes the object out that begins at an address.
     pub(crate) fn remove_at(&mut self, va: u64) -> Option<Object> {
         let object = self.objects.remove(&va)?;
         self.changed = true;
@@ -102,43 +93,39 @@ impl File {
         Some(object)
     }
 
-    /// Takes all objects out.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Object> {
         self.addresses.clear();
         std::mem::take(&mut self.objects).into_values()
     }
 }
 
-/// Of a file of panthor: objects are made first and get addresses later.
+/// Objects get addresses later.
 #[derive(Default)]
 pub(crate) struct Panthor {
-    /// Bytes of each object, by handle.
+    /// Bytes by handle.
     pub(crate) made: HashMap<u32, u64>,
-    /// The address space that has objects; a second one is not recorded.
+    /// A second one is not recorded.
     pub(crate) vm: Option<u32>,
-    /// Objects that the app said it would not map, by handle.
+    /// Objects that the app said it would not map.
     pub(crate) sealed: HashMap<u32, Sealed>,
 }
 
-/// What an app gets that asks where an object lies which it said it would not map.
+/// The answer for the place of such an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sealed {
-    /// An error, this `errno`.
+    /// `errno`.
     Refused(i32),
-    /// The place, which cannot be mapped then; `None` until it asks.
+    /// Cannot be mapped; `None` until the app asks.
     At(Option<u64>),
 }
 
-/// All of them that are open.
 #[derive(Default)]
 pub(crate) struct Files {
     open: Vec<File>,
-    /// Files so far.
     next: u32,
 }
 
 impl Files {
-    /// The file that the app knows by a number.
     pub(crate) fn by_fd(&mut self, fd: RawFd) -> Option<&mut File> {
         self.open.iter_mut().find(|file| file.fds.contains(&fd))
     }
@@ -147,13 +134,12 @@ impl Files {
         self.open.iter_mut()
     }
 
-    /// A number of each file of a driver.
     pub(crate) fn fds_of(&self, kind: Driven) -> Vec<RawFd> {
         let of = self.open.iter().filter(|file| file.kind() == kind);
         of.filter_map(|file| file.fds.first().copied()).collect()
     }
 
-    /// Notes that a number names a file of panfrost: one that is known, which `same` tells by its number, or a new one.
+    /// `same`: a number of a known file.
     pub(crate) fn learn(&mut self, fd: RawFd, same: impl Fn(RawFd) -> bool) -> &mut File {
         self.forget(fd);
         let known = |file: &File| file.fds.iter().any(|other| same(*other));
@@ -173,7 +159,7 @@ impl Files {
         file
     }
 
-    /// Forgets a number. Gives back the file if it was the last that the app knew it by.
+    /// Gives back the file after its last number.
     pub(crate) fn forget(&mut self, fd: RawFd) -> Option<File> {
         let index = self.open.iter().position(|file| file.fds.contains(&fd))?;
         let file = self.open.get_mut(index)?;
@@ -196,7 +182,7 @@ mod tests {
         assert_eq!(files.by_fd(5).map(|file| file.number), Some(0));
         assert_eq!(files.forget(5).map(|file| file.number), Some(0));
         assert!(files.by_fd(5).is_none());
-        // A number that is used again names another file.
+        // A number used again names another file.
         assert_eq!(files.learn(3, |_| false).number, 2);
     }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Locks that a signal handler of the app cannot meet: the thread's signals wait while it holds one.
+//! Locks that no signal handler of the app meets: signals are blocked.
 
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Signals of this thread are blocked until it is dropped.
 struct Blocked(libc::sigset_t);
 
 impl Blocked {
@@ -28,14 +27,13 @@ impl Drop for Blocked {
     }
 }
 
-/// A lock that is held, with the thread's signals blocked.
 pub(crate) struct Held<'a, T> {
-    // Dropped in this order: signals come when the lock is free.
+    // Signals come when the lock is free.
     value: MutexGuard<'a, T>,
     _blocked: Blocked,
 }
 
-/// Takes a lock. A thread that panicked with it has left a state that is still whole.
+/// A thread that panicked has left a whole state.
 pub(crate) fn hold<T>(lock: &Mutex<T>) -> Held<'_, T> {
     let blocked = Blocked::new();
     Held {

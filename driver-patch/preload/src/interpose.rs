@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions that the library exports, and the one recorder of the process behind them.
+//! The exported functions, and the process's recorder.
 //!
-//! Two locks: a job holds the first from before its submission until its end, so that jobs run one at a time and nothing is freed
-//! meanwhile; the second guards the recorder and is never held while the driver works on a job. Calls on files that are not panfrost's
-//! take neither. A child of `fork` gets a recorder of its own, when it first uses panfrost; one of `vfork`, which shares the memory,
-//! makes no such call.
+//! Two locks: a job holds the first from before its submission until its end, so that jobs run one at a time and
+//! nothing is freed meanwhile; the second guards the recorder and is never held while the driver works on a job.
+//! Calls on other files take neither. A child of `fork` gets its own recorder when it first uses panfrost; one of
+//! `vfork`, which shares the memory, makes no such call.
 
 pub mod kbase;
 pub mod waits;
@@ -26,10 +26,9 @@ use crate::submit::submit;
 use gpureplay_trace::Driver as Driven;
 use mali_facts::panfrost::request::{self as uapi, Request};
 
-/// The trace, which `GPUREPLAY_TRACE` names; set when the library is loaded.
+/// From `GPUREPLAY_TRACE`, at load.
 static TRACE: OnceLock<PathBuf> = OnceLock::new();
 
-/// The recorder of a process.
 struct Shared {
     process: c_int,
     job: Mutex<()>,
@@ -38,15 +37,14 @@ struct Shared {
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 
-/// What is known of a number of a file.
 const UNKNOWN: u8 = 0;
 const OTHER: u8 = 1;
-/// From here on, a driver's: panfrost's, panthor's, or kbase's.
+/// From here on: panfrost, panthor, kbase.
 const PANFROST: u8 = 2;
 const PANTHOR: u8 = 3;
 const KBASE: u8 = 4;
 
-/// Of the first numbers; higher ones are asked about at each call.
+/// Higher numbers are asked about each time.
 static KINDS: [AtomicU8; 1 << 16] = [const { AtomicU8::new(UNKNOWN) }; 1 << 16];
 
 fn kind(fd: c_int) -> Option<&'static AtomicU8> {
@@ -58,14 +56,13 @@ fn own_process() -> c_int {
     unsafe { libc::getpid() }
 }
 
-/// The process's recorder, if there is one.
 fn existing() -> Option<&'static Shared> {
     // SAFETY: only pointers to what lives for ever are stored.
     let shared = unsafe { SHARED.load(Ordering::Acquire).as_ref() }?;
     (shared.process == own_process()).then_some(shared)
 }
 
-/// The process's recorder; `None` if nothing is to be recorded.
+/// `None` if nothing is recorded.
 fn shared() -> Option<&'static Shared> {
     let path = TRACE.get()?;
     if let Some(shared) = existing() {
@@ -84,7 +81,7 @@ fn shared() -> Option<&'static Shared> {
         // SAFETY: nobody else has seen it: another thread was first.
         drop(unsafe { Box::from_raw(new) });
     } else if !before.is_null() {
-        // A child of `fork`, whose recorder has not seen any number yet.
+        // A child of `fork` has seen no number yet.
         KINDS
             .iter()
             .for_each(|kind| kind.store(UNKNOWN, Ordering::Relaxed));
@@ -92,7 +89,6 @@ fn shared() -> Option<&'static Shared> {
     existing()
 }
 
-/// Runs when the library is loaded.
 #[cfg(not(test))]
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -106,7 +102,6 @@ static LOADED: extern "C" fn() = {
     loaded
 };
 
-/// Runs when the process ends by `exit`.
 #[cfg(not(test))]
 #[used]
 #[unsafe(link_section = ".fini_array")]
@@ -120,7 +115,6 @@ extern "C" fn end() {
     }
 }
 
-/// The recorder of this process and the driver of a number, if a call on it is one on a driver.
 fn followed(fd: c_int) -> Option<(&'static Shared, u8)> {
     let known = kind(fd).map_or(UNKNOWN, |kind| kind.load(Ordering::Relaxed));
     if known == OTHER {
@@ -147,7 +141,7 @@ fn followed(fd: c_int) -> Option<(&'static Shared, u8)> {
 /// The C library's.
 ///
 /// # Safety
-/// As for `ioctl`: the argument is what the request demands.
+/// As for `ioctl`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     // SAFETY: passed on as it came.
@@ -254,7 +248,7 @@ pub unsafe extern "C" fn mmap64(
     fd: c_int,
     offset: i64,
 ) -> *mut c_void {
-    // A copy of a number may be new here. Before there is a recorder there is nothing to map.
+    // A copy may be new here. Without a recorder there is nothing to map.
     if fd >= 0
         && existing().is_some()
         && let Some((shared, driver)) = followed(fd)
@@ -283,7 +277,7 @@ pub unsafe extern "C" fn mmap64(
     }
 }
 
-/// The C library's, where offsets have 64 bits.
+/// The C library's, with offsets of 64 bits.
 ///
 /// # Safety
 /// As for `mmap`.
@@ -300,9 +294,8 @@ pub unsafe extern "C" fn mmap(
     unsafe { mmap64(at, size, protection, flags, fd, offset) }
 }
 
-/// A number names nothing any more.
 fn forget(fd: c_int) {
-    // A child of vfork may be here, which closes numbers of its own: what was known can be asked again.
+    // A child of vfork may close its own numbers here: what was known can be asked again.
     let panfrost = kind(fd).is_none_or(|kind| kind.swap(UNKNOWN, Ordering::Relaxed) >= PANFROST);
     if panfrost
         && fd >= 0
@@ -315,7 +308,7 @@ fn forget(fd: c_int) {
     }
 }
 
-/// A number names something else, if the call works that lets it; no job runs meanwhile.
+/// No job runs meanwhile.
 fn replaced(to: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let panfrost = kind(to).is_none_or(|kind| kind.load(Ordering::Relaxed) >= PANFROST);
     let shared = existing().filter(|_| panfrost && to >= 0);
@@ -374,7 +367,8 @@ pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
 /// As for `close_range`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn close_range(first: u32, last: u32, flags: c_int) -> c_int {
-    /// `CLOSE_RANGE_UNSHARE`: this thread closes them, in a table of its own. All other flags close nothing now, or are wrong.
+    /// `CLOSE_RANGE_UNSHARE`: this thread closes them, in its own table. Other flags close nothing now, or are
+    /// wrong.
     const OWN_TABLE: c_int = 2;
     if flags & !OWN_TABLE == 0 {
         for fd in (first as usize)..KINDS.len().min((last as usize).saturating_add(1)) {
@@ -387,7 +381,7 @@ pub unsafe extern "C" fn close_range(first: u32, last: u32, flags: c_int) -> c_i
 
 macro_rules! exits {
     ($($name:ident),+) => {$(
-        /// The C library's: ends the process without the functions that `exit` calls.
+        /// The C library's: ends the process without the functions of `exit`.
         #[cfg(not(test))]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(status: c_int) -> ! {
@@ -400,10 +394,10 @@ macro_rules! exits {
 }
 exits!(_exit, _Exit);
 
-/// Takes what an OpenCL layer says, ASCII without an end; with no text it only answers. Returns 1 if the process is recorded.
+/// Takes a layer's ASCII text without an end; with no text it only answers. Returns 1 if the process is recorded.
 ///
 /// # Safety
-/// As many bytes lie at `text` as `length` states, or it is null.
+/// `text` has `length` bytes, or is null.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn gpureplay_note(text: *const c_char, length: usize) -> c_int {
     let Some(shared) = shared() else { return 0 };

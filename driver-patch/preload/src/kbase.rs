@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! kbase's calls: what the app asks is passed on, and the recorder told. Atoms are submitted one by one; the recorder reads the event of
-//! each, and the app gets it when it reads the device.
+//! kbase's calls, passed on and told to the recorder. Atoms are submitted one by one; the recorder reads the event
+//! of each, and the app gets it when it reads the device.
 
 use std::ffi::{c_int, c_ulong};
 use std::mem::offset_of;
@@ -24,12 +24,12 @@ use crate::recorder::Recorder;
 use crate::recorder::atoms::refusal;
 use crate::regions::Region;
 
-/// Atoms that a context has at most.
+/// Atoms of a context.
 const MOST: u32 = 256;
-/// Longest wait for an atom, which the driver ends sooner.
+/// The driver ends atoms sooner.
 const ATOM: Duration = Duration::from_secs(60);
 
-/// A request on a file of kbase, whose argument lies at `place`. `job` is the lock of jobs; `pass` passes the request on as it came.
+/// `job` is the lock of jobs; `pass` passes the request on as it came.
 pub(crate) fn call(
     (recorder, job): (&Mutex<Recorder<Kernel>>, &Mutex<()>),
     (fd, request, place): (c_int, Request, u64),
@@ -61,7 +61,7 @@ pub(crate) fn call(
         number::MEM_FREE => {
             let freed = given::<Free>(request, place);
             let _job = hold(job);
-            // The driver may give the addresses to another thread at once.
+            // Another thread may get the addresses at once.
             let mut recorder = hold(recorder);
             let result = pass();
             if let (0, Some(freed)) = (result, freed) {
@@ -108,18 +108,18 @@ pub(crate) fn call(
             };
             let done = {
                 let _job = hold(job);
-                // What cannot be read the driver refuses.
+                // The driver refuses what it cannot read.
                 let elements = atoms_of(&atoms);
                 elements.and_then(|elements| submit(recorder, fd, atoms.stride, elements))
             };
-            // Without the lock: the driver may wait until another thread has read an event.
+            // Not locked: the driver may wait until another thread has read an event.
             done.unwrap_or_else(pass)
         }
         _ => pass(),
     }
 }
 
-/// Makes a region that the app's processor does not read, but the recorder does.
+/// Lets the recorder read a region that the app's processor does not.
 fn read_too(fd: c_int, request: Request, place: u64) -> c_int {
     const FLAGS: usize = 24;
     let fault = || {
@@ -146,7 +146,7 @@ fn read_too(fd: c_int, request: Request, place: u64) -> c_int {
     }
 }
 
-/// The app's atoms, as the driver would read them; `None` if it would read none.
+/// `None`: the driver would read none.
 fn atoms_of(submit: &Submit) -> Option<Vec<Vec<u8>>> {
     Atom::offset(submit.stride)?;
     let mut elements = Vec::new();
@@ -159,8 +159,7 @@ fn atoms_of(submit: &Submit) -> Option<Vec<Vec<u8>>> {
     Some(elements)
 }
 
-/// Submits atoms one by one, and waits for the end of each. The caller holds the lock of jobs. `None` if they are to be passed on as they
-/// came.
+/// One by one. The caller holds the lock of jobs. `None`: to be passed on as they came.
 fn submit(
     recorder: &Mutex<Recorder<Kernel>>,
     fd: c_int,
@@ -192,14 +191,12 @@ fn submit(
     Some(0)
 }
 
-/// Submits an atom and waits for its end.
 fn one(
     recorder: &Mutex<Recorder<Kernel>>,
     fd: c_int,
     (bytes, offset): (&mut [u8], usize),
     atom: &Atom,
 ) -> c_int {
-    /// Atoms without an event of their own.
     const SILENT: u32 =
         requirement::EVENT_COALESCE | requirement::EVENT_ON_FAILURE | requirement::EVENT_NEVER;
     // An atom without a chain does nothing but depend.
@@ -247,7 +244,7 @@ fn one(
     0
 }
 
-/// Reads the event of an atom; others are kept for the app. `None` if it does not come.
+/// Other events are kept for the app. `None` if it does not come.
 fn ended(recorder: &Mutex<Recorder<Kernel>>, fd: c_int, number: u8) -> Option<Event> {
     let end = Instant::now() + ATOM;
     loop {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The driver and the kernel that the process runs on.
+//! Process's driver and kernel.
 
 use std::ffi::{c_ulong, c_void};
 use std::mem::MaybeUninit;
@@ -22,7 +22,7 @@ use mali_facts::panthor::{self, GpuInfo};
 
 pub(crate) struct Kernel;
 
-/// Makes a request of the recorder's own, again when it was interrupted. `Err` is `errno`.
+/// Again when interrupted. `Err` is `errno`.
 fn request<T>(fd: RawFd, request: Request, argument: &mut T) -> Result<(), i32> {
     debug_assert_eq!(request.size(), size_of::<T>());
     loop {
@@ -45,7 +45,7 @@ fn request<T>(fd: RawFd, request: Request, argument: &mut T) -> Result<(), i32> 
 impl Driver for Kernel {
     fn kind(&self, fd: RawFd) -> Option<Driven> {
         if is_kbase(fd) {
-            // Nothing is told before the context has its flags.
+            // The driver tells nothing before the context has its flags.
             return (!self.properties(fd).is_empty()).then_some(Driven::Kbase);
         }
         let mut name = [0u8; 16];
@@ -186,7 +186,7 @@ impl Driver for Kernel {
                 return true;
             };
             let at = view.words().as_ptr().expose_provenance() as u64;
-            // What the app has written is not to be lost.
+            // The app's writes are not to be lost.
             return [kbase::CLEAN, kbase::INVALIDATE].into_iter().all(|kind| {
                 let mut sync = kbase::Sync {
                     region: object.va,
@@ -239,7 +239,6 @@ fn pointer<T>(place: *mut T) -> u64 {
     place.expose_provenance() as u64
 }
 
-/// The character device that a number names.
 pub(crate) fn device(fd: RawFd) -> Option<libc::dev_t> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the place is that of the structure, which is filled if the call says so.
@@ -252,7 +251,6 @@ pub(crate) fn device(fd: RawFd) -> Option<libc::dev_t> {
     (status.st_mode & libc::S_IFMT == libc::S_IFCHR).then_some(status.st_rdev)
 }
 
-/// Whether a number names kbase's device, such as /dev/mali0.
 pub(crate) fn is_kbase(fd: RawFd) -> bool {
     let is_mali = |path: std::path::PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -270,7 +268,7 @@ pub(crate) fn is_kbase(fd: RawFd) -> bool {
     .any(|link| std::fs::read_link(link).is_ok_and(is_mali))
 }
 
-/// Whether a ring of io_uring has the file of this name registered: the kernel's own threads read it then, unseen.
+/// The kernel's threads read registered files unseen.
 pub(crate) fn in_ring(fd: RawFd) -> bool {
     const RING: &str = "anon_inode:[io_uring]";
     let target = |fd: &str| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok();
@@ -295,7 +293,6 @@ pub(crate) fn in_ring(fd: RawFd) -> bool {
     })
 }
 
-/// Where an object of panthor lies in the file.
 fn offset(fd: RawFd, handle: u32) -> Result<u64, i32> {
     let mut at = panthor::BoMmapOffset {
         handle,
@@ -306,8 +303,8 @@ fn offset(fd: RawFd, handle: u32) -> Result<u64, i32> {
     Ok(at.offset)
 }
 
-/// Makes an object of panthor again that the app will not map, so that the recorder may: the driver has accepted it as it was. Says what the
-/// driver would say if the app asked for its place.
+/// Makes an object that the app will not map again, so that the recorder may: the driver has accepted it. Gives the
+/// driver's answer if the app asked for its place.
 pub(crate) fn make_mappable(fd: RawFd, made: &mut panthor::BoCreate) -> Result<Sealed, i32> {
     let place = match offset(fd, made.handle) {
         Ok(_) => Sealed::At(None),
@@ -325,14 +322,13 @@ pub(crate) fn make_mappable(fd: RawFd, made: &mut panthor::BoCreate) -> Result<S
     done.map(|()| place)
 }
 
-/// A new sync object of the file.
 pub(crate) fn create_sync(fd: RawFd) -> Option<u32> {
     let mut made = uapi::Syncobj::default();
     request(fd, uapi::SYNCOBJ_CREATE, &mut made).ok()?;
     Some(made.handle)
 }
 
-/// Waits until all of the sync objects are signalled, or for that long. `Err` is `errno`: `ETIME` if they were not.
+/// `Err` is `errno`: `ETIME` when time is up.
 pub(crate) fn wait(fd: RawFd, syncs: &mut [u32], longest: Duration) -> Result<(), i32> {
     let longest = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
     let mut wait = uapi::SyncobjWait {
@@ -346,7 +342,6 @@ pub(crate) fn wait(fd: RawFd, syncs: &mut [u32], longest: Duration) -> Result<()
     request(fd, uapi::SYNCOBJ_WAIT, &mut wait)
 }
 
-/// Whether the job behind a sync object that is signalled went well.
 pub(crate) fn went_well(fd: RawFd, sync: u32) -> bool {
     let mut export = uapi::SyncobjFd {
         handle: sync,
@@ -364,7 +359,6 @@ pub(crate) fn went_well(fd: RawFd, sync: u32) -> bool {
     asked.is_ok() && info.status == 1
 }
 
-/// An object's memory, mapped to be read.
 struct Mapping {
     start: NonNull<AtomicU64>,
     words: usize,

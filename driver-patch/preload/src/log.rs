@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The raw trace's file. It is written from the first job on, by the first process of the app that has one; what goes wrong with it is
-//! said once and ends the recording, not the app.
+//! The raw trace's file, of the first process that has a job. Errors are said once and end the recording, not the
+//! app.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -11,18 +11,15 @@ use std::{mem, process, ptr};
 
 use gpureplay_trace::{Begin, Driver, ErrorCode, Writer};
 
-/// Bytes that are collected before they are written.
 const PIECE: usize = 1 << 20;
-/// The lowest number that the trace's file should have, so that it is out of the app's way.
+/// Lowest number of the file, out of the app's way.
 const HIGH: RawFd = 500;
 
-/// A trace in the making.
 pub(crate) struct Log {
     writer: Writer<Sink>,
 }
 
 impl Log {
-    /// Begins a trace at a time in nanoseconds.
     pub(crate) fn begin(path: &Path, begin: &Begin<'_>, time_ns: u64) -> io::Result<Log> {
         let sink = Sink {
             path: path.to_path_buf(),
@@ -33,14 +30,13 @@ impl Log {
         Ok(Log { writer })
     }
 
-    /// Writes records, which have this time in nanoseconds.
     pub(crate) fn put(
         &mut self,
         time_ns: u64,
         write: impl FnOnce(&mut Writer<Sink>) -> io::Result<()>,
     ) {
         self.writer.set_time(time_ns);
-        // A sink takes everything; what becomes of it is the sink's affair.
+        // What becomes of it is the sink's affair.
         let _ = write(&mut self.writer);
         let sink = self.writer.stream_mut();
         if sink.buffer.len() >= PIECE {
@@ -48,7 +44,7 @@ impl Log {
         }
     }
 
-    /// Makes the trace this process's own, if it is nobody's.
+    /// Makes the trace this process's own, unless it is another's.
     pub(crate) fn claim(&mut self) {
         let sink = self.writer.stream_mut();
         if matches!(sink.target, Target::Waiting) {
@@ -57,7 +53,6 @@ impl Log {
         }
     }
 
-    /// Writes END, if the process has the trace.
     pub(crate) fn end(self, time_ns: u64) {
         let mut writer = self.writer;
         writer.set_time(time_ns);
@@ -68,7 +63,6 @@ impl Log {
     }
 }
 
-/// Where the records go.
 pub(crate) struct Sink {
     path: PathBuf,
     /// Whole records, when it is written out.
@@ -77,11 +71,10 @@ pub(crate) struct Sink {
 }
 
 enum Target {
-    /// No job yet: another process may still be the one.
+    /// Without a job; another process may be the one.
     Waiting,
-    /// The file, and its device and number by which it is known again: an app may close numbers that it does not know.
+    /// With device and number: an app may close numbers that it does not know.
     Open(File, Identity),
-    /// Nothing is written any more.
     Lost,
 }
 
@@ -160,11 +153,11 @@ impl Sink {
 
 fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // The trace holds all that the GPU's memory held: for nobody else's eyes.
+    // The trace has all of the GPU's memory: only its owner may read it.
     options.append(true).create(true).mode(0o600).open(path)
 }
 
-/// Opens a trace that nobody writes or has written; `None` if somebody does or has.
+/// `None`: another process writes or has written it.
 fn open(path: &Path) -> io::Result<Option<(File, Identity)>> {
     let file = append(path)?;
     // SAFETY: a lock on a file that is open. Another process that has it is told by the error.
@@ -181,7 +174,7 @@ fn open(path: &Path) -> io::Result<Option<(File, Identity)>> {
     // SAFETY: makes a second number for a file that is open, which is this function's own.
     let high = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) };
     let file = match high {
-        // A process that may have few files.
+        // A process may have few files.
         ..0 => file,
         // SAFETY: the number was made above.
         _ => unsafe { File::from_raw_fd(high) },
@@ -189,7 +182,6 @@ fn open(path: &Path) -> io::Result<Option<(File, Identity)>> {
     Ok(Some((file, (status.dev(), status.ino()))))
 }
 
-/// Opens the trace again if the app has closed its number.
 fn still_open(file: &mut File, identity: Identity, path: &Path) -> io::Result<()> {
     let is = |file: &File| {
         let status = file.metadata();
@@ -202,12 +194,12 @@ fn still_open(file: &mut File, identity: Identity, path: &Path) -> io::Result<()
     if !is(&again) {
         return Err(io::Error::other("it is another file than before"));
     }
-    // The number is the app's now, or nobody's: not to be closed.
+    // The number is the app's now, or unused.
     let _ = mem::replace(file, again).into_raw_fd();
     Ok(())
 }
 
-/// Adds, to a trace of another process, the error that this one used the GPU too.
+/// For a trace of another process: this one used the GPU too.
 fn add_foreign(path: &Path) -> io::Result<()> {
     let begin = Begin {
         driver: Driver::Panfrost,
@@ -222,7 +214,7 @@ fn add_foreign(path: &Path) -> io::Result<()> {
     append(path)?.write_all(writer.stream_mut())
 }
 
-/// Takes back the signal that comes with a write that fails: it is not for the app.
+/// It comes with a write that fails, and is not for the app.
 fn drop_signal(error: &io::Error) {
     let signal = match error.raw_os_error() {
         Some(libc::EFBIG) => libc::SIGXFSZ,
@@ -242,7 +234,6 @@ fn drop_signal(error: &io::Error) {
     }
 }
 
-/// Says something on standard error.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "gpureplay: {text}");
 }
@@ -277,7 +268,6 @@ mod tests {
     fn the_first_process_with_a_job_has_the_trace_and_another_spoils_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace");
-        // One that only looks around leaves nothing.
         log(&path).end(7);
         assert!(!path.exists());
         let mut first = log(&path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that the app and the GPU change, seen a page at a time.
+//! Memory that the app and the GPU change, by page.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,15 +7,14 @@ use gpureplay_trace::PAGE_SIZE;
 
 pub(crate) const WORDS: usize = PAGE_SIZE / 8;
 
-/// A view of an object's memory; dropping it ends the view.
 pub(crate) trait View: Send {
-    /// All of its words, whole pages.
+    /// Whole pages.
     fn words(&self) -> &[AtomicU64];
 }
 
 pub(crate) type Page = [u8; PAGE_SIZE];
 
-/// The page as it is now. Another thread may write meanwhile: the copy is what counts.
+/// Another thread may write meanwhile.
 pub(crate) fn copy(words: &[AtomicU64]) -> Page {
     let mut page = [0; PAGE_SIZE];
     for (to, from) in page.as_chunks_mut().0.iter_mut().zip(words) {
@@ -24,8 +23,8 @@ pub(crate) fn copy(words: &[AtomicU64]) -> Page {
     page
 }
 
-/// A number for a page's contents, never 0. Two pages of equal number are taken for equal: 64 bits, four independent lanes of
-/// multiplications by odd constants.
+/// Never 0. Equal numbers count as equal pages: 64 bits, four independent lanes of multiplications by odd
+/// constants.
 fn mix(words: impl Iterator<Item = [u64; 4]>) -> u64 {
     let mut lanes: [u64; 4] = [
         0x243f_6a88_85a3_08d3,
@@ -46,16 +45,14 @@ fn mix(words: impl Iterator<Item = [u64; 4]>) -> u64 {
     all.max(1)
 }
 
-/// The number of a page as it is now.
 pub(crate) fn hash(words: &[AtomicU64]) -> u64 {
-    // Written out: an array's `map` is a call for each four words in some builds.
+    // An array's `map` is a call for each four words in some builds.
     mix(words.as_chunks().0.iter().map(|[a, b, c, d]| {
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
         [load(a), load(b), load(c), load(d)]
     }))
 }
 
-/// The number of a page that was copied.
 pub(crate) fn hash_of(page: &Page) -> u64 {
     let words = page.as_chunks::<8>().0.as_chunks().0;
     mix(words.iter().map(|[a, b, c, d]| {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The next definition of each function that this library exports: the C library's, or that of a library that is preloaded after it.
+//! The next definition of each exported function, in the C library or another preloaded one.
 
 use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A function by its name, which is looked up once.
 pub(crate) struct Next {
     name: &'static CStr,
     address: AtomicUsize,
@@ -35,19 +34,17 @@ fn fail() -> c_int {
     -1
 }
 
-/// The calling thread's `errno`.
 pub(crate) fn errno() -> c_int {
     // SAFETY: the C library's pointer is valid for the thread.
     unsafe { libc::__errno_location().read() }
 }
 
-/// Sets the calling thread's `errno`.
 pub(crate) fn set_errno(value: c_int) {
     // SAFETY: as above.
     unsafe { libc::__errno_location().write(value) }
 }
 
-/// Runs with the caller's `errno`, which the recorder's own calls change.
+/// The recorder's own calls change it.
 pub(crate) fn keep_errno<T>(work: impl FnOnce() -> T) -> T {
     let before = errno();
     let result = work();
@@ -79,7 +76,7 @@ macro_rules! next {
 }
 
 next! {
-    /// `ioctl`, whose third argument all requests pass as one word.
+    /// `ioctl`; all requests pass the third argument as one word.
     ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int = c"ioctl", fail();
     /// `mmap64`.
     mmap64(at: *mut c_void, size: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut c_void = c"mmap64", libc::MAP_FAILED;

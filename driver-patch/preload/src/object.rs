@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A buffer object of the app: what is known of it, and which of its pages differ from what the trace holds.
+//! A buffer object, and which of its pages differ from the trace.
 
 use std::sync::atomic::AtomicU64;
 
@@ -12,34 +12,31 @@ pub(crate) struct Object {
     pub(crate) handle: u32,
     /// `PANFROST_BO_*`
     pub(crate) flags: u32,
-    /// GPU virtual address.
     pub(crate) va: u64,
     /// Bytes, whole pages.
     pub(crate) size: u64,
-    /// Where it lies in the driver's file.
     pub(crate) offset: u64,
-    /// The recorder's own mapping; none of a heap.
+    /// Recorder's; none of a heap.
     pub(crate) view: Option<Box<dyn View>>,
-    /// Of each page, what the trace holds, as a [`memory::hash`]; 0 if it holds nothing.
+    /// In the trace, as a [`memory::hash`]; 0 if nothing.
     hashes: Vec<u64>,
-    /// The kernel may take its pages away, and reading them is then a fault.
+    /// Pages may go; reading them is then a fault.
     pub(crate) purgeable: bool,
     /// Another process, device or file may change it.
     pub(crate) shared: bool,
     /// The app has mapped it, or may have.
     pub(crate) mapped: bool,
-    /// The job that runs, or ran last, may use it.
+    /// The current or last job may use it.
     pub(crate) listed: bool,
-    /// The trace has held all of it.
+    /// All of it has been in the trace.
     pub(crate) seen: bool,
     /// The GPU may not write it.
     pub(crate) read_only: bool,
-    /// Pages that it has, if that may change; the others cannot be read.
+    /// If their number may change; others cannot be read.
     pub(crate) pages: Option<u64>,
 }
 
 impl Object {
-    /// An object that the trace knows nothing of.
     pub(crate) fn new(handle: u32, flags: u32, va: u64, size: u64) -> Self {
         Self {
             handle,
@@ -59,12 +56,11 @@ impl Object {
         }
     }
 
-    /// Memory that the driver adds when a job needs it.
+    /// It gets memory when a job needs it.
     pub(crate) fn is_heap(&self) -> bool {
         self.flags & uapi::HEAP != 0
     }
 
-    /// What can be read of it.
     fn words(&self) -> &[AtomicU64] {
         let words = match &self.view {
             Some(view) if !self.purgeable => view.words(),
@@ -75,13 +71,12 @@ impl Object {
         words.get(..there).unwrap_or(words)
     }
 
-    /// Bytes that it has.
     pub(crate) fn there(&self) -> u64 {
         let all = self.size / PAGE_SIZE as u64;
         self.pages.unwrap_or(all).min(all) * PAGE_SIZE as u64
     }
 
-    /// Pages that differ from what the trace holds, each with its GPU virtual address; the trace is taken to hold them afterwards.
+    /// Those that differ from the trace, with GPU addresses; the trace holds them afterwards.
     pub(crate) fn changes(&mut self) -> impl Iterator<Item = (u64, Page)> + '_ {
         self.seen = true;
         let mut hashes = std::mem::take(&mut self.hashes);
@@ -105,18 +100,17 @@ impl Object {
         pages.iter().zip(held).enumerate().filter_map(page)
     }
 
-    /// The first page that differs from what the trace holds, by its GPU virtual address.
     pub(crate) fn first_change(&self) -> Option<u64> {
         self.first_change_since(&self.hashes)
     }
 
-    /// Of each page that can be read, what it holds now, as a [`memory::hash`].
+    /// As a [`memory::hash`], of readable pages.
     pub(crate) fn pages_now(&self) -> Vec<u64> {
         let pages = self.words().as_chunks::<WORDS>().0.iter();
         pages.map(|words| memory::hash(words)).collect()
     }
 
-    /// The first page that differs from what [`Object::pages_now`] gave, by its GPU virtual address.
+    /// Since [`Object::pages_now`]; a GPU address.
     pub(crate) fn first_change_since(&self, held: &[u64]) -> Option<u64> {
         let pages = self.words().as_chunks::<WORDS>().0.iter();
         let mut pages = pages.zip(held).enumerate();
@@ -124,7 +118,7 @@ impl Object {
         Some(self.va + (index * PAGE_SIZE) as u64)
     }
 
-    /// Reads a word of 64 bits; `None` outside of the object or where it cannot be read.
+    /// 64 bits; `None` outside or unreadable.
     pub(crate) fn word(&self, va: u64) -> Option<u64> {
         let index = usize::try_from(va.checked_sub(self.va)? / 8).ok()?;
         let word = self.words().get(index)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What panfrost reads from the GPU and writes to it, as far as a trace needs it. User space sees no register: identity comes from
-//! parameters, settings and job slots are constants of the driver.
+//! Panfrost's register accesses for a trace. User space sees no register: identity comes from parameters; settings
+//! and job slots are constants of the driver.
 
 use mali_facts::panfrost::parameter;
 use mali_facts::registers::gpu::{self, GpuId};
@@ -13,13 +13,12 @@ const VARYINGS: u32 = 1 << 29;
 /// JM_DEFAULT_IDVS_GROUP_SIZE
 const GROUPS: u32 = 0xf << 16;
 
-/// Registers that the driver has read, with their values; `param` answers for the driver.
 pub(crate) fn identity(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
     let mut registers = vec![(gpu::GPU_ID, id(&param).0)];
     for shown in parameter::shown() {
         let value = match param(shown.number) {
             Some(value) => value,
-            // Older drivers do not know it.
+            // Unknown to older drivers.
             None if shown.register == gpu::THREAD_TLS_ALLOC => continue,
             None => 0,
         };
@@ -36,8 +35,8 @@ fn id(param: &impl Fn(u32) -> Option<u64>) -> GpuId {
     parameter::gpu_id(value(parameter::PRODUCT), value(parameter::REVISION))
 }
 
-/// Settings that the driver writes after a reset: `panfrost_gpu_init_quirks` with `panfrost_features.h` and `panfrost_issues.h` of
-/// Linux 6.12 (7.3 writes the same). It also writes back what it has read from TILER_CONFIG, which changes nothing.
+/// Written after a reset: `panfrost_gpu_init_quirks` with `panfrost_features.h` and `panfrost_issues.h` of Linux
+/// 6.12 (7.3 writes the same). It also writes back what it has read from TILER_CONFIG, which changes nothing.
 pub(crate) fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
     const ACE: u64 = 1 << 1;
     /// ACE_LITE and ACE in JM_FORCE_COHERENCY_FEATURES.
@@ -67,8 +66,8 @@ pub(crate) fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
     settings
 }
 
-/// Settings that kbase writes after a reset: `kbase_set_hw_quirks` with `mali_base_hwconfig_features.h` of r37p0 and r44p1. It also writes
-/// back what it has read, which changes nothing.
+/// Written by kbase after a reset: `kbase_set_hw_quirks` with `mali_base_hwconfig_features.h` of r37p0 and r44p1.
+/// It also writes back what it has read, which changes nothing.
 pub(crate) fn settings_of_kbase(gpu_id: u32) -> Vec<(u32, u32)> {
     let id = GpuId(gpu_id);
     match id.name() {
@@ -79,22 +78,21 @@ pub(crate) fn settings_of_kbase(gpu_id: u32) -> Vec<(u32, u32)> {
     }
 }
 
-/// A job as the driver gives it to a slot.
 pub(crate) struct Start {
     pub(crate) slot: u8,
     pub(crate) space: u32,
-    /// Which of the app's files it is of, from 0.
+    /// From 0, of the app's.
     pub(crate) file: u32,
-    /// GPU virtual address of the chain.
+    /// GPU address of the chain.
     pub(crate) head: u64,
     /// SHADER_PRESENT.
     pub(crate) cores: u64,
-    /// Jobs of the slot before it.
+    /// Earlier jobs of the slot.
     pub(crate) jobs: u32,
 }
 
 impl Start {
-    /// Register writes before the doorbell: `panfrost_job_hw_submit`. The page table's address is a number of the file, so that a
+    /// Before the doorbell: `panfrost_job_hw_submit`. The page table's address is a number of the file, so that a
     /// second file is seen as one.
     pub(crate) fn writes(&self) -> [(u32, u32); 7] {
         let table = TranslationTable::legacy(u64::from(self.file + 1) << 12, false).0;
@@ -143,7 +141,7 @@ mod tests {
         })
     }
 
-    /// What the patched panfrost of Linux 6.12 wrote on the model's products, by their kernel traces.
+    /// By kernel traces of the patched panfrost of Linux 6.12 on the model's products.
     #[test]
     fn settings_by_product() {
         assert_eq!(of(0x7212, 0), [(0xf00, 0xf_0000)]);
@@ -157,7 +155,7 @@ mod tests {
         assert_eq!(of(0x1234, 0), []);
     }
 
-    /// What the patched kbase r37p0 wrote on the model's G52, by its kernel trace, but for zeros.
+    /// By the kernel trace of the patched kbase r37p0 on the model's G52, but for zeros.
     #[test]
     fn settings_of_arms_driver() {
         assert_eq!(
@@ -178,7 +176,7 @@ mod tests {
             jobs: 0,
         };
         let writes = start.writes();
-        // JS_CONFIG of the kernel trace of saxpy on Linux 6.12.
+        // From saxpy's kernel trace on Linux 6.12.
         assert_eq!(writes[6], (0x18d8, 0x87b00));
         assert_eq!(
             writes[2..6]

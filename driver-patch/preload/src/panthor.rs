@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Panthor's calls: what the app asks is passed on, and the recorder told. A stream runs alone, with a sync object of the recorder's for
-//! its end.
+//! Panthor's calls, passed on and told to the recorder. A stream runs alone, with a sync object of the recorder's
+//! for its end.
 
 use std::ffi::{c_int, c_ulong};
 use std::sync::Mutex;
@@ -17,12 +17,11 @@ use crate::kernel::{self, Kernel};
 use crate::next::{self, keep_errno};
 use crate::recorder::Recorder;
 
-/// Elements of a list that are followed, at most.
 const MOST: u32 = 1 << 16;
-/// Longest wait for a stream, which the driver ends after five seconds.
+/// The driver ends streams after five seconds.
 const STREAM: Duration = Duration::from_secs(60);
 
-/// A request on a file of panthor, whose argument lies at `place`. `job` is the lock of jobs; `pass` passes the request on as it came.
+/// `job` is the lock of jobs; `pass` passes the request on as it came.
 pub(crate) fn call(
     (recorder, job): (&Mutex<Recorder<Kernel>>, &Mutex<()>),
     (fd, request, place): (c_int, Request, u64),
@@ -103,7 +102,7 @@ pub(crate) fn call(
     }
 }
 
-/// Makes an object anew that the app does not map, but the recorder does.
+/// Lets the recorder map an object that the app does not.
 fn mapped_too(
     recorder: &Mutex<Recorder<Kernel>>,
     (fd, place): (c_int, u64),
@@ -127,7 +126,7 @@ fn mapped_too(
     }
 }
 
-/// Submits streams, and waits for the end of the one that there is. The caller holds the lock of jobs.
+/// Waits for the end. The caller holds the lock of jobs.
 fn streams(
     recorder: &Mutex<Recorder<Kernel>>,
     (fd, request): (c_int, Request),
@@ -188,7 +187,6 @@ fn streams(
     result
 }
 
-/// A list of the recorder's own as the driver reads it.
 fn array<T>(list: &mut [T]) -> uapi::ObjectArray {
     uapi::ObjectArray {
         stride: size_of::<T>() as u32,
@@ -197,7 +195,7 @@ fn array<T>(list: &mut [T]) -> uapi::ObjectArray {
     }
 }
 
-/// The elements of an app's list, as far as they are known; `None` if it is not there, or its elements are shorter or longer.
+/// `None`: no list, or elements of another length.
 fn list<T: FromBytes + IntoBytes>(array: &uapi::ObjectArray) -> Option<Vec<T>> {
     let mut elements = Vec::new();
     if array.count == 0 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the trace is told, call by call: the state machine between the app's requests and the records.
+//! From the app's requests to the trace's records.
 
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -19,33 +19,29 @@ use mali_facts::panfrost::parameter;
 use mali_facts::panfrost::request as uapi;
 use mali_facts::registers::gpu;
 
-/// Notes that are kept until the app opens panfrost.
+/// Notes kept until the app opens panfrost.
 const MAX_EARLY: usize = 4096;
 /// Address spaces that a trace can tell apart.
 const SPACES: u32 = 16;
 
-/// A recording in the making.
 pub(crate) struct Recorder<D> {
     driver: D,
     path: PathBuf,
     files: Files,
     log: Option<Log>,
-    /// END is written: the app ends.
     ended: bool,
-    /// Notes that came before the trace began.
     early: Vec<String>,
     coherent: bool,
     /// SHADER_PRESENT.
     cores: u64,
     jobs: [u32; 3],
-    /// When the trace began, in nanoseconds.
+    /// In nanoseconds.
     began: u64,
     audit: Audit,
     announced: Announced,
 }
 
 impl<D: Driver> Recorder<D> {
-    /// A recorder that writes a trace to a path as soon as there is a job.
     pub(crate) fn new(driver: D, path: PathBuf) -> Self {
         Self {
             driver,
@@ -63,7 +59,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The driver of the file that a number names, which is then followed.
     pub(crate) fn kind(&mut self, fd: RawFd) -> Option<Driven> {
         if let Some(file) = self.files.by_fd(fd) {
             return Some(file.kind());
@@ -154,9 +149,8 @@ impl<D: Driver> Recorder<D> {
         self.began = now;
     }
 
-    /// What an OpenCL layer says.
     pub(crate) fn note(&mut self, text: &str) {
-        // What a note says of memory is looked for in the records before it.
+        // A note's memory is looked for in the records before it.
         self.settle();
         self.announced.note(text);
         match &mut self.log {
@@ -189,7 +183,6 @@ impl<D: Driver> Recorder<D> {
         self.add(fd, object);
     }
 
-    /// A shared buffer was taken into the file.
     pub(crate) fn imported(&mut self, fd: RawFd, buffer: RawFd, handle: u32) {
         if let Some(known) = self.files.by_fd(fd).and_then(|file| file.find(handle)) {
             known.shared = true;
@@ -222,7 +215,7 @@ impl<D: Driver> Recorder<D> {
             }
         }
         let (flags, va, size) = (object.flags, object.va, object.size);
-        // A heap has no pages before a tiler job needs them.
+        // A heap has no pages before a tiler job.
         let heap = object.is_heap();
         let Some(file) = self.files.by_fd(fd) else {
             return;
@@ -246,7 +239,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// An object is about to be freed. No job runs.
+    /// Before the call. No job runs.
     pub(crate) fn freed(&mut self, fd: RawFd, handle: u32) {
         let Some(file) = self.files.by_fd(fd) else {
             return;
@@ -257,14 +250,13 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The app gives an object to others.
     pub(crate) fn exported(&mut self, fd: RawFd, handle: u32) {
         if let Some(object) = self.files.by_fd(fd).and_then(|file| file.find(handle)) {
             object.shared = true;
         }
     }
 
-    /// The app is about to let the kernel take an object's pages, or wants them back. No job runs.
+    /// Before the call, for either advice. No job runs.
     pub(crate) fn advises(&mut self, fd: RawFd, advice: &uapi::Madvise) {
         if let Some(object) = self
             .files
@@ -276,7 +268,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// What the driver answered. Of an object whose pages are gone nothing can be read any more.
+    /// After the answer. Pages that are gone cannot be read.
     pub(crate) fn advised(&mut self, fd: RawFd, advice: &uapi::Madvise) {
         if let Some(object) = self
             .files
@@ -288,7 +280,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The app is about to map what lies at an offset of a file.
     pub(crate) fn maps(&mut self, fd: RawFd, offset: u64) {
         if let Some(file) = self.files.by_fd(fd) {
             let objects = file.objects_mut();
@@ -298,7 +289,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The app is about to close a number, or has given it to another file.
+    /// Before the call, or the number names another file now.
     pub(crate) fn closes(&mut self, fd: RawFd) {
         if let Some(mut file) = self.files.forget(fd) {
             let space = space(&file);
@@ -308,7 +299,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// A sync object of the recorder's own in the file, which `create` makes.
     pub(crate) fn sync(&mut self, fd: RawFd, create: impl FnOnce() -> Option<u32>) -> Option<u32> {
         let file = self.files.by_fd(fd)?;
         if file.sync.is_none() {
@@ -317,14 +307,12 @@ impl<D: Driver> Recorder<D> {
         file.sync
     }
 
-    /// The app has destroyed a sync object, whoever made it.
     pub(crate) fn sync_gone(&mut self, fd: RawFd, handle: u32) {
         if let Some(file) = self.files.by_fd(fd) {
             file.sync = file.sync.filter(|own| *own != handle);
         }
     }
 
-    /// Writes END; nothing is recorded any more.
     pub(crate) fn end(&mut self) {
         self.ended = true;
         if let Some(log) = self.log.take() {
@@ -338,17 +326,16 @@ impl<D: Driver> Recorder<D> {
     }
 }
 
-/// The number that stands for a file's address space.
 fn space(file: &File) -> u32 {
     file.number % SPACES
 }
 
-/// Whether only jobs that list an object can change it.
+/// True if only jobs that list it can change it.
 fn is_sealed(object: &Object) -> bool {
     object.seen && !object.mapped && !object.shared
 }
 
-/// A page of an object that changed although nobody can have changed it.
+/// A changed page that nothing can have changed.
 fn unlisted_write(object: &Object) -> Option<u64> {
     is_sealed(object).then(|| object.first_change()).flatten()
 }

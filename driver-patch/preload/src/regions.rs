@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known of a file of kbase: regions that are no objects yet, and events that the app has not read.
+//! A file of kbase: regions that are no objects yet, and unread events.
 //!
-//! An app may hold nearly all addresses while it asks for memory, so that the driver finds the one that it wants. So nothing is
-//! mapped or kept on the heap then: regions become objects when the trace needs them.
+//! An app may hold nearly all addresses while it asks for memory, to steer the driver. Nothing is mapped or kept on
+//! the heap then: regions become objects when the trace needs them.
 
 use std::collections::VecDeque;
 
@@ -11,18 +11,18 @@ use mali_facts::panfrost::request as panfrost;
 
 use crate::object::Object;
 
-/// Regions that are kept without asking for memory.
+/// Regions kept without asking for memory.
 const ROOM: usize = 4096;
 const PAGE: u64 = gpureplay_trace::PAGE_SIZE as u64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
-    /// GPU virtual address, or the cookie that is mapped to get one.
+    /// GPU address, or the cookie to map.
     pub(crate) at: u64,
     pub(crate) pages: u64,
     /// `BASE_MEM_*`
     pub(crate) flags: u64,
-    /// It has fewer pages than addresses, or may lose some.
+    /// Fewer pages than addresses, or some may go.
     pub(crate) grows: bool,
 }
 
@@ -42,7 +42,6 @@ impl Region {
         object
     }
 
-    /// Whether it has one of these addresses.
     fn overlaps(&self, va: u64, size: u64) -> bool {
         let end = self.at.saturating_add(self.pages.saturating_mul(PAGE));
         self.at < va.saturating_add(size) && va < end
@@ -50,15 +49,12 @@ impl Region {
 }
 
 pub(crate) struct Kbase {
-    /// Regions that get their addresses when they are mapped.
     cookies: Vec<Region>,
-    /// Regions that have addresses and are no objects yet.
     new: VecDeque<Region>,
-    /// Objects so far.
     next: u32,
-    /// What the driver has told the recorder and not the app.
+    /// Not told to the app yet.
     pub(crate) events: VecDeque<Event>,
-    /// The app does what is not followed: its calls are passed on as they come.
+    /// Calls are passed on as they come.
     pub(crate) refused: bool,
 }
 
@@ -75,7 +71,7 @@ impl Kbase {
 
     pub(crate) fn made(&mut self, region: Region) {
         let is_cookie = mali_facts::kbase::request::COOKIES.contains(&region.at);
-        // A cookie stands for another region when the first one has its address.
+        // A cookie stands for another region once the first has its address.
         self.cookies.retain(|known| known.at != region.at);
         match is_cookie {
             true => self.cookies.push(region),
@@ -83,7 +79,6 @@ impl Kbase {
         }
     }
 
-    /// The app has mapped a cookie, which gave the region its address.
     pub(crate) fn placed(&mut self, cookie: u64, va: u64) {
         if let Some(index) = self.cookies.iter().position(|it| it.at == cookie) {
             let region = self.cookies.swap_remove(index);
@@ -91,23 +86,20 @@ impl Kbase {
         }
     }
 
-    /// Addresses are free again, or a cookie is.
     pub(crate) fn vacated(&mut self, va: u64, size: u64) {
         self.cookies.retain(|region| region.at != va);
         self.new.retain(|region| !region.overlaps(va, size));
     }
 
-    /// Whether a region that is no object has one of these addresses.
     pub(crate) fn has(&self, va: u64, size: u64) -> bool {
         self.new.iter().any(|region| region.overlaps(va, size))
     }
 
-    /// A region that is no object yet, by its address.
     pub(crate) fn find(&mut self, va: u64) -> Option<&mut Region> {
         self.new.iter_mut().find(|region| region.at == va)
     }
 
-    /// The next region that is to become an object, with its handle.
+    /// The next region to become an object, with its handle.
     pub(crate) fn settle(&mut self) -> Option<(Region, u32)> {
         let region = self.new.pop_front()?;
         self.next = self.next.wrapping_add(1);
@@ -139,7 +131,6 @@ mod tests {
         assert!(kbase.has(0x7f00_1fff, 1) && !kbase.has(0x7f00_2000, 1));
         assert_eq!(kbase.settle(), Some((region(0x7f00_0000, 2), 1)));
         assert_eq!(kbase.settle(), None);
-        // Used again for another region, and given up.
         kbase.made(region(0x4_2000, 5));
         kbase.vacated(0x4_2000, 1);
         kbase.placed(0x4_2000, 0x9000_0000);
@@ -149,7 +140,7 @@ mod tests {
     #[test]
     fn what_is_unmapped_never_becomes_an_object() {
         let mut kbase = Kbase::new();
-        // Not at the processor's address: it has its own at once.
+        // It has its own address at once, other than the processor's.
         kbase.made(region(0x8_0000, 4));
         kbase.made(region(0x9_0000, 1));
         kbase.vacated(0x8_3000, 0x1000);

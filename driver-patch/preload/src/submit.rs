@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job of the app: what changed before it is noted, it is submitted, its end is waited for, and what it changed is noted.
+//! A job of the app: changes before and after it, and its end.
 
 use std::ffi::{c_int, c_ulong};
 use std::mem::offset_of;
@@ -14,13 +14,12 @@ use crate::kernel::{self, Kernel};
 use crate::next::{self, keep_errno};
 use crate::recorder::Recorder;
 
-/// Longest wait for the fences that a job waits for. Work of a GPU ends sooner; a fence that the app signals itself may be this thread's to
-/// signal, after the call.
+/// A GPU's work ends sooner; the app's own fence may be this thread's to signal after the call.
 const FENCES: Duration = Duration::from_secs(5);
-/// Longest wait for a job. The driver ends one that hangs, but it may wait for a shared buffer's fence, which is nobody's to end.
+/// The driver ends a job that hangs, but it may wait for a shared buffer's fence, which never has to end.
 const JOB: Duration = Duration::from_secs(60);
 
-/// Submits a job, whose argument lies at `place` and begins with `job`, and waits for its end. The caller holds the lock of jobs.
+/// `place` begins with `job`. The caller holds the lock of jobs.
 pub(crate) fn submit(
     recorder: &Mutex<Recorder<Kernel>>,
     (fd, request, place): (c_int, Request, u64),
@@ -41,7 +40,7 @@ pub(crate) fn submit(
         return unseen();
     };
     let before = next::errno();
-    // Whatever else the driver refuses here it refuses again below.
+    // Other refusals come again below.
     if !in_syncs.is_empty() && kernel::wait(fd, &mut in_syncs, FENCES) == Err(libc::ETIME) {
         next::set_errno(before);
         return unseen();
@@ -51,7 +50,7 @@ pub(crate) fn submit(
         0 => hold(recorder).sync(fd, || kernel::create_sync(fd)),
         sync => Some(sync),
     };
-    // Later kernels have longer requests: what is not known is passed on.
+    // Later kernels have longer requests: the rest is passed on.
     let out = offset_of!(uapi::Submit, out_sync);
     mine[out..out + 4].copy_from_slice(&sync.unwrap_or(0).to_ne_bytes());
     let request = request.of_size(mine.len());

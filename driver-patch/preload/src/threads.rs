@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the app's other threads sleep: memory that changes meanwhile was not changed by them.
+//! Threads that sleep change no memory.
 
 use std::fs;
 
-/// The app's other threads while all of them sleep, each with how often it was put to sleep. Two equal answers: none ran in between.
+/// The other threads, with how often each was put to sleep. Equal answers: none ran in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Asleep(pub(crate) Vec<(u32, u64)>);
 
 impl Asleep {
-    /// The threads but the calling one; `None` if one of them runs, or may.
+    /// `None` if another thread runs, or may.
     pub(crate) fn now() -> Option<Self> {
         // SAFETY: always works.
         let own = unsafe { libc::gettid() };
@@ -26,7 +26,7 @@ impl Asleep {
     }
 }
 
-/// How often a thread gave its processor up, from its `status`; `None` if it does not sleep.
+/// From its `status`; `None` if it does not sleep.
 fn switches(status: &str) -> Option<u64> {
     let mut asleep = false;
     let (mut switches, mut lines) = (0u64, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains: which the driver started, and what their headers say.
+//! Job chains that the driver started.
 
 use gpureplay_format::MAX_SUBMITTED_JOBS;
 use mali_facts::registers::{JobCommand, JobStatus, job_slot};
@@ -8,10 +8,9 @@ use mali_facts::{ChainEnd, Draw, Job, JobType, follow};
 use crate::diagnosis::Listed;
 use crate::{Contents, ConvertError, Diagnosis, Direction, History};
 
-/// Job slots of every GPU with a job manager.
 const SLOTS: u32 = 3;
 
-/// A chain that the driver started.
+/// Chain that the driver started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// Job slot.
@@ -26,15 +25,15 @@ pub struct Chain {
     pub time_ns: u64,
     /// GPU address of the first header.
     pub head: u64,
-    /// Its jobs in order; empty when the descriptors are not in the dump.
+    /// In order; empty when the descriptors are not in the dump.
     pub jobs: Vec<Job>,
 }
 
 impl Chain {
-    /// All chains of a recording in the order in which they were started.
+    /// All chains in order.
     ///
     /// # Errors
-    /// They have more than [`MAX_SUBMITTED_JOBS`] jobs in all, those of chains that are lost too.
+    /// More than [`MAX_SUBMITTED_JOBS`] jobs in all, lost chains included.
     pub fn all(
         history: &History,
         contents: &Contents,
@@ -89,7 +88,7 @@ impl Chain {
     }
 }
 
-/// The jobs of a chain, and how many headers it has; no jobs when one of them is not in the dump, or cannot be replayed.
+/// No jobs when a header is lost or cannot be replayed.
 fn jobs(
     contents: &Contents,
     head: u64,
@@ -113,7 +112,6 @@ fn jobs(
                     status,
                 }
             }
-            // What lies there is no header.
             None | Some(JobType::NotStarted) => Diagnosis::JobNotCaptured { submission, va },
             Some(kind) => Diagnosis::JobType {
                 submission,
@@ -138,7 +136,6 @@ fn jobs(
     (Vec::new(), length)
 }
 
-/// Addresses of thread-local and workgroup-local storage that a compute job names.
 pub(crate) fn storage(contents: &Contents, job: &Job) -> Option<[u64; 2]> {
     let storage = Draw::of(contents, job)?.local_storage(contents)?;
     Some(storage.bases())
@@ -151,7 +148,7 @@ mod tests {
 
     const CHAIN: u64 = 0x10_0000;
 
-    /// A dump of one chain of null jobs with this status, 64 bytes from one to the next; the last one leads to `end`.
+    /// Null jobs, 64 bytes apart; the last one leads to `end`.
     fn chain(jobs: u64, status: u32, end: u64) -> Contents {
         let bytes = (64 * jobs).next_multiple_of(4096);
         let mut headers = vec![0; bytes as usize];
@@ -174,7 +171,6 @@ mod tests {
         Contents::parse(file, &mut Vec::new())
     }
 
-    /// A history that starts chains at these addresses.
     fn started(heads: &[u64]) -> History {
         let line = |head: &u64| format!("0,W,0x18c0,{head:x}\n0,W,0x18e0,1\n");
         let text: String = heads.iter().map(line).collect();
@@ -186,7 +182,6 @@ mod tests {
         const LONG: u64 = 0xffff;
         let most = MAX_SUBMITTED_JOBS as u64;
         let rest = CHAIN + 64 * (LONG - most % LONG);
-        // Of a chain that is lost, its jobs count as well: they are followed each time.
         for end in [0, CHAIN + 1] {
             let contents = chain(LONG, 1, end);
             let mut heads = vec![CHAIN; (most / LONG) as usize];
@@ -222,7 +217,6 @@ mod tests {
     #[test]
     fn types_of_jobs_that_are_imported() {
         for number in 0..=127 {
-            // A region of one page, which begins with a header.
             let mut file = Vec::new();
             for word in [0x1000u64, 0x2000, 1] {
                 file.extend(word.to_le_bytes());

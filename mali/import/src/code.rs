@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which bytes of the dumped code the shaders can reach.
+//! Finds the dumped code that shaders can reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -9,12 +9,9 @@ use mali_isa::{DecodeError, Shader, ShaderError};
 
 use crate::{Chain, Contents};
 
-/// What keeps a shader from being decoded.
 #[derive(Debug)]
 enum CodeError {
-    /// A clause is invalid.
     Decode,
-    /// The code is not in the dump.
     Missing,
 }
 
@@ -24,18 +21,16 @@ impl From<DecodeError> for CodeError {
     }
 }
 
-/// Address of the first clause of a compute job's shader.
 pub(crate) fn shader(contents: &Contents, job: &Job) -> Option<u64> {
     let state = Draw::of(contents, job)?.renderer_state(contents)?;
     Some(clause_address(state.shader()))
 }
 
-/// Words of code that are looked at for all shaders, those that several share for each of them: 64 MiB.
+/// Words for all shaders, shared ones counted for each: 64 MiB.
 const MAX_WORDS: u64 = 1 << 22;
 
-/// Address ranges of all clauses that the chains' shaders can reach.
-///
-/// `None` when a shader does not decode, is not in the dump, or jumps to computed addresses, or all together are too long: then any byte may matter.
+/// `None`: a shader does not decode, is lost, jumps to computed addresses, or all are too long. Then any byte may
+/// matter.
 pub(crate) fn reachable(contents: &Contents, chains: &[Chain]) -> Option<Vec<Range<u64>>> {
     let jobs = chains.iter().flat_map(|chain| &chain.jobs);
     let compute = jobs.filter(|job| job.job_type() == Some(JobType::Compute));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Four files and a description become a recording.
+//! Converts four files and a description to a recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,13 +20,10 @@ use crate::{
     Chain, Description, DescriptionError, Diagnosis, Image, MappedRun, Original, TensorEntry,
 };
 
-/// Longest that one chain may take, in microseconds.
 const CHAIN_TIMEOUT_US: u32 = 20_000_000;
-/// Bits of JS_CONFIG that a recording keeps: cache maintenance at start and end, MMU.
+/// Cache maintenance at start and end, MMU.
 const CONFIG_KEPT: u32 = 0x3700;
-/// The part of GPU_ID that names the product.
 const PRODUCT: u32 = 0xffff_0000;
-/// Bytes of a job header that the GPU writes.
 const HEADER_WRITTEN: usize = 16;
 
 /// Choices of the user.
@@ -34,11 +31,11 @@ const HEADER_WRITTEN: usize = 16;
 pub struct Options {
     /// Names, layouts and segments.
     pub description: Option<Description>,
-    /// Values of weights that the recording is to contain, by name, in C order, little-endian.
+    /// Weights by name, in C order, little-endian.
     pub values: BTreeMap<String, Vec<u8>>,
-    /// Names, types and shapes of ranges that the description does not know.
+    /// For undescribed ranges.
     pub stated: Stated,
-    /// Leave out chains whose descriptors are lost, instead of refusing the recording.
+    /// Leave out chains with lost descriptors.
     pub drop_lost: bool,
 }
 
@@ -48,14 +45,14 @@ pub enum ConvertError {
     /// No chain was started.
     #[error("gr_io_history starts no job chain, so there is nothing to replay")]
     NoChains,
-    /// Descriptors of a chain are not in the memory dump.
+    /// A chain's descriptors are lost.
     #[error(
         "chain {chain} at {head:#x} cannot be replayed: its job descriptors are not in gr_mem_contents (leave such chains out with --drop-lost-chains)"
     )]
     Lost {
         /// Number of the chain.
         chain: usize,
-        /// Its address.
+        /// Address.
         head: u64,
     },
     /// The chains have too many jobs.
@@ -65,7 +62,7 @@ pub enum ConvertError {
     TooManyJobs {
         /// Number of the chain.
         chain: usize,
-        /// Its address.
+        /// Address.
         head: u64,
     },
     /// The memory does not fit.
@@ -74,13 +71,13 @@ pub enum ConvertError {
     /// GPU_ID was never read.
     #[error("gr_io_history never reads GPU_ID (register 0x0), so the GPU is not known")]
     NoGpu,
-    /// What is stated of ranges does not fit them.
+    /// Statements do not fit the ranges.
     #[error(transparent)]
     Stated(#[from] StatedError),
     /// The description does not fit the recording.
     #[error("description: {0}")]
     Description(#[from] DescriptionError),
-    /// A value is given for a tensor that is not a described weight.
+    /// The tensor is no described weight.
     #[error(
         "a value is given for {name:?}, which is no weight of the description (weights: {weights})"
     )]
@@ -93,19 +90,19 @@ pub enum ConvertError {
     /// A value has the wrong size.
     #[error("the value of {name:?} has {found} bytes; its shape needs {expected}")]
     ValueSize {
-        /// The tensor.
+        /// Tensor.
         name: String,
-        /// Bytes of the value.
+        /// Bytes found.
         found: usize,
-        /// Bytes it should have.
+        /// Bytes expected.
         expected: u64,
     },
-    /// A tensor is not mapped or not in memory that the GPU may use for data.
+    /// Tensor outside of mapped data memory.
     #[error("tensor {name:?} ({start:#x} to {end:#x}) does not lie in one mapped region of data")]
     TensorPlace {
-        /// The tensor.
+        /// Tensor.
         name: String,
-        /// Its first address.
+        /// First address.
         start: u64,
         /// Its end.
         end: u64,
@@ -115,20 +112,20 @@ pub enum ConvertError {
     Encode(EncodeError),
 }
 
-/// A converted recording.
+/// Converted recording.
 #[derive(Debug)]
 pub struct Imported {
-    /// The recording.
+    /// Recording.
     pub recording: Vec<u8>,
-    /// Its chains.
+    /// Chains.
     pub chains: Vec<Chain>,
-    /// Number of the fingerprint by which descriptions are found.
+    /// Finds the description.
     pub fingerprint: u64,
-    /// Bytes of GPU memory that it maps.
+    /// Bytes of mapped GPU memory.
     pub mapped_bytes: u64,
-    /// Ranges that no description names, as tensors: what each is, its name, its type and shape.
+    /// Undescribed ranges: kind, name, type and shape.
     pub ranges: Vec<(TensorKind, String, Form)>,
-    /// Defects found while converting, besides those of the files.
+    /// Besides those of the files.
     pub diagnoses: Vec<Diagnosis>,
 }
 
@@ -231,8 +228,8 @@ pub fn convert(original: &Original, options: &Options) -> Result<Imported, Conve
     })
 }
 
-/// The checks that the GPU of a replay must pass: product, cores and threads. The two last ones decide how much
-/// thread-local storage is used, and its size is fixed by the recording.
+/// Product, cores and threads. The last two decide how much thread-local storage is used, and the recording fixes
+/// its size.
 fn identify(builder: &mut Builder, original: &Original, gpu: u32) {
     builder.identity(GPU_ID, PRODUCT, gpu);
     for register in [SHADER_PRESENT_LO, THREAD_MAX_THREADS] {
@@ -242,7 +239,6 @@ fn identify(builder: &mut Builder, original: &Original, gpu: u32) {
     }
 }
 
-/// Cuts the mapped runs by what they hold.
 fn regions(original: &Original, image: &Image, chains: &[Chain]) -> Vec<(MappedRun, RegionKind)> {
     let contents = &original.contents;
     let jobs = || chains.iter().flat_map(|c| &c.jobs);
@@ -253,7 +249,7 @@ fn regions(original: &Original, image: &Image, chains: &[Chain]) -> Vec<(MappedR
             [first, last - last % PAGE]
         })
         .collect();
-    // Storage of threads and work groups: the driver's whole region, if the app did not share it with anything else.
+    // The driver's whole region, unless the app shares it.
     let mut scratch = Vec::new();
     let named: BTreeSet<u64> = jobs()
         .filter_map(|job| storage(contents, job))
@@ -310,7 +306,7 @@ fn regions(original: &Original, image: &Image, chains: &[Chain]) -> Vec<(MappedR
     regions
 }
 
-/// Uploads what the GPU can read of the dumped pages, job headers as they are before the jobs run.
+/// Job headers as before the jobs run.
 fn upload_pages(
     builder: &mut Builder,
     original: &Original,
@@ -401,7 +397,6 @@ impl<'a> Tensors<'a> {
                 });
             }
         }
-        // Ranges that no tensor touches are called by what they are.
         let ranges = &original.ranges.ranges;
         let (mut names, mut found) = (Names::default(), Vec::new());
         for entry in entries {
@@ -423,7 +418,7 @@ impl<'a> Tensors<'a> {
             let Ok(count) = u32::try_from(count) else {
                 continue;
             };
-            // The app reads what it synchronises last; whatever the dump has bytes for needs no value.
+            // The app reads what it synchronises last; dumped bytes need no value.
             let mut bytes = vec![0; 64.min((range.end - range.start) as usize)];
             let dumped = original.contents.read(range.start, &mut bytes).is_some();
             let kind = if dumped && bytes.iter().any(|&b| b != 0) {
@@ -457,11 +452,9 @@ impl<'a> Tensors<'a> {
     }
 
     fn id(&self, name: &str) -> TensorId {
-        // Names in segments were checked when the description was read.
         self.by_name.get(name).map_or(TensorId(u32::MAX), |t| t.0)
     }
 
-    /// Uploads the values that the recording is to contain.
     fn upload_values(&self, builder: &mut Builder, options: &Options) {
         for (name, value) in &options.values {
             let Some((_, entry)) = self.by_name.get(name.as_str()) else {
@@ -476,7 +469,6 @@ impl<'a> Tensors<'a> {
     }
 }
 
-/// Uploads a value row by row.
 fn scatter(builder: &mut Builder, entry: &TensorEntry, value: &[u8]) {
     let strides = entry.strides.as_deref().unwrap_or(&[]);
     let size = entry.element().map_or(1, ElementType::size) as usize;
@@ -496,7 +488,6 @@ fn scatter(builder: &mut Builder, entry: &TensorEntry, value: &[u8]) {
     }
 }
 
-/// The tensor of an entry, and the address after its last byte.
 fn tensor(entry: &TensorEntry, options: &Options) -> Result<(Tensor, u64), ConvertError> {
     let (kind, element) = (entry.tensor_kind()?, entry.element()?);
     let mut tensor = Tensor::dense(&entry.name, kind, element, &entry.shape, entry.address);

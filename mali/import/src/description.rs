@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptions: what the four files do not know about a recording.
-//!
-//! A description is a TOML file. It names tensors by their place in GPU memory and groups the chains into segments.
+//! TOML files that name tensors and group chains into segments.
 
 use gpureplay_format::{ElementType, SegmentKind, TensorKind};
 use serde::Deserialize;
 
 use crate::{Chain, Ranges};
 
-/// Descriptions that come with this crate.
 const BUILT_IN: [&str; 2] = [
     include_str!("../descriptions/mnist.toml"),
     include_str!("../descriptions/alexnet.toml"),
@@ -17,41 +14,41 @@ const BUILT_IN: [&str; 2] = [
 /// Why a description cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DescriptionError {
-    /// It is no TOML, or a field is missing or unknown.
+    /// No TOML, or a field is missing or unknown.
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
-    /// A name of a kind or an element type is not known.
+    /// Unknown kind or element type.
     #[error("{what} {name:?} of {of:?} is not known; use {known}")]
     Unknown {
-        /// What is not known.
+        /// What is unknown.
         what: &'static str,
         /// The name.
         name: String,
-        /// Tensor or segment that has it.
+        /// Tensor or segment.
         of: String,
-        /// Names that are known.
+        /// Known names.
         known: String,
     },
-    /// A tensor's strides are not as many as its dimensions.
+    /// Strides do not match the dimensions.
     #[error("tensor {name:?} has {dimensions} dimensions and {strides} strides")]
     Strides {
-        /// The tensor.
+        /// Tensor.
         name: String,
         /// Dimensions.
         dimensions: usize,
         /// Strides.
         strides: usize,
     },
-    /// The segments do not name every chain once, in order.
+    /// Every chain once, in order.
     #[error(
         "segment {segment:?} should begin with chain {expected} and end before chain {chains}, its chains are {first} to {last}"
     )]
     Chains {
-        /// The segment.
+        /// Segment.
         segment: String,
         /// First chain that no segment before has.
         expected: usize,
-        /// Number of chains in the recording.
+        /// Chains in the recording.
         chains: usize,
         /// First chain of the segment.
         first: usize,
@@ -63,20 +60,20 @@ pub enum DescriptionError {
     Left {
         /// First such chain.
         first: usize,
-        /// Number of chains in the recording.
+        /// Chains in the recording.
         chains: usize,
     },
-    /// A segment names a tensor that is not described.
+    /// A segment names an unknown tensor.
     #[error("segment {segment:?} names tensor {tensor:?}, which is not described")]
     NoTensor {
-        /// The segment.
+        /// Segment.
         segment: String,
-        /// The tensor.
+        /// Tensor.
         tensor: String,
     },
 }
 
-/// A tensor of a description.
+/// Tensor of a description.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TensorEntry {
@@ -87,11 +84,11 @@ pub struct TensorEntry {
     /// Element type; `f32` if absent.
     #[serde(default = "single")]
     pub dtype: String,
-    /// Extents, slowest dimension first.
+    /// Slowest dimension first.
     pub shape: Vec<u32>,
     /// GPU address of the first element.
     pub address: u64,
-    /// Bytes from one element to the next along each dimension; without gaps if absent.
+    /// In bytes by dimension; without gaps if absent.
     pub strides: Option<Vec<u32>>,
 }
 
@@ -99,7 +96,7 @@ fn single() -> String {
     "f32".into()
 }
 
-/// A segment of a description.
+/// Segment of a description.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SegmentEntry {
@@ -109,34 +106,34 @@ pub struct SegmentEntry {
     pub kind: String,
     /// First and last chain, from 0.
     pub chains: [usize; 2],
-    /// Tensors that are written before the first chain.
+    /// Tensors written before the first chain.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// Tensors that are read after the last chain.
+    /// Tensors read after the last chain.
     #[serde(default)]
     pub outputs: Vec<String>,
 }
 
-/// A description.
+/// Description.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
     /// Short name.
     pub name: String,
-    /// What the network is and where the recording comes from.
+    /// Network, and where the recording comes from.
     pub about: String,
-    /// [`fingerprint`] of the recording that is described, in hexadecimal.
+    /// [`fingerprint`] of the recording, in hexadecimal.
     pub fingerprint: Option<String>,
     /// Tensors.
     #[serde(default)]
     pub tensor: Vec<TensorEntry>,
-    /// Segments in order.
+    /// In order.
     #[serde(default)]
     pub segment: Vec<SegmentEntry>,
 }
 
 impl Description {
-    /// Reads a description and checks what can be checked without the recording.
+    /// Checks all but the recording.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -168,13 +165,11 @@ impl Description {
         Ok(description)
     }
 
-    /// Whether a tensor is computed by one layer and read by another.
     pub(crate) fn is_intermediate(&self, name: &str) -> bool {
         let mut tensors = self.tensor.iter();
         tensors.any(|tensor| tensor.name == name && tensor.kind == TensorKind::Intermediate.name())
     }
 
-    /// Checks that the segments have all `chains` chains, each once, in order.
     pub(crate) fn check_chains(&self, chains: usize) -> Result<(), DescriptionError> {
         let mut expected = 0;
         for segment in &self.segment {
@@ -201,7 +196,6 @@ impl Description {
     }
 }
 
-/// The value with this name among all values of an enumeration of the recording format.
 fn named<T: Copy>(
     all: &[T],
     name_of: impl Fn(T) -> &'static str,
@@ -223,19 +217,19 @@ fn named<T: Copy>(
 }
 
 impl TensorEntry {
-    /// Element type.
+    /// From `dtype`.
     ///
     /// # Errors
-    /// Its name is not known.
+    /// An unknown name.
     pub fn element(&self) -> Result<ElementType, DescriptionError> {
         let name = ElementType::name;
         named(ElementType::ALL, name, "dtype", &self.dtype, &self.name)
     }
 
-    /// Part that the tensor plays.
+    /// From `kind`.
     ///
     /// # Errors
-    /// Its name is not known.
+    /// An unknown name.
     pub fn tensor_kind(&self) -> Result<TensorKind, DescriptionError> {
         let name = TensorKind::name;
         named(TensorKind::ALL, name, "kind", &self.kind, &self.name)
@@ -243,17 +237,17 @@ impl TensorEntry {
 }
 
 impl SegmentEntry {
-    /// When the segment runs.
+    /// From `kind`.
     ///
     /// # Errors
-    /// Its name is not known.
+    /// An unknown name.
     pub fn segment_kind(&self) -> Result<SegmentKind, DescriptionError> {
         let name = SegmentKind::name;
         named(SegmentKind::ALL, name, "kind", &self.kind, &self.name)
     }
 }
 
-/// A number that tells recordings apart: of the addresses of all chains and synchronised ranges.
+/// Hash of all chains' and ranges' addresses.
 pub fn fingerprint(chains: &[Chain], ranges: &Ranges) -> u64 {
     let heads = chains.iter().map(|chain| chain.head);
     let bounds = ranges.ranges.iter().flat_map(|r| [r.start, r.end]);
@@ -264,10 +258,10 @@ pub fn fingerprint(chains: &[Chain], ranges: &Ranges) -> u64 {
         })
 }
 
-/// The description that comes with this crate for the recording with this fingerprint.
+/// Finds a built-in description.
 ///
 /// # Errors
-/// A description that comes with this crate is broken.
+/// A built-in description is broken.
 pub fn built_in(fingerprint: u64) -> Result<Option<Description>, DescriptionError> {
     let wanted = format!("{fingerprint:016x}");
     for text in BUILT_IN {

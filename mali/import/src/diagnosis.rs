@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The defects of original recordings, each with a name.
+//! Named defects of original recordings.
 
 use std::collections::BTreeMap;
 
-/// Defects of one kind that are listed one by one.
+/// Per kind; others are counted.
 pub(crate) const MAX_DIAGNOSED: usize = 16;
 
-/// Declares the defects: each with its name, the file that it is found in, what is said of it, and its values.
 macro_rules! defects {
     ($($(#[$doc:meta])* $defect:ident = $name:literal, $file:literal, $text:literal {
         $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
     })*) => {
-        /// Something wrong with an original recording that the import works around.
+        /// Defect that the import works around.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Diagnosis {
             $($(#[$doc])* $defect { $($(#[$field_doc])* $field: $type,)* },)*
@@ -19,7 +18,7 @@ macro_rules! defects {
             More {
                 /// The kind's name.
                 name: &'static str,
-                /// The file that they are found in.
+                /// File that they are found in.
                 file: &'static str,
                 /// How many are not listed.
                 count: u64,
@@ -59,14 +58,14 @@ macro_rules! defects {
 }
 
 defects! {
-    /// A line of the history does not parse and is left out.
+    /// A malformed line of the history is left out.
     HistoryLine = "history-line", "gr_io_history", "line {line} is no register access and is left out: {text:?}" {
         /// Number of the line, from 1.
         line: usize,
-        /// Its beginning.
+        /// Beginning.
         text: String,
     }
-    /// The page tables' own size field differs from the length of the file.
+    /// The page tables' size field is wrong.
     TablesSize = "tables-size", "gr_pgt", "the file says it has {stated} bytes, it has {found}" {
         /// What the file says.
         stated: u64,
@@ -85,7 +84,7 @@ defects! {
     }
     /// A table occurs twice; the first one counts.
     TableTwice = "table-twice", "gr_pgt", "table {table:#x} is dumped twice; the first one counts" {
-        /// Its physical address in the recording.
+        /// Physical address in the recording.
         table: u64,
     }
     /// An entry points at a table that is not in the file.
@@ -95,18 +94,18 @@ defects! {
         /// First GPU address that it would map.
         va: u64,
     }
-    /// A table is dumped for another level than the one where it is used.
+    /// A table of another level than where it is used.
     TableLevel = "table-level", "gr_pgt", "table {table:#x} of level {stated} is used at level {used}" {
-        /// Its physical address.
+        /// Physical address.
         table: u64,
-        /// The level where it is used.
+        /// Level where it is used.
         used: u32,
         /// The level it is dumped for.
         stated: u32,
     }
     /// An entry is none of invalid, table, block or page.
     TableEntry = "table-entry", "gr_pgt", "entry {entry:#x} for {va:#x} is of no known type and is left out" {
-        /// The entry.
+        /// Entry.
         entry: u64,
         /// First GPU address that it would map.
         va: u64,
@@ -120,21 +119,21 @@ defects! {
     }
     /// The last region of the memory dump is no region: its addresses make no sense. It is left out.
     BogusLastRegion = "bogus-last-region", "gr_mem_contents", "the last region ({start:#x} to {end:#x}) is left out" {
-        /// Its first address.
+        /// First address.
         start: u64,
         /// Its end.
         end: u64,
     }
-    /// A region that is not the last has addresses that make no sense. It is left out.
+    /// A region but the last has senseless addresses. It is left out.
     BogusRegion = "bogus-region", "gr_mem_contents", "region {index} ({start:#x} to {end:#x}) is left out" {
         /// Index of the region.
         index: usize,
-        /// Its first address.
+        /// First address.
         start: u64,
         /// Its end.
         end: u64,
     }
-    /// A region says that it has more pages than the file holds; those that are there are taken.
+    /// A region states more pages than the file holds; those that are there are taken.
     CountExceedsFile = "count-exceeds-file", "gr_mem_contents", "the region at {start:#x} says it has {stated} pages, the file holds {found}" {
         /// First address of the region.
         start: u64,
@@ -143,7 +142,7 @@ defects! {
         /// Pages in the file.
         found: u64,
     }
-    /// A region says that it has more pages than lie between its addresses.
+    /// A region states more pages than lie between its addresses.
     CountExceedsRegion = "count-exceeds-region", "gr_mem_contents", "the region at {start:#x} says it has {stated} pages, there is room for {room}" {
         /// First address of the region.
         start: u64,
@@ -157,23 +156,23 @@ defects! {
         /// How many.
         bytes: usize,
     }
-    /// A page is dumped at an address outside of its region, and is left out.
+    /// A page outside of its region is left out.
     PageOutside = "page-outside", "gr_mem_contents", "page {va:#x} lies outside of its region at {start:#x} and is left out" {
-        /// Its address.
+        /// Address.
         va: u64,
         /// First address of the region.
         start: u64,
     }
-    /// A page is dumped more than once with different bytes; the last one counts.
+    /// A page occurs with different bytes; the last one counts.
     PageTwice = "page-twice", "gr_mem_contents", "page {va:#x} is dumped twice with different bytes; the last one counts" {
-        /// Its address.
+        /// Address.
         va: u64,
     }
-    /// Dumped pages whose physical address is not that of the page tables.
+    /// Physical addresses that differ from the page tables.
     PhysicalMismatch = "physical-mismatch", "gr_mem_contents", "{pages} pages from {va:#x} on lie elsewhere than the page tables say" {
         /// How many.
         pages: u64,
-        /// The first one.
+        /// First one.
         va: u64,
     }
     /// Two regions overlap: they were alive at different times.
@@ -185,7 +184,7 @@ defects! {
         /// Pages in common.
         pages: u64,
     }
-    /// A region has pages that the page tables do not map: it was freed before they were dumped.
+    /// Pages of a region are not mapped: it was freed before the tables' dump.
     RegionNotMapped = "region-not-mapped", "gr_mem_contents", "{pages} of {of} pages of the region at {start:#x} are not in the page tables: it was freed before they were dumped; it is mapped anyway" {
         /// First address of the region.
         start: u64,
@@ -194,14 +193,14 @@ defects! {
         /// All its pages.
         of: u64,
     }
-    /// Leaf entries map pages that no region covers.
+    /// Mapped pages that no region covers.
     LeafWithoutRegion = "leaf-without-region", "gr_pgt", "{pages} pages from {va:#x} on belong to no region; they are mapped anyway" {
         /// How many pages.
         pages: u64,
-        /// The first one.
+        /// First one.
         va: u64,
     }
-    /// The count of synchronised ranges exceeds the file; those that are there are taken.
+    /// More ranges are stated than the file holds; those that are there are taken.
     RangesExceedFile = "ranges-exceed-file", "gr_sync_as", "the file says it has {stated} ranges, it has {found}" {
         /// Stated count.
         stated: u64,
@@ -213,7 +212,7 @@ defects! {
         /// How many.
         bytes: usize,
     }
-    /// A synchronised range is empty, or its size is not the distance of its addresses. It is left out.
+    /// A range is empty, or its size is not the distance of its addresses. It is left out.
     RangeShape = "range-shape", "gr_sync_as", "range {index} ({start:#x} to {end:#x}, size {size:#x}) is left out" {
         /// Index of the range.
         index: usize,
@@ -224,63 +223,60 @@ defects! {
         /// Stated size.
         size: u64,
     }
-    /// A synchronised range is not mapped. It is left out.
+    /// A range is not mapped. It is left out.
     RangeNotMapped = "range-not-mapped", "gr_sync_as", "range {index} at {start:#x} is not mapped and is left out" {
         /// Index of the range.
         index: usize,
         /// First address.
         start: u64,
     }
-    /// A chain was started whose job descriptors are not in the memory dump.
+    /// The job descriptors of a chain are not in the dump.
     JobNotCaptured = "job-not-captured", "gr_mem_contents", "the descriptor at {va:#x} of submission {submission} is not in the dump" {
-        /// Number of the submission, from 0.
+        /// From 0.
         submission: usize,
-        /// Address of the header.
+        /// Of the header.
         va: u64,
     }
-    /// A job is of a type that a replay does not support.
+    /// A replay does not support the job's type.
     JobType = "job-type", "gr_mem_contents", "the job at {va:#x} of submission {submission} is of type {kind}, which cannot be replayed" {
-        /// Number of the submission, from 0.
+        /// From 0.
         submission: usize,
-        /// Address of the header.
+        /// Of the header.
         va: u64,
-        /// Its type.
+        /// Type.
         kind: &'static str,
     }
     /// A chain is a loop, or longer than any chain can be.
     ChainEndless = "chain-endless", "gr_mem_contents", "the chain of submission {submission} does not end (at {va:#x})" {
-        /// Number of the submission, from 0.
+        /// From 0.
         submission: usize,
-        /// Address of the header that is one too many.
+        /// Of the first header that is too many.
         va: u64,
     }
-    /// The dump was taken after the jobs ran, and this job did not end with DONE.
+    /// A job did not end with DONE; the dump was taken afterwards.
     JobStatus = "job-status", "gr_mem_contents", "the job at {va:#x} of submission {submission} has status {status:#x}, not DONE, in the dump" {
-        /// Number of the submission, from 0.
+        /// From 0.
         submission: usize,
-        /// Address of the header.
+        /// Of the header.
         va: u64,
-        /// Its status word.
+        /// Status word.
         status: u32,
     }
 }
 
-/// Defects as they are found: of each kind the first ones are listed, the others counted.
+/// Counts further ones of each kind.
 #[derive(Debug)]
 pub(crate) struct Listed<'a> {
     list: &'a mut Vec<Diagnosis>,
-    /// By name: the file, and how many there are.
     found: BTreeMap<&'static str, (&'static str, u64)>,
 }
 
 impl<'a> Listed<'a> {
-    /// Defects go to this list.
     pub(crate) fn new(list: &'a mut Vec<Diagnosis>) -> Self {
         let found = BTreeMap::new();
         Self { list, found }
     }
 
-    /// Lists a defect, or counts it.
     pub(crate) fn push(&mut self, diagnosis: Diagnosis) {
         let found = self.found.entry(diagnosis.name());
         let (_, count) = found.or_insert((diagnosis.file(), 0));
@@ -290,7 +286,6 @@ impl<'a> Listed<'a> {
         }
     }
 
-    /// Says how many were only counted.
     pub(crate) fn finish(self) {
         let more = self.found.into_iter().filter_map(|(name, (file, found))| {
             let count = found.saturating_sub(MAX_DIAGNOSED as u64);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings of the original GPUReplay (2022), read and converted.
+//! Reads and converts recordings of the original GPUReplay (2022).
 //!
-//! The original writes four files: the history of register accesses (`gr_io_history`), the page tables
-//! (`gr_pgt`), pages of GPU memory (`gr_mem_contents`) and the ranges that the app synchronised between CPU and GPU
-//! (`gr_sync_as`). They hold no weights and no names. [`read_directory`] reads them, noting every defect it finds as a
-//! [`Diagnosis`] with a name; [`convert`] makes a recording of them. A [`Description`] adds what the files do not
-//! know: which ranges are which tensors, and which jobs form a layer.
+//! Its four files: register accesses (`gr_io_history`), page tables (`gr_pgt`), pages of GPU memory
+//! (`gr_mem_contents`) and the ranges that the app synchronised between CPU and GPU (`gr_sync_as`). They hold no
+//! weights and no names. [`read_directory`] reads them and notes each defect as a [`Diagnosis`]; [`convert`] makes
+//! a recording. A [`Description`] adds tensors and layers.
 //!
-//! Nothing here trusts the files: every count is checked against the bytes that are there.
+//! Files are not trusted: counts are checked against the bytes that are there.
 #![forbid(unsafe_code)]
 
 mod chains;
@@ -36,21 +35,21 @@ pub use files::ranges::{Range, Ranges};
 pub use files::tables::{Leaf, PageTables};
 pub use memory::{Image, MappedRun};
 
-/// Names of the four files, in the order in which they are read.
+/// In the order of reading.
 pub const FILES: [&str; 4] = ["gr_io_history", "gr_pgt", "gr_mem_contents", "gr_sync_as"];
 
-/// Longest file that is read, in bytes.
+/// Longest file, in bytes.
 pub const MAX_FILE: u64 = 4 << 30;
 
 /// Why an original recording cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// A file is missing or unreadable, or there is a link or something else than a file.
+    /// Missing, unreadable, or no plain file.
     #[error(
         "{path}: {source}; an original recording is a directory with the files gr_io_history, gr_pgt, gr_mem_contents and gr_sync_as"
     )]
     File {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -58,12 +57,12 @@ pub enum ReadError {
     /// A file is longer than [`MAX_FILE`].
     #[error("{path} has {length} bytes, more than the {MAX_FILE} that an import reads")]
     TooLong {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// Its length.
+        /// Length.
         length: u64,
     },
-    /// A file is so damaged that nothing can be made of it.
+    /// File that nothing can be made of.
     #[error("{file}: {reason}")]
     Unusable {
         /// The file's name.
@@ -73,7 +72,7 @@ pub enum ReadError {
     },
 }
 
-/// The four files of an original recording.
+/// Four files.
 #[derive(Debug)]
 pub struct Original {
     /// Register accesses.
@@ -84,11 +83,11 @@ pub struct Original {
     pub contents: Contents,
     /// Synchronised ranges.
     pub ranges: Ranges,
-    /// What was found wrong, in file order.
+    /// In file order.
     pub diagnoses: Vec<Diagnosis>,
 }
 
-/// Reads the four files in `directory`.
+/// Reads `directory`.
 ///
 /// # Errors
 /// A file is missing, unreadable or beyond use. Lesser defects are in [`Original::diagnoses`].
@@ -103,7 +102,7 @@ pub fn read_directory(directory: &Path) -> Result<Original, ReadError> {
     )
 }
 
-/// Reads a file of the directory, which is no link and has at most `limit` bytes.
+/// No link, and at most `limit` bytes.
 fn read_file(directory: &Path, name: &str, limit: u64) -> Result<Vec<u8>, ReadError> {
     let path = directory.join(name);
     let opened = beneath::open(directory, Path::new(name))
@@ -117,7 +116,7 @@ fn read_file(directory: &Path, name: &str, limit: u64) -> Result<Vec<u8>, ReadEr
     }
 }
 
-/// Reads the four files from memory: `gr_io_history`, `gr_pgt`, `gr_mem_contents`, `gr_sync_as`.
+/// Reads from memory, in the order of [`FILES`].
 ///
 /// # Errors
 /// As for [`read_directory`].
@@ -175,7 +174,6 @@ mod tests {
             assert!(matches!(error, ReadError::File { .. }), "{name}: {error}");
             assert!(error.to_string().contains(reason), "{name}: {error}");
         }
-        // One beyond what is read of an original: not a byte of it is.
         let long = File::create(at(history)).unwrap();
         long.set_len(MAX_FILE + 1).unwrap();
         let error = read_directory(folder.path()).unwrap_err();

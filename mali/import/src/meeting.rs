@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many of many address ranges share bytes with another one, without a look at each of them.
+//! Counts overlaps among many ranges without comparing each pair.
 
 use std::ops::Range;
 
-/// Address ranges by their starts and by their ends.
 #[derive(Debug, Default)]
 pub(crate) struct Meeting {
-    /// Ascending.
     starts: Vec<u64>,
-    /// Ascending; those of other ranges than the starts beside them.
+    /// Not in the order of `starts`: each list ascends.
     ends: Vec<u64>,
 }
 
 impl Meeting {
-    /// How many of the ranges begin before another one ends, and end after it begins.
     pub(crate) fn count(&self, range: &Range<u64>) -> usize {
         let begun = self.starts.partition_point(|start| *start < range.end);
-        // What ends before the other one begins has begun before it ends.
         let over = self.ends.partition_point(|end| *end <= range.start);
         begun.saturating_sub(over)
     }
@@ -40,7 +36,6 @@ mod tests {
 
     #[test]
     fn as_many_meet_as_one_by_one() {
-        // Some that are alike, one inside of another, that touch, and that are empty.
         let ranges = [0..4, 2..6, 2..6, 6..9, 1..9, 12..14, 13..13, 14..14, 20..30];
         let meeting: Meeting = ranges.iter().cloned().collect();
         for start in 0..32 {

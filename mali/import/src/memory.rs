@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPU memory as the regions and the page tables together describe it, and where the two disagree.
+//! Joins regions and page tables.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,12 +8,12 @@ use crate::diagnosis::MAX_DIAGNOSED;
 use crate::files::PAGE;
 use crate::{Contents, Diagnosis, History, PageTables, Ranges};
 
-/// Most pages that are mapped: 4 GiB, as much as a recording may have.
+/// 4 GiB, as much as a recording may have.
 const MAX_PAGES: u64 = 1 << 20;
-/// First register of address space 0, bytes from one address space to the next, number of address spaces.
+/// First register of address space 0, bytes between address spaces, their number.
 const AS_REGISTERS: (u32, u32, u32) = (0x2400, 0x40, 16);
 
-/// A run of mapped pages with the same access.
+/// Mapped pages with the same access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedRun {
     /// First GPU address.
@@ -26,7 +26,7 @@ pub struct MappedRun {
     pub execute: bool,
 }
 
-/// All mapped memory, as ascending runs that do not overlap.
+/// Ascending runs that do not overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
     /// The runs.
@@ -34,8 +34,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// The pages that the page tables map, and those of regions that were freed before the tables were dumped.
-    /// `None` when that is more than 4 GiB.
+    /// Also takes regions freed before the tables' dump. `None`: more than 4 GiB.
     pub fn new(tables: &PageTables, contents: &Contents) -> Option<Image> {
         let mut total = tables.leaves.len() as u64;
         for region in &contents.regions {
@@ -74,7 +73,6 @@ impl Image {
         Some(Image { runs })
     }
 
-    /// The runs whatever their access is: none touches the next one.
     fn mapped(&self) -> Vec<Range<u64>> {
         let mut mapped: Vec<Range<u64>> = Vec::new();
         for run in &self.runs {
@@ -87,14 +85,13 @@ impl Image {
     }
 }
 
-/// Whether all bytes from `start` to `end` lie in one of some ranges, which ascend and do not touch.
+/// Ranges ascend and do not touch.
 fn covers(mapped: &[Range<u64>], start: u64, end: u64) -> bool {
     let next = mapped.partition_point(|run| run.end <= start);
     let run = mapped.get(next);
     start >= end || run.is_some_and(|run| run.start <= start && end <= run.end)
 }
 
-/// Names the disagreements between the four files.
 pub(crate) fn cross_check(
     history: &History,
     tables: &PageTables,

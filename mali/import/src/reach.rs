@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which dumped bytes the GPU can read when it runs the chains: job descriptors, what they point at, and code.
+//! Finds the dumped bytes that chains can read.
 //!
-//! The dump also holds the allocator's notes between descriptors and tables for graphics that no chain uses.
+//! The dump also holds the allocator's notes, and unused tables for graphics.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,22 +15,18 @@ use crate::files::{PAGE, word64};
 use crate::meeting::Meeting;
 use crate::{Chain, Image, Original};
 
-/// Bytes of uniforms that are looked at; no driver writes nearly as many.
+/// Bytes; no driver writes nearly as many.
 const MOST_UNIFORMS: u64 = 64 << 20;
 
-/// Collects address ranges.
 #[derive(Default)]
 struct Reach {
     ranges: Vec<Range<u64>>,
-    /// Values that may be addresses of data.
     pointers: BTreeSet<u64>,
-    /// Bytes of uniforms looked at.
     looked_at: u64,
 }
 
-/// Address ranges that the GPU can read of what is dumped, ascending and disjoint. `None` when that cannot be told:
-/// a shader that does not decode, a descriptor that is not in the dump, or one that points at something other than
-/// uniforms, state and storage.
+/// Ascending and disjoint. `None`: a shader does not decode, a descriptor is lost, or points at something other
+/// than uniforms, state and storage.
 pub(crate) fn reachable(
     original: &Original,
     chains: &[Chain],
@@ -42,13 +38,13 @@ pub(crate) fn reachable(
         if job.job_type() == Some(JobType::Compute) {
             reach.compute(original, job)?;
         } else {
-            // No other job that is replayed has a longer payload.
+            // The longest payload of a replayed job.
             let bytes = job::PAYLOAD + WriteValue::SIZE as u64;
             reach.add(job.address, bytes)?;
         }
     }
     reach.ranges.extend(code::reachable(contents, chains)?);
-    // Data that was dumped along: whole regions that a uniform points into or the app synchronised.
+    // Whole regions that a uniform points into or the app synchronised.
     let synchronised: Meeting = original.ranges.all().collect();
     for region in contents.regions.iter().filter(|region| region.dumped) {
         let range = region.committed();
@@ -78,7 +74,6 @@ impl Reach {
         Some(())
     }
 
-    /// Adds a compute job and all that its descriptors name.
     fn compute(&mut self, original: &Original, job: &Job) -> Option<()> {
         let contents = &original.contents;
         let draw = Draw::of(contents, job)?;
@@ -110,7 +105,6 @@ impl Reach {
         Some(())
     }
 
-    /// Adds uniforms, and notes what may be pointers in them.
     fn data(&mut self, original: &Original, start: u64, length: u64) -> Option<()> {
         if length == 0 {
             return Some(());
@@ -130,7 +124,6 @@ impl Reach {
     }
 }
 
-/// Zeros the bytes of a page that lie in no range.
 pub(crate) fn keep(va: u64, page: &mut [u8], ranges: &[Range<u64>]) {
     let mut at = 0;
     let length = page.len() as u64;

@@ -25,7 +25,6 @@ fn bits(b: Bits) -> String {
     format!("BitField {{ start: {}, size: {} }}", b.start, b.size)
 }
 
-/// What operations, modifiers and their values are called.
 pub(crate) fn names(kinds: &Kinds, operations: &[Operation]) -> String {
     let mut t = String::new();
     types(&mut t, kinds);
@@ -35,7 +34,6 @@ pub(crate) fn names(kinds: &Kinds, operations: &[Operation]) -> String {
     t
 }
 
-/// What each operation is, and where a decoder finds it.
 pub(crate) fn table(operations: &[Operation]) -> String {
     let mut t = String::new();
     let _ = writeln!(
@@ -138,7 +136,6 @@ fn modifiers(t: &mut String, kinds: &Kinds) {
     t.push_str("        }\n    }\n}\n\n");
 }
 
-/// The methods of an instruction that give the values of its modifiers.
 pub(crate) fn accessors(kinds: &Kinds) -> String {
     let mut text = String::from(
         "/// One method per modifier: its value, or the first value of its type where the operation does not have it.\nimpl Instruction {\n",
@@ -294,8 +291,7 @@ fn one(t: &mut String, o: &Operation) {
     );
 }
 
-/// The products that have an operation, and why we believe that: the table says it, or it follows from the evidence for the
-/// encoding.
+/// With the reason: the table, or the encoding's evidence.
 fn products(o: &Operation) -> (String, &'static str) {
     let set = |names: &[&str]| {
         let names: Vec<String> = names
@@ -354,7 +350,7 @@ fn encoding(t: &mut String, e: &Encoding) {
     t.push_str("] },");
 }
 
-/// Encodings by the top eight bits of the word, the most specific first, so that a decoder looks at few.
+/// By the top eight bits of the word, the most specific first: a decoder looks at few.
 fn index(t: &mut String, name: &str, operations: &[Operation], fma: bool) {
     let shift = if fma { 15 } else { 12 };
     let _ = writeln!(t, "pub(crate) static {name}: [&[(u16, u8)]; 256] = [");

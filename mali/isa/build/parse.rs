@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the table's text. The grammar is described in `table/README.md`.
+//! Reads the table's text; `table/README.md` has the grammar.
 
-/// A modifier type with its values, or a modifier that has one of them.
 pub(crate) struct Kinds {
     pub(crate) types: Vec<Type>,
     pub(crate) modifiers: Vec<Kind>,
@@ -15,13 +14,12 @@ pub(crate) struct Type {
 pub(crate) struct Kind {
     pub(crate) name: String,
     pub(crate) type_name: String,
-    /// For a flag: how its option is spelled.
     pub(crate) flag: String,
     pub(crate) does: String,
 }
 
 impl Kinds {
-    /// The number of an option of a modifier; for a flag "none" is 0 and its own name 1.
+    /// For a flag "none" is 0 and its own name 1.
     pub(crate) fn value(&self, modifier: &str, option: &str) -> Result<u8, String> {
         let kind = self.modifiers.iter().find(|k| k.name == modifier);
         let kind = kind.ok_or(format!("unknown modifier {modifier}"))?;
@@ -70,7 +68,7 @@ pub(crate) struct Operation {
     pub(crate) staging: Option<(String, String)>,
     pub(crate) flags: Vec<String>,
     pub(crate) evidence: Option<(String, String)>,
-    /// Products that have it, where Mesa's compiler says so.
+    /// If Mesa's compiler says so.
     pub(crate) products: Option<Vec<String>>,
 }
 
@@ -85,7 +83,6 @@ pub(crate) struct Encoding {
     pub(crate) exact: u32,
     pub(crate) mask: u32,
     pub(crate) order: String,
-    /// (index of the modifier, value)
     pub(crate) fixed: Vec<(usize, u8)>,
     pub(crate) fields: Vec<Field>,
 }
@@ -242,7 +239,7 @@ fn property(operation: &mut Operation, line: &str, kinds: &Kinds) -> Result<(), 
     Ok(())
 }
 
-/// Names of products, in the order in which the table of products has them, so that each set has one spelling.
+/// In the table's order, so that each set has one spelling.
 const PRODUCTS: [&str; 6] = ["g71", "g72", "g51", "g31", "g52", "g76"];
 
 fn parse_products(text: &str) -> Result<Vec<String>, String> {
@@ -351,7 +348,7 @@ fn parse_field(operation: &Operation, text: &str, kinds: &Kinds) -> Result<Field
     })
 }
 
-/// Every bit of the word must be fixed, a source, a modifier, an immediate or a field, and only one of them.
+/// Every bit is exactly one of: fixed, source, modifier, immediate, field.
 fn check(operation: &Operation) -> Result<(), String> {
     let word: u32 = if operation.fma { 0x7f_ffff } else { 0xf_ffff };
     if operation.encodings.is_empty() {

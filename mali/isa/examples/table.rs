@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints the generated part of `docs/reference/isa.md` from the instruction table; `cargo xtask docs` puts it into the page.
+//! Prints the generated part of `docs/reference/isa.md` for `cargo xtask docs`.
 
 use mali_isa::{
     Confidence, Encoding, EvidenceSource, ModifierInfo, Op, OpInfo, Order, ProductEvidence,
@@ -7,7 +7,6 @@ use mali_isa::{
 };
 use std::fmt::Write;
 
-/// The generated part.
 fn render() -> String {
     let mut text = String::new();
     evidence(&mut text);

@@ -7,30 +7,30 @@ use crate::instruction::{Instruction, Source};
 use crate::registers::{Destination, RegisterBlock};
 use alloc::vec::Vec;
 
-/// What happens to control flow after a clause.
+/// Control flow after a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FlowControl {
-    /// The shader ends here unless a branch is taken.
+    /// The shader ends, unless a branch is taken.
     End = 0,
-    /// Not back to back; reconvergence as encoded in the program counter.
+    /// Not back to back; reconvergence as in the program counter.
     ReconvergeByPc = 1,
     /// Not back to back; always reconverge.
     Reconverge = 2,
     /// Not back to back; no reconvergence.
     Continue = 3,
-    /// Back to back; reconvergence as encoded in the program counter.
+    /// Back to back; reconvergence as in the program counter.
     BackToBackByPc = 4,
     /// Back to back.
     BackToBack = 5,
-    /// Write elision; reconvergence as encoded in the program counter.
+    /// Write elision; reconvergence as in the program counter.
     WriteElisionByPc = 6,
     /// Write elision.
     WriteElision = 7,
 }
 
 impl FlowControl {
-    /// All values by number.
+    /// By number.
     pub const ALL: [FlowControl; 8] = [
         FlowControl::End,
         FlowControl::ReconvergeByPc,
@@ -58,7 +58,7 @@ pub enum FlushToZero {
 }
 
 impl FlushToZero {
-    /// All values by number.
+    /// By number.
     pub const ALL: [FlushToZero; 4] = [
         FlushToZero::None,
         FlushToZero::Dx11,
@@ -67,7 +67,7 @@ impl FlushToZero {
     ];
 }
 
-/// The 45-bit header of a clause.
+/// 45 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClauseHeader {
     /// Treatment of subnormals.
@@ -84,22 +84,22 @@ pub struct ClauseHeader {
     pub terminate_discarded: bool,
     /// Prefetch the next clause.
     pub next_clause_prefetch: bool,
-    /// Wait until earlier messages have released the staging registers.
+    /// Wait until earlier messages release the staging registers.
     pub staging_barrier: bool,
-    /// First staging register (0-63) of the clause's message.
+    /// First staging register (0-63) of the message.
     pub staging_register: u8,
-    /// Scoreboard slots (bit mask) to wait for before the next clause.
+    /// Mask of scoreboard slots to wait for before the next clause.
     pub dependency_wait: u8,
-    /// Scoreboard slot of this clause's message (0-7).
+    /// Scoreboard slot of the message (0-7).
     pub dependency_slot: u8,
-    /// The message that the clause sends.
+    /// Message that the clause sends.
     pub message: Option<Message>,
-    /// The message of the next clause.
+    /// Message of the next clause.
     pub next_message: Option<Message>,
 }
 
 impl ClauseHeader {
-    /// The header of a clause that others follow: it waits for nothing, sends no message, and changes no number.
+    /// No waits, no message, numbers unchanged.
     pub const PLAIN: Self = Self {
         flush_to_zero: FlushToZero::None,
         suppress_infinity: false,
@@ -117,31 +117,31 @@ impl ClauseHeader {
     };
 }
 
-/// An operand with its selector, read ports and FAU value put together.
+/// Operand, resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
-    /// A 32-bit register (0-63).
+    /// 32-bit register (0-63).
     Register(u8),
-    /// A pair of registers in a 64-bit tuple: the low word is this register, the high word the next.
+    /// In 64-bit tuples: this register is the low word, the next the high word.
     Pair(u8),
     /// Zero.
     Zero,
-    /// The result of this tuple's FMA instruction ("t"; only on the ADD unit).
+    /// Result of this tuple's FMA instruction ("t"; only on the ADD unit).
     Stage,
-    /// The low word of the tuple's FAU value.
+    /// Low word of the tuple's FAU value.
     FauLow(Fau),
-    /// The high word of the tuple's FAU value.
+    /// High word of the tuple's FAU value.
     FauHigh(Fau),
-    /// All 64 bits of the tuple's FAU value (64-bit tuples).
+    /// All 64 bits of the FAU value (64-bit tuples).
     FauWide(Fau),
-    /// The result of the previous tuple's FMA instruction (64 bits in 64-bit tuples).
+    /// Result of the previous FMA instruction (64 bits in 64-bit tuples).
     T0,
-    /// The result of the previous tuple's ADD instruction.
+    /// Result of the previous ADD instruction.
     T1,
 }
 
 impl Operand {
-    /// The number, for an operand that is the same for every thread and needs no clause address.
+    /// If no thread and no clause address changes it.
     pub fn constant(self) -> Option<u32> {
         let (fau, high) = match self {
             Operand::Zero => return Some(0),
@@ -169,25 +169,24 @@ impl Operand {
 /// Two instructions that execute together, FMA first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuple {
-    /// The register block as encoded. Its reads belong to this tuple; its writes to the previous one, and those of the
-    /// first tuple's block to the last tuple.
+    /// Its writes belong to the previous tuple; the first block's to the last tuple.
     pub registers: RegisterBlock,
-    /// Registers read by ports 0, 1 and 2; in 64-bit tuples the lower register of each pair.
+    /// Of ports 0, 1 and 2; in 64-bit tuples the lower of each pair.
     pub ports: [Option<u8>; 3],
-    /// The FAU value that the tuple can read.
+    /// What the tuple can read.
     pub fau: Fau,
-    /// The instruction of the FMA unit.
+    /// On the FMA unit.
     pub fma: Instruction,
-    /// The instruction of the ADD unit.
+    /// On the ADD unit.
     pub add: Instruction,
-    /// The register that this tuple's FMA result goes to.
+    /// Where the FMA result goes.
     pub fma_destination: Option<Destination>,
-    /// The register that this tuple's ADD result goes to.
+    /// Where the ADD result goes.
     pub add_destination: Option<Destination>,
 }
 
 impl Tuple {
-    /// The instruction of a unit.
+    /// Instruction of a unit.
     pub fn instruction(&self, unit: Unit) -> &Instruction {
         match unit {
             Unit::Fma => &self.fma,
@@ -195,7 +194,7 @@ impl Tuple {
         }
     }
 
-    /// The register that a unit's result goes to.
+    /// Where a unit's result goes.
     pub fn destination(&self, unit: Unit) -> Option<Destination> {
         match unit {
             Unit::Fma => self.fma_destination,
@@ -203,13 +202,12 @@ impl Tuple {
         }
     }
 
-    /// Whether this is a 64-bit tuple (one operation on register pairs).
+    /// One operation on register pairs.
     pub fn is_wide(&self) -> bool {
         self.fma.op.info().wide
     }
 
-    /// What a source of one of this tuple's instructions reads, or `None` for a port that reads no register.
-    /// A decoded clause never has that.
+    /// What a source reads. `None`: an unused port, never in a decoded clause.
     pub fn operand(&self, unit: Unit, source: Source) -> Option<Operand> {
         let wide = self.is_wide();
         let port = |n: usize| {
@@ -233,7 +231,7 @@ impl Tuple {
         })
     }
 
-    /// The operands of a unit's instruction, source a first.
+    /// Source a first.
     pub fn operands(&self, unit: Unit) -> impl Iterator<Item = Operand> + '_ {
         self.instruction(unit)
             .sources()
@@ -242,22 +240,22 @@ impl Tuple {
     }
 }
 
-/// A clause: one to eight tuples with embedded constants, executed without interruption.
+/// One to eight tuples, executed without interruption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clause {
-    /// The header.
+    /// Header.
     pub header: ClauseHeader,
-    /// The tuples in order of execution.
+    /// In order of execution.
     pub tuples: Vec<Tuple>,
-    /// The embedded constants: at most seven, of which FAU indices reach the first six.
+    /// At most seven; FAU indices reach the first six.
     pub constants: Vec<Constant>,
 }
 
-/// A constant as a clause embeds it: 60 of 64 bits; the tuple that reads it supplies bits 0-3.
+/// 60 of 64 bits; the reading tuple supplies bits 0-3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Constant {
-    /// Bits 4-63 of the value; bits 0-3 are zero.
+    /// Bits 0-3 are zero.
     pub value: u64,
-    /// Which parts are relative to the clause's address.
+    /// Parts relative to the clause's address.
     pub relative: Relative,
 }

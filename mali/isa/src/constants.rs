@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Embedded constants: how modifiers are hidden in them, and what an FAU index selects.
+//! Embedded constants, and what an FAU index selects.
 //!
-//! Two constants that share a word have two modifier nibbles: the differences (modulo 16) of bits 60-63 and of bits
-//! 28-31 of their values. A constant that is alone in its word has the nibbles written beside it or none.
+//! Two constants of a word hide two modifier nibbles: the differences (modulo 16) of bits 60-63 and of bits 28-31.
+//! A constant alone has its nibbles beside it, or none.
 
 use crate::clause::Constant;
 use crate::error::{DecodeError, EncodeError};
 use crate::fau::{Fau, Relative};
 
-/// The modifiers of a constant and of the one that follows it.
 fn relatives(first: u8, second: u8) -> Option<[Relative; 2]> {
     use Relative::{Both, High, None as Plain, Whole};
     Some(match (first, second) {
@@ -29,8 +28,7 @@ fn nibbles(first: u64, second: u64) -> (u8, u8) {
     (difference(60), difference(28))
 }
 
-/// Finds which constants are relative. `values` have bits 0-3 clear; `single` are the nibbles of a constant 0 that
-/// stands alone.
+/// `values` have bits 0-3 clear; `single` are nibbles of a lone constant 0.
 pub(crate) fn decode(
     values: &[u64],
     alone: bool,
@@ -71,7 +69,6 @@ pub(crate) fn decode(
     Ok(constants)
 }
 
-/// The nibbles of a constant that stands alone.
 pub(crate) fn single(relative: Relative) -> (u8, u8) {
     match relative {
         Relative::None => (0, 0),
@@ -81,7 +78,7 @@ pub(crate) fn single(relative: Relative) -> (u8, u8) {
     }
 }
 
-/// Sets the free bits of two constants that share a word so that their modifiers come out right.
+/// Sets the free bits for the modifiers.
 pub(crate) fn pair(
     index: u8,
     first: Constant,
@@ -95,7 +92,7 @@ pub(crate) fn pair(
     if fits(first.value, second.value) {
         return Ok((first.value, second.value));
     }
-    // Bits that a relative constant does not use: 60-63, and 28-31 if its low word is relative too.
+    // Unused by a relative constant: 60-63, and 28-31 if its low word is relative too.
     let add = |value: u64, base: u64, shift: u32, n: u64| {
         (value & !(15 << shift)) | (((base >> shift) + n) & 15) << shift
     };
@@ -116,7 +113,6 @@ pub(crate) fn pair(
     Err(EncodeError::ConstantOrder { index })
 }
 
-/// What an FAU index selects in a clause with these constants.
 pub(crate) fn select(index: u8, constants: &[Constant]) -> Fau {
     let number = match index >> 4 {
         0 => {
@@ -148,7 +144,7 @@ pub(crate) fn select(index: u8, constants: &[Constant]) -> Fau {
     }
 }
 
-/// The FAU index that selects a value; the inverse of what decoding does.
+/// Inverse of decoding.
 pub fn fau_index(fau: Fau) -> u8 {
     const CONSTANTS: [u8; 6] = [0x40, 0x50, 0x60, 0x70, 0x20, 0x30];
     match fau {

@@ -11,10 +11,10 @@ use crate::registers::{RegisterBlock, RegisterUse};
 use crate::word::{decode_word, encode_word};
 use alloc::vec::Vec;
 
-/// Decodes the clause at the start of `bytes` and returns it with its size in bytes (a multiple of 16, at most 128).
+/// Also returns the size in bytes (a multiple of 16, at most 128).
 ///
 /// # Errors
-/// See [`DecodeError`]; any bytes are safe to pass.
+/// See [`DecodeError`]; any bytes are safe.
 pub fn decode_clause(bytes: &[u8]) -> Result<(Clause, usize), DecodeError> {
     decode_clause_with(|index| {
         let offset = index * WORD_BYTES;
@@ -25,8 +25,7 @@ pub fn decode_clause(bytes: &[u8]) -> Result<(Clause, usize), DecodeError> {
     })
 }
 
-/// Decodes a clause whose 16-byte words `word(0)`, `word(1)`, … come from elsewhere, for example through an MMU. Words
-/// are read in order and none after the clause's last.
+/// Reads the 16-byte words `word(0)`, `word(1)`, … in order, none after the clause's last.
 ///
 /// # Errors
 /// What `word` returns, or a [`DecodeError`].
@@ -62,7 +61,7 @@ fn assemble(packed: &Packed) -> Result<Clause, DecodeError> {
     }
     let mut decoded = Vec::with_capacity(tuples.len());
     for (index, tuple) in tuples.iter().enumerate() {
-        // The writes of a tuple stand in the next block; those of the last in the first.
+        // Writes stand in the next block; the last tuple's in the first.
         let writes = uses[(index + 1) % tuples.len()];
         let registers = block(*tuple);
         let instruction = |unit: Unit, bits: u32| {
@@ -94,7 +93,6 @@ fn assemble(packed: &Packed) -> Result<Clause, DecodeError> {
     })
 }
 
-/// Every source must read something that exists.
 fn check_sources(tuple: &Tuple, index: u8, unit: Unit, bits: u32) -> Result<(), DecodeError> {
     for (number, source) in tuple.instruction(unit).sources().iter().enumerate() {
         let reads_nothing = match tuple.operand(unit, *source) {
@@ -116,8 +114,7 @@ fn check_sources(tuple: &Tuple, index: u8, unit: Unit, bits: u32) -> Result<(), 
     Ok(())
 }
 
-/// Encodes a clause; the inverse of [`decode_clause`]. Of each tuple the register block and the two instructions count;
-/// ports, FAU value and destinations follow from the blocks (see [`RegisterBlock`]).
+/// The inverse of [`decode_clause`]. Only register blocks and instructions count (see [`RegisterBlock`]).
 ///
 /// # Errors
 /// See [`EncodeError`].

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text. The syntax is described in `docs/reference/isa.md`; it follows Mesa's disassembler where that has a spelling.
+//! Text as in `docs/reference/isa.md`, mostly Mesa's.
 
 use crate::clause::{Clause, ClauseHeader, FlowControl, FlushToZero, Operand, Tuple};
 use crate::fau::{Fau, Relative};
@@ -10,7 +10,7 @@ use crate::registers::{Destination, Part};
 use crate::shader::{Shader, Target};
 use core::fmt::{self, Display, Formatter, Write};
 
-/// The source that a modifier belongs to, or `None` if it belongs to the whole operation.
+/// `None`: of the whole operation.
 fn source_of(modifier: Modifier) -> Option<usize> {
     Some(match modifier {
         Modifier::Abs0 | Modifier::Neg0 | Modifier::Lanes0 | Modifier::Sign0 => 0,
@@ -21,7 +21,6 @@ fn source_of(modifier: Modifier) -> Option<usize> {
     })
 }
 
-/// Writes the modifiers of a source (or of the operation) that do not have their default value.
 fn modifiers(
     f: &mut Formatter<'_>,
     instruction: &Instruction,
@@ -75,7 +74,6 @@ impl Display for Fau {
     }
 }
 
-/// A word of an FAU value; `origin` is the offset of the clause, for branch targets.
 fn fau_word(f: &mut Formatter<'_>, fau: Fau, high: bool, origin: Option<u32>) -> fmt::Result {
     let Fau::Constant {
         value, relative, ..
@@ -103,7 +101,6 @@ fn fau_word(f: &mut Formatter<'_>, fau: Fau, high: bool, origin: Option<u32>) ->
     }
 }
 
-/// A number, with its value as a float if that is of a size that people use.
 fn constant(f: &mut Formatter<'_>, word: u32) -> fmt::Result {
     write!(f, "{word:#010x}")?;
     let size = f32::from_bits(word & 0x7fff_ffff);
@@ -163,7 +160,7 @@ fn immediates(f: &mut Formatter<'_>, instruction: &Instruction) -> fmt::Result {
     Ok(())
 }
 
-/// The instruction by itself: sources are selectors.
+/// Without a tuple, sources are selectors.
 impl Display for Instruction {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         name(f, self.op.info(), self)?;
@@ -175,15 +172,15 @@ impl Display for Instruction {
     }
 }
 
-/// An instruction in its place, as text.
+/// Instruction in its place.
 pub struct InstructionText<'a> {
     /// The tuple it is in.
     pub tuple: &'a Tuple,
-    /// Which of the tuple's two instructions.
+    /// Which of the two instructions.
     pub unit: Unit,
-    /// The staging register of the clause.
+    /// Of the clause.
     pub staging_register: u8,
-    /// Byte offset of the clause in the shader, for branch targets.
+    /// Bytes in the shader, for branch targets.
     pub origin: Option<u32>,
 }
 
@@ -268,11 +265,11 @@ impl Display for ClauseHeader {
     }
 }
 
-/// A clause at a place in its shader, as text.
+/// Clause at a place in its shader.
 pub struct ClauseText<'a> {
-    /// The clause.
+    /// Clause.
     pub clause: &'a Clause,
-    /// Its byte offset in the shader.
+    /// Byte offset in the shader.
     pub offset: u32,
 }
 

@@ -11,58 +11,58 @@ use core::fmt;
 pub enum DecodeError {
     /// The bytes end inside the clause.
     Truncated {
-        /// Offset of the 16-byte word that is missing.
+        /// Of the missing 16-byte word.
         offset: usize,
     },
-    /// The tag of a 16-byte word is reserved or stands in the wrong place.
+    /// A 16-byte word's tag is reserved or misplaced.
     Tag {
         /// Offset of the word.
         offset: usize,
-        /// Its tag.
+        /// Tag.
         tag: u8,
     },
     /// Reserved bits or values in the header.
     Header {
-        /// The header's 45 bits.
+        /// 45 bits.
         bits: u64,
     },
-    /// A branch goes to an address that is not a multiple of 16 or lies before the shader.
+    /// A branch to before the shader, or to no multiple of 16.
     Target {
         /// Bytes from the start of the branching clause.
         distance: i32,
     },
-    /// The constants' modifier nibbles are reserved.
+    /// Reserved modifier nibbles of constants.
     Constants {
-        /// Number of the first constant of the pair.
+        /// First constant of the pair.
         index: u8,
-        /// The two nibbles, the first one low.
+        /// First one low.
         nibbles: u8,
     },
-    /// A reserved register control.
+    /// Reserved register control.
     Registers {
         /// Which tuple.
         tuple: u8,
-        /// The register block's 35 bits.
+        /// 35 bits.
         bits: u64,
     },
-    /// The instruction word is no known encoding.
+    /// Unknown instruction word.
     Instruction {
         /// Which tuple.
         tuple: u8,
         /// Which unit.
         unit: Unit,
-        /// The instruction word.
+        /// Instruction word.
         bits: u32,
     },
-    /// A source selects a read port that reads nothing, a constant that the clause does not have, or a reserved value.
+    /// A source selects an unused port, a missing constant, or a reserved value.
     Source {
         /// Which tuple.
         tuple: u8,
         /// Which unit.
         unit: Unit,
-        /// The instruction word.
+        /// Instruction word.
         bits: u32,
-        /// Which source (0 is a).
+        /// 0 is a.
         source: u8,
     },
 }
@@ -119,27 +119,27 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Why an instruction or a clause cannot be encoded.
+/// Why encoding fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The operation cannot read this source (0 is a).
     Source {
-        /// The operation.
+        /// Operation.
         op: Op,
         /// Which source.
         source: u8,
     },
     /// An immediate is too large for its field.
     Immediate {
-        /// The operation.
+        /// Operation.
         op: Op,
         /// Which immediate.
         immediate: u8,
     },
-    /// No encoding of the operation has this combination of modifiers and order of sources.
+    /// No encoding has these modifiers and order.
     Modifiers {
-        /// The operation.
+        /// Operation.
         op: Op,
     },
     /// A clause has one to eight tuples.
@@ -147,19 +147,19 @@ pub enum EncodeError {
         /// How many there are.
         count: usize,
     },
-    /// More constants than fit beside that many tuples, or constants with bits 0-3.
+    /// Too many for that many tuples, or with bits 0-3.
     Constants {
         /// How many there are.
         count: usize,
     },
-    /// Two constants that share a word have modifiers that cannot be expressed in this order; exchange them.
+    /// Constants that share a word need the other order.
     ConstantOrder {
-        /// Number of the first of the two.
+        /// First of the two.
         index: u8,
     },
     /// A header field is too large.
     Header,
-    /// A register block has more than 35 bits.
+    /// More than 35 bits.
     Registers {
         /// Which tuple.
         tuple: u8,

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The 64-bit value that a tuple can read besides registers: uniforms, embedded constants and special values.
+//! Tuple's 64-bit value: uniforms, constants, special values.
 
-/// Which parts of an embedded constant are relative to the address of the clause (its first byte).
+/// Relative to the clause's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Relative {
-    /// A plain number.
+    /// Plain number.
     #[default]
     None,
-    /// The whole value is an offset: clause address + value, sign-extended from 60 bits.
+    /// Clause address + value, sign-extended from 60 bits.
     Whole,
-    /// The high word is the low word of clause address + offset (28 bits, signed); the low word is plain.
+    /// The high word is the low word of clause address + offset (28 bits, signed).
     High,
     /// Both words are such 28-bit offsets.
     Both,
 }
 
 impl Relative {
-    /// The value that a shader sees in a clause at `clause_address`.
+    /// Value that a shader sees.
     pub const fn resolve(self, value: u64, clause_address: u64) -> u64 {
         const fn word(offset: u32, address: u64) -> u64 {
             let offset = ((offset << 4) as i32) >> 4;
@@ -36,7 +36,7 @@ impl Relative {
     }
 }
 
-/// What a tuple's FAU index (fast access uniform) selects. Source selectors 4 and 5 read its low and high word.
+/// An FAU index (fast access uniform). Source selectors 4 and 5 read its low and high word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Fau {
     /// 0
@@ -60,15 +60,15 @@ pub enum Fau {
     Uniform(u8),
     /// Constant embedded in the clause.
     Constant {
-        /// The value, with the low four bits that the tuple supplies.
+        /// With the tuple's low four bits.
         value: u64,
-        /// Which parts of it are relative to the clause's address.
+        /// Parts relative to the clause's address.
         relative: Relative,
-        /// Number of the constant in the clause (0-5).
+        /// Number in the clause (0-5).
         index: u8,
     },
-    /// The index names a constant (0-5) that the clause does not have. An instruction that reads it does not decode.
+    /// A constant (0-5) that the clause does not have: readers do not decode.
     Missing(u8),
-    /// A reserved index. An instruction that reads it does not decode.
+    /// Reserved index: readers do not decode.
     Reserved(u8),
 }

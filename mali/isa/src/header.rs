@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The 45 bits of a clause header.
+//! 45 bits of a clause header.
 
 use crate::clause::{ClauseHeader, FlowControl, FlushToZero};
 use crate::error::{DecodeError, EncodeError};
@@ -25,7 +25,7 @@ impl ClauseHeader {
     /// Decodes a header.
     ///
     /// # Errors
-    /// Bits that must be zero are not, or a message type is reserved.
+    /// Bits that must be zero, or a reserved message type.
     pub fn from_bits(bits: u64) -> Result<ClauseHeader, DecodeError> {
         let error = DecodeError::Header { bits };
         if bits & ZERO != 0 || bits >> 45 != 0 {

@@ -5,19 +5,19 @@ use crate::error::DecodeError;
 use crate::layout::WORD_BYTES;
 use crate::shader::{Shader, ShaderError};
 
-/// Names a shader by its code: two shaders with the same code have the same identity at any address.
+/// The same at any address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// 64-bit FNV-1a hash of the clauses that control flow can reach, each preceded by its offset.
+    /// 64-bit FNV-1a of reachable clauses, each preceded by its offset.
     pub hash: u64,
-    /// Bytes from the first clause to the end of the last.
+    /// From the first clause to the end of the last.
     pub bytes: u64,
     /// Clauses that control flow can reach.
     pub clauses: u32,
 }
 
 impl Shader {
-    /// Decodes a shader as [`Shader::decode_with`] does, and computes its identity.
+    /// As [`Shader::decode_with`], with the identity.
     ///
     /// # Errors
     /// As [`Shader::decode_with`].

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shape of the instruction table's entries.
+//! Shape of the instruction table's entries.
 
 use crate::names::{Mnemonic, Modifier, Op};
 use crate::product::{ProductEvidence, Products};
 
-/// One of the two arithmetic units that execute the halves of a tuple.
+/// Executes one half of a tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unit {
-    /// Fused multiply-add unit, 23-bit instruction words. Executes first.
+    /// Fused multiply-add, 23-bit words. Executes first.
     Fma,
-    /// Add and message unit, 20-bit instruction words.
+    /// Additions and messages, 20-bit words.
     Add,
 }
 
 impl Unit {
-    /// Number of bits of the unit's instruction word.
+    /// Bits of an instruction word.
     pub const fn width(self) -> u32 {
         match self {
             Unit::Fma => 23,
@@ -22,7 +22,7 @@ impl Unit {
         }
     }
 
-    /// `*` for the FMA unit and `+` for the ADD unit, as in disassembly.
+    /// In disassembly: `*` for FMA and `+` for ADD.
     pub const fn mark(self) -> char {
         match self {
             Unit::Fma => '*',
@@ -31,50 +31,50 @@ impl Unit {
     }
 }
 
-/// Everything the table says about one operation.
+/// What the table says about an operation.
 #[derive(Debug)]
 pub struct OpInfo {
-    /// The operation.
+    /// Operation.
     pub op: Op,
     /// What it computes, without the unit.
     pub mnemonic: Mnemonic,
-    /// The unit that executes it.
+    /// Unit that executes it.
     pub unit: Unit,
-    /// Name, for example `FADD.f32`.
+    /// For example `FADD.f32`.
     pub name: &'static str,
-    /// What it computes, in a line; sources are called a, b, c and d.
+    /// In a line; sources are called a, b, c and d.
     pub does: &'static str,
-    /// The sources, a first.
+    /// Source a first.
     pub sources: &'static [SourceInfo],
-    /// The modifiers, sorted by name.
+    /// Sorted by name.
     pub modifiers: &'static [ModifierInfo],
     /// Numbers in the instruction word.
     pub immediates: &'static [ImmediateInfo],
     /// Ways to encode it.
     pub encodings: &'static [Encoding],
-    /// The message it sends, for message operations.
+    /// If it sends one.
     pub message: Option<Message>,
-    /// What it does with the staging registers of its clause.
+    /// Use of the clause's staging registers.
     pub staging: Option<Staging>,
     /// Must be in the last tuple of a clause.
     pub last: bool,
-    /// Has a result (that may go to a register or only to t, t0 or t1).
+    /// Has a result, maybe only for t, t0 or t1.
     pub result: bool,
     /// Reads a table of the special-function unit.
     pub table: bool,
     /// No compiler is known to emit it.
     pub unused: bool,
-    /// Only in clauses of message type 64-bit, whose register blocks name register pairs.
+    /// Only in 64-bit clauses, whose register blocks name pairs.
     pub wide: bool,
-    /// Why we believe that the encoding is right.
+    /// For the encoding.
     pub evidence: Evidence,
-    /// The products that have it. Others raise the fault of an invalid encoding.
+    /// Others raise the fault of an invalid encoding.
     pub products: Products,
-    /// Why we believe that.
+    /// For the products.
     pub product_evidence: ProductEvidence,
 }
 
-/// A 3-bit source selector in the instruction word.
+/// 3-bit source selector in the instruction word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceInfo {
     /// Lowest bit of the selector.
@@ -83,29 +83,29 @@ pub struct SourceInfo {
     pub allowed: u8,
 }
 
-/// A modifier of an operation.
+/// Modifier of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModifierInfo {
     /// Which modifier.
     pub modifier: Modifier,
-    /// Where it is, or `None` if that depends on the encoding.
+    /// `None` if that depends on the encoding.
     pub position: Option<BitField>,
-    /// Its values by encoded number (`None` is reserved). Without a position: all the values that it can have.
+    /// By encoded number (`None` is reserved). Without a position: all possible values.
     pub options: &'static [Option<u8>],
-    /// The value that disassembly leaves out.
+    /// Left out in disassembly.
     pub default: Option<u8>,
 }
 
-/// A number in the instruction word.
+/// Number in the instruction word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImmediateInfo {
-    /// Name, for example `texture_index`.
+    /// For example `texture_index`.
     pub name: &'static str,
     /// Where it is.
     pub position: BitField,
 }
 
-/// Some bits of an instruction word.
+/// Bits of an instruction word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitField {
     /// Lowest bit.
@@ -115,45 +115,44 @@ pub struct BitField {
 }
 
 impl BitField {
-    /// The bits of `word` that the field covers, shifted down.
+    /// Field's value in `word`, shifted down.
     pub const fn get(self, word: u32) -> u32 {
         (word >> self.start) & ((1 << self.size) - 1)
     }
 
-    /// `value` shifted into place; surplus bits are dropped.
+    /// Shifts into place; surplus bits are dropped.
     pub const fn put(self, value: u32) -> u32 {
         (value & ((1 << self.size) - 1)) << self.start
     }
 }
 
-/// One way to encode an operation. A word is this encoding if `word & mask == exact`, the selectors of sources a and b
-/// are in the given order, and no field or modifier has a reserved value.
+/// It fits if `word & mask == exact`, sources a and b are in the given order, and nothing is reserved.
 #[derive(Debug)]
 pub struct Encoding {
     /// Values of the fixed bits.
     pub exact: u32,
-    /// The fixed bits.
+    /// Fixed bits.
     pub mask: u32,
-    /// Condition on the selectors of sources a and b, compared as numbers.
+    /// Of the selectors of sources a and b, as numbers.
     pub order: Option<Order>,
-    /// Modifiers that this encoding implies: index in [`OpInfo::modifiers`] and value.
+    /// Implied modifiers: index in [`OpInfo::modifiers`] and value.
     pub fixed: &'static [(u8, u8)],
-    /// Bit fields that hold one or several modifiers.
+    /// Each holds one or several modifiers.
     pub fields: &'static [Field],
 }
 
-/// A bit field whose values stand for values of modifiers.
+/// Its values stand for values of modifiers.
 #[derive(Debug)]
 pub struct Field {
     /// Where it is.
     pub position: BitField,
-    /// The modifiers, as indices in [`OpInfo::modifiers`].
+    /// Indices in [`OpInfo::modifiers`].
     pub modifiers: &'static [u8],
-    /// Their values for each value of the field; `None` or missing is reserved.
+    /// By the field's value; `None` or missing is reserved.
     pub values: &'static [Option<&'static [u8]>],
 }
 
-/// Order of the selectors of sources a and b. Commutative operations store a bit of information in it.
+/// Order of the selectors of sources a and b; commutative operations store a bit in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// a < b
@@ -207,12 +206,12 @@ pub enum Message {
     Atest,
     /// Job management.
     Job,
-    /// No message: the clause consists of 64-bit operations.
+    /// None: the clause has 64-bit operations.
     Wide,
 }
 
 impl Message {
-    /// Every message type, in the order of their numbers.
+    /// By number.
     pub const ALL: [Message; 14] = [
         Message::Varying,
         Message::Attribute,
@@ -230,7 +229,7 @@ impl Message {
         Message::Wide,
     ];
 
-    /// The message of a header's `message_type` (0: none), or `Err` with the number if it is reserved.
+    /// From a header's `message_type` (0: none); `Err` with a reserved number.
     pub const fn from_number(number: u8) -> Result<Option<Message>, u8> {
         Ok(Some(match number {
             0 => return Ok(None),
@@ -252,7 +251,7 @@ impl Message {
         }))
     }
 
-    /// The number in the header.
+    /// Number in the header.
     pub const fn number(self) -> u8 {
         match self {
             Message::Varying => 1,
@@ -272,7 +271,7 @@ impl Message {
         }
     }
 
-    /// The name, as disassembly spells it.
+    /// As disassembly spells it.
     pub const fn name(self) -> &'static str {
         match self {
             Message::Varying => "vary",
@@ -293,7 +292,7 @@ impl Message {
     }
 }
 
-/// What a message operation does with the registers from the header's staging register on.
+/// Registers from the header's staging register on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Staging {
     /// It reads them.
@@ -315,12 +314,12 @@ pub enum StagingCount {
     Descriptor,
 }
 
-/// Why we believe that an encoding and its meaning are right.
+/// Why an encoding and its meaning are right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// Where it comes from.
     pub source: EvidenceSource,
-    /// How sure we are.
+    /// How sure it is.
     pub confidence: Confidence,
 }
 
@@ -329,7 +328,7 @@ pub struct Evidence {
 pub enum EvidenceSource {
     /// Mesa's published description of the instruction set.
     Documented,
-    /// Found in shaders that Arm's compiler made for real silicon.
+    /// Shaders of Arm's compiler for real silicon.
     Silicon,
     /// Follows from the structure of its encoding group; not seen.
     Structure,
@@ -338,10 +337,10 @@ pub enum EvidenceSource {
 /// How sure an encoding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confidence {
-    /// Name known, executed, and the results checked; or documented.
+    /// Named, executed, results checked; or documented.
     Certain,
     /// Follows from structure or data flow.
     Likely,
-    /// A guess.
+    /// Guess.
     Guess,
 }

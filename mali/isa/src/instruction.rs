@@ -3,15 +3,14 @@
 
 use crate::names::{self, Modifier, Op};
 
-/// Most sources an operation has.
+/// Sources of an operation.
 pub const MAX_SOURCES: usize = 4;
-/// Most modifiers an operation has.
+/// Modifiers of an operation.
 pub const MAX_MODIFIERS: usize = 10;
-/// Most immediates an operation has.
+/// Immediates of an operation.
 pub const MAX_IMMEDIATES: usize = 2;
 
-/// What a 3-bit source selector names. Which register a port reads and what the FAU value is, the tuple says
-/// ([`crate::Tuple::operand`] puts both together).
+/// 3-bit selector, resolved by [`crate::Tuple::operand`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum Source {
@@ -20,22 +19,22 @@ pub enum Source {
     Port0 = 0,
     /// Register read port 1.
     Port1 = 1,
-    /// Register read port 2 (slot 2 of the register block).
+    /// Read port 2 (slot 2 of the register block).
     Port2 = 2,
-    /// Zero on the FMA unit; on the ADD unit the result of the tuple's FMA instruction.
+    /// FMA unit: zero; ADD unit: the result of the tuple's FMA instruction.
     Stage = 3,
-    /// Low word of the tuple's FAU value (uniform, constant or special). In a 64-bit tuple: all of it.
+    /// Low word of the FAU value; all of it in a 64-bit tuple.
     FauLow = 4,
-    /// High word of the tuple's FAU value.
+    /// High word of the FAU value.
     FauHigh = 5,
-    /// Result of the previous tuple's FMA instruction.
+    /// Result of the previous FMA instruction.
     T0 = 6,
-    /// Result of the previous tuple's ADD instruction.
+    /// Result of the previous ADD instruction.
     T1 = 7,
 }
 
 impl Source {
-    /// All selectors by number.
+    /// By number.
     pub const ALL: [Source; 8] = [
         Source::Port0,
         Source::Port1,
@@ -47,12 +46,12 @@ impl Source {
         Source::T1,
     ];
 
-    /// The source of a selector; only the low three bits count.
+    /// Only the low three bits count.
     pub const fn from_selector(selector: u32) -> Source {
         Source::ALL[(selector & 7) as usize]
     }
 
-    /// The selector.
+    /// Selector.
     pub const fn selector(self) -> u8 {
         self as u8
     }
@@ -61,19 +60,18 @@ impl Source {
 /// One instruction of one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// The operation.
+    /// Operation.
     pub op: Op,
-    /// The sources; as many as [`crate::OpInfo::sources`] has are valid, the others are `Port0`.
+    /// The others are `Port0`.
     pub sources: [Source; MAX_SOURCES],
-    /// Values of the modifiers in the order of [`crate::OpInfo::modifiers`]; read them with [`Instruction::modifier`].
+    /// In the order of [`crate::OpInfo::modifiers`].
     pub modifiers: [u8; MAX_MODIFIERS],
-    /// Immediates in the order of [`crate::OpInfo::immediates`].
+    /// In the order of [`crate::OpInfo::immediates`].
     pub immediates: [u8; MAX_IMMEDIATES],
 }
 
 impl Instruction {
-    /// The operation with its default modifiers (the first allowed value where the table gives no default) and all
-    /// sources at the first selector that they may have.
+    /// With default modifiers (else the first allowed value) and first selectors.
     pub fn new(op: Op) -> Instruction {
         let info = op.info();
         let mut instruction = Instruction {
@@ -94,12 +92,12 @@ impl Instruction {
         instruction
     }
 
-    /// The sources that the operation has.
+    /// Operation's sources.
     pub fn sources(&self) -> &[Source] {
         &self.sources[..self.op.info().sources.len().min(MAX_SOURCES)]
     }
 
-    /// The value of a modifier (a number of its type; 0 or 1 for a flag), or `None` if the operation does not have it.
+    /// 0 or 1 for a flag. `None` if absent.
     pub fn modifier(&self, modifier: Modifier) -> Option<u8> {
         let index = self
             .op
@@ -110,7 +108,7 @@ impl Instruction {
         self.modifiers.get(index).copied()
     }
 
-    /// Sets a modifier. Returns whether the operation has it.
+    /// Returns whether the operation has it.
     pub fn set_modifier(&mut self, modifier: Modifier, value: u8) -> bool {
         let index = self
             .op
@@ -127,7 +125,7 @@ impl Instruction {
         }
     }
 
-    /// The value of an immediate by name.
+    /// By name.
     pub fn immediate(&self, name: &str) -> Option<u8> {
         let index = self
             .op

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a clause's tuples, header and constants are spread over 16-byte words.
+//! Packs a clause's tuples, header and constants into 16-byte words.
 //!
-//! Bits 0-7 of a word are its tag. The rest is called `low` (bits 8-82, 75 bits), `high` (bits 83-127, 45 bits), `middle`
-//! (bits 83-112, 30 bits), `constant` (bits 8-67, 60 bits), `nibbles` (bits 68-82) and `top` (bits 113-127).
-//! The 78 bits of a tuple are its low 75 bits and three upper bits, which may be in the tag or in `top`.
-//! The sequence of words follows from the number of tuples alone:
+//! Bits 0-7 of a word are its tag. The rest: `low` (bits 8-82, 75 bits), `high` (bits 83-127, 45 bits), `middle`
+//! (bits 83-112, 30 bits), `constant` (bits 8-67, 60 bits), `nibbles` (bits 68-82) and `top` (bits 113-127). A
+//! tuple's 78 bits are its low 75 and three upper bits, in the tag or in `top`. The number of tuples alone gives
+//! the sequence of words:
 //!
 //! | tuples | words |
 //! |---|---|
@@ -17,12 +17,12 @@
 //! | 7 | 0, 2, 4, 7, 9 |
 //! | 8 | 0, 2, 4, 7, 10, 11 |
 //!
-//! Formats 3, 6, 8 and 11 hold one constant; then words of format 12 with two constants each follow
-//! (six tuples have room for seven, of which the last cannot be selected).
+//! Formats 3, 6, 8 and 11 hold one constant; then each word of format 12 holds two (six tuples have room for seven,
+//! of which the last cannot be selected).
 
 use crate::error::DecodeError;
 
-/// Most 16-byte words a clause has.
+/// Words of a clause.
 pub const MAX_WORDS: usize = 8;
 /// Bytes of a word.
 pub const WORD_BYTES: usize = 16;
@@ -47,19 +47,17 @@ const POSITIONS: [Option<(u8, u8)>; 16] = [
     None,
 ];
 
-/// A clause taken apart, nothing decoded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Packed {
     /// 45 bits.
     pub(crate) header: u64,
     /// 78 bits each.
     pub(crate) tuples: [u128; 8],
-    /// Number of tuples.
     pub(crate) count: u8,
     /// 60 bits each.
     pub(crate) constants: [u64; 7],
     pub(crate) constant_count: u8,
-    /// Modifier nibbles of constant 0, if it stands alone and its format has them.
+    /// Of a lone constant 0, if its format has them.
     pub(crate) nibbles: Option<(u8, u8)>,
 }
 
@@ -67,12 +65,11 @@ fn bits(word: u128, start: u32, size: u32) -> u128 {
     (word >> start) & ((1 << size) - 1)
 }
 
-/// Reads the words of a clause through `word(index)` and returns it with the number of words.
 pub(crate) fn unpack<E: From<DecodeError>>(
     mut word: impl FnMut(usize) -> Result<[u8; WORD_BYTES], E>,
 ) -> Result<(Packed, usize), E> {
     let mut packed = Packed::default();
-    // Whole tuples so far; whether the low 45 bits of the next one are there; low 15 bits of constant 0.
+    // Whole tuples; whether the next one's low 45 bits are there; low 15 bits of constant 0.
     let (mut whole, mut begun, mut constant_low) = (0usize, false, None);
     let mut complete = false;
     for index in 0..MAX_WORDS {
@@ -192,8 +189,7 @@ pub(crate) fn unpack<E: From<DecodeError>>(
     }))
 }
 
-/// The inverse of [`unpack`]: writes the words through `emit`. Clauses of 3, 5, 6 and 8 tuples always hold a first
-/// constant (0 if there is none). `None` if there are too many constants for the number of tuples.
+/// Clauses of 3, 5, 6 and 8 tuples always hold a first constant (maybe 0). `None`: too many constants.
 pub(crate) fn pack(packed: &Packed, mut emit: impl FnMut([u8; WORD_BYTES])) -> Option<()> {
     let count = usize::from(packed.count);
     let constants = usize::from(packed.constant_count);

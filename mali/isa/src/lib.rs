@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bifrost instructions: one table, and from it decoder, encoder and disassembler.
+//! Bifrost instructions: one table, its decoder, encoder and disassembler.
 #![no_std]
 #![forbid(unsafe_code)]
 

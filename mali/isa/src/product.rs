@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The products that execute Bifrost instructions, and which of them have an instruction.
+//! Bifrost products and the instructions that they have.
 
 use core::fmt;
 
-/// A product of the Bifrost family.
+/// Product of the Bifrost family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Product {
@@ -32,7 +32,7 @@ impl Product {
         Product::G76,
     ];
 
-    /// The name: `Mali-G52`.
+    /// `Mali-G52`.
     pub const fn name(self) -> &'static str {
         match self {
             Product::G71 => "Mali-G71",
@@ -44,7 +44,7 @@ impl Product {
         }
     }
 
-    /// The product with this name.
+    /// By its name.
     pub fn by_name(name: &str) -> Option<Product> {
         Product::ALL
             .into_iter()
@@ -58,12 +58,12 @@ impl fmt::Display for Product {
     }
 }
 
-/// A set of products.
+/// Set of products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Products(u8);
 
 impl Products {
-    /// The set of these.
+    /// Set.
     pub const fn of(products: &[Product]) -> Products {
         let (mut bits, mut index) = (0, 0);
         while index < products.len() {
@@ -73,12 +73,12 @@ impl Products {
         Products(bits)
     }
 
-    /// Whether a product is in the set.
+    /// Whether it has a product.
     pub const fn contains(self, product: Product) -> bool {
         self.0 >> product as u8 & 1 == 1
     }
 
-    /// The products of the set.
+    /// In order.
     pub fn iter(self) -> impl Iterator<Item = Product> {
         Product::ALL
             .into_iter()
@@ -86,15 +86,14 @@ impl Products {
     }
 }
 
-/// Why we believe that some products have an instruction and others lack it.
+/// Why some products have an instruction and others lack it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProductEvidence {
-    /// Mesa's description of the instruction set has it, for all products.
+    /// Mesa's description, for all products.
     Description,
-    /// Mesa's compiler emits it for these products, and something else in its place for the others
-    /// (`bifrost_get_quirks`).
+    /// Mesa's compiler emits it for these products only (`bifrost_get_quirks`).
     Compiler,
-    /// Found in recordings of Mali-G71 silicon; Mali-G72 is of the same architecture version. Nothing shows it on version 7.
+    /// Recordings of Mali-G71 silicon; Mali-G72 has the same version. Nothing shows it on version 7.
     Silicon,
     /// Nothing shows it on any product.
     Nothing,

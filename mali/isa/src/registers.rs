@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The 35-bit register block of a tuple: which registers it reads, and where the previous tuple's results go.
+//! A tuple's 35-bit register block: its reads, the previous tuple's writes.
 
-/// Which part of a register a result is written to.
+/// Part of a register that a result fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// All 32 bits.
@@ -10,20 +10,20 @@ pub enum Part {
     Low,
     /// Bits 16-31.
     High,
-    /// 64 bits: the register and the one after it (64-bit tuples).
+    /// 64 bits: the register and the next (64-bit tuples).
     Pair,
 }
 
 /// Where a result goes, besides t, t0 or t1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Destination {
-    /// The register (0-63); of a pair the lower one.
+    /// 0-63; of a pair the lower one.
     pub register: u8,
-    /// The part of it.
+    /// Which bits.
     pub part: Part,
 }
 
-/// A register block as encoded (35 bits).
+/// 35 bits as encoded.
 ///
 /// | bits | field |
 /// |---|---|
@@ -38,19 +38,19 @@ pub struct Destination {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RegisterBlock(pub u64);
 
-/// What a register block says: the reads of its tuple and the writes of the one before.
+/// Reads of the tuple and writes of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RegisterUse {
-    /// Registers that ports 0, 1 and 2 read.
+    /// Read by ports 0, 1 and 2.
     pub ports: [Option<u8>; 3],
-    /// Where the previous tuple's FMA result goes.
+    /// Of the previous tuple's FMA result.
     pub fma: Option<Destination>,
-    /// Where the previous tuple's ADD result goes.
+    /// Of the previous tuple's ADD result.
     pub add: Option<Destination>,
 }
 
 impl RegisterBlock {
-    /// The FAU index.
+    /// FAU index.
     pub const fn fau_index(self) -> u8 {
         self.0 as u8
     }
@@ -59,8 +59,7 @@ impl RegisterBlock {
         ((self.0 >> start) & ((1 << size) - 1)) as u8
     }
 
-    /// What the block of a normal tuple says; `first` for the first tuple of a clause. `Err` with the mode if it is
-    /// reserved.
+    /// Block of a normal tuple; `first` of a clause. `Err` with a reserved mode.
     pub fn narrow(self, first: bool) -> Result<RegisterUse, u8> {
         let (slot3, slot2) = (self.field(8, 6), self.field(14, 6));
         let (port0, port1, control) = (self.field(20, 5), self.field(25, 6), self.field(31, 4));
@@ -107,11 +106,11 @@ impl RegisterBlock {
         Ok(used)
     }
 
-    /// What the block of a 64-bit tuple says. `Err` with the control if it is reserved.
+    /// Block of a 64-bit tuple. `Err` with a reserved control.
     ///
-    /// Control 0xfa: slot A is read as source 2 and pair B is written. 0xfb: slot A is written (B = 6) or nothing is
-    /// (B = 7). 0xff: as 0xfb, but only port 0 is read, from pairs 16-31. Two ports are in ascending order; what a
-    /// descending order would mean is not known.
+    /// Control 0xfa: slot A is read as source 2 and pair B is written. 0xfb: slot A is written (B = 6) or nothing
+    /// is (B = 7). 0xff: as 0xfb, but only port 0 is read, from pairs 16-31. Two ports are in ascending order; the
+    /// meaning of a descending order is unknown.
     pub fn wide(self) -> Result<RegisterUse, u8> {
         let (a, b) = (self.field(8, 5), self.field(13, 5));
         let (port0, port1, control) = (self.field(18, 4), self.field(22, 5), self.field(27, 8));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole shader: the clauses that control flow can reach.
+//! Shader: the clauses that control flow can reach.
 
 use crate::clause::{Clause, FlowControl, Operand};
 use crate::decode::decode_clause_with;
@@ -15,18 +15,18 @@ use core::fmt;
 /// Where a branch goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// To the clause at this distance in bytes from the start of the branching clause.
+    /// Bytes from the start of the branching clause.
     Relative(i32),
-    /// To address 0: the thread ends. Compilers branch there instead of to an empty last block.
+    /// Address 0: the thread ends, without an empty last block.
     End,
-    /// To an address that is known only at run time.
+    /// Known only at run time.
     Dynamic,
 }
 
 /// A branch at the end of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Branch {
-    /// Tuple that holds the branch (always the last one a compiler emits).
+    /// Compilers use the last one only.
     pub tuple: u8,
     /// Where it goes.
     pub target: Target,
@@ -35,10 +35,9 @@ pub struct Branch {
 }
 
 impl Clause {
-    /// The clause's branch, if it has one.
+    /// If it has one.
     pub fn branch(&self) -> Option<Branch> {
         self.tuples.iter().enumerate().find_map(|(index, tuple)| {
-            // The target is the last source of every branch.
             let (unit, conditional) = match (tuple.add.op.mnemonic(), tuple.fma.op.mnemonic()) {
                 (Mnemonic::Jump, _) => (Unit::Add, false),
                 (
@@ -94,37 +93,37 @@ impl Clause {
         })
     }
 
-    /// Whether the next clause in memory can follow this one.
+    /// Whether the next clause in memory can follow.
     pub fn falls_through(&self) -> bool {
         self.header.flow_control != FlowControl::End
             && self.branch().is_none_or(|branch| branch.conditional)
     }
 }
 
-/// A clause with its place in the shader.
+/// Clause with its place in the shader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// Byte offset of the clause from the shader's first byte.
+    /// Bytes from the shader's first byte.
     pub offset: u32,
-    /// Size in bytes.
+    /// Bytes.
     pub size: u32,
-    /// The clause.
+    /// Clause.
     pub clause: Clause,
 }
 
-/// The clauses of a shader, sorted by offset.
+/// Clauses sorted by offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shader {
-    /// Every clause that control flow can reach from the first.
+    /// Those that control flow can reach.
     pub clauses: Vec<Placed>,
-    /// Whether some branch has a target that is known only at run time.
+    /// Whether a branch target is known only at run time.
     pub dynamic: bool,
 }
 
-/// Why a shader does not decode: the clause at `offset` is invalid.
+/// Invalid clause at `offset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShaderError<E = DecodeError> {
-    /// Byte offset of the clause from the shader's first byte. May be negative or unaligned only for a bad branch.
+    /// Negative or unaligned only for a bad branch.
     pub offset: i64,
     /// What is wrong with it.
     pub error: E,
@@ -139,7 +138,7 @@ impl<E: fmt::Display> fmt::Display for ShaderError<E> {
 impl<E: core::error::Error> core::error::Error for ShaderError<E> {}
 
 impl Shader {
-    /// Decodes the shader at the start of `code`, following all branches.
+    /// Follows all branches.
     ///
     /// # Errors
     /// The first clause that does not decode, in order of discovery.
@@ -153,8 +152,8 @@ impl Shader {
         })
     }
 
-    /// Decodes a shader whose 16-byte words are read by byte offset from its start, for example through an MMU.
-    /// Branches that leave the 4 GiB above the shader's start are an error.
+    /// Reads 16-byte words by byte offset, for example through an MMU. Branches must stay in the 4 GiB above the
+    /// shader's start.
     ///
     /// # Errors
     /// As [`Shader::decode`], or what `word` returns.
@@ -218,21 +217,21 @@ impl Shader {
         })
     }
 
-    /// The index of the clause at a byte offset.
+    /// Index of the clause at a byte offset.
     pub fn index_of(&self, offset: u32) -> Option<usize> {
         self.clauses
             .binary_search_by_key(&offset, |placed| placed.offset)
             .ok()
     }
 
-    /// Size of the code in bytes: the end of the last clause.
+    /// Bytes to the end of the last clause.
     pub fn size(&self) -> u64 {
         self.clauses.last().map_or(0, |placed| {
             u64::from(placed.offset) + u64::from(placed.size)
         })
     }
 
-    /// Number of instructions, NOPs included.
+    /// Counts instructions, NOPs included.
     pub fn instructions(&self) -> usize {
         self.clauses
             .iter()

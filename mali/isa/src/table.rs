@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What each operation of the instruction table is: data, made by the build script from `table/*.isa`.
+//! Data of each operation, built from `table/*.isa`.
 
 use crate::info::*;
 use crate::names::{Mnemonic, Modifier, Op};
@@ -13,17 +13,17 @@ impl Op {
         &OPS[self as usize]
     }
 
-    /// What it computes, whichever unit executes it.
+    /// What it computes on any unit.
     pub fn mnemonic(self) -> Mnemonic {
         self.info().mnemonic
     }
 
-    /// The unit that executes it.
+    /// Unit that executes it.
     pub fn unit(self) -> Unit {
         self.info().unit
     }
 
-    /// The operation with this name on this unit.
+    /// By unit and name.
     pub fn find(unit: Unit, name: &str) -> Option<Op> {
         OPS.iter()
             .find(|info| info.unit == unit && info.name == name)

@@ -6,8 +6,8 @@ use crate::info::{Encoding, OpInfo, Unit};
 use crate::instruction::{Instruction, MAX_IMMEDIATES, MAX_MODIFIERS, MAX_SOURCES, Source};
 use crate::table::{ADD_INDEX, FMA_INDEX, OPS};
 
-/// Decodes an instruction word of a unit (23 bits for FMA, 20 for ADD). `wide` says whether the clause consists of
-/// 64-bit tuples, which have operations of their own. `None`: no known encoding, or one with a reserved value.
+/// Takes 23 bits for FMA, 20 for ADD. `wide`: of 64-bit tuples, with their own operations. `None`: unknown or
+/// reserved.
 pub fn decode_word(unit: Unit, bits: u32, wide: bool) -> Option<Instruction> {
     candidates(unit, bits).find_map(|(info, encoding)| {
         if info.wide != wide {
@@ -18,14 +18,13 @@ pub fn decode_word(unit: Unit, bits: u32, wide: bool) -> Option<Instruction> {
     })
 }
 
-/// All encodings that accept a word; more than one would be an ambiguity of the table.
+/// More than one shows an ambiguous table.
 pub fn decode_all(unit: Unit, bits: u32, wide: bool) -> impl Iterator<Item = Instruction> {
     candidates(unit, bits)
         .filter(move |(info, _)| info.wide == wide)
         .filter_map(move |(i, e)| matches(i, e, bits))
 }
 
-/// Encodings whose top eight bits can be those of the word, the most specific first.
 fn candidates(unit: Unit, bits: u32) -> impl Iterator<Item = (&'static OpInfo, &'static Encoding)> {
     let index = match unit {
         Unit::Fma => &FMA_INDEX,
@@ -90,8 +89,7 @@ fn matches(info: &'static OpInfo, encoding: &Encoding, bits: u32) -> Option<Inst
 /// Encodes an instruction.
 ///
 /// # Errors
-/// A source that its operation cannot have, an immediate that is too large, or a combination of modifiers (and, for
-/// some commutative operations, order of the sources) that no encoding of the operation expresses.
+/// An invalid source, a large immediate, or modifiers or an order of sources without an encoding.
 pub fn encode_word(instruction: &Instruction) -> Result<u32, EncodeError> {
     let info = instruction.op.info();
     let mut common = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same recording with its code at other addresses, for a driver that decides where code lies.
+//! Moves code, for a driver that decides where code lies.
 //!
-//! A program counter has 24 bits, so code moves by windows of 16 MiB, and the lowest 24 bits of its addresses stay. What names code are the
-//! descriptors of shaders. All are found by a walk over every chain; the result is checked by one more, which finds none that was left.
+//! A program counter has 24 bits: code moves by windows of 16 MiB and keeps the lowest 24 bits of its addresses.
+//! Only descriptors of shaders name code. A walk over every chain finds all; one more checks that none is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,19 +19,18 @@ use crate::link::linked::{sound, written};
 use crate::patch::{Word, places};
 use crate::walk::{check_only, profile, submissions};
 
-/// Bytes that a shader's program counter reaches.
+/// Bytes that a program counter reaches.
 pub const WINDOW: u64 = 1 << 24;
 
-/// Descriptors that name a shader, and the field that does.
 const SHADERS: [(&Layout, &str); 2] = [
     (RendererState::LAYOUT, "Shader"),
     (ShaderProgram::LAYOUT, "Binary"),
 ];
 
-/// Moves code: windows by their starts, and their new starts.
+/// Moves windows: starts and new starts.
 ///
 /// # Errors
-/// Its chains break a rule, or something else than a shader's descriptor names code that moves.
+/// Chains break a rule, or something other than a shader's descriptor names code that moves.
 pub fn move_code(verified: &Verified<'_>, to: &BTreeMap<u64, u64>) -> Result<Vec<u8>, LinkError> {
     check_only(verified)?;
     let recording = verified.recording();
@@ -69,7 +68,6 @@ pub fn move_code(verified: &Verified<'_>, to: &BTreeMap<u64, u64>) -> Result<Vec
     Ok(bytes)
 }
 
-/// Where code at an address is now; `None`: no code that moves is there.
 fn moved(recording: &Recording<'_>, to: &BTreeMap<u64, u64>, va: u64) -> Option<u64> {
     let region = recording.region_of(va, 1)?;
     if !Access(region.access).contains(Access::EXECUTE) {
@@ -79,7 +77,6 @@ fn moved(recording: &Recording<'_>, to: &BTreeMap<u64, u64>, va: u64) -> Option<
     Some(to.get(&window)? | va & (WINDOW - 1))
 }
 
-/// Regions with their code moved, each in one window.
 fn regions(recording: &Recording<'_>, to: &BTreeMap<u64, u64>) -> Vec<Region> {
     let page = u64::from(gpureplay_format::PAGE_SIZE);
     let mut regions = Vec::new();
@@ -102,12 +99,10 @@ fn regions(recording: &Recording<'_>, to: &BTreeMap<u64, u64>) -> Vec<Region> {
     regions
 }
 
-/// Finds what names code that moves.
 struct Shaders<'a> {
     recording: &'a Recording<'a>,
     to: &'a BTreeMap<u64, u64>,
     words: BTreeSet<Word>,
-    /// The job's descriptor has been seen; tables follow.
     seen: bool,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words of descriptors that change: which actions of a recording put the recorded ones into memory.
+//! Finds the actions that write descriptors' words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,16 @@ use mali_facts::Memory;
 
 use crate::walk::{Event, Full, events};
 
-/// A word of at most eight bytes: its address, the recorded bytes, and the new ones.
+/// At most eight bytes: address, recorded bytes, new bytes.
 pub type Word = (u64, Vec<u8>, Vec<u8>);
 
-/// Bytes that go to an address of GPU memory.
+/// GPU address and bytes.
 pub type Patch = (u64, Vec<u8>);
 
-/// After which actions the words have to be written: those that put the recorded ones there.
+/// The actions after which words must be written.
 ///
 /// # Errors
-/// More is uploaded than is kept of a recording's memory.
+/// Too much is uploaded.
 pub fn places(
     verified: &Verified<'_>,
     words: &BTreeSet<Word>,
@@ -34,7 +34,6 @@ pub fn places(
             return Ok::<(), Full>(());
         };
         let end = va.saturating_add(*length);
-        // No word is longer than a pointer.
         let from = (va.saturating_sub(8), Vec::new(), Vec::new());
         for (at, old, new) in words.range(from..) {
             if *at >= end {

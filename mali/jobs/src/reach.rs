@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which buffers can hold what was computed from which others, by what jobs are given.
+//! Which buffers depend on which others.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use mali_facts::walk::Purpose;
 
 use crate::walk::Job;
 
-/// Buffers by address; those that overlap, since one took the other's place, are one.
+/// Buffers by address; those that overlap are one.
 #[derive(Clone, Debug, Default)]
 pub struct Buffers(Vec<(u64, u64)>);
 
 impl Buffers {
-    /// Of ranges: first address and end, by first address.
+    /// From first addresses and ends, ascending.
     pub fn new(ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut out: Vec<(u64, u64)> = Vec::new();
         for (start, end) in ranges {
@@ -24,7 +24,7 @@ impl Buffers {
         Self(out)
     }
 
-    /// The number of the buffer that holds an address.
+    /// Buffer that holds an address.
     pub fn holder(&self, va: u64) -> Option<usize> {
         let next = self.0.partition_point(|(start, _)| *start <= va);
         let at = next.checked_sub(1)?;
@@ -32,7 +32,7 @@ impl Buffers {
     }
 }
 
-/// What a job may read and write, in buffers: a pointer among its uniforms may be used for both.
+/// A pointer among uniforms may both read and write.
 #[derive(Clone, Debug, Default)]
 pub struct Touches {
     read: BTreeSet<usize>,
@@ -57,7 +57,7 @@ impl Touches {
                     read.insert(buffer);
                     written.insert(buffer);
                 }
-                // Threads' own memory is no way from one job to another one.
+                // Threads' own memory carries nothing to another job.
                 _ => {}
             }
         }
@@ -65,7 +65,7 @@ impl Touches {
     }
 }
 
-/// The buffers that hold something of those in `from` after these jobs.
+/// What depends on `from` after these jobs.
 pub fn reached(from: BTreeSet<usize>, jobs: &[Touches]) -> BTreeSet<usize> {
     let mut out = from;
     for job in jobs {
@@ -84,7 +84,6 @@ mod tests {
 
     #[test]
     fn what_jobs_are_given_is_a_way_but_their_threads_memory_is_none() {
-        // The last one took another one's place.
         let starts = [0x1000, 0x2000, 0x3000, 0x4000, 0x4000];
         let buffers = Buffers::new(starts.map(|start| (start, start + 0x1000)));
         assert_eq!(buffers.0.len(), 4);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The family of Mali GPUs with command streams: what a launch of a recording may ask of one.
+//! Mali GPUs with command streams.
 //!
-//! The words of a launch are the instructions of a stream, without its jumps. They lie in the recording, not in GPU memory, so nothing
-//! can change them after the check. A device calls them from its own queue.
+//! A launch's words are a stream without jumps. They lie in the recording, not in GPU memory, so they cannot change
+//! after the check. A device calls them from its own queue.
 
 use core::fmt::{self, Display, Formatter};
 
@@ -25,16 +25,16 @@ pub(crate) use change::waits;
 pub use change::{alone, resized};
 pub use mali_valhall::streams::{Compute, WalkError};
 
-/// The family: architecture version 10.
+/// Architecture version 10.
 #[derive(Clone, Copy, Debug)]
 pub struct Streams;
 
-/// A verified recording of a GPU with command streams.
+/// Verified recording of such a GPU.
 pub type Verified<'a> = gpureplay_core::verify::Verified<'a, Streams>;
-/// A session on such a GPU.
+/// Session on such a GPU.
 pub type Session<'a, 'w, G> = gpureplay_core::engine::Session<'a, 'w, G, Streams>;
 
-/// Checks a recording of a GPU with command streams against all rules.
+/// Checks a recording against all rules.
 ///
 /// # Errors
 /// As for [`gpureplay_core::verify()`].
@@ -45,16 +45,14 @@ pub fn verify<'a>(
     gpureplay_core::verify::verify(recording, limits)
 }
 
-/// The registers from here on are the kernel's: its ring calls a stream with them.
+/// First of the kernel's registers: its ring calls a stream with them.
 pub const KERNEL_REGISTERS: u8 = 92;
-/// Bits of the largest address: what lies above is the kernel's.
+/// What lies above is the kernel's.
 pub const ADDRESS_BITS: u32 = 47;
-/// The bits of a pointer in a dispatch.
 const POINTER: u64 = (1 << 48) - 1;
-/// A list of resources lies at a multiple of this; the bits below count them.
+/// Alignment of a list; the bits below count its entries.
 const RESOURCES: u64 = 64;
 
-/// Registers that an identity check may read.
 const IDENTITY: [u32; 8] = [
     gpu::GPU_ID,
     gpu::THREAD_MAX_THREADS,
@@ -69,44 +67,44 @@ const IDENTITY: [u32; 8] = [
 /// What a launch breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// A queue other than 0.
+    /// Queue other than 0.
     Queue(u8),
     /// No words, or a half of one.
     Length(usize),
-    /// An instruction that no recording may have.
+    /// Forbidden instruction.
     Instruction {
-        /// Its number.
+        /// Number.
         at: usize,
-        /// The word.
+        /// Word.
         word: u64,
     },
-    /// A resource other than the compute endpoint.
+    /// Resource other than the compute endpoint.
     Endpoint {
-        /// The instruction's number.
+        /// Instruction's number.
         at: usize,
     },
-    /// A register of the kernel's driver is written.
+    /// Writes a register of the kernel's driver.
     KernelRegister {
-        /// The instruction's number.
+        /// Instruction's number.
         at: usize,
-        /// The register.
+        /// Register.
         register: u8,
     },
-    /// An instruction that cannot be executed.
+    /// Instruction that cannot be executed.
     Fault {
-        /// Its number.
+        /// Number.
         at: usize,
         /// Why not.
         fault: Fault,
     },
-    /// A dispatch names memory that is in no region, or is not aligned.
+    /// Memory outside of regions, or not aligned.
     Memory {
         /// What lies there.
         what: &'static str,
-        /// The address.
+        /// Address.
         address: u64,
     },
-    /// A launch without a dispatch.
+    /// Launch without a dispatch.
     NoDispatch,
 }
 
@@ -149,13 +147,13 @@ impl Display for Broken {
 
 impl core::error::Error for Broken {}
 
-/// The instructions of a launch; bytes behind the last are left out.
+/// Bytes behind the last word are left out.
 pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     let words = bytes.as_chunks::<WORD_BYTES>().0.iter();
     words.map(|word| u64::from_le_bytes(*word))
 }
 
-/// Checks a launch by its queue and its words.
+/// Checks a launch.
 ///
 /// # Errors
 /// What it breaks first.
@@ -178,7 +176,7 @@ pub fn check(recording: &Recording<'_>, queue: u8, bytes: &[u8]) -> Result<(), B
     found
 }
 
-/// Gives each dispatch of a launch, and where its instruction lies when the model runs it.
+/// Gives each dispatch, and its instruction's place on the model.
 ///
 /// # Errors
 /// An instruction that cannot be executed.
@@ -203,7 +201,6 @@ pub fn dispatches(bytes: &[u8], visit: impl FnMut(u64, &Compute)) -> Result<(), 
     })
 }
 
-/// Whether a recording may have an instruction; its operands are looked at when it is walked.
 fn allowed(at: usize, word: u64) -> Result<(), Broken> {
     let written = match Instruction::decode(word).map(Instruction::op) {
         Some(Op::Nop | Op::Wait | Op::SetSbEntry | Op::RunCompute | Op::FlushCache2) => None,
@@ -218,14 +215,12 @@ fn allowed(at: usize, word: u64) -> Result<(), Broken> {
     }
 }
 
-/// Where a move names its destination.
 const DESTINATION: u32 = 48;
-/// Endpoints of REQ_RESOURCE: compute, fragment, tiler, vertices.
+/// Compute, fragment, tiler, vertices (REQ_RESOURCE).
 pub const ALL_ENDPOINTS: u64 = 0xf;
-/// The endpoint of REQ_RESOURCE that a recording may ask for.
+/// Only one for recordings.
 pub const COMPUTE_ENDPOINT: u64 = 1;
 
-/// Whether what a dispatch names lies in regions.
 fn memory(recording: &Recording<'_>, compute: &Compute) -> Result<(), Broken> {
     let inside = |what, address: u64, bytes: u64, alignment: u64| {
         let found = recording.region_of(address, bytes);
@@ -256,7 +251,7 @@ fn memory(recording: &Recording<'_>, compute: &Compute) -> Result<(), Broken> {
     }
 }
 
-/// Payload and environment of a dispatch, as a job has them in memory.
+/// As a job has them in memory.
 pub fn payload(compute: &Compute) -> (ComputePayload, ShaderEnvironment) {
     let [x, y, z] = compute.count;
     let [from_x, from_y, from_z] = compute.offset;
@@ -304,7 +299,6 @@ impl Family for Streams {
         check(recording, work.queue(), work.words).map_err(|_| Rule::JobConfiguration)
     }
 
-    /// Every such GPU has [`ADDRESS_BITS`].
     fn fits<G: Gpu>(_: &mut Driver<G, ()>, _: u64) -> Result<(), Failed> {
         Ok(())
     }
@@ -322,15 +316,15 @@ impl Family for Streams {
     }
 }
 
-/// A device that leaves steps to the family has registers, but a stream is called by firmware.
+/// Firmware calls streams; a device with registers has none.
 fn no_registers<G: Gpu>(at: &mut Driver<G, ()>) -> Result<(), Failed> {
     at.fail(ErrorKind::Device(DeviceError::Refused(NO_FIRMWARE)))
 }
 
-/// The number with which a device is refused that has registers: it runs no firmware.
+/// A device with registers runs no firmware.
 pub const NO_FIRMWARE: i32 = -0x6c6;
 
-/// What the first launch that breaks a rule breaks, and the index of its action.
+/// Of the first wrong launch, with the index of its action.
 pub fn broken(recording: &Recording<'_>) -> Option<(u32, Broken)> {
     let segments = recording.segments().iter();
     let actions = segments.flat_map(|segment| {
@@ -345,8 +339,7 @@ pub fn broken(recording: &Recording<'_>) -> Option<(u32, Broken)> {
     })
 }
 
-/// The stream at an address as a recording has it: its words without jumps, what names a heap or a handler left out, and requests for
-/// endpoints narrowed to the one of compute.
+/// Converts the stream at an address: without jumps, heaps and handlers, and for the compute endpoint only.
 ///
 /// # Errors
 /// The stream cannot be walked, or is longer than `limit` instructions.
@@ -376,7 +369,7 @@ pub fn flatten(
                 flat.words
                     .push(word & !ALL_ENDPOINTS | word & COMPUTE_ENDPOINT);
             }
-            // A call may end on a scoreboard that its caller uses; nothing that is known makes one.
+            // A call may end on its caller's scoreboard; nothing known does so.
             Some(op @ (Op::Call | Op::Branch)) => return Err(WalkError::Dynamic { at, op }),
             _ => flat.words.push(word),
         }
@@ -384,12 +377,12 @@ pub fn flatten(
     Ok(flat)
 }
 
-/// A stream without jumps.
+/// Stream without jumps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flat {
-    /// Its instructions.
+    /// Instructions.
     pub words: Vec<u64>,
-    /// Its dispatches, in order.
+    /// In order.
     pub dispatches: Vec<Compute>,
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording of one GPU as a recording of another one of its family, or the reason why it cannot be one.
+//! Makes a recording one of another GPU of its family.
 //!
-//! A recording fits one GPU: its identity, its settings, storage for the threads of its cores. [`retarget`] changes these, and only where
-//! it can prove that the jobs do not depend on the rest: the other GPU has every instruction, limit and format that they use, none of them looks
-//! at cores or warps of which there are more or fewer, and the result keeps every rule, job chains included, for the other GPU.
-//! [`compare`] then runs both on the models of their GPUs and compares all memory after every chain.
+//! A recording fits one GPU: its identity, its settings, storage for the threads of its cores. [`retarget`] changes
+//! these only where it can prove that jobs do not depend on the rest: the other GPU has every instruction, limit
+//! and format, no job looks at cores or warps that differ in number, and the result keeps every rule. [`compare`]
+//! then runs both on models and compares all memory after every chain.
 //!
-//! No real GPU takes part: what is proved is that the model of the other GPU computes the same.
+//! No real GPU takes part: the proof is about the model.
 #![forbid(unsafe_code)]
 
 mod lock_step;
@@ -37,51 +37,49 @@ use survey::{Job, survey};
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// A recording of architecture version 6 may become one of version 7 and the other way round, with changed descriptors. No silicon
-    /// has shown that this works.
+    /// Version 6 may become version 7 and vice versa. No silicon has shown that this works.
     pub mix_versions: bool,
-    /// Of a GPU with more cores only so many are used that the recorded storage suffices. Without it all are, and storage grows.
+    /// Use only as many cores as the recorded storage suffices for. Otherwise storage grows.
     pub limit_cores: bool,
 }
 
-/// A setting that drivers make after a reset.
+/// Driver's setting after a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Offset of the register.
+    /// Register offset.
     pub register: u16,
-    /// The recorded value.
+    /// Recorded value.
     pub recorded: u32,
-    /// The value for the other GPU; `None`: its drivers do not write the register.
+    /// `None`: the other GPU's drivers do not write it.
     pub value: Option<u32>,
 }
 
-/// A recording of another GPU.
+/// Recording of another GPU.
 #[derive(Clone, Debug)]
 pub struct Retargeted {
-    /// The recording.
+    /// Recording.
     pub bytes: Vec<u8>,
-    /// The GPU that was recorded.
+    /// Recorded GPU.
     pub source: &'static Profile,
-    /// The GPU that it is for now.
+    /// New GPU.
     pub target: &'static Profile,
-    /// Its shader cores that no job runs on, by their bits in SHADER_PRESENT.
+    /// Bits of SHADER_PRESENT.
     pub unused_cores: u32,
     /// Storage that was too small.
     pub grown: Vec<Grown>,
     /// Settings that differ.
     pub settings: Vec<Setting>,
-    /// Words of descriptors that were changed: address, recorded bytes, bytes now.
+    /// Address, recorded bytes, new bytes.
     pub descriptors: Vec<(u64, Vec<u8>, Vec<u8>)>,
-    /// Jobs that were looked at, and shaders among them.
+    /// Jobs that were looked at.
     pub jobs: usize,
-    /// Storage on either GPU: start and end.
     storage: Vec<(u64, u64)>,
 }
 
-/// Whether the jobs of a recording, as it is, could run on another GPU; nothing is changed. The number of jobs.
+/// Counts the jobs, if all could run unchanged.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// The first broken rule.
 pub fn fits(
     verified: &Verified<'_>,
     target: &'static Profile,
@@ -98,7 +96,6 @@ fn unsound(error: DeepViolation) -> Refusal {
     Refusal::new(TargetRule::Sound, error.to_string())
 }
 
-/// Everything that can be proved before something is changed.
 fn proved(
     verified: &Verified<'_>,
     used_of_target: Profile,
@@ -122,7 +119,6 @@ fn proved(
     Ok((pair, jobs))
 }
 
-/// Another GPU with the cores only that jobs are to run on.
 fn used_cores(verified: &Verified<'_>, target: &Profile, options: &Options) -> Profile {
     let unused = verified.recording().header().unused_cores.get();
     match profile(verified) {
@@ -137,7 +133,7 @@ fn used_cores(verified: &Verified<'_>, target: &Profile, options: &Options) -> P
 /// Makes a recording one of another GPU.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// The first broken rule.
 pub fn retarget(
     verified: &Verified<'_>,
     target: &'static Profile,
@@ -176,7 +172,7 @@ pub fn retarget(
         let bytes = u64::from(one.pages) * u64::from(gpureplay_format::PAGE_SIZE);
         (one.new, one.new.saturating_add(bytes))
     }));
-    // What did not grow is where it was, and holds as much as the other GPU needs.
+    // What did not grow stays and holds enough.
     let kept = storage::ranges(&jobs, &pair.used_of_target).into_iter();
     storage.extend(kept.filter(|range| grown.iter().all(|one| one.old != range.0)));
     let settings = settings.into_iter().map(|(_, one)| one);
@@ -195,7 +191,7 @@ pub fn retarget(
     })
 }
 
-/// Adds the segments of a recording with other values of settings (`None`: without them), and uploads after some of the actions.
+/// `None` leaves a setting out; some actions are followed by uploads.
 fn rewrite(
     draft: &mut Draft<'_>,
     recording: &Recording<'_>,
@@ -222,7 +218,6 @@ fn rewrite(
     Ok(())
 }
 
-/// Checks what was written as a stranger's recording is checked.
 fn sound(bytes: &[u8], target: &Profile) -> Result<(), Refusal> {
     let broken = |text: String| Refusal::new(TargetRule::Deep, text);
     let recording = Recording::parse(bytes).map_err(|error| broken(format!("{error:?}")))?;
@@ -244,7 +239,6 @@ fn region(grown: &Grown) -> Region {
     }
 }
 
-/// The identity checks of a recording with the values of another GPU.
 fn identity(recording: &Recording<'_>, target: &Profile) -> Vec<IdentityCheck> {
     let values: BTreeMap<u32, u32> = target.identity().collect();
     let checks = recording.identity().iter();
@@ -259,7 +253,6 @@ fn identity(recording: &Recording<'_>, target: &Profile) -> Vec<IdentityCheck> {
         .collect()
 }
 
-/// All settings, by the index of the action that makes them, with the bits that drivers set on another GPU.
 fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> {
     let mut found = Vec::new();
     for segment in recording.segments() {
@@ -277,7 +270,7 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
                 recorded: value,
                 value: match value & bits {
                     same if same == value => Some(value),
-                    // Drivers that have nothing to set do not write the register.
+                    // Drivers with nothing to set do not write the register.
                     0 => None,
                     rest => Some(rest),
                 },
@@ -288,14 +281,14 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
     found
 }
 
-/// The word of a renderer state that says how many registers threads have, which version 6 does not have.
+/// Resets how many registers threads have, which version 6 lacks.
 fn register_allocation(job: &Job) -> Option<Word> {
     let compute = job.compute.as_ref()?;
     let name = "Shader register allocation";
     let field = RendererState::LAYOUT.find(name)?;
     let old = *compute.state.words.get(field.word)?;
     let mask = ((1u32 << field.width) - 1) << field.bit;
-    // 0: all 64 registers, which is what every thread of version 6 has.
+    // 0: all 64 registers, as in version 6.
     let new = old & !mask;
     let at = compute.state_at.wrapping_add(field.word as u64 * 4);
     (old != new).then(|| (at, old.to_le_bytes().into(), new.to_le_bytes().into()))

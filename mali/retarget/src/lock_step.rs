@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Both recordings on the models of their GPUs, and all memory after every chain.
+//! Compares memory after every chain, on both models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,9 +19,9 @@ use crate::rules::{Refusal, TargetRule};
 /// How much is tried.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Effort {
-    /// Inputs: the recording's cases first, then values drawn by lot. 0: all cases, or one drawn input where there is none.
+    /// The recording's cases, then random values. 0: all cases, or one random input without any.
     pub inputs: usize,
-    /// What all jobs of a run together may do on a model, in clauses; `None`: as for a replay.
+    /// Of a run, in clauses; `None`: as for a replay.
     pub work_limit: Option<u64>,
 }
 
@@ -32,34 +32,33 @@ pub struct Compared {
     pub inputs: usize,
     /// Chains of one run.
     pub chains: usize,
-    /// Bytes that the jobs of one run wrote and that were compared, counted again for each chain that wrote them.
+    /// In one run, counted for each chain that wrote them.
     pub bytes: u64,
-    /// The first chain after which memory depends on the order of work groups, on the recorded GPU as on the other one: its jobs
-    /// race. The outputs do not depend on it.
+    /// First chain whose memory depends on the order of work groups, on both GPUs: its jobs race. Outputs do not
+    /// depend on it.
     pub races: Option<usize>,
 }
 
 /// Why two recordings were not found equal.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// They are not.
+    /// They differ.
     #[error(transparent)]
     Refused(Refusal),
-    /// A replay could not be done.
+    /// A replay failed.
     #[error(transparent)]
     Library(#[from] gpureplay_library::Error),
-    /// There is no memory for a model.
+    /// No memory for a model.
     #[error("memory for the model: {0}")]
     NoMemory(std::io::Error),
 }
 
-/// Orders in which work groups start: in turn, and drawn by lot. Both models have the same order, and deal to the cores that they have.
+/// Work groups start in turn, and at random. Both models have the same order, and deal to their cores.
 const SEEDS: [u64; 2] = [0, 0x6d61_6c69];
 
-/// Runs a recording and what [`retarget`](crate::retarget) made of it on the models of their GPUs, for the recording's cases, and compares
-/// all memory that jobs wrote after every job and after every chain: the rest is the recording's own, and the same in both. Left out are the storage of threads and
-/// work groups, which has no meaning after a chain, and the words that were changed. Outputs must be the same in every order of work
-/// groups.
+/// Compares a recording and [`retarget`](crate::retarget)'s result on models, for its cases: all memory that jobs
+/// wrote, after every job and every chain. Storage of threads and work groups, which means nothing after a chain,
+/// and changed words are left out. Outputs must be the same in every order of work groups.
 ///
 /// # Errors
 /// The first difference as a [`Refusal`], or why there was no replay.
@@ -88,7 +87,7 @@ pub fn compare(
         bytes: 0,
         races: None,
     };
-    // Job by job, and in the form that a replay has: with chains and layers joined.
+    // Job by job, and as replayed: chains and layers joined.
     let mut forms = vec![(source.apart()?, target.apart()?)];
     let apart = forms
         .iter()
@@ -121,11 +120,8 @@ pub fn compare(
     Ok(compared)
 }
 
-/// Which memory is compared.
 struct Places {
-    /// Regions that jobs may write, storage left out: start and end.
     regions: Vec<(u64, u64)>,
-    /// What has no meaning, or was changed: start and end.
     holes: Vec<(u64, u64)>,
 }
 
@@ -151,7 +147,6 @@ impl Places {
         regions.any(|(start, end)| (*start..*end).contains(&page))
     }
 
-    /// Fills what is not compared with zeros.
     fn blank(&self, page: u64, bytes: &mut [u8]) {
         let length = bytes.len() as u64;
         for (start, end) in &self.holes {
@@ -164,7 +159,7 @@ impl Places {
     }
 }
 
-/// What a run left: sums of the pages that each chain wrote, outputs, and how it ended.
+/// Sums of written pages by chain, outputs, and the run's end.
 #[derive(Default)]
 struct Trail {
     chains: Vec<BTreeMap<u64, u64>>,
@@ -173,7 +168,6 @@ struct Trail {
     error: Option<String>,
 }
 
-/// Pages that the running chain wrote.
 #[derive(Default)]
 struct Written(Mutex<BTreeSet<u64>>);
 
@@ -195,7 +189,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A model that is looked at after each chain.
 struct Watched {
     model: OnModel,
     places: Arc<Places>,
@@ -234,8 +227,7 @@ impl Wrapper for Watched {
     }
 }
 
-/// Runs a recording once on the model of a GPU, whose work groups a seed deals. One thread of the host: with more, jobs that race would
-/// do so by the host's clock.
+/// A seed deals work groups. One host thread: else races would follow the host's clock.
 fn run(
     recording: &Recording,
     (gpu, seed): (&'static Profile, u64),
@@ -276,7 +268,7 @@ fn run(
     Ok(trail)
 }
 
-/// Gives every tensor that needs one a value: a case's files, and numbers drawn by lot for the rest.
+/// Values of a case's files; the rest is random.
 fn bind(session: &mut Session, input: usize) -> Result<(), CompareError> {
     let recording = session.recording().clone();
     let case = recording.manifest().and_then(|one| one.cases.get(input));
@@ -292,7 +284,6 @@ fn bind(session: &mut Session, input: usize) -> Result<(), CompareError> {
             continue;
         }
         let bytes = drawn(info.dtype, info.bytes, (input as u64) << 32 | number as u64);
-        // As many bytes as the shape has.
         if let Ok(value) = Tensor::new(info.dtype, &info.shape, bytes) {
             session.bind(&info.name, value)?;
         }
@@ -300,7 +291,7 @@ fn bind(session: &mut Session, input: usize) -> Result<(), CompareError> {
     Ok(())
 }
 
-/// Bytes of elements drawn by lot: floats from -1 to 1, whole numbers from all that there are.
+/// Floats from -1 to 1; whole numbers of the full range.
 fn drawn(dtype: ElementType, bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -325,7 +316,6 @@ fn drawn(dtype: ElementType, bytes: usize, seed: u64) -> Vec<u8> {
     out
 }
 
-/// Where the memory of two runs first differs: number of the chain, and page.
 fn first_difference(first: &Trail, second: &Trail) -> Option<(usize, u64)> {
     let chains = first.chains.iter().zip(&second.chains).enumerate();
     chains.into_iter().find_map(|(chain, (ours, theirs))| {
@@ -336,7 +326,6 @@ fn first_difference(first: &Trail, second: &Trail) -> Option<(usize, u64)> {
     })
 }
 
-/// Both GPUs, with work groups in the same order.
 fn differ(first: &Trail, second: &Trail, what: &str) -> Result<(), Refusal> {
     let refuse = |text: String| Err(Refusal::new(TargetRule::Equal, text));
     if let Some(error) = &first.error {
@@ -361,7 +350,7 @@ fn differ(first: &Trail, second: &Trail, what: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// One GPU, with work groups in two orders: outputs must be the same. The first chain whose memory is not.
+/// Outputs must be the same in two orders. Gives the first chain whose memory is not.
 fn ordered(first: &Trail, second: &Trail, what: &str) -> Result<Option<usize>, Refusal> {
     let outputs = first.outputs.iter().zip(&second.outputs);
     if let Some(((name, _), _)) = outputs.into_iter().find(|(ours, theirs)| ours != theirs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be proved about the jobs of a recording without running them.
+//! Proofs about jobs without running them.
 
 use gpureplay_format::Recording;
 use mali_facts::{Architecture, PixelFormat, Profile};
@@ -9,14 +9,12 @@ use mali_jobs::walk::Code;
 use crate::rules::{Refusal, TargetRule};
 use crate::survey::{Compute, Job};
 
-/// Both GPUs, and what differs between them.
 pub(crate) struct Pair {
     pub(crate) source: &'static Profile,
     pub(crate) target: &'static Profile,
-    /// The GPUs with the cores only that jobs run on.
+    /// Only cores that jobs run on.
     pub(crate) used_of_source: Profile,
     pub(crate) used_of_target: Profile,
-    /// Versions 6 and 7 may be mixed.
     pub(crate) mixed: bool,
 }
 
@@ -27,7 +25,6 @@ impl Pair {
         if self.source.gpu_id == self.target.gpu_id && cores[0] == cores[1] {
             return Ok(());
         }
-        // Of Valhall's descriptors nothing is changed.
         let bifrost = from.has_clauses() && to.has_clauses();
         if bifrost && (from == to || self.mixed) {
             return Ok(());
@@ -100,9 +97,8 @@ impl Pair {
         }
     }
 
-    /// Threads that a work group of a shader may have.
     fn most_threads(&self, compute: &Compute) -> u32 {
-        // Of 64 registers half as many threads fit as of 32; version 6 always gives a thread 64.
+        // 64 registers halve the threads of 32; version 6 always gives 64.
         let wide = compute.state.register_allocation() != THIRTY_TWO_REGISTERS;
         let fit = match self.target.architecture {
             Architecture::V7 if wide => self.target.max_threads / 2,
@@ -111,13 +107,12 @@ impl Pair {
         self.target.max_workgroup_size.min(fit)
     }
 
-    /// What is wrong with a format on the target.
     fn format(&self, format: PixelFormat) -> Option<String> {
         if self.source.architecture != self.target.architecture {
             return Some("versions 6 and 7 write the order of components differently".into());
         }
         let number = format.number();
-        // Compressed formats come first; a bit of TEXTURE_FEATURES says for each whether the GPU has it.
+        // Compressed formats come first, with a bit each of TEXTURE_FEATURES.
         let bit = 1u32.checked_shl(number)?;
         let has = |profile: &Profile| profile.texture_features[0] & bit != 0;
         (!has(self.target) && number != 0).then(|| format!("{} lacks it", self.target.name))
@@ -169,7 +164,7 @@ impl Pair {
     }
 }
 
-/// The register allocation of shaders that need no more than 32 registers.
+/// For shaders that need at most 32 registers.
 const THIRTY_TWO_REGISTERS: u64 = 2;
 
 fn reads(tuple: &Tuple, fau: Fau) -> bool {
@@ -180,7 +175,7 @@ fn reads(tuple: &Tuple, fau: Fau) -> bool {
     })
 }
 
-/// Whether an instruction gives another value, or goes another way, with warps of another width.
+/// Whether the width of warps changes a value or a branch.
 fn across_lanes(tuple: &Tuple) -> bool {
     [tuple.fma.op, tuple.add.op].into_iter().any(|op| {
         matches!(

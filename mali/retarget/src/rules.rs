@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What must hold before a recording of one GPU is one of another.
+//! The rules for running on another GPU.
 
 use std::fmt;
 
@@ -39,12 +39,12 @@ gpureplay_format::named! {
     Equal = "target-equal";
 }
 
-/// Why a recording is not made one of another GPU.
+/// Why a recording cannot become one of another GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The rule that it breaks.
     pub rule: TargetRule,
-    /// The job that breaks it: number of the submission, counted from 0, and address of the header.
+    /// Number of the submission, from 0, and address of the header.
     pub job: Option<(u32, u64)>,
     /// What breaks it.
     pub text: String,

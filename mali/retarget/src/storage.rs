@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Storage of threads and work groups: what the other GPU needs, and where it goes.
+//! Storage of threads and work groups on the other GPU.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,18 +20,18 @@ const fn offset(name: &str) -> u64 {
     }
 }
 
-/// Storage that is too small, and what takes its place.
+/// Storage that grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grown {
-    /// Where the recording has it.
+    /// Address in the recording.
     pub old: u64,
-    /// Where the other GPU gets it.
+    /// Address for the other GPU.
     pub new: u64,
-    /// Its pages.
+    /// Number of pages.
     pub pages: u32,
 }
 
-/// Storage that a job names: its place, the address of the pointer, and bytes on a GPU.
+/// Place, pointer's address, bytes on a GPU.
 struct Named {
     base: u64,
     pointer: u64,
@@ -69,7 +69,6 @@ fn of_jobs<'j>(jobs: &'j [Job], gpu: &'j Profile) -> impl Iterator<Item = (&'j J
     })
 }
 
-/// Ranges of all storage on a GPU: start and end.
 pub(crate) fn ranges(jobs: &[Job], gpu: &Profile) -> Vec<(u64, u64)> {
     let all = of_jobs(jobs, gpu);
     let all = all.map(|(_, named)| (named.base, named.base.saturating_add(named.bytes)));
@@ -77,10 +76,10 @@ pub(crate) fn ranges(jobs: &[Job], gpu: &Profile) -> Vec<(u64, u64)> {
     distinct.into_iter().collect()
 }
 
-/// What grows, and the pointers to it: address of each, old value and new value.
+/// What grows, and its pointers: address, old and new value.
 pub(crate) type Plan = (Vec<Grown>, BTreeSet<(u64, u64, u64)>);
 
-/// Finds storage that is too small for a GPU, and room for more behind all other memory.
+/// Room is behind all other memory.
 pub(crate) fn plan(
     recording: &Recording<'_>,
     jobs: &[Job],
@@ -100,7 +99,7 @@ pub(crate) fn plan(
         let refuse = |text: String| Refusal::of_job(TargetRule::Storage, place, text);
         let count =
             u32::try_from(pages).map_err(|_| refuse(format!("{bytes} bytes of storage")))?;
-        // A page that is not mapped lies in front of it.
+        // An unmapped page lies in front of it.
         let new = free.checked_add(PAGE_SIZE.into());
         let end = new.and_then(|new| new.checked_add(pages * u64::from(PAGE_SIZE)));
         let (Some(new), Some(end)) = (new, end) else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the jobs of a recording ask of a GPU: shaders, sizes, formats, storage.
+//! What jobs ask of a GPU: shaders, sizes, formats, storage.
 
 use std::sync::Arc;
 
@@ -12,9 +12,7 @@ use mali_jobs::walk::{Code, Codes, DeepViolation, Submission, Undecoded, submiss
 
 use crate::rules::{Refusal, TargetRule};
 
-/// A job at the moment of its submission.
 pub(crate) struct Job {
-    /// Number of the submission, from 0.
     pub(crate) submission: u32,
     pub(crate) address: u64,
     pub(crate) slot: u8,
@@ -28,22 +26,17 @@ impl Job {
     }
 }
 
-/// What a compute job names.
 pub(crate) struct Compute {
-    /// Address of the renderer state.
     pub(crate) state_at: u64,
     pub(crate) state: RendererState,
-    /// Its shader, if there is one.
     pub(crate) code: Option<Arc<Code>>,
-    /// Threads of a work group.
     pub(crate) threads: u64,
     /// Address of the local storage descriptor, and what it says.
     pub(crate) storage: Option<(u64, LocalStorage)>,
-    /// Pixel formats of textures and images.
     pub(crate) formats: Vec<PixelFormat>,
 }
 
-/// All jobs, in the order of their submission; of Valhall's without what they name, which stays as it is.
+/// In order; what Valhall's jobs name stays as it is and is left out.
 pub(crate) fn survey(verified: &Verified<'_>, named: bool) -> Result<Vec<Job>, Refusal> {
     let mut survey = Survey {
         named,
@@ -62,7 +55,6 @@ pub(crate) fn survey(verified: &Verified<'_>, named: bool) -> Result<Vec<Job>, R
 
 #[derive(Default)]
 struct Survey {
-    /// What compute jobs name is wanted.
     named: bool,
     jobs: Vec<Job>,
     codes: Codes,
@@ -76,7 +68,6 @@ impl Survey {
         }
         let number = submission.number;
         for found in follow(submission.memory, submission.head).jobs(submission.memory) {
-            // The walk before this one has seen that there are no others.
             let kind = found.job_type().unwrap_or(JobType::NotStarted);
             let place = (number, found.address);
             let compute = match kind {
@@ -126,7 +117,6 @@ impl Survey {
             formats.push(PixelFormat(texture.format() as u32));
         }
         let code = match compute.shader() {
-            // A job without a shader runs nothing.
             0 => None,
             at => Some(self.codes.at(memory, at).map_err(|error| {
                 let text = match error {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the text of an instruction back to its word, for tests and patches.
+//! Assembles the text of an instruction, for tests and patches.
 
 use core::fmt;
 
@@ -14,15 +14,15 @@ use crate::values::{self, Values};
 pub enum AssembleError<'t> {
     /// No instruction has this name.
     Name(&'t str),
-    /// A modifier without default is missing where this is left.
+    /// A modifier without default is missing here.
     Missing(&'static str, &'t str),
     /// The instruction has no such modifiers.
     Modifiers(&'t str),
-    /// The instruction has more operands, and this is the next.
+    /// This next operand is missing.
     NoOperand(&'static str),
-    /// It has no further operand.
+    /// No further operand exists.
     Surplus(&'t str),
-    /// This is no destination, no group of registers, no source or no number that the instruction can have.
+    /// No valid operand.
     Operand(&'t str),
     /// Uniforms and special values of two pages.
     Pages(u8, u8),
@@ -49,7 +49,7 @@ impl fmt::Display for AssembleError<'_> {
 
 impl core::error::Error for AssembleError<'_> {}
 
-/// The word of a text as the disassembly writes it.
+/// Takes text as disassembled.
 ///
 /// # Errors
 /// What the text has that no word has.
@@ -91,13 +91,11 @@ pub fn assemble(text: &str) -> Result<u64, AssembleError<'_>> {
     }
 }
 
-/// What follows a name that ends where a modifier begins.
 fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let rest = text.strip_prefix(name)?;
     (rest.is_empty() || rest.starts_with('.')).then_some(rest)
 }
 
-/// Takes a modifier off the front.
 fn modifier<'t>(rest: &mut &'t str, field: &'static Field) -> Result<u64, AssembleError<'t>> {
     let value = match &field.meaning {
         Meaning::Named(values) => one_of(rest, values, field.name)?,
@@ -106,14 +104,12 @@ fn modifier<'t>(rest: &mut &'t str, field: &'static Field) -> Result<u64, Assemb
     Ok((u64::from(value) << field.at) & field.mask())
 }
 
-/// Takes `.name` off the front, if it is there.
 fn take(rest: &mut &str, name: &str) -> bool {
     let found = rest.strip_prefix('.').and_then(|rest| after(rest, name));
     *rest = found.unwrap_or(rest);
     found.is_some()
 }
 
-/// Takes one of several names off the front, the longest that fits, or none for the default.
 fn one_of<'t>(
     rest: &mut &'t str,
     values: &'static Values,
@@ -132,7 +128,6 @@ fn one_of<'t>(
     default.ok_or(AssembleError::Missing(what, rest))
 }
 
-/// Destination or staging registers.
 fn registers<'t>(
     operands: &mut impl Iterator<Item = &'t str>,
     row: &'static Row,
@@ -205,7 +200,6 @@ fn source<'t>(
     }
 }
 
-/// The byte of a source, its page if it has one, and the rest of the text.
 fn code(text: &str) -> Option<(u8, Option<u8>, &str)> {
     for (page, entry, name) in SPECIALS {
         let found = after(text, name);
@@ -232,13 +226,11 @@ fn code(text: &str) -> Option<(u8, Option<u8>, &str)> {
     Some((register(name)? | last, None, rest))
 }
 
-/// `r12`.
 fn register(text: &str) -> Option<u8> {
     let index = text.strip_prefix('r')?;
     index.parse().ok().filter(|index| *index < 64)
 }
 
-/// `offset:-4`, `index:0xC`, `#0x10`.
 fn immediate(text: &str, field: &Field) -> Option<u64> {
     let number = match text.strip_prefix('#') {
         Some(number) if field.name == "constant" => number,

@@ -49,7 +49,6 @@ impl Display for Instruction {
     }
 }
 
-/// A value of a modifier behind its dot, unless it is the one that is not written.
 fn suffix(f: &mut Formatter<'_>, values: &Values, value: u32) -> fmt::Result {
     match values.name(value) {
         name if name.is_some() && name == values.default_name() => Ok(()),

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Modifiers and immediates: fields of a word with a name.
+//! Modifiers and immediates: named fields of a word.
 
 use crate::values::{self, Values};
 
-/// A field of an instruction word.
+/// Field of an instruction word.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name, which is the text of a flag.
+    /// Also the text of a flag.
     pub name: &'static str,
-    /// The lowest bit.
+    /// Lowest bit.
     pub at: u8,
-    /// The number of bits.
+    /// Number of bits.
     pub bits: u8,
     /// What its values mean.
     pub meaning: Meaning,
@@ -19,28 +19,28 @@ pub struct Field {
 /// What the values of a field mean.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// A modifier: each value has a name.
+    /// Modifier with named values.
     Named(&'static Values),
-    /// A modifier of one bit, written as the name of the field.
+    /// One bit, written as the field's name.
     Flag,
-    /// A number.
+    /// Number.
     Number,
-    /// A signed number.
+    /// Signed number.
     Signed,
 }
 
 impl Field {
-    /// The bits of the word that it takes.
+    /// Bits in the word.
     pub const fn mask(&self) -> u64 {
         ones(self.bits) << self.at
     }
 
-    /// The value in a word.
+    /// Value in a word.
     pub const fn read(&self, word: u64) -> u32 {
         (word >> self.at & ones(self.bits)) as u32
     }
 
-    /// The value as a number with its sign.
+    /// With its sign.
     pub const fn number(&self, word: u64) -> i64 {
         let value = self.read(word) as i64;
         let signed = matches!(self.meaning, Meaning::Signed) && value >> (self.bits - 1) != 0;
@@ -51,7 +51,7 @@ impl Field {
         }
     }
 
-    /// The name of the value in a word; nothing for a reserved one.
+    /// `None` if the word's value is reserved.
     pub fn name_in(&self, word: u64) -> Option<&'static str> {
         match &self.meaning {
             Meaning::Named(values) => values.name(self.read(word)),
@@ -60,13 +60,13 @@ impl Field {
         }
     }
 
-    /// Whether the value in a word is one that has no meaning.
+    /// Whether a word's value has no meaning.
     pub fn is_reserved(&self, word: u64) -> bool {
         matches!(&self.meaning, Meaning::Named(values) if values.name(self.read(word)).is_none())
     }
 }
 
-/// That many ones. Fields have 1 to 32 bits.
+/// Fields have 1 to 32 bits.
 pub(crate) const fn ones(bits: u8) -> u64 {
     (1 << bits) - 1
 }
@@ -84,7 +84,7 @@ use Meaning::{Flag, Named, Number, Signed};
 fields! {
     /// Branch conservatively.
     CONSERVATIVE = "conservative", 35, 1, Flag;
-    /// Branch where the source is zero, not where it differs.
+    /// Branch where the source is zero.
     EQ = "eq", 36, 1, Flag;
     /// Condition of a comparison.
     CONDITION = "condition", 32, 3, Named(&values::CONDITION);
@@ -152,13 +152,13 @@ fields! {
     RHADD = "rhadd", 30, 1, Flag;
     /// How the other lane is found.
     LANE_OPERATION = "lane_operation", 32, 2, Named(&values::LANE_OPERATION);
-    /// What an inactive lane gives.
+    /// Result of an inactive lane.
     INACTIVE_RESULT = "inactive_result", 22, 4, Named(&values::INACTIVE_RESULT);
     /// Range of the result.
     CLAMP = "clamp", 32, 2, Named(&values::CLAMP);
     /// Second step.
     SECOND = "second", 24, 1, Flag;
-    /// Shift copies of the sign in.
+    /// Shift in copies of the sign.
     SIGNED = "signed", 34, 1, Flag;
     /// Complement of the result.
     NOT_RESULT = "not_result", 30, 1, Flag;
@@ -166,7 +166,7 @@ fields! {
     MUX = "mux", 32, 2, Named(&values::MUX);
     /// What is true.
     RESULT_TYPE = "result_type", 30, 2, Named(&values::RESULT_TYPE);
-    /// Exchange only where memory has the expected value.
+    /// Exchange only if memory has the expected value.
     COMPARE = "compare", 26, 1, Flag;
     /// Helper lanes may skip.
     SKIP = "skip", 39, 1, Flag;
@@ -192,9 +192,9 @@ fields! {
     INTEGER_COORDINATES = "integer_coordinates", 13, 1, Flag;
     /// Component that a gather returns.
     FETCH_COMPONENT = "fetch_component", 14, 2, Named(&values::FETCH_COMPONENT);
-    /// Without the bias of the level of detail.
+    /// Ignore the bias of the level of detail.
     LOD_BIAS_DISABLE = "lod_bias_disable", 13, 1, Flag;
-    /// Without the range of the level of detail.
+    /// Ignore the range of the level of detail.
     LOD_CLAMP_DISABLE = "lod_clamp_disable", 14, 1, Flag;
     /// Differences instead of derivatives.
     FORCE_DELTA_ENABLE = "force_delta_enable", 12, 1, Flag;
@@ -202,7 +202,7 @@ fields! {
     DERIVATIVE_ENABLE = "derivative_enable", 15, 1, Flag;
     /// Bits of the second texel in registers.
     SECOND_WIDTH = "secondary_register_width", 47, 1, Named(&values::REGISTER_WIDTH);
-    /// Place of a sample, and what becomes of the varying.
+    /// Sample position, and what becomes of the varying.
     SAMPLE_AND_UPDATE = "sample_and_update_mode", 33, 3, Named(&values::SAMPLE_AND_UPDATE_MODE);
     /// Bits of varying and texel in registers.
     VARYING_WIDTH = "varying_texture_register_width", 24, 2, Named(&values::VARYING_TEXTURE_REGISTER_WIDTH);
@@ -230,7 +230,7 @@ fields! {
     SHORT_OFFSET = "offset", 8, 8, Number;
     /// Blend target.
     TARGET = "target", 8, 8, Number;
-    /// The second source.
+    /// Second source.
     CONSTANT = "constant", 8, 32, Number;
     /// Places to shift by.
     SHIFT = "shift", 20, 3, Number;

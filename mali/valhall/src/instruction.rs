@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An instruction word, taken apart.
+//! Instruction word, taken apart.
 
 use crate::field::{BRANCH_OFFSET, EQ, Field};
 use crate::row::Row;
@@ -7,7 +7,7 @@ use crate::source::{Code, Operand};
 use crate::table::Op;
 use crate::values;
 
-/// A word that the table knows.
+/// Word that the table knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instruction {
     op: Op,
@@ -15,7 +15,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// The instruction of a word; nothing if there is none.
+    /// `None` if the word is no instruction.
     pub fn decode(word: u64) -> Option<Instruction> {
         Op::of(word).map(|op| Instruction { op, word })
     }
@@ -25,12 +25,12 @@ impl Instruction {
         self.op
     }
 
-    /// The word.
+    /// Word.
     pub fn word(self) -> u64 {
         self.word
     }
 
-    /// Its row of the table.
+    /// Row of the table.
     pub fn row(self) -> &'static Row {
         self.op.row()
     }
@@ -40,23 +40,23 @@ impl Instruction {
         Flow((self.word >> 59 & 15) as u8)
     }
 
-    /// Bits that are set although the table has no meaning for them.
+    /// Set bits without a meaning.
     pub fn unexplained(self) -> u64 {
         self.word & !self.row().explained()
     }
 
-    /// The source in that byte.
+    /// Source in that byte.
     pub fn source(self, byte: usize) -> Option<Operand> {
         self.row().sources.get(byte)?.read(byte, self.word)
     }
 
-    /// The sources, from the lowest byte.
+    /// From the lowest byte.
     pub fn sources(self) -> impl Iterator<Item = Operand> {
         let sources = self.row().sources.iter().enumerate();
         sources.filter_map(move |(byte, kind)| kind.read(byte, self.word))
     }
 
-    /// The destination, where it has one.
+    /// If it has one.
     pub fn destination(self) -> Option<Destination> {
         let has_one = self.row().registers == crate::Registers::Dest;
         has_one.then_some(Destination {
@@ -66,7 +66,7 @@ impl Instruction {
         })
     }
 
-    /// The groups of registers that a message reads or writes, in the order of the text.
+    /// In the order of the text.
     pub fn staging(self) -> impl Iterator<Item = Staging> {
         let groups = self.row().registers.groups().iter();
         groups.map(move |group| Staging {
@@ -76,7 +76,7 @@ impl Instruction {
         })
     }
 
-    /// The value of a modifier or an immediate; nothing if it has no such field.
+    /// `None` without such a field.
     pub fn value(self, field: &'static Field) -> Option<i64> {
         let row = self.row();
         let mut fields = row.modifiers.iter().chain(row.immediates);
@@ -85,18 +85,18 @@ impl Instruction {
             .map(|it| it.number(self.word))
     }
 
-    /// The name of a modifier's value; nothing if it has none, or a reserved one.
+    /// `None` if absent or reserved.
     pub fn named(self, field: &'static Field) -> Option<&'static str> {
         self.value(field)?;
         field.name_in(self.word)
     }
 
-    /// Where it branches to, in words behind itself; nothing if it does not, or if a register says where.
+    /// Words from behind itself; `None` without a branch, or if a register says where.
     pub fn branch(self) -> Option<i64> {
         Some(self.value(&BRANCH_OFFSET)?.saturating_add(1))
     }
 
-    /// Whether a block ends behind it: a branch, a barrier, an end.
+    /// Behind a branch, a barrier, an end.
     pub fn ends_block(self) -> bool {
         matches!(self.op, Op::Branchz | Op::Branchzi | Op::Barrier) || self.flow().ends()
     }
@@ -109,25 +109,25 @@ impl Instruction {
     }
 }
 
-/// A destination register.
+/// Destination register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// Its number.
+    /// Number.
     pub register: u8,
-    /// The low half is written.
+    /// Whether the low half is written.
     pub low: bool,
-    /// The high half is written.
+    /// Whether the high half is written.
     pub high: bool,
 }
 
-/// A group of consecutive registers of a message.
+/// Consecutive registers of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Staging {
-    /// The first register.
+    /// First register.
     pub first: u8,
-    /// How many there are.
+    /// Number of registers.
     pub count: u8,
-    /// Whether the message writes them; else it reads them.
+    /// Else the message reads them.
     pub written: bool,
 }
 
@@ -136,7 +136,7 @@ pub struct Staging {
 pub struct Flow(u8);
 
 impl Flow {
-    /// The slots that are waited for, a bit each.
+    /// Awaited slots, a bit each.
     pub fn waits(self) -> u8 {
         match self.0 {
             slots @ 1..=7 => slots,
@@ -156,14 +156,14 @@ impl Flow {
         self.0 == 15
     }
 
-    /// The name: `none`, `wait0`, `end`; nothing for a reserved value.
+    /// `none`, `wait0`, `end`; `None` if reserved.
     pub fn name(self) -> Option<&'static str> {
         values::FLOW.name(self.0.into())
     }
 }
 
 impl Code {
-    /// The register, where it is one.
+    /// If it is one.
     pub fn register(self) -> Option<u8> {
         match self {
             Code::Register { index, .. } => Some(index),

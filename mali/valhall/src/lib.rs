@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Valhall instructions (architectures 9 and 10): one table, and from it decoder, disassembler, assembler and limits; and those of
-//! [command streams](streams).
+//! Valhall instructions (architectures 9 and 10) and [command streams](streams): tables, decoder, disassembler,
+//! assembler, limits.
 //!
-//! An instruction is one word of 64 bits. There are no clauses, so the crate shares nothing with `mali-isa`, which has Bifrost's.
+//! An instruction is one 64-bit word, without clauses: nothing is shared with `mali-isa` (Bifrost).
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an instruction may not do although its word decodes.
+//! Limits of instructions that decode.
 
 use core::fmt;
 
 use crate::Instruction;
 use crate::source::{Code, Kind};
 
-/// A limit that an instruction breaks.
+/// Limit that an instruction breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// Bits without a meaning are set.
     Unexplained(u64),
-    /// A field, a select, a special value, the flow or a destination has a value without a meaning.
+    /// Value without a meaning.
     Reserved(&'static str),
-    /// Bits 47:40 do not say what the instruction does with its registers.
+    /// Bits 47:40 say nothing about registers.
     Control(u8),
-    /// A group of registers passes the last register.
+    /// A group passes the last register.
     Group {
-        /// Its first register.
+        /// First register.
         first: u8,
-        /// How many there are.
+        /// Number of registers.
         count: u8,
     },
-    /// A source of 64 bits is not an even pair.
+    /// 64 bits that are no even pair.
     Odd(Code),
     /// Uniforms of more pairs than one, or two for a message.
     UniformPairs(usize),
@@ -30,7 +30,7 @@ pub enum Broken {
     Words(usize),
     /// Two special values.
     Specials,
-    /// A message reads a special value that messages cannot read.
+    /// Special value that messages cannot read.
     MessageSpecial(&'static str),
 }
 
@@ -58,7 +58,6 @@ impl fmt::Display for Broken {
 
 impl core::error::Error for Broken {}
 
-/// A word of 32 bits outside the registers, in the order that they were met.
 #[derive(Default)]
 struct Outside {
     words: [Option<Code>; 8],
@@ -83,17 +82,16 @@ impl Outside {
 }
 
 impl Instruction {
-    /// Whether it keeps the limits of the hardware, as far as they are known.
+    /// Checks known limits of the hardware.
     ///
     /// # Errors
-    /// The first limit that it breaks.
+    /// The first broken limit.
     pub fn check(self) -> Result<(), Broken> {
         self.check_values()?;
         self.check_registers()?;
         self.check_outside()
     }
 
-    /// Values without a meaning.
     pub(crate) fn check_values(self) -> Result<(), Broken> {
         let (row, word) = (self.row(), self.word());
         if self.unexplained() != 0 {
@@ -119,7 +117,6 @@ impl Instruction {
         }
     }
 
-    /// Registers and what is done with them.
     fn check_registers(self) -> Result<(), Broken> {
         let (row, word) = (self.row(), self.word());
         let modifiers = row
@@ -151,7 +148,7 @@ impl Instruction {
         Ok(())
     }
 
-    /// Uniforms, constants and special values: all come through the same two words.
+    /// Uniforms, constants and special values all come through the same two words.
     fn check_outside(self) -> Result<(), Broken> {
         let message = self.row().is_message();
         let mut outside = Outside::default();

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a row of the table says about an instruction.
+//! Rows of the table of instructions.
 
 use crate::field::Field;
 use crate::source::Kind;
 
-/// An instruction's row.
+/// Instruction's row.
 #[derive(Debug)]
 pub struct Row {
-    /// The name: `FADD.f32`.
+    /// `FADD.f32`.
     pub name: &'static str,
     /// Bits 56:48.
     pub opcode: u16,
-    /// What tells it from others of the same opcode.
+    /// Among those of one opcode.
     pub secondary: Secondary,
     /// Where it executes.
     pub unit: Unit,
     /// What bits 47:40 name.
     pub registers: Registers,
-    /// Its sources, one for each byte from the lowest.
+    /// One for each byte from the lowest.
     pub sources: &'static [Kind],
     /// Numbers in the word.
     pub immediates: &'static [&'static Field],
-    /// Modifiers, in the order of the text.
+    /// In the order of the text.
     pub modifiers: &'static [&'static Field],
 }
 
@@ -30,12 +30,10 @@ impl Row {
         (word >> 48 & 0x1ff) as u16
     }
 
-    /// The word's bits that make it this instruction.
     pub(crate) fn fixed(&self) -> u64 {
         u64::from(self.opcode) << 48 | self.secondary.value()
     }
 
-    /// The bits that have a meaning.
     pub(crate) fn explained(&self) -> u64 {
         let always = 1 << 63 | 0xf << 59 | 3 << 57 | 0x1ff << 48 | 0xff << 40;
         let sources = self.sources.iter().enumerate();
@@ -47,16 +45,16 @@ impl Row {
         always | self.secondary.mask() | sources | groups | fields
     }
 
-    /// Whether it is a message: it leaves the core, and its results arrive later.
+    /// Its results arrive later.
     pub fn is_message(&self) -> bool {
         !matches!(self.unit, Unit::Fma | Unit::Convert | Unit::Special)
     }
 }
 
-/// Bits beside the opcode that choose between instructions.
+/// Bits that choose between instructions of an opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secondary {
-    /// None: the opcode has one instruction.
+    /// The opcode has one instruction.
     Alone,
     /// Bits 19:16.
     Four(u8),
@@ -75,7 +73,7 @@ pub enum Secondary {
 }
 
 impl Secondary {
-    /// The lowest bit, the mask from there, and the value.
+    /// Lowest bit, mask from there, value.
     const fn parts(self) -> (u8, u64, u64) {
         match self {
             Secondary::Alone => (0, 0, 0),
@@ -89,7 +87,7 @@ impl Secondary {
         }
     }
 
-    /// Its bits in the word.
+    /// Bits in the word.
     pub const fn mask(self) -> u64 {
         let (at, mask, _) = self.parts();
         mask << at
@@ -107,7 +105,7 @@ impl Secondary {
     }
 }
 
-/// A unit of the execution core.
+/// Unit of the execution core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Multiply and add.
@@ -128,40 +126,36 @@ pub enum Unit {
     Other,
 }
 
-/// What bits 47:40 name, and which registers a message reads and writes.
+/// What bits 47:40 name, and a message's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registers {
     /// Nothing; the bits are c0.
     None,
-    /// A destination.
+    /// Destination.
     Dest,
-    /// A group that the message writes.
+    /// Group that the message writes.
     Loads,
-    /// A group that the message reads.
+    /// Group that the message reads.
     Stores,
-    /// A group that a texture message writes; its count is elsewhere.
+    /// Texture message's results, counted elsewhere.
     Samples,
-    /// A group to write, and one to read that may be written as well.
+    /// A group to write, and one to read and maybe write.
     Swaps,
-    /// A group to write, and one to read: a texture message.
+    /// A texture message's group to write, and one to read.
     Fetches,
 }
 
-/// Where a group of staging registers is named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
-    /// The lowest bit of its first register.
     pub(crate) at: u8,
-    /// The lowest of three bits that count it.
+    /// Lowest of three bits that count it.
     pub(crate) count_at: u8,
-    /// What is added to the count.
     pub(crate) bias: u8,
-    /// Whether the message writes it.
     pub(crate) written: bool,
 }
 
 impl Group {
-    /// The word's bits that name it. Above the register lie either its two control bits or a modifier.
+    /// Above the register lie its two control bits or a modifier.
     fn mask(&self) -> u64 {
         0x3f << self.at | 7 << self.count_at
     }
@@ -177,7 +171,6 @@ const fn group(at: u8, count_at: u8, bias: u8, written: bool) -> Group {
 }
 
 impl Registers {
-    /// The groups in the order of the text.
     pub(crate) fn groups(self) -> &'static [Group] {
         const LOADS: [Group; 1] = [group(40, 33, 0, true)];
         const STORES: [Group; 1] = [group(40, 33, 0, false)];
@@ -192,7 +185,7 @@ impl Registers {
         }
     }
 
-    /// Bits 47:40 without register and modifiers: what the hardware is to do with the registers.
+    /// Bits 47:40 without register and modifiers.
     pub(crate) const fn control(self) -> u64 {
         match self {
             Registers::None | Registers::Swaps => 0xc0 << 40,
@@ -202,7 +195,6 @@ impl Registers {
         }
     }
 
-    /// The bits of [`Registers::control`].
     pub(crate) const fn control_mask(self) -> u64 {
         match self {
             Registers::None => 0xff << 40,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A shader: words up to the last one that control flow can reach.
+//! Shaders: the words that control flow can reach.
 
 use core::fmt;
 
 use crate::Instruction;
 
-/// The most words of a shader. Real ones have some thousands.
+/// Real shaders have some thousands of words.
 pub const MAX_WORDS: u32 = 1 << 18;
 
-/// The most words of a block, which ends at a branch, a barrier or an end: as many as a clause has instructions, so that limits on work
-/// mean the same.
+/// Words of a block, which ends at a branch, a barrier or an end: as many as a Bifrost clause's instructions, so
+/// that limits on work mean the same.
 pub const LONGEST_BLOCK: usize = 16;
 
 /// Bytes of an instruction.
@@ -18,25 +18,25 @@ pub const WORD_BYTES: usize = 8;
 /// Why words are no shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShaderError {
-    /// The code ends here, in front of the shader's end.
+    /// The code ends before the shader's end.
     Truncated {
-        /// The number of the missing word.
+        /// Number of the missing word.
         word: u32,
     },
-    /// The shader has more than [`MAX_WORDS`].
+    /// More than [`MAX_WORDS`].
     Long,
-    /// No instruction has this word.
+    /// Word that is no instruction.
     Unknown {
-        /// Its number.
+        /// Number.
         word: u32,
-        /// The word.
+        /// Word.
         value: u64,
     },
     /// A branch leads out of the code.
     Target {
-        /// The number of the branch.
+        /// Number of the branch.
         word: u32,
-        /// Where it leads.
+        /// Target.
         target: i64,
     },
 }
@@ -58,7 +58,7 @@ impl fmt::Display for ShaderError {
 
 impl core::error::Error for ShaderError {}
 
-/// A shader's code.
+/// Shader's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shader<'b> {
     bytes: &'b [u8],
@@ -67,10 +67,10 @@ pub struct Shader<'b> {
 }
 
 impl<'b> Shader<'b> {
-    /// The shader at the start of some bytes. Its end is the first instruction that never goes on and that no branch before it passes.
+    /// Ends at the first instruction that never goes on and that no earlier branch passes.
     ///
     /// # Errors
-    /// A word on the way is no instruction, a branch leads out, or the bytes end too early.
+    /// An unknown word, a branch out, or too few bytes.
     pub fn decode(bytes: &'b [u8]) -> Result<Self, ShaderError> {
         let (mut word, mut furthest, mut dynamic) = (0, 0, false);
         loop {
@@ -97,18 +97,18 @@ impl<'b> Shader<'b> {
         }
     }
 
-    /// The number of words.
+    /// Number of words.
     pub fn words(&self) -> u32 {
         self.words
     }
 
-    /// The words as bytes.
+    /// Words as bytes.
     pub fn bytes(&self) -> &'b [u8] {
         let length = WORD_BYTES * self.words as usize;
         self.bytes.get(..length).unwrap_or(self.bytes)
     }
 
-    /// Names the shader by its code: a 64-bit FNV-1a hash of its bytes, the same at any address.
+    /// 64-bit FNV-1a of its bytes, the same at any address.
     pub fn hash(&self) -> u64 {
         let bytes = self.bytes().iter();
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -116,26 +116,25 @@ impl<'b> Shader<'b> {
         })
     }
 
-    /// Whether a register says where some branch leads: then there may be more code.
+    /// A register says where a branch leads: there may be more code.
     pub fn is_dynamic(&self) -> bool {
         self.dynamic
     }
 
-    /// The instructions in order.
+    /// In order.
     pub fn instructions(&self) -> impl Iterator<Item = Instruction> + use<'b> {
         let bytes = self.bytes;
         (0..self.words).filter_map(move |word| Instruction::decode(word_at(bytes, word)?))
     }
 }
 
-/// The little-endian word of that number.
 fn word_at(bytes: &[u8], word: u32) -> Option<u64> {
     let at = WORD_BYTES.checked_mul(usize::try_from(word).ok()?)?;
     let word = bytes.get(at..at.checked_add(WORD_BYTES)?)?;
     Some(u64::from_le_bytes(word.try_into().ok()?))
 }
 
-/// One line for each word: its number, the instruction, where a branch leads, which limit is broken.
+/// Lines: number, instruction, branch target, broken limit.
 impl fmt::Display for Shader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (word, instruction) in (0i64..).zip(self.instructions()) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources of an instruction: a byte of the word each, and modifiers whose place follows from the byte.
+//! Sources: a byte each, and modifiers.
 
 use crate::field::ones;
 use crate::values::{self, Values};
 
-/// What a source is read as. `I` and `F` are integers and floats with modifiers; the number is the width in bits.
+/// `I` and `F` are integers and floats with modifiers; the number is the width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Kind {
@@ -16,7 +16,7 @@ pub enum Kind {
     R16,
     /// 32 bits as they are.
     R32,
-    /// A pair of registers as it is.
+    /// Pair of registers.
     R64,
     /// 8 bits that may be complemented.
     N8,
@@ -24,15 +24,15 @@ pub enum Kind {
     N16,
     /// 32 bits that may be complemented.
     N32,
-    /// A pair of registers that may be complemented.
+    /// Pair that may be complemented.
     N64,
     /// 16 bits, a float with sign modifiers.
     F16,
     /// 32 bits, a float with sign modifiers.
     F32,
-    /// The same with a choice of halves.
+    /// As `F16`, with a choice of halves.
     F16S,
-    /// The same with a half that is widened.
+    /// As `F32`, or a half that is widened.
     F32S,
     /// One half, a float with sign modifiers.
     F16L,
@@ -60,7 +60,7 @@ pub enum Kind {
     PART,
 }
 
-/// A select of a source: lowest bit, number of bits, meaning.
+/// Lowest bit, number of bits, meaning.
 pub(crate) type Select = (u8, u8, &'static Values);
 
 impl Kind {
@@ -69,7 +69,6 @@ impl Kind {
         matches!(self, Kind::R64 | Kind::N64 | Kind::I64W)
     }
 
-    /// The bits of negation and absolute value, of a source in that byte.
     pub(crate) fn signs(self, byte: usize) -> Option<(u8, u8)> {
         let signed = matches!(
             self,
@@ -103,7 +102,6 @@ impl Kind {
         })
     }
 
-    /// The word's bits that a source in that byte takes.
     pub(crate) fn mask(self, byte: usize) -> u64 {
         if self == Kind::GAP {
             return 0;
@@ -134,25 +132,25 @@ impl Kind {
     }
 }
 
-/// A source.
+/// Source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// How it is read.
     pub kind: Kind,
     /// Where it comes from.
     pub code: Code,
-    /// The sign is changed, after the absolute value.
+    /// After the absolute value.
     pub negate: bool,
     /// The sign is dropped.
     pub absolute: bool,
     /// All bits are changed.
     pub complement: bool,
-    /// The value of the select and what its values mean.
+    /// Value and what its values mean.
     pub select: Option<(u8, &'static Values)>,
 }
 
 impl Operand {
-    /// The name of the select; nothing where there is none, or where the value is reserved.
+    /// `None` if absent or reserved.
     pub fn selected(&self) -> Option<&'static str> {
         let (value, values) = self.select?;
         values.name(value.into())
@@ -162,23 +160,23 @@ impl Operand {
 /// Where a source comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// A register.
+    /// Register.
     Register {
-        /// Its number, below 64.
+        /// Below 64.
         index: u8,
-        /// A hint: nothing reads it again.
+        /// Hint: nothing reads it again.
         last: bool,
     },
-    /// A 32-bit word of the uniforms.
+    /// 32-bit word of the uniforms.
     Uniform(u8),
-    /// An entry of [`CONSTANTS`], below 32.
+    /// Entry of [`CONSTANTS`], below 32.
     Constant(u8),
-    /// A value that the hardware gives.
+    /// Value that the hardware gives.
     Special(Special),
 }
 
 impl Code {
-    /// A source byte of an instruction with that page.
+    /// Source byte, with the instruction's page.
     pub const fn read(code: u8, page: u8) -> Code {
         let value = code & 63;
         match code >> 6 {
@@ -196,7 +194,7 @@ impl Code {
         }
     }
 
-    /// The constant, where it is one.
+    /// If it is a constant.
     pub fn constant(self) -> Option<u32> {
         match self {
             Code::Constant(index) => CONSTANTS.get(usize::from(index)).copied(),
@@ -205,19 +203,19 @@ impl Code {
     }
 }
 
-/// A value that the hardware gives: an entry of 64 bits of a page.
+/// A 64-bit value of a page that the hardware gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Special {
-    /// The page, below 4.
+    /// Below 4.
     pub page: u8,
-    /// The entry, below 16.
+    /// Below 16.
     pub entry: u8,
     /// 0 for the low, 1 for the high word.
     pub word: u8,
 }
 
 impl Special {
-    /// The name of the entry; nothing for a reserved one.
+    /// `None` if reserved.
     pub fn name(self) -> Option<&'static str> {
         let (page, entry) = (self.page, self.entry);
         let found = SPECIALS.iter().find(|it| it.0 == page && it.1 == entry);
@@ -225,7 +223,6 @@ impl Special {
     }
 }
 
-/// Page, entry, name.
 pub(crate) const SPECIALS: [(u8, u8, &str); 18] = [
     (0, 2, "warp_id"),
     (0, 4, "framebuffer_size"),
@@ -247,7 +244,7 @@ pub(crate) const SPECIALS: [(u8, u8, &str); 18] = [
     (3, 15, "program_counter"),
 ];
 
-/// The constants that a source can name.
+/// Constants that a source can name.
 #[rustfmt::skip]
 pub const CONSTANTS: [u32; 32] = [
     0x0000_0000, 0xffff_ffff, 0x7fff_ffff, 0xfafc_fdfe, 0x0100_0000, 0x8000_2000, 0x7060_5030, 0xc0b0_a090,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table of instructions: the only place that has their encodings.
+//! Only encodings of Valhall's instructions.
 
 use crate::field::*;
 use crate::row::{Registers, Row, Secondary, Unit};
@@ -8,7 +8,7 @@ use crate::source::Kind;
 macro_rules! table {
     ($($op:ident = $name:literal, $opcode:literal, $secondary:expr, $unit:ident, $registers:ident,
        [$($source:ident),*], [$($immediate:ident),*], [$($modifier:ident),*];)*) => {
-        /// An instruction.
+        /// Instruction.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Op {
@@ -16,11 +16,11 @@ macro_rules! table {
         }
 
         impl Op {
-            /// Every instruction, by opcode.
+            /// By opcode.
             pub const ALL: &'static [Op] = &[$(Op::$op),*];
         }
 
-        /// What is known of each, in the same order.
+        /// In the order of [`Op::ALL`].
         static ROWS: [Row; Op::ALL.len()] = [$(Row {
             name: $name,
             opcode: $opcode,
@@ -35,7 +35,7 @@ macro_rules! table {
 }
 
 impl Op {
-    /// Its row of the table.
+    /// Row of the table.
     pub fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }
@@ -49,7 +49,7 @@ impl Op {
     }
 }
 
-/// For each opcode, its first place in the table; the rows are sorted by opcode.
+/// Rows are sorted by opcode: its first place for each.
 static FIRST: [u8; 513] = {
     let (mut first, mut opcode, mut place) = ([0; 513], 0, 0);
     while opcode < first.len() {
@@ -64,7 +64,8 @@ static FIRST: [u8; 513] = {
 
 use Secondary::*;
 
-// Name, opcode, secondary opcode, unit, destination or staging registers, sources by byte, immediates, modifiers in the order of the text.
+// Name, opcode, secondary opcode, unit, destination or staging registers, sources by byte, immediates, modifiers
+// in the order of the text.
 table! {
     Nop = "NOP", 0x000, Alone, Convert, None, [], [], [];
     Branchz = "BRANCHZ", 0x01f, Alone, Convert, None, [TRUTH], [BRANCH_OFFSET], [CONSERVATIVE, EQ];

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the values of modifiers mean, as the disassembly writes them.
+//! What the values of modifiers mean, as disassembled.
 
-/// Names of the values of a field, from 0.
+/// Names of values, from 0.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Values {
-    /// The names; an empty one is reserved, and so is what lies beyond.
+    /// Empty ones are reserved, and so is what lies beyond.
     names: &'static [&'static str],
     /// The name that is not written.
     default: &'static str,
 }
 
 impl Values {
-    /// The name of a value; nothing for a reserved one.
+    /// `None` if reserved.
     pub fn name(&self, value: u32) -> Option<&'static str> {
         let name = self.names.get(usize::try_from(value).ok()?)?;
         (!name.is_empty()).then_some(name)
     }
 
-    /// The name that is not written, if there is one.
+    /// The name that is not written.
     pub fn default_name(&self) -> Option<&'static str> {
         (!self.default.is_empty()).then_some(self.default)
     }
 
-    /// The names with their values, without reserved ones.
+    /// Without reserved ones.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &'static str)> {
         let all = (0..).zip(self.names.iter().copied());
         all.filter(|(_, name)| !name.is_empty())
@@ -48,24 +48,24 @@ values! {
         "b0123", "b3210", "b0101", "b2323", "b0000", "b1111", "b2222", "b3333", "b2301", "b1032", "b0011",
         "b2233"
     ], "b0123";
-    /// The byte that counts a shift, or names a lane.
+    /// Byte that counts a shift, or names a lane.
     LANES_8_BIT = ["", "", "", "", "b00", "b11", "b22", "b33"], "";
-    /// The two bytes of a source, low one first.
+    /// Two bytes of a source, low one first.
     HALF_SWIZZLES_8_BIT = [
         "b00", "b10", "b20", "b30", "b01", "b11", "b21", "b31", "b02", "b12", "b22", "b32", "b03", "b13",
         "b23", "b33"
     ], "";
-    /// The two halves of a source, low one first; or two bytes, each widened.
+    /// Two halves of a source, low one first; or two bytes, each widened.
     SWIZZLES_16_BIT = [
         "h00", "h10", "h01", "h11", "b00", "b20", "b02", "b22", "b11", "b31", "b13", "b33", "b01", "b23"
     ], "h01";
-    /// The part of a source that is widened to 32 bits.
+    /// Part widened to 32 bits.
     SWIZZLES_32_BIT = ["none", "", "h0", "h1", "b0", "b1", "b2", "b3"], "none";
-    /// The part of a source that is widened to 64 bits.
+    /// Part widened to 64 bits.
     SWIZZLES_64_BIT = ["none", "", "h0", "h1", "b0", "b1", "b2", "b3", "w0"], "none";
     /// One byte.
     LANE_8_BIT = ["b0", "b1", "b2", "b3"], "";
-    /// What of the source a branch compares with zero.
+    /// What a branch compares with zero.
     COMBINE = ["none", "h0", "h1", "and", "lowbits"], "none";
     /// One half.
     LANE_16_BIT = ["h0", "h1"], "";
@@ -87,9 +87,9 @@ values! {
     LOAD_LANE_128_BIT = ["", "", "", "", "", "", "", "identity"], "identity";
     /// Rounding: to the nearest even, up, down, to zero.
     ROUND_MODE = ["rte", "rtp", "rtn", "rtz"], "rte";
-    /// What a comparison gives for true: 1, 1.0, all ones; `u1` is not known.
+    /// For true: 1, 1.0, all ones; `u1` is not known.
     RESULT_TYPE = ["i1", "f1", "m1", "u1"], "";
-    /// The half of a source that is read as f16 and widened.
+    /// Half that is read as f16 and widened.
     WIDEN = ["none", "h0", "h1"], "none";
     /// Range of a result.
     CLAMP = ["none", "clamp_0_inf", "clamp_m1_1", "clamp_0_1"], "none";
@@ -105,7 +105,7 @@ values! {
     WRITE_MASK = ["", "r", "g", "rg", "b", "rb", "gb", "rgb", "a", "ra", "ga", "rga", "ba", "rba", "gba", "rgba"], "rgba";
     /// Component that a gather returns.
     FETCH_COMPONENT = ["gather4_r", "gather4_g", "gather4_b", "gather4_a"], "";
-    /// Type of a texel in registers. Mesa's compiler leaves it at 0 and lets the format of the texture decide; its disassembler calls that reserved.
+    /// Mesa's compiler leaves it at 0: the texture's format decides. Its disassembler calls that reserved.
     REGISTER_TYPE = ["reserved", "f", "u", "s"], "";
     /// Bits of a texel in registers.
     REGISTER_WIDTH = ["16", "32"], "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that a changed job needs besides its own descriptors: where its parts go, behind all regions of the recording.
+//! Memory that a changed job needs, behind all regions of the recording.
 
 use gpureplay_format::layout::Region;
 use gpureplay_format::{Access, RegionKind};
@@ -14,22 +14,18 @@ use crate::scene::Scene;
 use crate::taken::{Places, Taken};
 use crate::target::Target;
 
-/// Bytes that are written, with their addresses.
 pub(crate) type Writes = Vec<(u64, Vec<u8>)>;
 
-/// What the changed job needs besides its own descriptors.
 #[derive(Debug, Default)]
 pub(crate) struct Addition {
-    /// Regions behind all others.
     pub(crate) regions: Vec<Region>,
-    /// Code, which only set-up may upload.
+    /// Only set-up may upload it.
     pub(crate) code: Writes,
-    /// The instructions of its stream in place of the recorded ones, and where its own then is.
+    /// New instructions, and the dispatch's new address.
     pub(crate) stream: Option<(Vec<u8>, u64)>,
 }
 
 impl Addition {
-    /// A scene with words of descriptors, and this besides.
     pub(crate) fn added(&self, scene: &Scene, words: &Writes) -> Scene {
         let mut changed = scene.clone();
         changed.regions.extend(self.regions.iter().copied());
@@ -54,7 +50,6 @@ fn region(va: u64, bytes: u64, access: Access, kind: RegionKind) -> Region {
     }
 }
 
-/// Refuses memory that the recorded shader's pointers do not reach.
 fn within_reach(end: u64, compute: &Compute) -> Result<()> {
     if end >> 32 == compute.shader >> 32 {
         return Ok(());
@@ -67,8 +62,8 @@ fn within_reach(end: u64, compute: &Compute) -> Result<()> {
     })
 }
 
-/// Another shader in memory of its own, with a renderer state of its own: the recorded state may be shared with other jobs. `end`: where
-/// the recording's regions end; `job`: address of the job's header. Gives the words of descriptors that change.
+/// Gives a shader its own memory and renderer state: other jobs may share the recorded one. `end`: of the
+/// recording's regions; `job`: address of the job's header. Returns changed words of descriptors.
 ///
 /// # Errors
 /// There is no memory for it.
@@ -100,9 +95,8 @@ pub(crate) fn shader(
     Ok((words, addition))
 }
 
-/// Code and a page of descriptors behind `end`, and where they are.
 pub(crate) fn code_and_page(code: &[u8], end: u64) -> (Addition, u64, u64) {
-    // A page that is not mapped lies before it.
+    // An unmapped page lies before it.
     let at = end.saturating_add(PAGE);
     let bytes = (code.len() as u64).next_multiple_of(PAGE);
     let page = at.saturating_add(bytes);
@@ -117,7 +111,7 @@ pub(crate) fn code_and_page(code: &[u8], end: u64) -> (Addition, u64, u64) {
     (addition, at, page)
 }
 
-/// A whole job in memory of its own; only the header stays. As [`shader`].
+/// As [`shader`], for a whole job; only the header stays.
 ///
 /// # Errors
 /// There is no memory for it.
@@ -137,7 +131,7 @@ pub(crate) fn whole(
         threads: 0,
         groups: 0,
     };
-    // Where storage lies does not change how long descriptors are.
+    // Descriptors keep their length wherever storage lies.
     let laid = taken.lay(nowhere).descriptors;
     let ends = laid
         .iter()
@@ -160,7 +154,7 @@ pub(crate) fn whole(
     };
     let mut next = descriptors.saturating_add(length);
     let mut storage = |bytes: u64| {
-        // A page that is not mapped lies before each.
+        // An unmapped page lies before each.
         let at = next.saturating_add(PAGE);
         if bytes > 0 {
             addition

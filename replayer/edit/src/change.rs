@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job with other sizes or another shader: tried on the model beside the recorded one, and then put into the recording.
+//! Tries other sizes or another shader, and changes the recording.
 
 use gpureplay_format::encode::Draft;
 use gpureplay_format::layout::{ActionEntry, Region};
@@ -29,7 +29,7 @@ use crate::words::Start;
 /// What is changed about a job.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// Its sizes. A whole job has those that it was recorded with.
+    /// Sizes; a whole job keeps its own.
     pub launch: Launch,
     /// What it runs.
     pub kernel: Kernel,
@@ -44,36 +44,35 @@ impl From<std::sync::Arc<Taken>> for Change {
     }
 }
 
-/// A job with a change that has been tried.
+/// A change that has been tried.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// What is known about other sizes of work groups, if only these change.
+    /// If only sizes change.
     pub proof: Proof,
-    /// Inputs that it was tried with.
+    /// Number of inputs tried.
     pub inputs: usize,
-    /// Bytes of what the job writes that differ from what the recorded one writes, for any of the inputs. Only another shader may give
-    /// others.
+    /// Written bytes that differ for any input. Only another shader may differ.
     pub different: u64,
-    /// The first such byte: its address, the recorded value, the new one.
+    /// First one: address, recorded value, new value.
     pub first: Option<(u64, u8, u8)>,
-    /// What the recorded job does.
+    /// Work of the recorded job.
     pub before: Option<Work>,
-    /// What the changed one does.
+    /// Work of the changed one.
     pub after: Option<Work>,
 }
 
-/// A recording with a changed job.
+/// Recording with a changed job.
 #[derive(Debug)]
 pub struct Changed {
-    /// The recording.
+    /// Recording.
     pub bytes: Vec<u8>,
-    /// Its manifest.
+    /// Manifest.
     pub manifest: Manifest,
     /// How the change did.
     pub tried: Tried,
 }
 
-/// A job that can be changed, with the memory that it finds for each of several inputs.
+/// A job to change, with its memory for several inputs.
 pub struct Subject<'r> {
     recording: &'r Recording,
     jobs: &'r Jobs,
@@ -85,8 +84,7 @@ pub struct Subject<'r> {
 }
 
 impl<'r> Subject<'r> {
-    /// Takes the job of this number, with the memory that it finds for each of these inputs. `work_limit`: what a run may do, see
-    /// [`Scene::take`].
+    /// Takes the job of this number, with its memory for each input. `work_limit`: see [`Scene::take`].
     ///
     /// # Errors
     /// It is no compute job, there is no input, or the recording does not run.
@@ -125,22 +123,22 @@ impl<'r> Subject<'r> {
         })
     }
 
-    /// What is known about other sizes of its work groups.
+    /// For other sizes of its work groups.
     pub fn proof(&self) -> &Proof {
         &self.proof
     }
 
-    /// The job's descriptors, if it is one of Bifrost.
+    /// If it is a job of Bifrost.
     pub fn compute(&self) -> Option<&Compute> {
         self.target.bifrost()
     }
 
-    /// The sizes that the job was recorded with.
+    /// Recorded sizes.
     pub fn launch(&self) -> Launch {
         self.target.launch()
     }
 
-    /// Sizes of its work groups that are worth a try on its GPU.
+    /// Of work groups, worth a try on its GPU.
     pub fn sizes(&self) -> Vec<[u32; 3]> {
         let mut sizes = Launch::sizes(self.launch().global(), self.jobs.profile.max_workgroup_size);
         sizes.retain(|size| *size != self.launch().local);
@@ -164,14 +162,12 @@ impl<'r> Subject<'r> {
         change.launch == self.launch() && same
     }
 
-    /// The scene of the first input, if the job is in a stream.
     fn in_stream(&self) -> Option<&(Scene, Outcome)> {
         self.scenes
             .first()
             .filter(|(scene, _)| !scene.words.is_empty())
     }
 
-    /// The bytes of the job's descriptors that a change changes, and what it needs besides.
     fn parts(&self, change: &Change) -> Result<(Writes, Addition)> {
         let profile = self.jobs.profile;
         let view = self.recording.verified().recording();
@@ -252,8 +248,8 @@ impl<'r> Subject<'r> {
     /// Tries a change with all inputs.
     ///
     /// # Errors
-    /// The GPU cannot run it, the shader does not fit, the changed job fails, or it reaches memory that neither the recorded one reached
-    /// nor a tensor holds; or it computes something else although only sizes change.
+    /// The GPU cannot run it, the shader does not fit, or the job fails. It reaches memory that neither the
+    /// recorded job nor a tensor has. Only sizes change, and results differ.
     pub fn try_out(&self, change: &Change) -> Result<Tried> {
         let (words, addition) = self.parts(change)?;
         let recorded = self.launch();
@@ -281,7 +277,6 @@ impl<'r> Subject<'r> {
             let mut all = outcome.footprint.written.clone();
             all.union(&found.footprint.written);
             let mut different = 0;
-            // Page by page: a range may be as long as all of memory.
             let pages = all.ranges().into_iter().flat_map(|(address, length)| {
                 let end = address.saturating_add(length);
                 let parts = (address - address % PAGE..end).step_by(PAGE as usize);
@@ -317,14 +312,13 @@ impl<'r> Subject<'r> {
         Ok(tried)
     }
 
-    /// The scene of the first input with a change.
     fn changed_scene(&self, change: &Change) -> Option<Scene> {
         let (words, addition) = self.parts(change).ok()?;
         let (scene, _) = self.scenes.first()?;
         Some(addition.added(scene, &words))
     }
 
-    /// Runs the job once with a change and the first input, without looking into it: the seconds that the model took for it alone.
+    /// With the first input, unobserved: seconds on the model.
     pub(crate) fn run_once(&self, change: &Change) -> Option<f64> {
         let scene = self.changed_scene(change)?;
         let watch = std::sync::Arc::new(gpureplay_jobs::measure::Watch::default());
@@ -335,7 +329,7 @@ impl<'r> Subject<'r> {
         Some(ended.first()?.report.duration.as_secs_f64())
     }
 
-    /// Memory lines that warps touch in one run with a change and the first input, once for each access of a warp. Nothing if it fails.
+    /// Memory lines that warps touch with the first input, once for each access. `None` if it fails.
     pub(crate) fn lines(&self, change: &Change) -> Option<u64> {
         let scene = self.changed_scene(change)?;
         let what = What {
@@ -352,7 +346,7 @@ impl<'r> Subject<'r> {
         Some(job.lines())
     }
 
-    /// The changed job reaches nothing but what the recorded one reached, and tensors.
+    /// It may reach only tensors and what the recorded job reached.
     fn inside(&self, before: &Outcome, after: &Outcome) -> Result<()> {
         let mut known = before.footprint.read.clone();
         known.union(&before.footprint.written);
@@ -376,7 +370,7 @@ impl<'r> Subject<'r> {
         }
     }
 
-    /// Tries a change, and makes the recording that has it. One that changes nothing gives the same bytes.
+    /// Tries a change and makes the recording, the same without a change.
     ///
     /// # Errors
     /// As for [`Subject::try_out`], or the new recording breaks a rule.
@@ -396,7 +390,7 @@ impl<'r> Subject<'r> {
             .chains
             .get(self.job.chain)
             .map_or(u32::MAX, |chain| chain.action);
-        // Another job may lie in the same place, of which the recording uploads only what is different.
+        // Another job may lie in the same place, with uploads of only what differs.
         let (first, _) = self
             .scenes
             .first()
@@ -472,7 +466,7 @@ impl<'r> Subject<'r> {
             }
         }
         if tried.different > 0 {
-            // What was expected is not what it computes.
+            // The manifest's expected values are wrong now.
             manifest
                 .cases
                 .iter_mut()
@@ -482,10 +476,10 @@ impl<'r> Subject<'r> {
     }
 }
 
-/// The recording with more regions, with uploads around an action, and with code that set-up uploads before anything but settings.
+/// Set-up uploads the code before anything but settings.
 ///
 /// # Errors
-/// There is no such action or no set-up, or the recording grows beyond what a table holds.
+/// There is no such action or no set-up, or a table is full.
 fn rewrite(
     view: &View<'_>,
     addition: &Addition,
@@ -533,7 +527,6 @@ fn rewrite(
     Ok(draft.encode()?)
 }
 
-/// What a range holds after a job: what it reached, and else what was there before.
 fn scene_bytes(scene: &Scene, outcome: &Outcome, address: u64, length: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length as usize);
     let end = address.saturating_add(length);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Outputs on which no input can have an effect, by what the jobs of a replay read and write.
+//! Finds outputs that no input can affect.
 //!
-//! Pointers in uniforms say for which outputs it is worth a look. Then the recording runs once on the model. A job that reads nothing of an
-//! input, nor of what was computed from one, does the same for all inputs. One that does reads and writes the same addresses for all inputs if
-//! none of its addresses and branches depends on what it loads. Where that is not known, nothing is said.
+//! Pointers in uniforms say which outputs are worth a look. Then the recording runs once on the model. A job that
+//! reads nothing of an input, nor of what was computed from one, does the same for all inputs. Other jobs reach the
+//! same addresses for all inputs if no address and no branch depends on what they load. Otherwise nothing is said.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,15 +22,15 @@ use crate::flow::Flow;
 use crate::footprint::{Bytes, Footprint, Looker, PAGE, lock};
 use crate::tensors::add;
 
-/// Clauses that the replay may execute: about a second.
+/// Clauses of a replay: about a second.
 const WORK: u64 = 1 << 23;
 const MOST_CHAINS: usize = 1 << 6;
-/// Bytes of descriptors of one kind that a job may have.
+/// Bytes per kind and job.
 const DESCRIPTORS: u64 = 4096;
-/// Pages that a job may read, and write; and all of them together.
+/// Pages read, written, and all together, by a job.
 const MOST: usize = 1 << 11;
 
-/// The names of outputs that are the same for all inputs. What is not certain is not among them.
+/// Outputs that are certainly the same for all inputs.
 pub fn constant_outputs(recording: &Recording) -> Vec<String> {
     let view = recording.verified().recording();
     let entries = view.action_entries().iter();
@@ -61,12 +61,11 @@ pub fn constant_outputs(recording: &Recording) -> Vec<String> {
     suspects
 }
 
-/// Whether a tensor's values come from outside.
 fn is_given(kind: TensorKind) -> bool {
     matches!(kind, TensorKind::Input | TensorKind::State)
 }
 
-/// Outputs to which no input leads if a buffer ends where the next thing begins that a job or a tensor names.
+/// No input leads there if a buffer ends where the next thing begins that a job or a tensor names.
 fn suspects(view: &View<'_>, recording: &Recording, report: &Report) -> Vec<String> {
     let tensors = recording.tensors();
     let entries = || tensors.iter().zip(view.tensors());
@@ -102,7 +101,6 @@ fn suspects(view: &View<'_>, recording: &Recording, report: &Report) -> Vec<Stri
         .collect()
 }
 
-/// All bytes on which an input can have had an effect after a replay on the model. `None`: it cannot be followed.
 fn followed(recording: &Recording) -> gpureplay_library::Result<Option<Bytes>> {
     let recording = recording.apart()?;
     let view = recording.verified().recording();
@@ -156,7 +154,7 @@ fn followed(recording: &Recording) -> gpureplay_library::Result<Option<Bytes>> {
     Ok(followed.effects.take().filter(|_| whole))
 }
 
-/// Memory that jobs use otherwise than by the loads and stores of their shaders: all but buffers, and what descriptors name in buffers. First
+/// Reached other than by loads and stores of shaders: all but buffers, and what descriptors name in buffers. First
 /// addresses and ends, ascending.
 struct Fixed(Vec<(u64, u64)>);
 
@@ -199,10 +197,9 @@ impl Fixed {
     }
 }
 
-/// What is known of a job before it runs.
 #[derive(Clone, Copy)]
 struct Step {
-    /// Where it reads and writes does not depend on what it loads.
+    /// No address depends on what it loads.
     steady: bool,
 }
 
@@ -225,13 +222,10 @@ impl Step {
 struct Followed {
     fixed: Fixed,
     steps: Vec<Step>,
-    /// Jobs that have ended.
     ended: usize,
-    /// Pages that they read and wrote, each as often as a job did.
     reached: usize,
-    /// What the running job reaches.
     now: Option<Arc<Mutex<Footprint>>>,
-    /// Bytes on which an input can have had an effect. `None`: all.
+    /// `None`: all bytes.
     effects: Option<Bytes>,
 }
 
@@ -244,7 +238,6 @@ impl Followed {
             self.effects = None;
             return;
         };
-        // A job that is no compute job loads nothing.
         let footprint = footprint.unwrap_or_default();
         self.reached += footprint.read.pages().count() + footprint.written.pages().count();
         let depends = footprint.read.meets(effects);
@@ -273,7 +266,6 @@ impl Observer for Follower {
 
     fn analyser(&self, _: u64, dispatch: &Dispatch) -> Option<Box<dyn Analyser>> {
         let mut followed = self.lock();
-        // Once all depends on the inputs, there is nothing to look for.
         followed.effects.as_ref()?;
         let now = followed.now.insert(Arc::default()).clone();
         Some(Box::new(Looker::new(now, dispatch, MOST)))

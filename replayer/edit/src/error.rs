@@ -11,83 +11,83 @@ use mali_jobs::walk::DeepViolation;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// The jobs of the recording cannot be listed.
+    /// Its jobs cannot be listed.
     #[error("{0}")]
     Jobs(#[from] JobsError),
-    /// The library could not replay it, or a file could not be used.
+    /// The library could not replay it or use a file.
     #[error("{0}")]
     Library(#[from] gpureplay_library::Error),
     /// There is no such job.
     #[error("there is no job {job}; {known}")]
     NoJob {
-        /// The number that was asked for.
+        /// Number that was asked for.
         job: usize,
-        /// Which there are.
+        /// Jobs that exist.
         known: String,
     },
-    /// It can be done with compute jobs only.
+    /// Only compute jobs can do it.
     #[error("job {job} is a {kind} job; only compute jobs can be used like this")]
     NotCompute {
-        /// The job.
+        /// Job.
         job: usize,
-        /// Its type.
+        /// Type.
         kind: String,
     },
     /// The job did not run to its end.
     #[error("job {job} {what} does not run to its end on the model: {reason}")]
     Failed {
-        /// The job.
+        /// Job.
         job: usize,
-        /// In which form: as it is, or changed.
+        /// As it is, or changed.
         what: &'static str,
         /// Why.
         reason: String,
     },
-    /// The model did not come to the job.
+    /// The model did not reach the job.
     #[error("the replay on the model does not come to job {job}: {reason}")]
     NotReached {
-        /// The job.
+        /// Job.
         job: usize,
         /// Why.
         reason: String,
     },
-    /// The job writes where an output of a recording cannot lie.
+    /// No output can lie there.
     #[error(
         "job {job} writes to {address:#x}, which is no buffer; what it writes there cannot be an output"
     )]
     WritesElsewhere {
-        /// The job.
+        /// Job.
         job: usize,
-        /// The first address.
+        /// First address.
         address: u64,
     },
     /// The job writes nothing.
     #[error("job {job} writes nothing, so there is nothing to compare with")]
     WritesNothing {
-        /// The job.
+        /// Job.
         job: usize,
     },
-    /// The extracted recording did not give the bytes that the job gave.
+    /// Other bytes than the job's.
     #[error(
         "the extracted job {job} gives another byte at {address:#x}: {found:#04x} instead of {expected:#04x}; it reads something that was not seen"
     )]
     NotReproduced {
-        /// The job.
+        /// Job.
         job: usize,
         /// Where.
         address: u64,
-        /// What the job gave.
+        /// Job's byte.
         expected: u8,
-        /// What the extracted one gives.
+        /// Extract's byte.
         found: u8,
     },
-    /// A size that the GPU does not run, or that does not fit the job.
+    /// A size that does not fit the GPU or the job.
     #[error("{0}")]
     Size(String),
-    /// A shader that does not fit the job.
+    /// Shader that does not fit the job.
     #[error("{gate}: {reason}")]
     Gate {
-        /// What was checked.
+        /// Check.
         gate: &'static str,
         /// What does not fit.
         reason: String,
@@ -95,27 +95,26 @@ pub enum EditError {
     /// The changed job computes something else.
     #[error("{0}")]
     Differs(String),
-    /// The changed job reaches memory that neither the recorded one reached nor a tensor holds.
+    /// Memory that neither the recorded job nor a tensor has.
     #[error("{0}")]
     Outside(String),
     /// Not enough is known to try it.
     #[error("{0}")]
     NoInput(String),
-    /// The new recording cannot be encoded.
+    /// It cannot be encoded.
     #[error("the new recording cannot be encoded: {0}")]
     Encode(#[from] EncodeError),
     /// The new recording breaks a rule.
     #[error("the new recording breaks a rule: {}", explain::violation(.0))]
     Rule(Violation),
-    /// The new recording breaks a rule about job chains.
+    /// Its job chains break a rule.
     #[error("the new recording breaks a rule: {0}")]
     Deep(#[from] DeepViolation),
 }
 
-/// What all functions of this crate return.
+/// Result of all functions of this crate.
 pub type Result<T> = std::result::Result<T, EditError>;
 
-/// A gate that a change does not pass.
 pub(crate) fn gate<T>(gate: &'static str, reason: String) -> Result<T> {
     Err(EditError::Gate { gate, reason })
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One job, or several that follow each other, as a recording: what they read is uploaded, and all that they write is its output.
+//! Makes a recording of consecutive jobs: uploads what they read, outputs what they write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,50 +19,45 @@ use crate::footprint::{Bytes, PAGE};
 use crate::provenance;
 use crate::scene::{Memory, Outcome, Scene, Work, job, model};
 
-/// What is in memory that the job must not depend on.
+/// Fills memory that jobs must not depend on.
 const SOIL: u8 = 0xaa;
-/// Name of the output that holds every byte that the job writes.
+/// Output with every byte that the job writes.
 pub(crate) const WRITTEN: &str = "written";
-/// Most pieces of memory that the job's descriptors may name. A job of a network names some dozens.
+/// Per job. A network's job names some dozens.
 const MOST_NAMED: usize = 1 << 16;
-/// Bytes that are uploaded at least, where memory changes between two jobs.
+/// Bytes.
 const LINE: usize = 64;
-/// Elements of a tensor that are compared with what the job writes.
+/// Elements compared per tensor.
 const MAX_ELEMENTS: u64 = 1 << 24;
 
-/// A job as a recording of its own.
+/// Job as a recording of its own.
 #[derive(Debug)]
 pub struct Extracted {
-    /// The recording.
+    /// Recording.
     pub bytes: Vec<u8>,
-    /// Its manifest; expected values are in `expected/NAME.npy`.
+    /// Expected values are in `expected/NAME.npy`.
     pub manifest: Manifest,
-    /// Values of its outputs, by name.
+    /// Outputs by name.
     pub expected: BTreeMap<String, Tensor>,
     /// Bytes that the job writes.
     pub written: u64,
-    /// Bytes of pages that are uploaded for it.
+    /// Bytes of uploaded pages.
     pub uploaded: u64,
 }
 
-/// A job with the memory that it finds, and what it leaves.
 struct Step {
     scene: Scene,
     outcome: Outcome,
 }
 
-/// What several jobs do, one after the other.
 struct Steps {
     all: Vec<Step>,
     written: Bytes,
-    /// Pages that any of them reads or executes.
     pages: BTreeSet<u64>,
-    /// What is in memory when the last one has ended.
     left: Memory,
 }
 
 impl Steps {
-    /// Replays a recording up to each of the jobs.
     fn take(
         recording: &Recording,
         jobs: &Jobs,
@@ -78,7 +73,6 @@ impl Steps {
         };
         for &index in indices {
             let mut scene = Scene::take(recording, jobs, bindings, index, work_limit)?;
-            // Pages that stay as they are take memory once.
             for (address, page) in &mut scene.memory.0 {
                 if let Some(known) = steps.left.0.get(address).filter(|it| *it == page) {
                     *page = known.clone();
@@ -99,7 +93,7 @@ impl Steps {
         first.ok_or_else(|| EditError::NoInput("at least one job is extracted".into()))
     }
 
-    /// Numbers of the jobs: `3`, or `3-7`.
+    /// `3`, or `3-7`.
     fn name(&self) -> String {
         match self.all.as_slice() {
             [first, .., last] => format!("{}-{}", first.scene.job, last.scene.job),
@@ -109,9 +103,9 @@ impl Steps {
     }
 }
 
-/// Takes jobs out of a recording that is replayed on the model with these values; they are one run, in ascending order. The result has run
-/// once, in memory that is full of other bytes, and has given every byte that the jobs gave. What the processor, or a job that is left out,
-/// writes between two of them is uploaded between them. `work_limit`: what a run may do, see [`Scene::take`].
+/// Extracts jobs as one run in ascending order. The result has run once in memory full of other bytes and gave the
+/// same bytes. What the processor or a left-out job writes between two jobs is uploaded there. `work_limit`: see
+/// [`Scene::take`].
 ///
 /// # Errors
 /// A job cannot run alone, all write nothing, or one reads something that the model does not tell of.
@@ -158,7 +152,7 @@ pub fn extract(
     })
 }
 
-/// Whether each tensor may be an output of these jobs: memory is used again, so that the tensor of another layer may lie in what they write.
+/// Memory is used again: another layer's tensor may lie in what they write.
 fn own_tensors(recording: &Recording, jobs: &Jobs, indices: &[usize]) -> Vec<bool> {
     let mine: BTreeSet<&str> = indices
         .iter()
@@ -176,7 +170,7 @@ fn own_tensors(recording: &Recording, jobs: &Jobs, indices: &[usize]) -> Vec<boo
     (0..recording.tensors().len() as u32).map(of).collect()
 }
 
-/// The recording, and how many bytes of memory it uploads. `own`: whether each tensor may be an output.
+/// Also gives how many bytes are uploaded.
 fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)> {
     let scene = steps.first()?;
     let region_of = |address: u64| {
@@ -186,7 +180,7 @@ fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)>
             .find(|region| (region.va.get()..region.end()).contains(&address))
     };
     let mut builder = Builder::new(scene.platform.gpu_id);
-    // Regions stay whole: descriptors say how long what they point to is.
+    // Regions stay whole: descriptors say how long things are.
     let mut named = Vec::new();
     for step in &steps.all {
         named.extend(pointers(&step.scene)?);
@@ -219,7 +213,7 @@ fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)>
     }
     let code = of(&|kind| kind == RegionKind::Code);
     for &address in &code {
-        // Set-up leaves zeros out, and they are not to depend on what was there.
+        // Set-up leaves zeros out, and nothing may depend on what was there.
         builder.fill(address, PAGE as u32, 0);
         builder.upload(address, &page(address));
     }
@@ -251,7 +245,7 @@ fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)>
     Ok((builder.finish()?, uploaded))
 }
 
-/// Uploads the lines of these pages that are not as the job before left them. Says how many bytes these are.
+/// Uploads lines that differ from what the job before left; gives their bytes.
 fn bring_up_to_date(
     builder: &mut Builder,
     before: &Step,
@@ -277,7 +271,7 @@ fn bring_up_to_date(
     uploaded
 }
 
-/// Addresses that the job's descriptors name, whether its shader uses them or not.
+/// Addresses that descriptors name, used or not.
 ///
 /// # Errors
 ///
@@ -312,7 +306,6 @@ fn pointers(scene: &Scene) -> Result<Vec<u64>> {
     Ok(named.0)
 }
 
-/// A tensor of all bytes of a set, in the order of their addresses.
 fn everything(written: &Bytes) -> Result<Described> {
     let too_many = || EditError::Size("the job writes more than 4 GiB".into());
     let mut pieces: Vec<Piece> = Vec::new();
@@ -321,7 +314,6 @@ fn everything(written: &Bytes) -> Result<Described> {
     let mut rest = &ranges[..];
     while let [(va, length), more @ ..] = rest {
         let length = u32::try_from(*length).map_err(|_| too_many())?;
-        // Ranges of the same length at the same distance are one piece.
         let stride = more
             .first()
             .and_then(|next| u32::try_from(next.0.checked_sub(*va)?).ok());
@@ -364,7 +356,6 @@ fn everything(written: &Bytes) -> Result<Described> {
     })
 }
 
-/// Whether every byte of a tensor is in the set.
 fn is_written(view: &View<'_>, entry: &TensorEntry, written: &Bytes) -> bool {
     let Some(element) = ElementType::from_code(entry.element.into()) else {
         return false;
@@ -411,7 +402,7 @@ fn output(view: &View<'_>, entry: &TensorEntry) -> Described {
     }
 }
 
-/// The model with memory that is full of [`SOIL`] where nobody has written.
+/// Unwritten memory is full of [`SOIL`].
 struct Soiled {
     model: OnModel,
     work: Work,
@@ -424,7 +415,7 @@ impl Wrapper for Soiled {
         &mut self.model
     }
 
-    /// A job alone may do what it may do where it is from.
+    /// A job alone has the limit of its whole recording.
     fn expect_recording(&mut self, bytes: u64) {
         use gpureplay_core::Gpu;
         self.model.expect_recording(bytes.max(self.work.bytes));
@@ -437,7 +428,7 @@ impl Wrapper for Soiled {
     }
 }
 
-/// Runs the extracted recording in soiled memory, and compares every byte that the job writes. Gives its outputs.
+/// Compares every written byte, in soiled memory. Gives the outputs.
 fn reproduce(steps: &Steps, alone: &Recording) -> Result<BTreeMap<String, Tensor>> {
     let scene = steps.first()?;
     let soiled = Soiled {
@@ -461,7 +452,7 @@ fn reproduce(steps: &Steps, alone: &Recording) -> Result<BTreeMap<String, Tensor
             .unwrap_or((rest, &[]));
         rest = others;
         let mut at = address;
-        // Page by page: a range may be as long as all of memory.
+        // A range may be as long as all of memory.
         for these in these.chunks(PAGE as usize) {
             let expected = steps.left.bytes(at, these.len());
             let mut pairs = (at..).zip(these.iter().zip(&expected));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be said about a shader without running it: registers whose first value it may read, and whether anything that it loads
-//! from memory decides on an address or on a branch.
+//! A shader's code: registers whose first value it may read, and whether loads decide on addresses or branches.
 
 mod words;
 
@@ -11,22 +10,22 @@ use mali_isa::{
     Unit,
 };
 
-/// What a shader does, as far as its code says.
+/// What a shader does, by its code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Registers whose first value may be read, as bits.
+    /// Registers whose first value may be read.
     pub initial: u64,
-    /// Registers that are named, as bits.
+    /// Mask of named registers.
     pub named: u64,
-    /// Push uniforms that are read: one more than the highest slot of 64 bits.
+    /// Highest push uniform slot read (64 bits each), plus one.
     pub uniform_slots: u32,
     /// It waits for its work group.
     pub barrier: bool,
-    /// It uses storage that a work group shares.
+    /// It uses a work group's storage.
     pub group_storage: bool,
-    /// It uses storage of its thread.
+    /// It uses its thread's storage.
     pub thread_storage: bool,
-    /// It looks at other lanes of its warp, or asks for numbers of lanes, warps or cores.
+    /// It depends on other lanes, or on numbers of lanes, warps or cores.
     pub sees_warp: bool,
     /// It reads a clock.
     pub clock: bool,
@@ -34,32 +33,29 @@ pub struct Flow {
     pub atomics: bool,
     /// It uses textures, images or attributes.
     pub textures: bool,
-    /// It names descriptors in the resource tables of Valhall.
+    /// It names descriptors in Valhall's resource tables.
     pub tables: bool,
-    /// Some branch goes where the code does not say.
+    /// Some branch's target is unknown.
     pub dynamic: bool,
-    /// Offset of the first clause with an address that depends on what was loaded.
+    /// First clause whose address depends on a load: its offset.
     pub address_from_memory: Option<u32>,
-    /// Offset of the first clause with a branch that depends on what was loaded.
+    /// First clause whose branch depends on a load: its offset.
     pub branch_from_memory: Option<u32>,
 }
 
-/// What is known at a place of the code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Taint {
-    /// Registers that may hold something that was loaded, as bits.
+    /// Registers that may hold something loaded.
     registers: u64,
-    /// Words of the thread's storage that may, by their offset in words.
+    /// Words of the thread's storage that may, by offset in words.
     stack: BTreeSet<u32>,
-    /// So may all others.
     all_stack: bool,
 }
 
-/// Most words of the thread's storage that are known one by one, for each clause; compilers keep far fewer values there.
+/// Per clause; compilers keep far fewer values there.
 const MAX_WORDS: usize = 256;
 
 impl Taint {
-    /// What holds here or there.
     fn join(&mut self, other: &Self) {
         self.registers |= other.registers;
         self.stack.extend(&other.stack);
@@ -67,7 +63,7 @@ impl Taint {
         self.bound();
     }
 
-    /// Beyond what is known one by one, every word may hold something that was loaded.
+    /// Beyond the limit, every word may hold something loaded.
     fn bound(&mut self) {
         self.all_stack |= self.stack.len() > MAX_WORDS;
         if self.all_stack {
@@ -75,7 +71,7 @@ impl Taint {
         }
     }
 
-    /// The thread stores registers from `first` on, at an offset that the code says or not.
+    /// `place`: `None` if the code does not say it.
     fn store(&mut self, place: Option<u32>, first: u8, registers: u64, whole: bool) {
         let Some(place) = place else {
             self.all_stack |= self.registers & registers != 0;
@@ -93,7 +89,7 @@ impl Taint {
         self.bound();
     }
 
-    /// The registers from `first` on that may then hold something that was loaded.
+    /// Registers that may then hold something loaded.
     fn load(&self, place: Option<u32>, first: u8, registers: u64) -> u64 {
         let Some(place) = place.filter(|_| !self.all_stack) else {
             let any = self.all_stack || !self.stack.is_empty();
@@ -180,7 +176,7 @@ impl Flow {
     fn clause(&mut self, clause: &Clause, offset: u32, before: Taint) -> Taint {
         let mut now = before;
         let (mut t0, mut t1) = (false, false);
-        // What a tuple overwrites, the next one may still read.
+        // The next tuple may still read what one overwrites.
         let mut overwritten = 0;
         for tuple in &clause.tuples {
             let mut stage = false;
@@ -212,7 +208,7 @@ impl Flow {
                     continue;
                 };
                 let instruction = tuple.instruction(unit);
-                // An address that the FMA unit began is completed by the message.
+                // The message completes an address that the FMA unit began.
                 let begun = tuple.fma.op.info().name.starts_with("SHADDX") && stage;
                 if any(unit, stage) || begun {
                     self.address_from_memory.get_or_insert(offset);
@@ -260,7 +256,6 @@ impl Flow {
                 match (carried, part) {
                     (true, _) => tainted |= bits,
                     (false, Part::Full | Part::Pair) => overwritten |= bits,
-                    // The other half stays.
                     (false, Part::Low | Part::High) => {}
                 }
             }
@@ -273,14 +268,12 @@ impl Flow {
     }
 }
 
-/// Where in the thread's storage a load or store reaches, in words, if the code says so.
 fn place(tuple: &Tuple, unit: Unit) -> Option<u32> {
     let mut operands = tuple.operands(unit);
     let (low, high) = (operands.next()?.constant()?, operands.next()?.constant()?);
     (high == 0 && low.is_multiple_of(4)).then_some(low / 4)
 }
 
-/// Staging registers of a clause's message, as bits: at most as many as it may have.
 fn staging(clause: &Clause, count: Option<StagingCount>) -> u64 {
     let count = match count {
         Some(StagingCount::Words(words)) => u32::from(words),
@@ -292,7 +285,6 @@ fn staging(clause: &Clause, count: Option<StagingCount>) -> u64 {
         .unwrap_or(0)
 }
 
-/// Numbers of the clauses that may follow one.
 fn successors(shader: &Shader, at: usize) -> Vec<usize> {
     let Some(placed) = shader.clauses.get(at) else {
         return Vec::new();
@@ -312,7 +304,7 @@ fn successors(shader: &Shader, at: usize) -> Vec<usize> {
     next
 }
 
-/// Registers that a clause may read before it writes them, and those that it surely writes.
+/// Registers that may be read before they are written, and those surely written.
 fn uses(clause: &Clause) -> (u64, u64) {
     let (mut read, mut written, mut late) = (0u64, 0u64, 0u64);
     for tuple in &clause.tuples {
@@ -360,7 +352,7 @@ fn uses(clause: &Clause) -> (u64, u64) {
     (read, written | late)
 }
 
-/// Follows what is loaded to where it is used: from the first block on, what holds after each is joined with what is known of the next.
+/// What holds after a block is joined with what is known of the next.
 fn spread(next: &[Vec<usize>], first: Taint, mut step: impl FnMut(usize, Taint) -> Taint) {
     let mut states: Vec<Option<Taint>> = vec![None; next.len()];
     let mut pending = vec![(0, first)];
@@ -380,7 +372,7 @@ fn spread(next: &[Vec<usize>], first: Taint, mut step: impl FnMut(usize, Taint) 
     }
 }
 
-/// Registers whose first value a thread may read: of blocks that read and surely write these, and may be followed by those.
+/// `uses`: what blocks read and surely write; `next`: what may follow.
 fn live(uses: &[(u64, u64)], next: &[Vec<usize>]) -> u64 {
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); uses.len()];
     for (at, next) in next.iter().enumerate() {
@@ -391,7 +383,7 @@ fn live(uses: &[(u64, u64)], next: &[Vec<usize>]) -> u64 {
         }
     }
     let mut live = vec![0u64; uses.len()];
-    // A clause is looked at again when one that follows it reads more: at most once for each register.
+    // A clause comes again when a later one reads more: at most once for each register.
     let mut pending: Vec<usize> = (0..uses.len()).collect();
     while let Some(at) = pending.pop() {
         let out = next.get(at).into_iter().flatten();
@@ -413,7 +405,7 @@ fn live(uses: &[(u64, u64)], next: &[Vec<usize>]) -> u64 {
 mod tests {
     use super::*;
 
-    /// A clause that jumps so many words of 16 bytes on; it is two of them long.
+    /// Jumps that many words of 16 bytes; two of them long.
     fn jump(words: i32) -> [u8; 32] {
         let mut clause = [0; 32];
         clause[..10].copy_from_slice(&[0x0b, 0x40, 0, 0, 0x44, 0x18, 0xcb, 0x80, 0xd3, 0xfd]);
@@ -431,7 +423,7 @@ mod tests {
 
     #[test]
     fn clauses_in_any_order_are_looked_at_a_bounded_number_of_times() {
-        // The first clause jumps to the last one, from where each jumps to the one before it: what follows is always known last.
+        // The first clause jumps to the last, and each to the one before it: the worst order.
         let count = 30_000i32;
         let mut code = Vec::new();
         for at in 0..count {

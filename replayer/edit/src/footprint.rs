@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which bytes of memory a job reads and writes, and which pages its descriptors and shaders need.
+//! Bytes and pages that a job reaches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,17 +11,16 @@ use mali_model::probe::{
 use mali_model::{Access, Dispatch, JobReport, Observer};
 
 pub(crate) const PAGE: u64 = 4096;
-/// Pages whose bytes are kept: 1 GiB.
+/// 1 GiB.
 pub(crate) const MAX_PAGES: usize = 1 << 18;
 
-/// A set of addresses, by page.
+/// Set of addresses, by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(BTreeMap<u64, Bits>);
 
-/// One bit for each byte of a page.
 #[derive(Clone, Debug)]
 enum Bits {
-    /// All of them: most pages of large jobs, which take no memory then.
+    /// Takes no memory, as most pages of large jobs.
     All,
     Some(Box<[u64; 64]>),
 }
@@ -61,12 +60,11 @@ impl PartialEq for Bits {
 impl Eq for Bits {}
 
 impl Bytes {
-    /// Adds a range. False: there are more pages than are kept.
+    /// Adds a range. False: too many pages.
     pub fn add(&mut self, address: u64, bytes: u64) -> bool {
         self.add_within(address, bytes, MAX_PAGES)
     }
 
-    /// As [`Bytes::add`], with another number of pages that are kept.
     pub(crate) fn add_within(&mut self, address: u64, bytes: u64, pages: usize) -> bool {
         let end = address.saturating_add(bytes);
         let mut at = address;
@@ -89,7 +87,7 @@ impl Bytes {
         true
     }
 
-    /// Adds all of another set.
+    /// Adds another set.
     pub fn union(&mut self, other: &Self) {
         for (page, theirs) in &other.0 {
             match self.0.get_mut(page) {
@@ -126,7 +124,7 @@ impl Bytes {
         bits.is_some_and(|bits| bits.words()[offset / 64] >> (offset % 64) & 1 == 1)
     }
 
-    /// The first address that is in this set and not in the other.
+    /// First address that the other set lacks.
     pub fn first_beyond(&self, other: &Self) -> Option<u64> {
         const NONE: &[u64; 64] = &[0; 64];
         self.0.iter().find_map(|(page, bits)| {
@@ -140,13 +138,13 @@ impl Bytes {
         })
     }
 
-    /// How many addresses there are.
+    /// Number of addresses.
     pub fn count(&self) -> u64 {
         let bits = self.0.values().flat_map(|bits| bits.words());
         bits.map(|bits| u64::from(bits.count_ones())).sum()
     }
 
-    /// The ranges of the set: first address and length, ascending.
+    /// First address and length, ascending.
     pub fn ranges(&self) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for (page, bits) in &self.0 {
@@ -169,7 +167,7 @@ impl Bytes {
         ranges
     }
 
-    /// The pages that have an address of the set.
+    /// Pages that have an address of the set.
     pub fn pages(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.keys().copied()
     }
@@ -178,24 +176,23 @@ impl Bytes {
 /// What a job reaches.
 #[derive(Clone, Debug, Default)]
 pub struct Footprint {
-    /// Bytes that its shader reads, storage of threads and work groups left out.
+    /// By its shader, without storage of threads and work groups.
     pub read: Bytes,
-    /// Bytes that its shader writes, storage left out; and the value of a write-value job.
+    /// By its shader, without storage; and a write-value job's value.
     pub written: Bytes,
-    /// Pages that anything of the job reads or executes: descriptors, code, uniforms, buffers.
+    /// Descriptors, code, uniforms, buffers.
     pub pages: BTreeSet<u64>,
-    /// Textures or images are reached by coordinates: `read` and `written` are not all.
+    /// Coordinates reach textures or images: `read` and `written` are not all.
     pub unseen: bool,
     /// More memory was reached than is kept.
     pub full: bool,
-    /// Reports of the jobs that ended.
+    /// Of the jobs that ended.
     pub jobs: Vec<JobReport>,
 }
 
-/// Takes a footprint while the model runs.
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    /// Address of the job's header, whose status is no result.
+    /// Its status is no result.
     header: u64,
     found: Arc<Mutex<Footprint>>,
 }
@@ -248,7 +245,6 @@ impl Observer for Watcher {
     }
 }
 
-/// Adds what a shader reads and writes to a footprint.
 pub(crate) struct Looker {
     all: Arc<Mutex<Footprint>>,
     storages: Storages,
@@ -283,7 +279,6 @@ impl Analyser for Looker {
     }
 }
 
-/// What one host thread sees.
 struct Share {
     all: Arc<Mutex<Footprint>>,
     storages: Storages,

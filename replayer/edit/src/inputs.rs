@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Inputs that a change is tried with: the cases of the manifest, and then the first one's elements in another order.
+//! Manifest's cases, then the first one's elements reordered.
 
 use gpureplay_library::{Bindings, Recording, Tensor, TensorKind};
 
 use crate::error::{EditError, Result};
 
-/// So many inputs for a recording.
+/// `count` inputs.
 ///
 /// # Errors
 /// The manifest has no case, or a file of it cannot be used.
@@ -67,11 +67,10 @@ pub fn inputs(recording: &Recording, count: usize) -> Result<Vec<Bindings>> {
     Ok(all)
 }
 
-/// Elements in another order, which follows from the seed.
 fn mixed(bytes: &[u8], size: usize, seed: &mut u64) -> Vec<u8> {
     let mut elements: Vec<&[u8]> = bytes.chunks(size.max(1)).collect();
     for at in (1..elements.len()).rev() {
-        // A linear congruential generator with Knuth's numbers; its high bits are the good ones.
+        // Knuth's linear congruential generator; its high bits are the good ones.
         *seed = seed
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a shader was given by the job that it was compiled for. Code does not say all of it: how many bytes of storage there are, for
-//! example. It stands in a file beside the code, and another job must give at least as much.
+//! What a shader's job gave it, in a file beside the code: code does not say all, such as bytes of storage. Another
+//! job must give as much.
 
 use gpureplay_jobs::{Compute, Job};
 use mali_facts::{Architecture, Profile, RendererState};
@@ -13,7 +13,7 @@ use crate::words;
 
 const VERSION: u32 = 1;
 
-/// What code for a GPU is known by, in hexadecimal; none if it cannot be read.
+/// `None` if the code cannot be read.
 pub(crate) fn hash(code: &[u8], architecture: Architecture) -> Option<String> {
     let hash = match architecture.has_clauses() {
         true => clauses(code)?,
@@ -34,33 +34,32 @@ fn clauses(code: &[u8]) -> Option<u64> {
     Some(identity.hash)
 }
 
-/// What a shader was given. Numbers are counts, storage is bytes. On Valhall no descriptor has the optional ones but a kernel's name.
+/// Counts, and bytes of storage. On Valhall no descriptor has the optional ones but a kernel's name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
-    /// [`VERSION`].
     version: u32,
-    /// The GPU that it was compiled for, such as `g52`.
+    /// GPU, such as `g52`.
     pub gpu: String,
-    /// The shader's hash in hexadecimal.
+    /// In hexadecimal.
     pub hash: String,
-    /// Name of the kernel, where it is known.
+    /// Kernel name, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Slots of 64 bits of push uniforms.
+    /// Push uniform slots of 64 bits.
     pub uniforms: u64,
-    /// What is in registers when a thread starts.
+    /// Registers filled when a thread starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<Vec<String>>,
-    /// Registers of each thread: 32 or 64.
+    /// Per thread: 32 or 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registers: Option<u32>,
     /// Threads wait for their work group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub barrier: Option<bool>,
-    /// Bytes of storage of each thread.
+    /// Bytes per thread.
     pub thread_storage: u64,
-    /// Bytes of storage that a work group shares.
+    /// Bytes per work group.
     pub group_storage: u64,
     /// Textures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +76,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// What a job gives its shader; none if it is no compute job, or its code cannot be read.
+    /// `None`: no compute job, or unreadable code.
     pub fn of(job: &Job, profile: &Profile) -> Option<Self> {
         let work = job.work()?;
         let [thread_storage, group_storage] = work.storage_bytes;
@@ -105,7 +104,7 @@ impl Interface {
         })
     }
 
-    /// Whether a job gives all of it to a shader with this code.
+    /// Whether a job gives all of it.
     ///
     /// # Errors
     /// The first gate that it does not pass.
@@ -166,7 +165,7 @@ impl Interface {
         Ok(())
     }
 
-    /// Whether a renderer state, which only Bifrost has, gives all of it.
+    /// Only Bifrost has a renderer state.
     fn fits_state(&self, compute: &Compute, profile: &Profile) -> Result<()> {
         let state = &compute.job.state;
         let initial = self.initial.as_deref().unwrap_or_default();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a changed job runs: its recorded shader, another one, or a whole job of another recording.
+//! What a changed job runs.
 
 use std::sync::Arc;
 
 use crate::interface::Interface;
 use crate::taken::Taken;
 
-/// A shader in bytes, from its first clause on.
+/// Shader's bytes, from its first clause on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShaderFile {
-    /// The code.
+    /// Code.
     pub bytes: Vec<u8>,
-    /// What the job that it was compiled for gave it, where that is known.
+    /// What its own job gave it, if known.
     pub interface: Option<Box<Interface>>,
 }
 
@@ -27,11 +27,11 @@ impl From<Vec<u8>> for ShaderFile {
 /// What a job runs.
 #[derive(Clone, Debug)]
 pub enum Kernel {
-    /// The recorded shader.
+    /// Recorded shader.
     Recorded,
     /// Another shader; all else of the job stays.
     Shader(ShaderFile),
-    /// A whole job of another recording: shader, uniforms, storage, sizes.
+    /// Shader, uniforms, storage, sizes of another recording's job.
     Job(Arc<Taken>),
 }
 

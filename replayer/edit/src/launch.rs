@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Other sizes of a dispatch: what the GPU can run, and what follows from the sizes.
+//! Other sizes of a dispatch.
 
 use gpureplay_jobs::Compute;
 use mali_facts::{Architecture, ComputeParameters, Invocation, Profile, job};
 
 use crate::error::{EditError, Result};
 
-/// Threads of a work group and work groups, by dimension.
+/// Sizes by dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// Threads of a work group.
@@ -16,7 +16,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// What a job has.
+    /// Sizes of a job.
     pub fn of(compute: &Compute) -> Self {
         Self {
             local: compute.local,
@@ -24,7 +24,7 @@ impl Launch {
         }
     }
 
-    /// These work groups over so many threads.
+    /// Divides the threads.
     ///
     /// # Errors
     /// The threads are no whole number of work groups.
@@ -52,9 +52,9 @@ impl Launch {
         [(x, gx), (y, gy), (z, gz)].map(|(size, count)| u64::from(size) * u64::from(count))
     }
 
-    /// Sizes of work groups worth a try over so many threads, with at most `most` in a group. In one dimension all that divide the
-    /// threads; in more, an extent is a power of two that divides its dimension, or the whole of it. Groups of fewer than 32 threads are
-    /// left out where there are larger ones.
+    /// Sizes worth a try, with at most `most` threads in a group. In one dimension all that divide the threads; in
+    /// more, an extent is a power of two that divides its dimension, or all of it. Groups of fewer than 32 threads
+    /// only where there are no larger ones.
     pub fn sizes(global: [u64; 3], most: u32) -> Vec<[u32; 3]> {
         let is_line = global.iter().filter(|threads| **threads > 1).count() < 2;
         let extents = global.map(|threads| {
@@ -74,10 +74,10 @@ impl Launch {
         sizes
     }
 
-    /// Checks that there are threads, and no more in a group than the GPU runs. How many those are.
+    /// Threads of a group.
     ///
     /// # Errors
-    /// There are none, or too many.
+    /// There are none, or more than the GPU runs.
     pub(crate) fn check_threads(&self, profile: &Profile) -> Result<u64> {
         let size = |text: String| Err(EditError::Size(text));
         if self.local.contains(&0) || self.groups.contains(&0) {
@@ -95,14 +95,14 @@ impl Launch {
         Ok(threads)
     }
 
-    /// Checks what the GPU can run.
+    /// Checks the GPU's limits.
     ///
     /// # Errors
     /// The limit that is exceeded.
     pub fn check(&self, compute: &Compute, profile: &Profile) -> Result<()> {
         let size = |text: String| Err(EditError::Size(text));
         let threads = self.check_threads(profile)?;
-        // A core has room for half as many threads with all registers.
+        // A core fits half as many threads with all registers.
         let all = profile.architecture == Architecture::V7
             && compute.job.state.register_allocation() == 0;
         let room = u64::from(profile.max_threads) / if all { 2 } else { 1 };
@@ -130,7 +130,7 @@ impl Launch {
         Ok(())
     }
 
-    /// The words of a job that hold these sizes and what follows from them: offset from the job's header, and bytes.
+    /// A job's words of sizes: offset from the header, and bytes.
     ///
     /// # Errors
     /// The sizes do not fit.
@@ -149,7 +149,7 @@ impl Launch {
     }
 }
 
-/// `thread_group_split` of packed sizes: where the number of work groups begins, so that no work group is divided.
+/// `thread_group_split`: where the number of work groups begins; none is divided.
 ///
 /// # Errors
 /// It has only four bits.
@@ -162,7 +162,7 @@ pub(crate) fn split(packed: &Invocation) -> Result<u64> {
     }
 }
 
-/// `job_task_split` of a work group: bits of its sizes, each with one more.
+/// `job_task_split`: bits of the sizes, each with one more.
 pub(crate) fn task_split(local: [u32; 3]) -> u64 {
     let bits = |size: u32| {
         u64::from(
@@ -180,7 +180,7 @@ pub(crate) fn text<T: ToString>(sizes: [T; 3]) -> String {
     sizes.map(|size| size.to_string()).join("x")
 }
 
-/// Three sizes from `16`, `16x8` or `16x8x1`; those that are left out are 1.
+/// Parses `16`, `16x8` or `16x8x1`; those left out are 1.
 ///
 /// # Errors
 /// It is something else.
@@ -239,7 +239,6 @@ mod tests {
         assert_eq!(text([96, 3, 1], 64), "32x1x1 16x3x1");
         assert_eq!(text([4, 2, 1], 384), "4x2x1");
         assert_eq!(text([8, 8, 1], 64), "8x4x1 4x8x1 8x8x1");
-        // What no recording has costs no time and no memory.
         assert_eq!(text([0, 1, 1], 384), "");
         assert!(Launch::sizes([1 << 60; 3], 512).len() < 200);
         for size in Launch::sizes([64, 25, 6], 384) {
@@ -249,7 +248,6 @@ mod tests {
 
     #[test]
     fn splits_follow_from_sizes() {
-        // 8 x 16 x 1: bits of 9, 17 and 2, rounded up.
         assert_eq!(task_split([8, 16, 1]), 4 + 5 + 1);
         assert_eq!(task_split([1, 1, 1]), 3);
         let packed = Invocation::pack([8, 16, 1], [1, 4, 1]).unwrap();

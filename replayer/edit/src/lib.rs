@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings taken apart and changed.
+//! Takes recordings apart and changes them.
 //!
-//! A [`Scene`] is a job with the memory that it finds, taken out of a replay on the model; it runs by itself, as it is or changed.
-//! [`extract()`] makes a recording of it that stands alone; a [`Subject`] tries it with other sizes or another shader, and puts that into
-//! the recording.
+//! A [`Scene`] is a job with its memory from a replay on the model; it runs by itself. [`extract()`] makes it a
+//! recording; a [`Subject`] tries other sizes or shaders and changes the recording.
 #![forbid(unsafe_code)]
 
 mod addition;

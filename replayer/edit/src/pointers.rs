@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which memory of one recording stands for which of another: tensors by name or as the user says, and else the same
-//! place of a region that both have.
+//! Maps memory of one recording to another: tensors by name or as the user says, else the same place of a common
+//! region.
 
 use gpureplay_format::layout::{PieceEntry, Region};
 use gpureplay_format::{ElementType, Recording as View, RegionKind};
@@ -8,10 +8,10 @@ use gpureplay_library::Recording;
 
 use crate::error::{EditError, Result};
 
-/// What the user says about a place: a tensor's name, or an address as `0xa006000`.
+/// A tensor's name, or an address such as `0xa006000`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// In the recording that a job is taken from.
+    /// In the recording that gives a job.
     pub theirs: String,
     /// In the recording that gets it.
     pub ours: String,
@@ -32,7 +32,6 @@ impl std::str::FromStr for Pair {
     }
 }
 
-/// A range of memory of one recording, and where the other one has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     first: u64,
@@ -40,11 +39,9 @@ struct Span {
     to: u64,
 }
 
-/// Where pointers of one recording lead in another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pointers {
     spans: Vec<Span>,
-    /// Data of the recording that pointers come from.
     data: Vec<(u64, u64)>,
 }
 
@@ -55,7 +52,6 @@ fn wrong<T>(reason: String) -> Result<T> {
     })
 }
 
-/// The bytes from a piece's first element to the end of its last.
 fn extent(view: &View<'_>, piece: &PieceEntry, element: u32) -> (u64, u64) {
     let axes = view.axes(piece).unwrap_or_default().iter();
     let steps = axes.map(|axis| {
@@ -67,10 +63,8 @@ fn extent(view: &View<'_>, piece: &PieceEntry, element: u32) -> (u64, u64) {
     (first, end)
 }
 
-/// A piece of a tensor: its first byte and its end, and its axes.
 type Piece = ((u64, u64), Vec<[u32; 3]>);
 
-/// A tensor: its name and its pieces.
 struct Placed<'v> {
     name: &'v str,
     pieces: Vec<Piece>,
@@ -110,7 +104,7 @@ fn is_data(region: &&Region) -> bool {
 }
 
 impl Pointers {
-    /// Finds out where data of `theirs` is in `ours`.
+    /// Maps data of `theirs` to `ours`.
     ///
     /// # Errors
     /// A pair names what is not there, or tensors of different shape.
@@ -137,7 +131,7 @@ impl Pointers {
                 spans.extend(together(tensor, other)?);
             }
         }
-        // All else is in the same place if both have the same region there, but not where a tensor of theirs has gone to.
+        // The same place of a common region, unless a tensor of theirs has gone there.
         let gone = spans.iter().filter(|span| span.to != span.first);
         let gone = gone.map(|span| (span.to, span.to.saturating_add(span.end - span.first)));
         let mut known: Vec<(u64, u64)> = gone.collect();
@@ -179,7 +173,7 @@ impl Pointers {
         Ok(Self { spans, data })
     }
 
-    /// Where a byte is in the other recording. The first spans are those that the user names.
+    /// The user's spans come first.
     fn map(&self, address: u64) -> Option<u64> {
         let span = self
             .spans
@@ -188,7 +182,6 @@ impl Pointers {
         span.to.checked_add(address - span.first)
     }
 
-    /// Whether all bytes of a range are in the other recording as well.
     pub(crate) fn covers(&self, address: u64, length: u64) -> std::result::Result<(), u64> {
         let end = address.saturating_add(length);
         let mut at = address;
@@ -203,10 +196,10 @@ impl Pointers {
         Ok(())
     }
 
-    /// Replaces all pointers to data among words: two words that follow each other, the lower one first, are a pointer if they lead into data.
+    /// Two words, the lower one first, are a pointer if they lead into data.
     ///
     /// # Errors
-    /// A pointer leads to data that the other recording does not have.
+    /// The other recording lacks a pointer's data.
     pub(crate) fn replace(&self, words: &mut [u8], what: &str) -> Result<()> {
         let mut at = 0;
         while let Some(found) = words
@@ -234,7 +227,6 @@ impl Pointers {
     }
 }
 
-/// The pieces of two tensors, one by one.
 fn together(theirs: &Placed<'_>, ours: &Placed<'_>) -> Result<Vec<Span>> {
     let shapes = |tensor: &Placed<'_>| -> Vec<Vec<[u32; 3]>> {
         tensor
@@ -259,7 +251,6 @@ fn together(theirs: &Placed<'_>, ours: &Placed<'_>) -> Result<Vec<Span>> {
         .collect())
 }
 
-/// What a pair of the user's means.
 fn explicit(
     pair: &Pair,
     data: &[(u64, u64)],
@@ -342,7 +333,7 @@ mod tests {
 
     #[test]
     fn pointers_are_found_at_each_word() {
-        // A float, a pointer that does not lie at a multiple of 8, a number, another pointer.
+        // A float, a pointer at no multiple of 8, a number, another pointer.
         let words = [0x3f80_0000u32, 0x1010, 0, 7, 0x1800, 0, 0x1010];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         pointers().replace(&mut bytes, "uniforms").unwrap();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a job computes the same with every size of its work groups.
+//! Proves that a job computes the same with every size of work groups.
 //!
-//! It does if its threads know only their numbers in the whole dispatch, never wait for each other, share no storage, look at no other
-//! lane, and do not race. The first four follow from the code. Races follow from one run on the model if no address and no branch
-//! depends on what is in memory: then every run reaches the same memory.
+//! Its threads must know only their numbers in the whole dispatch, never wait for each other, share no storage,
+//! look at no other lane, and not race. The first four follow from the code. Races follow from one run on the model
+//! if no address and no branch depends on memory: every run reaches the same memory.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::error::Result;
 use crate::flow::Flow;
 use crate::scene::Scene;
 
-/// Registers that hold a thread's place in its work group, and the number of the work group: 55 to 59.
+/// The thread's place in its work group, and the group's number: 55 to 59.
 const LOCAL_IDS: u64 = 0x1f << 55;
 
-/// What is known about other sizes of work groups.
+/// What is known about other sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// The job computes the same with each.
+    /// The results are the same.
     Proven,
-    /// It may compute something else, for these reasons.
+    /// Results may differ, for these reasons.
     Unproven(Vec<String>),
 }
 
@@ -42,7 +42,6 @@ impl std::fmt::Display for Proof {
     }
 }
 
-/// What the code of a job says against other sizes of its work groups. Places in it are given by `place`.
 fn of_flow(flow: &Flow, place: impl Fn(u32) -> String) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut against = |holds: bool, reason: &str| {
@@ -86,7 +85,7 @@ fn of_flow(flow: &Flow, place: impl Fn(u32) -> String) -> Vec<String> {
     reasons
 }
 
-/// What the code of a job of Bifrost says against other sizes of its work groups.
+/// Reasons against other sizes of a Bifrost job.
 pub fn reasons(compute: &Compute) -> Vec<String> {
     match flow(compute) {
         Ok(flow) => of_flow(&flow, clause),
@@ -94,7 +93,6 @@ pub fn reasons(compute: &Compute) -> Vec<String> {
     }
 }
 
-/// What the code of a job of Bifrost does, and what its descriptors say of it.
 pub(crate) fn flow(compute: &Compute) -> std::result::Result<Flow, &String> {
     compute.code.as_ref().map(|code| {
         let mut flow = Flow::of(&code.shader);
@@ -108,8 +106,7 @@ pub(crate) fn clause(offset: u32) -> String {
     format!("clause_{}", offset / 16)
 }
 
-/// Proves that a job computes the same with every size of its work groups, or says why not. `flow` is what its code says, or why it
-/// cannot be read.
+/// `flow`: the code's, or why it cannot be read.
 ///
 /// # Errors
 /// The job does not run on the model.
@@ -131,7 +128,6 @@ pub(crate) fn prove(
     })
 }
 
-/// What a run on the model says about threads that race.
 fn races(scene: &Scene) -> Result<Vec<String>> {
     let what = What {
         races: true,

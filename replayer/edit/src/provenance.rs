@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the manifest of an edited recording says about where it comes from.
+//! Manifest's provenance of an edited recording.
 
 use std::collections::BTreeMap;
 
 use gpureplay_library::manifest::MOST_TEXT;
 use gpureplay_library::{Recording, weights::sha256};
 
-/// Key of the provenance that says what was done to which recording.
+/// What was done to which recording.
 pub(crate) const EDITED: &str = "edited";
 
-/// What joins two steps of a history.
 const THEN: &str = "; then ";
-/// What stands in the place of the first steps of a long history.
 const EARLIER: &str = "...";
 
-/// A history and one more step; the first ones are left out when there is no room for all.
+/// Drops the first steps when there is no room.
 fn history(before: Option<&str>, step: String) -> String {
     let Some(mut before) = before else {
         return step;
@@ -32,7 +30,7 @@ fn history(before: Option<&str>, step: String) -> String {
     format!("{EARLIER}{THEN}{before}{THEN}{step}")
 }
 
-/// The provenance of a recording that was made from another one by doing `what` to it. `bytes`: the new recording.
+/// `what` was done; `bytes` is the new recording.
 pub fn edited(from: &Recording, what: &str, bytes: &[u8]) -> BTreeMap<String, String> {
     let manifest = from.manifest();
     let mut provenance = manifest.map_or_else(BTreeMap::new, |it| it.provenance.clone());
@@ -64,7 +62,6 @@ mod tests {
         let steps: Vec<&str> = text.split(THEN).collect();
         assert_eq!(steps[0], EARLIER);
         let kept = steps.len() - 1;
-        // One step more would be too long.
         assert!(text.len() + THEN.len() + step(0).len() > MOST_TEXT);
         assert_eq!(steps[1], step(2000 - kept));
         let long = "x".repeat(MOST_TEXT);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job with the memory that it finds: taken out of a replay on the model, and run there again and again, changed or not.
+//! A job with its memory from a replay; it can run again and again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,15 +22,15 @@ use mali_model::{Dispatch, JobReport, Observer};
 use crate::error::{EditError, Result};
 use crate::footprint::{Footprint, PAGE, Watcher};
 
-/// Bytes of a page, which several memories share until one of them changes it.
+/// Shared by memories until one changes it.
 type Page = Arc<[u8; PAGE as usize]>;
 
-/// Pages that are not all zero, by address.
+/// Pages by address; others are zero.
 #[derive(Clone, Debug, Default)]
 pub struct Memory(pub BTreeMap<u64, Page>);
 
 impl Memory {
-    /// Puts bytes there; pages come into being.
+    /// Writes bytes; pages come into being.
     pub fn write(&mut self, address: u64, bytes: &[u8]) {
         let (mut at, mut rest) = (address, bytes);
         while !rest.is_empty() {
@@ -44,7 +44,7 @@ impl Memory {
         }
     }
 
-    /// Bytes of a range.
+    /// Reads a range.
     pub fn bytes(&self, address: u64, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         self.read(address, &mut bytes);
@@ -79,41 +79,41 @@ pub struct Submit {
     pub slot: u8,
     /// Bits of JS_CONFIG.
     pub config: u16,
-    /// Longest time that it may take.
+    /// Time limit.
     pub timeout_us: u32,
 }
 
 /// What a run may do on the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
-    /// What the user allows, in clauses; without it, what `bytes` allow.
+    /// In clauses; else what `bytes` allow.
     pub limit: Option<u64>,
-    /// Bytes of the recording that the job is from, values of its external weights included.
+    /// Of the job's recording, with external weights.
     pub bytes: u64,
 }
 
-/// A job with the memory that it finds.
+/// Job with the memory that it finds.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// The job.
+    /// Number of the job.
     pub job: usize,
-    /// Address of its header, or of its instruction.
+    /// Of its header, or its instruction.
     pub address: u64,
     /// How its chain or stream is submitted.
     pub submit: Submit,
-    /// The instructions of its stream, in which the job is alone; none of a chain.
+    /// Its stream with this job only; empty for a chain.
     pub words: Vec<u8>,
-    /// Registers that say so.
+    /// Registers that identify the GPU.
     pub identity: Vec<IdentityCheck>,
     /// Settings that set-up writes.
     pub settings: Vec<(u16, u32)>,
     /// Memory of the recording.
     pub regions: Vec<Region>,
-    /// The GPU, and how the recording uses it.
+    /// GPU, and how the recording uses it.
     pub platform: Platform,
     /// What a run may do.
     pub work: Work,
-    /// What is in memory when the job starts; storage of threads and work groups is left out. The job is alone in its chain.
+    /// Before the job, which is alone in its chain; without storage of threads and work groups.
     pub memory: Memory,
 }
 
@@ -122,11 +122,10 @@ pub struct Scene {
 pub struct Outcome {
     /// What it reached.
     pub footprint: Footprint,
-    /// The pages that it reached, as they are now; storage left out.
+    /// Reached pages afterwards, without storage.
     pub memory: Memory,
 }
 
-/// Which pages of a region are looked at.
 fn is_kept(region: &Region) -> bool {
     region.kind != RegionKind::Scratch.code()
 }
@@ -144,9 +143,8 @@ fn snapshot(device: &mut OnModel, regions: &[Region]) -> Memory {
     memory
 }
 
-/// Keeps what is in memory before a chain, and lets nothing more run.
+/// Stops at a chain and keeps its memory.
 struct Take {
-    /// Number of the chain, from 1.
     chain: u32,
     regions: Vec<Region>,
     taken: Arc<Mutex<Option<Memory>>>,
@@ -164,8 +162,8 @@ impl Watch for Take {
 }
 
 impl Scene {
-    /// Replays a recording with these values on the model up to a job, and takes the memory there. `work_limit`: what a run may do, in
-    /// clauses; by the recording's size if there is none.
+    /// Replays on the model up to a job, and takes the memory there. `work_limit`: in clauses; else by the
+    /// recording's size.
     ///
     /// # Errors
     /// The replay does not come so far.
@@ -217,7 +215,6 @@ impl Scene {
             work,
             memory,
         };
-        // The jobs before it in its chain run one by one.
         for earlier in chain.jobs.clone().take_while(|at| *at < index) {
             let Some(earlier) = jobs.jobs.get(earlier) else {
                 break;
@@ -233,7 +230,6 @@ impl Scene {
         Ok(scene.alone())
     }
 
-    /// The same, with the job's header ready and without a job before or after it.
     fn alone(mut self) -> Self {
         if !self.words.is_empty() {
             self.words = streams::alone(&self.words, self.address);
@@ -256,7 +252,7 @@ impl Scene {
         self
     }
 
-    /// Runs the job on the model. `fill`: what is in all memory that the scene does not have, in place of zeros; `what`: for errors.
+    /// Runs the job on the model. `fill`: of memory that the scene lacks, in place of zeros; `what`: for errors.
     ///
     /// # Errors
     /// The job fails, or does not end.
@@ -269,7 +265,7 @@ impl Scene {
         })
     }
 
-    /// As [`Scene::run`], with an observer of the caller's. Gives what is in memory afterwards.
+    /// As [`Scene::run`], observed. Gives memory afterwards.
     ///
     /// # Errors
     /// As for [`Scene::run`].
@@ -311,7 +307,6 @@ impl Scene {
         .map_err(failed)
     }
 
-    /// Adds the submission of the job to a recording that is built.
     pub(crate) fn submit(&self, builder: &mut Builder) {
         let Submit {
             slot,
@@ -327,7 +322,6 @@ impl Scene {
         builder.launch(slot, &words, timeout_us);
     }
 
-    /// Gives a recording that is built the GPU, the settings and these regions.
     pub(crate) fn describe(&self, builder: &mut Builder, regions: &[Region]) {
         builder.platform(self.platform);
         for check in &self.identity {
@@ -352,7 +346,6 @@ impl Scene {
     }
 }
 
-/// Runs a scene on the device; what is in memory afterwards, or what went wrong.
 fn play<F: Family>(
     device: Watched<Play<'_>>,
     verified: gpureplay_core::verify::Verified<'_, F>,
@@ -373,7 +366,6 @@ fn play<F: Family>(
     left.ok_or_else(|| "it did not end".into())
 }
 
-/// Puts a scene into memory before its chain, and takes what the job reached afterwards.
 struct Play<'s> {
     scene: &'s Scene,
     fill: Option<u8>,
@@ -381,12 +373,10 @@ struct Play<'s> {
     left: Option<Memory>,
 }
 
-/// What is known of a scene that runs.
 #[derive(Default)]
 struct Reached {
-    /// Pages that were reached.
     pages: Mutex<BTreeSet<u64>>,
-    /// The job runs; what was written before is the scene itself.
+    /// Writes before this are the scene itself.
     started: AtomicBool,
 }
 
@@ -420,7 +410,7 @@ impl Watch for Play<'_> {
             if !region.is_some_and(is_kept) || device.read_memory(address, &mut page).is_err() {
                 continue;
             }
-            // A page that stays as it was takes no memory.
+            // Unchanged pages take no memory.
             let before = self.scene.memory.0.get(&address).unwrap_or(&zeros);
             let same = [before, &zeros].into_iter().find(|it| ***it == page);
             let page = same.map_or_else(|| Arc::new(page), Arc::clone);
@@ -430,7 +420,6 @@ impl Watch for Play<'_> {
     }
 }
 
-/// Keeps which pages were reached, and passes on what is about the job.
 struct Forwarded {
     reached: Arc<Reached>,
     inner: Arc<dyn Observer>,
@@ -470,7 +459,7 @@ impl Observer for Forwarded {
     }
 }
 
-/// The model of a GPU. It runs work groups one by one: what a wrong shader leaves, threads that race included, is the same each time.
+/// Work groups run one by one: what a wrong shader leaves, races included, is the same each time.
 pub(crate) fn model(
     gpu_id: u32,
     work_limit: Option<u64>,
@@ -504,7 +493,6 @@ fn chain_of<'j>(jobs: &'j Jobs, job: &Job) -> Result<&'j gpureplay_jobs::Chain> 
     })
 }
 
-/// How the action of this index submits its chain.
 fn submit(view: &View<'_>, action: u32) -> Submit {
     let entry = view.action_entries().get(action as usize);
     entry.map_or(
@@ -521,13 +509,11 @@ fn submit(view: &View<'_>, action: u32) -> Submit {
     )
 }
 
-/// The instructions of the stream that a job is in; none of a chain.
 pub(crate) fn words_of(view: &View<'_>, jobs: &Jobs, job: &Job) -> Vec<u8> {
     let chain = jobs.chains.get(job.chain);
     chain.map_or_else(Vec::new, |chain| words(view, chain))
 }
 
-/// The instructions of a stream; none of a chain.
 fn words(view: &View<'_>, chain: &gpureplay_jobs::Chain) -> Vec<u8> {
     let segment = view.segments().get(chain.segment as usize);
     let action = segment.and_then(|segment| {
@@ -540,7 +526,6 @@ fn words(view: &View<'_>, chain: &gpureplay_jobs::Chain) -> Vec<u8> {
     }
 }
 
-/// The settings that a recording writes.
 fn settings(view: &View<'_>) -> Vec<(u16, u32)> {
     let segments = view.segments().iter();
     let actions = segments.flat_map(|segment| view.segment_actions(segment).flatten());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Another shader for a job: whether it fits what the job gives it.
+//! Checks whether another shader fits a job.
 
 use gpureplay_jobs::Compute;
 use mali_facts::{Architecture, Profile, RendererState};
@@ -8,12 +8,11 @@ use mali_isa::{Message, Product, Shader, Unit};
 use crate::error::{Result, gate};
 use crate::flow::Flow;
 
-/// First of the registers that hold ids when a thread starts.
+/// First id at a thread's start.
 const FIRST_ID: u32 = 55;
-/// Registers that a thread has where it has 32: the first and the last sixteen.
+/// First and last sixteen.
 pub(crate) const OF_32: u64 = 0xffff_0000_0000_ffff;
 
-/// What a renderer state puts into registers, by name, from r55 on.
 pub(crate) fn preloads(state: &RendererState) -> [(&'static str, bool); 8] {
     [
         ("local x and y", state.preload_local_xy()),
@@ -28,14 +27,13 @@ pub(crate) fn preloads(state: &RendererState) -> [(&'static str, bool); 8] {
     .map(|(name, there)| (name, there != 0))
 }
 
-/// Registers that a job gives each thread.
 pub(crate) fn registers(compute: &Compute, profile: &Profile) -> u32 {
     let few =
         profile.architecture == Architecture::V7 && compute.job.state.register_allocation() == 2;
     if few { 32 } else { 64 }
 }
 
-/// Decodes code, and checks everything about it against what a job gives its threads.
+/// Decodes and checks code.
 ///
 /// # Errors
 /// The first gate that it does not pass.
@@ -105,7 +103,6 @@ pub fn fits(code: &[u8], compute: &Compute, profile: &Profile) -> Result<Shader>
     Ok(shader)
 }
 
-/// Numbers of textures, samplers, attributes and uniform buffers that instructions name.
 fn resources(shader: &Shader, compute: &Compute) -> Result<()> {
     let state = &compute.job.state;
     let limits = [
@@ -133,7 +130,6 @@ fn resources(shader: &Shader, compute: &Compute) -> Result<()> {
         let uniform =
             info.name.starts_with("LOAD.") && instruction.segment() == mali_isa::Segment::Ubo;
         if uniform {
-            // The second source is the number of the buffer.
             let number = tuple
                 .operands(unit)
                 .nth(1)
@@ -172,7 +168,6 @@ fn resources(shader: &Shader, compute: &Compute) -> Result<()> {
     Ok(())
 }
 
-/// The product has every instruction, by the table of instructions.
 fn opcodes(shader: &Shader, profile: &Profile) -> Result<()> {
     let Some(product) = profile.gpu_id.name().and_then(Product::by_name) else {
         return gate(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole job of another recording: its shader, uniforms, storage and sizes, with pointers to data of the recording that gets it.
+//! Whole job of another recording, with mapped pointers.
 
 mod bifrost;
 mod held;
@@ -20,10 +20,9 @@ use crate::pointers::{Pair, Pointers};
 use crate::scene::{Memory, Scene, job};
 use crate::target::Target;
 
-/// Descriptors and uniforms lie at multiples of this.
 const ALIGNMENT: u64 = 64;
 
-/// A whole job, ready to be put into one recording.
+/// Whole job, ready for one recording.
 #[derive(Clone, Debug)]
 pub struct Taken {
     title: String,
@@ -40,25 +39,20 @@ enum Descriptors {
     Valhall(Box<Valhall>),
 }
 
-/// Where the parts of a job go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     pub(crate) code: u64,
     pub(crate) descriptors: u64,
     pub(crate) threads: u64,
-    /// Its storage of work groups.
     pub(crate) groups: u64,
 }
 
-/// What a job's descriptors become.
 pub(crate) struct Laid {
-    /// The job's own words behind its header: sizes, parameters, pointers.
+    /// Behind the job's header: sizes, parameters, pointers.
     pub(crate) payload: Vec<(u64, Vec<u8>)>,
-    /// Descriptors and uniforms, with their addresses.
     pub(crate) descriptors: Vec<(u64, Vec<u8>)>,
 }
 
-/// Descriptors and uniforms that are put one behind the other.
 struct Put {
     next: u64,
     bytes: Vec<(u64, Vec<u8>)>,
@@ -70,7 +64,6 @@ impl Put {
         Self { next, bytes }
     }
 
-    /// Where bytes then are.
     fn put(&mut self, bytes: &[u8]) -> u64 {
         let here = self.next;
         let end = here.saturating_add(bytes.len().max(1) as u64);
@@ -81,7 +74,6 @@ impl Put {
 }
 
 impl Descriptors {
-    /// What a job has, with what it is given.
     fn of(memory: &Memory, job: &Job, target: Target<'_>) -> (Self, Held) {
         match target {
             Target::Bifrost(compute) => {
@@ -107,7 +99,7 @@ fn round_up(bytes: u64, to: u64) -> u64 {
     bytes.div_ceil(to).saturating_mul(to)
 }
 
-/// The tensor that lies in the uniforms of a job, if there is one: its values are given anew for each run.
+/// Its values are given anew for each run.
 fn tensor_in<'v>(view: &View<'v>, ranges: &[(u64, u64)]) -> Option<&'v str> {
     let tensors = view.tensors().iter();
     let mut found = tensors.filter(|tensor| {
@@ -124,11 +116,11 @@ fn tensor_in<'v>(view: &View<'v>, ranges: &[(u64, u64)]) -> Option<&'v str> {
 }
 
 impl Taken {
-    /// Takes a job, as it is in a run with these values, for the recording `ours`. Pointers to tensors lead to tensors of the same name, or to
-    /// what `pairs` say; others stay if both recordings have the same region there.
+    /// Takes a job for the recording `ours`. Pointers to tensors lead to tensors of the same name, or to what
+    /// `pairs` say; others stay if both recordings have the same region there.
     ///
     /// # Errors
-    /// The job does not fit: another GPU, textures, a tensor in its uniforms, or data that `ours` does not have; or it does not run.
+    /// The job does not run or fit: another GPU, textures, a tensor in its uniforms, or data that `ours` lacks.
     pub fn new(
         ours: &Recording,
         theirs: &Recording,
@@ -178,7 +170,7 @@ impl Taken {
         for (number, held) in held.buffers.iter_mut().enumerate() {
             pointers.replace(held, &format!("uniform buffer {number}"))?;
         }
-        // What it reaches besides must be there, too: pointers may also lie in data.
+        // Pointers may lie in data, too.
         let mut reached = outcome.footprint.read.clone();
         reached.union(&outcome.footprint.written);
         for (address, length) in reached.ranges() {
@@ -217,17 +209,16 @@ impl Taken {
         &self.title
     }
 
-    /// Which job of which recording it is.
+    /// Recording and job.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// Its sizes.
+    /// Sizes.
     pub fn launch(&self) -> Launch {
         self.launch
     }
 
-    /// What its descriptors say, if it is a job of Bifrost.
     pub(crate) fn compute(&self) -> Option<&Compute> {
         match &self.descriptors {
             Descriptors::Bifrost(descriptors) => Some(&descriptors.compute),
@@ -239,7 +230,7 @@ impl Taken {
         &self.code
     }
 
-    /// Refuses a place in a recording whose own uniforms are a tensor, which would have no effect any more.
+    /// A tensor in the replaced uniforms would have no effect.
     ///
     /// # Errors
     /// There is such a tensor.
@@ -270,7 +261,6 @@ impl Taken {
             && held.buffers == self.held.buffers
     }
 
-    /// Bytes of storage that it needs, of threads and of work groups.
     pub(crate) fn storage(&self, profile: &Profile) -> [u64; 2] {
         let cores = u64::from(profile.core_id_range());
         let [thread, groups] = match &self.descriptors {
@@ -281,7 +271,6 @@ impl Taken {
         [threads, groups].map(|bytes| round_up(bytes * cores, PAGE))
     }
 
-    /// Its descriptors and uniforms for these places.
     pub(crate) fn lay(&self, places: Places) -> Laid {
         match &self.descriptors {
             Descriptors::Bifrost(descriptors) => descriptors.lay(&self.held, places),

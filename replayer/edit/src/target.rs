@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job that is changed: of Bifrost, or of Valhall.
+//! A job to change, of Bifrost or Valhall.
 
 use gpureplay_jobs::{Compute, Job, Valhall};
 use mali_facts::valhall::ComputePayload;
@@ -12,7 +12,6 @@ use crate::launch::{Launch, text};
 use crate::proof::{self, Proof};
 use crate::scene::Scene;
 
-/// What the descriptors of a job say.
 #[derive(Clone, Copy)]
 pub(crate) enum Target<'r> {
     Bifrost(&'r Compute),
@@ -20,7 +19,6 @@ pub(crate) enum Target<'r> {
 }
 
 impl<'r> Target<'r> {
-    /// What a compute job has; nothing of other jobs.
     pub(crate) fn of(job: &'r Job) -> Result<Self> {
         let bifrost = job.compute.as_ref().map(Self::Bifrost);
         let found = bifrost.or_else(|| job.valhall.as_ref().map(Self::Valhall));
@@ -30,7 +28,6 @@ impl<'r> Target<'r> {
         })
     }
 
-    /// The descriptors, if it is a job of Bifrost.
     pub(crate) fn bifrost(self) -> Option<&'r Compute> {
         match self {
             Self::Bifrost(compute) => Some(compute),
@@ -48,7 +45,6 @@ impl<'r> Target<'r> {
         }
     }
 
-    /// What is known about other sizes of work groups.
     pub(crate) fn prove(self, scene: &Scene) -> Result<Proof> {
         match self {
             Self::Bifrost(compute) => proof::prove(scene, proof::flow(compute), proof::clause),
@@ -63,13 +59,12 @@ impl<'r> Target<'r> {
         }
     }
 
-    /// Checks what the GPU can run.
     pub(crate) fn check(self, launch: &Launch, profile: &Profile) -> Result<()> {
         match self {
             Self::Bifrost(compute) => launch.check(compute, profile),
             Self::Valhall(_) => {
                 launch.check_threads(profile)?;
-                // A size has ten bits, and stands there less one.
+                // A size has ten bits and is stored less one.
                 let most = profile.max_barrier_size.min(1 << 10);
                 let threads: u64 = launch.local.iter().map(|&size| u64::from(size)).product();
                 match threads <= most.into() {
@@ -83,14 +78,13 @@ impl<'r> Target<'r> {
         }
     }
 
-    /// The instructions of a stream in which the job at this address has other sizes, and where it then is.
     pub(crate) fn stream(self, launch: &Launch, words: &[u8], at: u64) -> Result<(Vec<u8>, u64)> {
         let payload = self.payload(launch)?;
         let resized = streams::resized(words, at, payload.words[0], launch.groups);
         resized.ok_or_else(|| EditError::Size("the stream has no such job".into()))
     }
 
-    /// The words of a job that hold sizes: offset from the job's header, and bytes.
+    /// Offset from the job's header, and bytes.
     pub(crate) fn words(self, launch: &Launch) -> Result<Vec<(u64, Vec<u8>)>> {
         match self {
             Self::Bifrost(compute) => launch.words(compute),
@@ -101,7 +95,6 @@ impl<'r> Target<'r> {
         }
     }
 
-    /// The payload of a job of Valhall with these sizes.
     fn payload(self, launch: &Launch) -> Result<ComputePayload> {
         let Self::Valhall(valhall) = self else {
             return Err(EditError::Size("the job has no payload".into()));
@@ -117,7 +110,6 @@ impl<'r> Target<'r> {
         Ok(payload)
     }
 
-    /// Bytes of the recorded code, or why it does not decode.
     pub(crate) fn code(self) -> std::result::Result<&'r [u8], &'r str> {
         match self {
             Self::Bifrost(compute) => compute.code.as_ref().map(|code| &code.bytes[..]),

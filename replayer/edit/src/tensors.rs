@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bytes of memory that belong to tensors.
+//! Bytes of memory that belong to tensors.
 
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{ElementType, Recording as View};
 
 use crate::footprint::Bytes;
 
-/// Places of one tensor's runs of elements at most.
 const MOST_PLACES: usize = 1 << 24;
 
 pub(crate) fn tensors(view: &View<'_>) -> Bytes {
@@ -19,7 +18,7 @@ pub(crate) fn tensors(view: &View<'_>) -> Bytes {
     all
 }
 
-/// Adds the bytes of a tensor. False: there are more places than are kept.
+/// False: too many places.
 pub(crate) fn add(view: &View<'_>, tensor: &TensorEntry, all: &mut Bytes) -> bool {
     let size = ElementType::from_code(tensor.element.into()).map_or(1, ElementType::size);
     for piece in view.pieces(tensor).unwrap_or_default() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many candidates for one job: each is tried, and the best of those that compute the same is named.
+//! Tries candidates for one job, and names the best.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,9 +17,9 @@ use crate::launch::text;
 /// A change with a name.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// What it is called: its sizes, or where its shader comes from.
+    /// Sizes, or where its shader comes from.
     pub name: String,
-    /// The change, or why it cannot be made.
+    /// Or why it cannot be made.
     pub change: std::result::Result<Change, String>,
 }
 
@@ -64,7 +64,7 @@ pub struct Row {
     pub model_seconds: Option<Spread>,
 }
 
-/// What candidates are ranked by; less is better.
+/// Ranks candidates; less is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// What the model counts; see [`cost`].
@@ -72,15 +72,14 @@ pub enum By {
     Work,
     /// Memory lines of 64 bytes that warps touch, once for each access.
     Lines,
-    /// Median time of the runs on the model, in nanoseconds. It says nothing about a GPU.
+    /// Median nanoseconds on the model. It says nothing about a GPU.
     Time,
 }
 
 impl By {
-    /// The names, as `--by` takes them.
+    /// Values of `--by`.
     pub const NAMES: [&'static str; 3] = ["work", "lines", "time"];
 
-    /// How a report calls it.
     fn text(self) -> &'static str {
         match self {
             Self::Work => "modelled work",
@@ -121,18 +120,18 @@ pub struct Tuning {
     pub by: &'static str,
 }
 
-/// What must be less for a candidate to be better: instructions of all threads, and 16 bytes of memory count as one more. The model
-/// counts exactly and has no spread, but does not know what a GPU makes of it: caches and warps that are not full are not in it.
+/// Instructions of all threads, and 16 bytes of memory count as one more. The model counts exactly, without spread.
+/// It ignores caches and warps that are not full.
 pub fn cost(work: &Work) -> u64 {
     let bytes = work.bytes_read.saturating_add(work.bytes_written);
     work.instructions.saturating_add(bytes / 16)
 }
 
-/// Differences below this share of the recorded job's cost are none.
+/// Smallest difference that counts, as a share of the recorded job's cost.
 const CLEARLY: f64 = 0.01;
 
-/// Tries every candidate, times it `runs` times in turns with the recorded job, and ranks those that compute the same. `done` counts
-/// [`steps`].
+/// Tries every candidate, times it `runs` times in turns with the recorded job, and ranks those with the same
+/// results. `done` counts [`steps`].
 ///
 /// # Errors
 /// The recorded job itself does not run.
@@ -185,7 +184,7 @@ pub fn tune(
             })
         })
         .collect();
-    // Of the same cost, the earlier one: the recorded job before all others.
+    // Ties: the earlier one; the recorded job first.
     order.sort_by_key(|at| (rows.get(*at).and_then(|row| row.cost), *at));
     for (rank, at) in (1..).zip(&order) {
         if let Some(row) = rows.get_mut(*at) {
@@ -207,7 +206,7 @@ pub fn tune(
     })
 }
 
-/// Whether times of a row differ from those of the recorded job by more than both vary.
+/// True if times differ by more than both vary.
 fn apart(rows: &[Row], at: usize) -> bool {
     let spread = |at: usize| rows.get(at).and_then(|row| row.model_seconds);
     let (Some(new), Some(old)) = (spread(at), spread(0)) else {
@@ -272,8 +271,8 @@ fn row(subject: &Subject<'_>, candidate: &Candidate) -> Row {
     row
 }
 
-/// Times of the model, in turns: what disturbs one run disturbs all candidates alike. One run of each is not counted.
-/// What [`tune`] does for so many candidates: it tries each, and times each and the recorded job so often, once more to begin with.
+/// Steps of [`tune`]: it tries each candidate, and times each and the recorded job `runs` times and once uncounted. Turns
+/// let disturbances hit all alike.
 pub fn steps(candidates: usize, runs: u32) -> u64 {
     let runs = u64::from(runs).checked_add(1).filter(|_| runs > 0);
     (candidates as u64 + 1) * runs.unwrap_or_default() + candidates as u64

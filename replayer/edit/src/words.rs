@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Another shader for a job of Valhall: whether it fits what the job gives it, and what then changes.
+//! Checks whether another shader fits a job of Valhall.
 
 use gpureplay_jobs::{Job, Valhall, Words};
 use mali_facts::valhall::{ComputePayload, ShaderEnvironment, ShaderProgram, register_allocation};
@@ -12,19 +12,17 @@ use crate::error::{EditError, Result, gate};
 use crate::flow::Flow;
 use crate::shader::OF_32;
 
-/// First of the registers that a job may fill before a thread starts.
+/// A job may fill registers from here on.
 const FIRST: u32 = 48;
 
-/// What a job starts its threads with, and where that is said.
 pub(crate) struct Start {
-    /// Address of the environment.
     at: u64,
     environment: ShaderEnvironment,
     program: ShaderProgram,
 }
 
 impl Start {
-    /// Reads what a job says. A job of a command stream says it in registers, which a new shader would have to change.
+    /// A job of a command stream has it in registers, which a new shader would have to change.
     ///
     /// # Errors
     /// It is such a job, or its descriptors cannot be read.
@@ -51,10 +49,6 @@ impl Start {
         })
     }
 
-    /// Decodes code, and checks it against what the job gives its threads.
-    ///
-    /// # Errors
-    /// The first gate that it does not pass.
     pub(crate) fn fits(&self, code: &[u8], valhall: &Valhall) -> Result<Words> {
         let words = match decoded(code) {
             Ok(words) => words,
@@ -134,8 +128,7 @@ impl Start {
         Ok(words)
     }
 
-    /// The words of descriptors that change for a shader in memory of its own behind `end`: a program of its own, as the recorded one may
-    /// be shared with other jobs, and the pointer to it.
+    /// Other jobs may share the recorded program: makes one behind `end`, and the pointer to it.
     pub(crate) fn with(&self, code: &[u8], end: u64) -> Result<(Writes, Addition)> {
         let (addition, code_at, program_at) = addition::code_and_page(code, end);
         let offset = ShaderEnvironment::LAYOUT.offset_of("Shader");

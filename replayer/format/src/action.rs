@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Actions with their operands named, and the walk over the actions of a segment.
+//! Actions with named operands.
 
 use crate::codes::{Encoding, Opcode};
 use crate::layout::ActionEntry;
@@ -8,86 +8,85 @@ use crate::lz4::History;
 /// One step of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action<'a> {
-    /// Write `value` to a register. Operands: b register, c value.
+    /// Operands: b register, c value.
     Write {
-        /// Register offset in bytes.
+        /// Offset in bytes.
         register: u16,
         /// Value to write.
         value: u32,
     },
-    /// Put bytes into GPU memory. Operands: a encoding, b stored length (LZ4 only), c length, d address.
+    /// Operands: a encoding, b stored length (LZ4 only), c length, d address.
     Upload {
-        /// GPU virtual address.
+        /// GPU address.
         va: u64,
         /// Bytes in GPU memory.
         length: u32,
-        /// The bytes as they are stored.
+        /// As stored.
         payload: Payload<'a>,
     },
-    /// Put one repeated byte into GPU memory. Operands: a byte, c length, d address.
+    /// One repeated byte. Operands: a byte, c length, d address.
     Fill {
-        /// GPU virtual address.
+        /// GPU address.
         va: u64,
         /// Bytes in GPU memory.
         length: u32,
-        /// The byte.
+        /// Byte.
         byte: u8,
     },
-    /// Zero the 16 bytes of a job header that the GPU writes (exception status, first incomplete task, fault
-    /// pointer). After the next submit the status must be DONE. Operand: d address.
+    /// Zero the GPU's 16 bytes of a job header (exception status, first incomplete task, fault pointer). After the
+    /// next submit the status must be DONE. Operand: d address.
     Rearm {
-        /// GPU virtual address of the header.
+        /// GPU address of the header.
         va: u64,
     },
-    /// Start the chain at `chain` on a job slot and wait until it is done. Operands: a slot, b configuration, c timeout,
-    /// d address.
+    /// Start a chain and wait for its end. Operands: a slot, b configuration, c timeout, d address.
     Submit {
         /// Job slot.
         slot: u8,
-        /// Bits 15:0 of JS_CONFIG without the address space (bits 3:0), which the engine chooses.
+        /// Bits 15:0 of JS_CONFIG; the engine chooses the address space (bits 3:0).
         config: u16,
         /// Bound in microseconds.
         timeout_us: u32,
-        /// GPU virtual address of the first job header.
+        /// Address of the first job header.
         chain: u64,
     },
-    /// Write a tensor's elements into GPU memory. Operand: c tensor.
+    /// Write a tensor's elements. Operand: c tensor.
     BindInput {
         /// Index of the tensor.
         tensor: u32,
     },
-    /// Read a tensor's elements from GPU memory. Operand: c tensor.
+    /// Read a tensor's elements. Operand: c tensor.
     BindOutput {
         /// Index of the tensor.
         tensor: u32,
     },
-    /// Start the work that `words` describe on a queue and wait until it is done. Operands: a queue, b bytes of words, c timeout.
+    /// Start the work of `words` and wait for its end. Operands: a queue, b bytes of words, c timeout.
     Launch {
-        /// Queue, by the family's numbers.
+        /// By the family's numbers.
         queue: u8,
-        /// 32-bit words, little-endian, from where the bytes of the next upload would be.
+        /// 32-bit, little-endian, from the next upload's place.
         words: &'a [u8],
         /// Bound in microseconds.
         timeout_us: u32,
     },
-    /// Take the bytes of the following uploads from `offset` of the section `data`. Operand: d offset.
+    /// Take following uploads from `offset` of the section `data`. Operand: d offset.
     Seek {
         /// Offset in bytes.
         offset: u64,
     },
 }
 
-/// Bytes of an upload as they are stored.
+/// Bytes of an upload as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload<'a> {
-    /// The bytes themselves.
+    /// Bytes themselves.
     Raw(&'a [u8]),
-    /// An LZ4 block ([`crate::lz4`]).
+    /// LZ4 block ([`crate::lz4`]).
     Lz4(&'a [u8]),
 }
 
 impl<'a> Payload<'a> {
-    /// The `length` bytes that it stands for; `None` for a block that does not decode.
+    /// `None` if the block does not decode to `length` bytes.
     pub fn bytes<'s>(self, history: &'s mut History, length: usize) -> Option<&'s [u8]>
     where
         'a: 's,
@@ -104,13 +103,12 @@ impl<'a> Payload<'a> {
 pub enum ActionFault {
     /// The opcode is not assigned.
     Opcode,
-    /// An operand that the action does not use is not zero, or an operand is outside its range.
+    /// Unused but not zero, or outside its range.
     Operand,
-    /// The bytes of the upload or launch lie outside the section `data`.
+    /// Bytes lie outside the section `data`.
     Data,
 }
 
-/// Operands that an action uses: a, b, c, d, from bit 0 up.
 const fn operands(opcode: Opcode) -> u8 {
     match opcode {
         Opcode::Write => 0b0110,
@@ -122,7 +120,7 @@ const fn operands(opcode: Opcode) -> u8 {
     }
 }
 
-/// The place in the section `data` from which the next upload or launch of a segment takes its bytes.
+/// Place in the section `data` of a segment's next bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     data: &'a [u8],
@@ -139,7 +137,7 @@ impl<'a> Cursor<'a> {
         self.offset
     }
 
-    /// Checks the form of an action and returns its opcode and the bytes that it takes (none but for uploads and launches).
+    /// Returns the opcode and the bytes that it takes.
     ///
     /// # Errors
     /// The entry is malformed, or its bytes are not in the file.
@@ -179,7 +177,7 @@ impl<'a> Cursor<'a> {
 const RAW: u8 = Encoding::Raw.code();
 const LZ4: u8 = Encoding::Lz4.code();
 
-/// The actions of a segment with their operands named, for programs that show them. Ends after the first malformed one.
+/// Named actions of a segment. Ends after the first malformed one.
 #[derive(Clone, Debug)]
 pub struct Actions<'a> {
     entries: core::slice::Iter<'a, ActionEntry>,
@@ -208,7 +206,6 @@ impl<'a> Iterator for Actions<'a> {
     }
 }
 
-/// Names the operands of a well-formed action.
 fn name<'a>(entry: &ActionEntry, opcode: Opcode, payload: &'a [u8]) -> Action<'a> {
     let (register, c, va) = (entry.b.get(), entry.c.get(), entry.d.get());
     match opcode {

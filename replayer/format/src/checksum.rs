@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The checksum of a section.
 //!
-//! Four lanes take 64-bit words in turn; a lane's step `(lane ^ word).rotate_left(29) * odd` is a bijection of either
-//! argument, and so is the way in which lanes are folded. A change that is confined to one word, such as a flipped
-//! byte, is therefore found with certainty; any other change with a probability of 1 - 2^-64 for accidental damage. It is no
-//! protection against somebody who wants two files with the same sum.
+//! Four lanes take 64-bit words in turn. A step `(lane ^ word).rotate_left(29) * odd` is a bijection of either
+//! argument, and so is the folding of lanes. A change within one word is always found; other accidental damage with
+//! a probability of 1 - 2^-64. It does not protect against intent.
 
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U64;
@@ -15,8 +14,7 @@ const fn step(lane: u64, word: u64) -> u64 {
     (lane ^ word).rotate_left(29).wrapping_mul(MULTIPLIER)
 }
 
-/// Sums words as they come. The result depends on the words only, not on how they were cut into calls, as long as all
-/// calls but the last bring a multiple of four words.
+/// All calls but the last bring a multiple of four words; then cuts do not matter.
 #[derive(Clone, Copy, Debug)]
 pub struct Checksum {
     lanes: [u64; 4],
@@ -38,7 +36,7 @@ impl Checksum {
         }
     }
 
-    /// Adds bytes. A length that is no multiple of 8 is filled with zeros.
+    /// Zeros fill up to a multiple of 8.
     pub fn update(&mut self, bytes: &[u8]) -> &mut Self {
         self.length = self.length.wrapping_add(bytes.len() as u64);
         let (blocks, tail) = bytes.as_chunks_of_32();
@@ -57,7 +55,7 @@ impl Checksum {
         self
     }
 
-    /// The sum of everything so far.
+    /// Sum so far.
     pub fn value(&self) -> u64 {
         self.lanes
             .iter()
@@ -65,7 +63,7 @@ impl Checksum {
     }
 }
 
-/// Cuts bytes into blocks of four words and a rest of less than 32 bytes.
+/// Blocks of four words and a rest of less than 32 bytes.
 trait Blocks {
     fn as_chunks_of_32(&self) -> (&[[U64; 4]], &[u8]);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The numbered kinds in a recording: sections, regions, segments, tensors, element types, opcodes.
+//! Numbered kinds in a recording.
 
 use crate::named;
 
@@ -104,12 +104,12 @@ named! {
 }
 
 impl ElementType {
-    /// Size of one element in bytes: 1, 2, 4 or 8.
+    /// Bytes of one element: 1, 2, 4 or 8.
     pub const fn size(self) -> u32 {
         1 << (Self::LOGARITHMS >> (self as u32 * 2) & 3)
     }
 
-    /// Logarithms of the sizes, two bits for each code: smaller than a table.
+    /// Logarithms, two bits per code: smaller than a table.
     const LOGARITHMS: u32 = {
         let mut all = 0;
         let mut at = 0;
@@ -161,7 +161,7 @@ named! {
     Launch = 9, "launch";
 }
 
-/// What the GPU may do with a region. Bits of [`crate::layout::Region::access`].
+/// Bits of [`crate::layout::Region::access`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Access(pub u8);
 
@@ -172,12 +172,12 @@ impl Access {
     pub const WRITE: Self = Self(2);
     /// The GPU may execute.
     pub const EXECUTE: Self = Self(4);
-    /// Read and write: buffers, descriptors, scratch.
+    /// Buffers, descriptors, scratch.
     pub const READ_WRITE: Self = Self(3);
-    /// Read and execute: code.
+    /// Code.
     pub const READ_EXECUTE: Self = Self(5);
 
-    /// Whether all bits of `other` are set in `self`.
+    /// Whether all bits of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

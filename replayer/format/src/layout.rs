@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tables of a recording as they lie in the file: little-endian, without alignment requirement.
+//! Tables of a recording: little-endian, unaligned.
 //!
-//! Fields called `zero` must be zero; a reader refuses anything else.
+//! Fields called `zero` must be zero.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::MAX_RANK;
 
-/// First eight bytes of every recording.
+/// Starts every recording.
 pub const MAGIC: [u8; 8] = *b"GPUREPLY";
-/// Version that changes when an older reader would misread the file.
+/// Changes when an older reader would misread the file.
 pub const MAJOR: u16 = 2;
-/// Version that changes when sections, codes or fields are added. A file has the smallest that knows all of its own: 0, 1 if it has
-/// a state ([`crate::TensorKind::State`]), 2 if it leaves cores unused ([`Header::unused_cores`]), 3 if it is for another family than
-/// Mali ([`Header::family`]) or launches ([`crate::Opcode::Launch`]).
+/// Changes when sections, codes or fields are added. A file has the smallest for its own: 0, 1 with a state
+/// ([`crate::TensorKind::State`]), 2 with unused cores ([`Header::unused_cores`]), 3 for another family than Mali
+/// ([`Header::family`]) or with launches ([`crate::Opcode::Launch`]).
 pub const MINOR: u16 = 3;
-/// [`Header::family`] of Mali GPUs with a job manager, the only family of older versions.
+/// Mali GPUs with a job manager, the only family of older versions.
 pub const FAMILY_MALI: u16 = 0;
-/// [`Header::family`] of Mali GPUs with command streams.
+/// Mali GPUs with command streams.
 pub const FAMILY_STREAMS: u16 = 2;
-/// Number of sections that every file of this version has.
+/// Sections in every file of this version.
 pub const SECTIONS: usize = 9;
-/// Header flag: the recording was taken where GPU and CPU caches are coherent.
+/// GPU and CPU caches were coherent.
 pub const FLAG_COHERENT: u32 = 1;
-/// Tensor flag: the recording carries no value for this weight, it must be bound before the first run.
+/// No value for this weight: bind it before the first run.
 pub const TENSOR_EXTERNAL: u8 = 1;
 
-/// The first 64 bytes of a recording.
+/// First 64 bytes of a recording.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Header {
@@ -37,21 +37,20 @@ pub struct Header {
     pub major: U16,
     /// At most [`MINOR`] for the codes of this version.
     pub minor: U16,
-    /// Entries in the section table that follows the header.
+    /// Entries in the section table behind the header.
     pub section_count: U32,
-    /// Length of the whole file in bytes.
+    /// Bytes of the whole file.
     pub file_length: U64,
-    /// What identifies the GPU that was recorded; of Mali `GPU_ID`, whose bits 31:16 are the product.
+    /// Of Mali `GPU_ID`, whose bits 31:16 are the product.
     pub gpu_id: U32,
     /// [`FLAG_COHERENT`].
     pub flags: U32,
-    /// Checksum of header and section table, computed with this field zero.
+    /// Over header and section table, with this field zero.
     pub checksum: U64,
-    /// Shader cores, by their bits in `SHADER_PRESENT`, that no job runs on. A reader that does not know the field refuses the file, as it
-    /// has to: threads of more cores than there is storage for would share it. Zero unless the family is Mali.
+    /// Cores that no job runs on, as bits of `SHADER_PRESENT`. A reader that does not know the field must refuse
+    /// the file: threads of more cores than there is storage for would share it. Zero unless the family is Mali.
     pub unused_cores: U32,
-    /// The GPU's family: [`FAMILY_MALI`], or a number that docs/reference/format.md gives to another one. A reader that does not know the
-    /// field refuses any other.
+    /// [`FAMILY_MALI`], or a number of docs/reference/format.md. Readers refuse others than they know.
     pub family: U16,
     /// Reserved.
     pub zero: [u8; 18],
@@ -69,7 +68,7 @@ impl Header {
     }
 }
 
-/// The GPU that a recording is for, and how it uses it.
+/// Recording's GPU, and how it is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Platform {
     /// [`Header::gpu_id`].
@@ -83,7 +82,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// A Mali of which jobs use every core, and whose caches are not coherent with the processor's.
+    /// Mali with all cores and without coherent caches.
     pub const fn of(gpu_id: u32) -> Self {
         Self {
             gpu_id,
@@ -94,23 +93,23 @@ impl Platform {
     }
 }
 
-/// One entry of the section table (32 bytes).
+/// Entry of the section table (32 bytes).
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct SectionEntry {
-    /// [`crate::Section`]; the entries' kinds ascend.
+    /// [`crate::Section`], ascending.
     pub kind: U32,
     /// Reserved.
     pub zero: U32,
-    /// Offset from the start of the file, a multiple of 8: the end of the section before it, rounded up.
+    /// A multiple of 8: the end of the section before it, rounded up.
     pub offset: U64,
-    /// Length in bytes, without the zeros that fill up to the next multiple of 8.
+    /// Without the zeros up to the next multiple of 8.
     pub length: U64,
-    /// Checksum of the section, the filling zeros included.
+    /// Includes the filling zeros.
     pub checksum: U64,
 }
 
-/// `read(register) & mask == value` must hold on the GPU that replays (12 bytes).
+/// `read(register) & mask == value` must hold (12 bytes).
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct IdentityCheck {
@@ -122,11 +121,11 @@ pub struct IdentityCheck {
     pub value: U32,
 }
 
-/// A run of pages of GPU memory (16 bytes). Regions ascend and are disjoint; their pages are zero when set-up starts.
+/// Pages of GPU memory (16 bytes). Regions ascend and are disjoint; pages start as zero.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Region {
-    /// First GPU virtual address, a multiple of the page size.
+    /// GPU address, a multiple of the page size.
     pub va: U64,
     /// Number of pages, at least 1.
     pub pages: U32,
@@ -142,7 +141,7 @@ pub struct Region {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Segment {
-    /// Offset of the name in the section `strings`.
+    /// Offset in the section `strings`.
     pub name: U32,
     /// [`crate::SegmentKind`].
     pub kind: u8,
@@ -152,11 +151,11 @@ pub struct Segment {
     pub first_action: U32,
     /// Number of actions.
     pub actions: U32,
-    /// Where the bytes of the first upload start in the section `data`.
+    /// Start of the first upload's bytes in the section `data`.
     pub data: U64,
 }
 
-/// One action (16 bytes); [`crate::Action`] gives the operands their names.
+/// Action (16 bytes); [`crate::Action`] names the operands.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct ActionEntry {
@@ -172,11 +171,11 @@ pub struct ActionEntry {
     pub d: U64,
 }
 
-/// A named array (40 bytes).
+/// Named array (40 bytes).
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct TensorEntry {
-    /// Offset of the name in the section `strings`.
+    /// Offset in the section `strings`.
     pub name: U32,
     /// [`crate::TensorKind`].
     pub kind: u8,
@@ -186,28 +185,28 @@ pub struct TensorEntry {
     pub rank: u8,
     /// [`TENSOR_EXTERNAL`] or 0.
     pub flags: u8,
-    /// Extent of each dimension, slowest first (C order); unused entries are zero.
+    /// Slowest dimension first (C order); unused entries are zero.
     pub shape: [U32; MAX_RANK],
     /// First entry in the section `pieces`.
     pub first_piece: U32,
-    /// Number of pieces, at least 1.
+    /// At least 1.
     pub pieces: U32,
 }
 
-/// A part of a tensor that one loop nest maps to GPU memory (20 bytes).
+/// Maps a part of a tensor to GPU memory (20 bytes).
 ///
-/// For indices i0, i1, … below the extents of the axes, element `element + Σ i·element_stride` of the array in C order
-/// lies at GPU address `va + Σ i·byte_stride`.
+/// For indices i0, i1, … below the extents of the axes, element `element + Σ i·element_stride` of the array in C
+/// order lies at GPU address `va + Σ i·byte_stride`.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct PieceEntry {
-    /// GPU virtual address of the first element.
+    /// GPU address of the first element.
     pub va: U64,
-    /// Index of the first element in the array in C order.
+    /// First element's index in C order.
     pub element: U32,
     /// First entry in the section `axes`.
     pub first_axis: U32,
-    /// Number of axes, slowest first; 0 for a single element.
+    /// Slowest first; 0 for a single element.
     pub axes: U32,
 }
 
@@ -215,9 +214,9 @@ pub struct PieceEntry {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct AxisEntry {
-    /// Number of steps, at least 1.
+    /// Steps, at least 1.
     pub extent: U32,
-    /// Elements of the array per step.
+    /// Elements per step.
     pub element_stride: U32,
     /// Bytes of GPU memory per step.
     pub byte_stride: U32,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recording format: a zero-copy view for everybody, an encoder behind the feature `encode`.
+//! The recording format: a zero-copy view; an encoder with feature `encode`.
 //!
-//! A recording is one file of little-endian tables ([`layout`]). [`Recording::parse`] checks every byte of it against
-//! the checksums of its sections and hands out typed slices without copying. It never allocates, never panics, and
-//! takes time linear in the length of the file. What the tables *mean* for a GPU, and whether that is allowed, is the
-//! business of `gpureplay-core`.
+//! A recording is one file of little-endian tables ([`layout`]). [`Recording::parse`] checks every byte against
+//! checksums. It never allocates, never panics, and takes linear time. `gpureplay-core` decides what tables mean
+//! and what is allowed.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -31,9 +30,9 @@ pub use codes::{
 pub use encode::{Axis, Builder, EncodeError, MAX_SUBMITTED_JOBS, Piece, Tensor, TensorId};
 pub use view::{Fault, ParseError, Recording};
 
-/// Size of a GPU page in bytes; regions are whole pages.
+/// Bytes; regions are whole pages.
 pub const PAGE_SIZE: u32 = 4096;
-/// Highest number of dimensions of a tensor.
+/// Dimensions of a tensor.
 pub const MAX_RANK: usize = 6;
-/// Highest number of axes that one piece of a tensor may have.
+/// Axes of a piece.
 pub const MAX_AXES: usize = 8;

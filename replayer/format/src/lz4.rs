@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! LZ4 blocks of at most a page, with the segment's previous uploads as dictionary.
 //!
-//! Descriptors and uniforms of neighbouring jobs resemble each other, so a block may refer back to earlier
-//! blocks of its segment. Both sides keep a [`History`]: a buffer of [`WINDOW`] bytes to which every decoded block is
-//! appended; when a block does not fit any more, the second half of the buffer moves to the first.
+//! Neighbouring jobs have similar descriptors and uniforms. Both sides append decoded blocks to a [`History`] of
+//! [`WINDOW`] bytes; when a block does not fit, the second half moves to the first.
 
-/// Bytes that a [`History`] holds.
+/// Bytes of a [`History`].
 pub const WINDOW: usize = 32 * 1024;
-/// Bytes by which a history slides.
 const HALF: usize = WINDOW / 2;
 /// Longest decoded block.
 pub const MAX_BLOCK: usize = 4096;
 
-/// The fill level of a history buffer; the rule by which it slides.
+/// Fill level of a history; it has the sliding rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level(usize);
 
@@ -22,12 +20,11 @@ impl Level {
         self.0
     }
 
-    /// Whether a block of `length` bytes needs the buffer to slide first.
     const fn slides(self, length: usize) -> bool {
         self.0 + length > WINDOW
     }
 
-    /// The level before a block of `length` bytes is appended, after sliding where that is needed.
+    /// Before a block of `length` bytes, after sliding if needed.
     pub const fn make_room(self, length: usize) -> Self {
         if self.slides(length) {
             Self(self.0.saturating_sub(HALF))
@@ -37,7 +34,7 @@ impl Level {
     }
 }
 
-/// What was decoded before, and room for the next block.
+/// Decoded bytes, and room for the next block.
 #[derive(Clone, Debug)]
 pub struct History {
     halves: [[u8; HALF]; 2],
@@ -51,7 +48,7 @@ impl Default for History {
 }
 
 impl History {
-    /// An empty history.
+    /// Empty history.
     pub const fn new() -> Self {
         Self {
             halves: [[0; HALF]; 2],
@@ -59,12 +56,11 @@ impl History {
         }
     }
 
-    /// Forgets everything; done at the start of each segment.
+    /// Forgets everything, at the start of each segment.
     pub fn clear(&mut self) {
         self.level = Level(0);
     }
 
-    /// Makes room for a block of `length` bytes.
     fn slide(&mut self, length: usize) {
         let room = self.level.make_room(length);
         if room != self.level {
@@ -73,7 +69,7 @@ impl History {
         }
     }
 
-    /// Decodes a block to `length` bytes, which stay part of the history. `None` when [`check`] would refuse it.
+    /// Keeps the `length` bytes. `None` if [`check`] refuses.
     pub fn decode(&mut self, block: &[u8], length: usize) -> Option<&[u8]> {
         if length > MAX_BLOCK {
             return None;
@@ -87,7 +83,7 @@ impl History {
         self.halves.as_flattened().get(start..end)
     }
 
-    /// Appends bytes as if they had been decoded, and returns the history with them at its end (for the encoder).
+    /// The bytes are at the history's end.
     #[cfg(feature = "encode")]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> (&[u8], usize) {
         self.slide(bytes.len());
@@ -99,8 +95,7 @@ impl History {
     }
 }
 
-/// Checks that a block decodes to exactly `length` bytes when the history is at `level`, without decoding it.
-/// Returns the level after the block.
+/// The level after the block, if it decodes to exactly `length` bytes.
 pub fn check(block: &[u8], level: Level, length: usize) -> Option<Level> {
     if length > MAX_BLOCK {
         return None;
@@ -110,7 +105,6 @@ pub fn check(block: &[u8], level: Level, length: usize) -> Option<Level> {
     Some(Level(start + length))
 }
 
-/// Adds the bytes that continue a length of 15 in a token.
 fn extend(block: &mut &[u8], nibble: u8) -> Option<usize> {
     let mut length = usize::from(nibble);
     if nibble == 15 {
@@ -129,8 +123,7 @@ fn extend(block: &mut &[u8], nibble: u8) -> Option<usize> {
     Some(length)
 }
 
-/// Walks a block from output position `at` to `end`, writing where `out` has room; it is empty when nothing is to be written.
-/// `None` on any inconsistency.
+/// From output position `at` to `end`; an empty `out` only checks. `None` on any inconsistency.
 fn walk(mut block: &[u8], out: &mut [u8], mut at: usize, end: usize) -> Option<()> {
     loop {
         let (&token, rest) = block.split_first()?;
@@ -155,7 +148,7 @@ fn walk(mut block: &[u8], out: &mut [u8], mut at: usize, end: usize) -> Option<(
         if distance == 0 || distance > at || length > end - at {
             return None;
         }
-        // Checking a block takes time for its own bytes, not for those that it decodes to.
+        // Takes time for the block, not for what it decodes to.
         if out.is_empty() {
             at += length;
             continue;

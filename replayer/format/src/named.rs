@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Enums whose values have names.
 
-/// Declares an enum: each value with its documentation, its number in a file where it has one, and its name.
+/// Declares an enum with documented and named values.
 ///
 /// `Item = "name";` or `Item = 3, "name";`
 #[macro_export]
@@ -13,12 +13,12 @@ macro_rules! named {
         $crate::named! { @ [$(#[$outer])+] $named; $([$($doc)+] $item [= $code] $name;)+ }
 
         impl $named {
-            /// The value with this number in the file, or `None` when the number is not assigned.
+            /// `None` for an unassigned number.
             pub const fn from_code(code: u32) -> Option<Self> {
                 match code { $($code => Some(Self::$item),)+ _ => None }
             }
 
-            /// The number in the file.
+            /// Number in the file.
             pub const fn code(self) -> u8 { self as u8 }
         }
     };
@@ -29,15 +29,15 @@ macro_rules! named {
         pub enum $named { $($(#[doc = $doc])+ $item $($code)*,)+ }
 
         impl $named {
-            /// All values in the order of their declaration.
+            /// In the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$item),+];
 
-            /// The name that commands and documents use.
+            /// As commands and documents use it.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$item => $name,)+ }
             }
 
-            /// The names of [`Self::ALL`], each ended by a zero byte: in firmware smaller than the table behind [`Self::name`].
+            /// Each ended by a zero byte: in firmware smaller than [`Self::name`].
             pub const NAMES: &'static str = concat!($($name, "\0"),+);
 
             /// What the value stands for, or what the rule demands.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The checked, zero-copy view of a recording.
+//! Checked, zero-copy view of a recording.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -11,7 +11,7 @@ use crate::layout::{
     SECTIONS, SectionEntry, Segment, TensorEntry,
 };
 
-/// Why a file is not a recording, and in which section that shows.
+/// Why a file is not a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// Where.
@@ -23,25 +23,25 @@ pub struct ParseError {
 /// What is wrong with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It does not start with the magic number.
+    /// No magic number.
     NotARecording,
-    /// It was written in another version of the format, whose major number is given.
+    /// Another major version.
     Version(u16),
-    /// It ends before the section does, or goes on after the last one.
+    /// It ends too early or too late.
     Length,
-    /// Sections are missing, repeated, out of order, overlapping or have holes between them.
+    /// Missing, repeated, out of order, overlapping or with holes.
     Table,
-    /// A field or a byte that must be zero is not.
+    /// A field or byte must be zero.
     NotZero,
-    /// The bytes are not those that were written.
+    /// The bytes have changed.
     Checksum,
-    /// The length is no multiple of the size of an entry.
+    /// No multiple of the entry size.
     EntrySize,
-    /// A name is not ended, or has characters other than printable ASCII.
+    /// A name is not ended or not printable ASCII.
     Name,
 }
 
-/// A recording whose bytes are known to be those that were written.
+/// Recording with correct checksums.
 #[derive(Clone, Copy, Debug)]
 pub struct Recording<'a> {
     header: &'a Header,
@@ -60,7 +60,7 @@ const fn error(section: Section, fault: Fault) -> ParseError {
     ParseError { section, fault }
 }
 
-/// The table of a section; the length was checked to be a whole number of entries.
+/// Checked: a whole number of entries.
 fn entries<'a, T: FromBytes + KnownLayout + Immutable + Unaligned>(
     sections: &Sections<'a>,
     section: Section,
@@ -69,7 +69,6 @@ fn entries<'a, T: FromBytes + KnownLayout + Immutable + Unaligned>(
     <[T]>::ref_from_bytes(bytes).unwrap_or(&[])
 }
 
-/// The bytes of the sections, in the order of their kinds.
 type Sections<'a> = [&'a [u8]; SECTIONS];
 
 const ENTRY_SIZES: [u8; SECTIONS] = [
@@ -116,7 +115,6 @@ fn table(bytes: &[u8]) -> Result<(&Header, &[SectionEntry; SECTIONS]), Fault> {
     Ok((header, table))
 }
 
-/// Checks one section, which starts at `start`, and returns its bytes without the filling zeros.
 fn section<'a>(
     bytes: &'a [u8],
     start: usize,
@@ -152,7 +150,6 @@ fn section<'a>(
     Ok(body)
 }
 
-/// Whether every name is ended and printable ASCII without spaces.
 fn names_are_sound(strings: &[u8]) -> bool {
     strings.last().is_none_or(|&byte| byte == 0)
         && strings
@@ -161,10 +158,10 @@ fn names_are_sound(strings: &[u8]) -> bool {
 }
 
 impl<'a> Recording<'a> {
-    /// Checks the bytes of a recording and finds its sections.
+    /// Finds the sections.
     ///
     /// # Errors
-    /// The first section that is damaged, and how. Every change of a single byte is found.
+    /// The first damaged section. Every change of a single byte is found.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let (header, table) = table(bytes).map_err(|fault| error(Section::Header, fault))?;
         let mut sections = [&[][..]; SECTIONS];
@@ -190,17 +187,17 @@ impl<'a> Recording<'a> {
         })
     }
 
-    /// The file's header.
+    /// File's header.
     pub const fn header(&self) -> &'a Header {
         self.header
     }
 
-    /// What identifies the GPU that was recorded: [`Header::gpu_id`].
+    /// [`Header::gpu_id`].
     pub const fn gpu_id(&self) -> u32 {
         self.header.gpu_id.get()
     }
 
-    /// What must hold on the GPU that replays.
+    /// What the replay's GPU must be.
     pub const fn identity(&self) -> &'a [IdentityCheck] {
         self.identity
     }
@@ -215,7 +212,7 @@ impl<'a> Recording<'a> {
         self.segments
     }
 
-    /// Entries of all actions; [`Self::segment_actions`] decodes them.
+    /// Of all actions; see [`Self::segment_actions`].
     pub const fn action_entries(&self) -> &'a [ActionEntry] {
         self.actions
     }
@@ -225,27 +222,27 @@ impl<'a> Recording<'a> {
         self.tensors
     }
 
-    /// Pieces of all tensors; [`Self::pieces`] gives those of one.
+    /// Of all tensors; see [`Self::pieces`].
     pub const fn piece_entries(&self) -> &'a [PieceEntry] {
         self.pieces
     }
 
-    /// Axes of all pieces; [`Self::axes`] gives those of one.
+    /// Of all pieces; see [`Self::axes`].
     pub const fn axis_entries(&self) -> &'a [AxisEntry] {
         self.axes
     }
 
-    /// The section `data`.
+    /// Section `data`.
     pub const fn data(&self) -> &'a [u8] {
         self.data
     }
 
-    /// The actions of a segment with their operands named.
+    /// Actions of a segment with named operands.
     pub fn segment_actions(&self, segment: &Segment) -> Actions<'a> {
         Actions::new(self.segment_entries(segment), self.cursor(segment))
     }
 
-    /// The actions of a segment as they lie in the file. None when the segment's range is outside the section `actions`.
+    /// Empty when the range is outside the section `actions`.
     pub fn segment_entries(&self, segment: &Segment) -> &'a [ActionEntry] {
         range(
             self.actions,
@@ -255,28 +252,28 @@ impl<'a> Recording<'a> {
         .unwrap_or(&[])
     }
 
-    /// How many actions of a segment have an opcode: submits are its chains, rearms its jobs.
+    /// Actions with an opcode: submits are chains, rearms jobs.
     pub fn count(&self, segment: &Segment, opcode: Opcode) -> u32 {
         let entries = self.segment_entries(segment).iter();
         entries.filter(|entry| entry.op == opcode.code()).count() as u32
     }
 
-    /// Where the first upload of a segment takes its bytes from.
+    /// Place of a segment's first upload.
     pub const fn cursor(&self, segment: &Segment) -> Cursor<'a> {
         Cursor::new(self.data, segment.data.get())
     }
 
-    /// The pieces of a tensor; `None` when they lie outside the section `pieces`.
+    /// `None` when they lie outside the section `pieces`.
     pub fn pieces(&self, tensor: &TensorEntry) -> Option<&'a [PieceEntry]> {
         range(self.pieces, tensor.first_piece.get(), tensor.pieces.get())
     }
 
-    /// The axes of a piece; `None` when they lie outside the section `axes`.
+    /// `None` when they lie outside the section `axes`.
     pub fn axes(&self, piece: &PieceEntry) -> Option<&'a [AxisEntry]> {
         range(self.axes, piece.first_axis.get(), piece.axes.get())
     }
 
-    /// The shape of a tensor, slowest dimension first.
+    /// Slowest dimension first.
     pub fn shape(&self, tensor: &'a TensorEntry) -> &'a [zerocopy::little_endian::U32] {
         tensor
             .shape
@@ -284,7 +281,7 @@ impl<'a> Recording<'a> {
             .unwrap_or(&tensor.shape)
     }
 
-    /// Size of a tensor's elements in C order in bytes; `None` for an unknown type or more than 32 bits.
+    /// Bytes in C order; `None` for an unknown type or more than 32 bits.
     pub fn tensor_bytes(&self, tensor: &TensorEntry) -> Option<u32> {
         let element = ElementType::from_code(tensor.element.into())?;
         let mut bytes = u64::from(element.size());
@@ -297,20 +294,19 @@ impl<'a> Recording<'a> {
         Some(bytes as u32)
     }
 
-    /// All names, each ended by a zero byte.
+    /// Names, each ended by a zero byte.
     pub const fn strings(&self) -> &'a [u8] {
         self.strings
     }
 
-    /// Whether there is a name, not an empty one, at an offset of the section `strings`.
+    /// A name that is not empty.
     pub fn has_name(&self, offset: u32) -> bool {
-        // The parser found every name ended.
         self.strings
             .get(offset as usize)
             .is_some_and(|&byte| byte != 0)
     }
 
-    /// The name at an offset of the section `strings`; `None` outside of it.
+    /// `None` outside the section `strings`.
     pub fn name_bytes(&self, offset: u32) -> Option<&'a [u8]> {
         let rest = self.strings.get(usize::try_from(offset).ok()?..)?;
         rest.split(|&byte| byte == 0)
@@ -318,21 +314,21 @@ impl<'a> Recording<'a> {
             .filter(|_| !rest.is_empty())
     }
 
-    /// The name at an offset of the section `strings`; `""` outside of it.
+    /// `""` outside the section `strings`.
     pub fn name(&self, offset: u32) -> &'a str {
         self.name_bytes(offset)
             .and_then(|name| core::str::from_utf8(name).ok())
             .unwrap_or("")
     }
 
-    /// The tensor with a name, and its index.
+    /// Index and entry of a named tensor.
     pub fn tensor_named(&self, name: &str) -> Option<(u32, &'a TensorEntry)> {
         (0u32..)
             .zip(self.tensors)
             .find(|(_, tensor)| self.name_bytes(tensor.name.get()) == Some(name.as_bytes()))
     }
 
-    /// The region that contains all of `va .. va + length`.
+    /// The region that has all of `va .. va + length`.
     pub fn region_of(&self, va: u64, length: u64) -> Option<&'a Region> {
         let end = va.checked_add(length)?;
         let after = self.regions.partition_point(|region| region.va.get() <= va);
@@ -347,7 +343,7 @@ impl Region {
         self.pages.get() as u64 * crate::PAGE_SIZE as u64
     }
 
-    /// First address after the region (saturating at the end of the address space).
+    /// First address after it (saturating).
     pub const fn end(&self) -> u64 {
         self.va.get().saturating_add(self.bytes())
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What analyses cost: `overhead RECORDING [TURNS]` runs a recording bare and with each analysis in turns, on one host thread, and
-//! prints the shortest processor times and their ratios to the bare run.
+//! `overhead RECORDING [TURNS]`: shortest processor times of analyses, against a bare run, on one host thread.
 
 use std::sync::Arc;
 
@@ -10,7 +9,6 @@ use gpureplay_library::{ModelOptions, Recording, Session};
 use mali_analysis::Collector;
 use mali_model::Observer;
 
-/// Seconds that this thread has used a processor.
 fn processor_seconds() -> Result<f64, Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanoseconds: u64 = text.split_whitespace().next().ok_or("no times")?.parse()?;

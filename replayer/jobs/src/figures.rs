@@ -46,7 +46,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// From what the model counts.
+    /// From the model's counts.
     pub fn of(counts: &mali_model::Statistics) -> Self {
         let kinds = Message::ALL.iter();
         let counted = kinds.map(|&kind| (kind.name().to_owned(), counts.messages_of(kind)));
@@ -62,7 +62,7 @@ impl Work {
         }
     }
 
-    /// Adds the work of another job.
+    /// Adds another job's work.
     pub fn add(&mut self, other: &Self) {
         self.workgroups = self.workgroups.saturating_add(other.workgroups);
         self.threads = self.threads.saturating_add(other.threads);

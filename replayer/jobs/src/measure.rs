@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a recording and says what each job did and how long each chain took.
+//! Runs a recording: work of jobs, times of chains.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,26 +13,23 @@ use gpureplay_host::statistics::Spread;
 use crate::figures::{Measurement, Work};
 use crate::table::{Chain, Jobs};
 
-/// Pages that are named in errors and events.
 const PAGE: u64 = 4096;
 
-/// A job that ended on the model, and the pages that it read.
+/// Job that ended on the model.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// What the model says.
     pub report: JobReport,
-    /// Addresses of pages; none unless the watch was told to keep them.
+    /// Empty unless the watch keeps them.
     pub pages_read: BTreeSet<u64>,
 }
 
-/// Keeps the reports of the model's jobs, for a device that is opened with it.
+/// Job reports of a model that is opened with it.
 #[derive(Debug, Default)]
 pub struct Watch {
     jobs: Mutex<Vec<Ended>>,
     running: Mutex<BTreeSet<u64>>,
-    /// Reports say which shader a job ran.
     kernels: bool,
-    /// Pages that jobs read are kept.
     pages: bool,
 }
 
@@ -41,7 +38,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watch {
-    /// Also keeps which shaders jobs run, or which pages they read; both cost time.
+    /// Shaders or pages read; both cost time.
     pub fn with(kernels: bool, pages: bool) -> Self {
         Self {
             kernels,
@@ -80,12 +77,12 @@ impl Observer for Watch {
     }
 }
 
-/// Which chains of a recording ran.
+/// Which chains ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ran {
     /// Those of set-up.
     Setup,
-    /// Those of some layers, by number from 0.
+    /// By number from 0.
     Layers(Range<usize>),
 }
 
@@ -104,19 +101,16 @@ impl Ran {
 pub struct Measured {
     /// How they were found.
     pub measurement: Measurement,
-    /// By number of the chain: seconds of each run.
+    /// Seconds of each run, by chain.
     chains: BTreeMap<usize, Vec<f64>>,
-    /// By number of the chain: what the GPU's counters say of each run, where they are read.
+    /// Of each run, by chain, where they are read.
     counters: BTreeMap<usize, Vec<Counters>>,
-    /// By number of the job: seconds of each run.
+    /// Seconds of each run, by job.
     jobs: BTreeMap<usize, Vec<f64>>,
-    /// By number of the job.
     work: BTreeMap<usize, Work>,
-    /// By number of the job: pages that it read.
     pages: BTreeMap<usize, BTreeSet<u64>>,
-    /// By number of the chain: when it began in the last run. Set-up has a clock of its own.
+    /// In the last run. Set-up has a clock of its own.
     spans: BTreeMap<usize, ChainSpan>,
-    /// Transfers of set-up, and of the last run.
     transfers: [Vec<Transfer>; 2],
 }
 
@@ -126,7 +120,7 @@ impl Measured {
         Spread::of(self.chains.get(&number)?)
     }
 
-    /// Cycles of the GPU's clock, and ticks of the system's counter, of a chain, if they were asked for.
+    /// GPU cycles, and ticks of the system's counter, if asked for.
     pub fn counters(&self, number: usize) -> [Option<Spread>; 2] {
         let all = self.counters.get(&number).map_or(&[][..], Vec::as_slice);
         let spread = |of: fn(&Counters) -> u64| {
@@ -136,12 +130,11 @@ impl Measured {
         [spread(|it| it.cycles), spread(|it| it.timestamp)]
     }
 
-    /// Time of a job, where the device sees jobs.
+    /// Where the device sees jobs.
     pub fn job(&self, index: usize) -> Option<Spread> {
         Spread::of(self.jobs.get(&index)?)
     }
 
-    /// Seconds of a job in the last run.
     pub(crate) fn last_job(&self, index: usize) -> Option<f64> {
         self.jobs.get(&index)?.last().copied()
     }
@@ -151,22 +144,20 @@ impl Measured {
         self.work.get(&index).cloned()
     }
 
-    /// Pages that a job read, if they were kept.
     pub(crate) fn pages(&self, index: usize) -> Option<&BTreeSet<u64>> {
         self.pages.get(&index)
     }
 
-    /// When a chain began and ended in the last run, or in set-up.
+    /// In the last run, or in set-up.
     pub fn span(&self, number: usize) -> Option<ChainSpan> {
         self.spans.get(&number).copied()
     }
 
-    /// Bytes that the CPU put into GPU memory in set-up, or in the last run.
     pub(crate) fn transfers(&self, setup: bool) -> &[Transfer] {
         &self.transfers[usize::from(!setup)]
     }
 
-    /// Takes what a session and its device say of the chains that ran. Chains that do not fit the recording end it.
+    /// Stops at chains that do not fit the recording.
     pub fn add(&mut self, jobs: &Jobs, ran: &Ran, events: Events, ended: &[Ended]) {
         let mut ended = ended.iter();
         let chains = jobs.chains.iter().filter(|chain| ran.includes(chain));
@@ -206,7 +197,7 @@ impl Measured {
     }
 }
 
-/// Runs a session so many times. `watch`: what its device was opened with, if that is the model.
+/// `watch`: what the device was opened with, if that is the model.
 ///
 /// # Errors
 /// As for [`Session::run`].

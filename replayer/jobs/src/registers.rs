@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which registers the instructions of a shader name.
+//! Registers that a shader's instructions name.
 
 use mali_isa::{Destination, Part, Shader, StagingCount, Unit};
 
-/// Registers that instructions name, as bits. Of a message whose number of staging registers depends on its format or stands in a
-/// descriptor, only the first counts.
+/// Bit mask. Where format or descriptor says how many staging registers a message has, only the first counts.
 pub fn named(shader: &Shader) -> u64 {
     let mut all = 0u64;
     let mut named = |register: u8, count: u8| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report of a recording's jobs: one structure for text, JSON, CSV and pages. `docs/reference/schemas/jobs.json` describes it.
+//! Report; see `docs/reference/schemas/jobs.json`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::measure::Measured;
 use crate::registers;
 use crate::table::{Job, Jobs};
 
-/// Version of the structure: changes when a field changes its meaning or goes away.
+/// New when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 
 /// All that is known about the jobs of a recording.
@@ -162,7 +162,7 @@ pub struct KernelReport {
 }
 
 impl Report {
-    /// Adds the memory lines of jobs, by the number of the job; a job without a count has none.
+    /// By job; one without a count has none.
     pub fn set_lines(&mut self, lines: &BTreeMap<usize, u64>) {
         let of = |job: usize| lines.get(&job).copied().unwrap_or(0);
         for job in &mut self.jobs {
@@ -174,7 +174,7 @@ impl Report {
         }
     }
 
-    /// The report of some jobs of a recording. `selected`: numbers of jobs, ascending; `selection`: how they were chosen.
+    /// `selected`: ascending numbers of jobs; `selection`: how they were chosen.
     pub fn new(
         recording: &Recording,
         jobs: &Jobs,
@@ -212,7 +212,6 @@ impl Report {
     }
 }
 
-/// The kind of each segment in words.
 fn phases(recording: &Recording) -> Vec<&'static str> {
     let segments = recording.verified().recording().segments().iter();
     segments
@@ -318,7 +317,6 @@ fn job_report(
     }
 }
 
-/// How much code a job runs, if it decodes.
 fn counts(job: &Job) -> Option<KernelReport> {
     let bifrost = || {
         let code = job.compute.as_ref()?.code.as_ref().ok()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which jobs are meant: `3`, `3..7`, `/regex/`, `kernel:NAME`, `hash:98aa`, `layer:conv2`, and lists of these.
+//! Selects jobs: `3`, `3..7`, `/regex/`, `kernel:NAME`, `hash:98aa`, `layer:conv2`, and lists.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,51 +10,46 @@ use regex_lite::Regex;
 
 use crate::table::{Job, Jobs};
 
-/// Longest text of a selector.
 const MAX_TEXT: usize = 4096;
 
-/// The grammar, for help and errors.
 pub(crate) const GRAMMAR: &str = "3, 3..7 (both ends included), 18.., /regular expression/ (of names or hashes), kernel:NAME, hash:98aa, layer:conv2, layer:2..4, or several of these with commas";
 
 /// Why a text selects no jobs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// Nothing is selected by an empty text.
+    /// The text is empty.
     #[error("no jobs are named; expected {GRAMMAR}")]
     Empty,
-    /// A part of it has no meaning.
+    /// Part without meaning.
     #[error("'{item}': {reason}; expected {GRAMMAR}")]
     Form {
-        /// The part.
+        /// Part.
         item: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// A part of it fits no job of the recording.
+    /// Part that fits no job.
     #[error("'{item}' selects no job: {reason}; `gpureplay jobs` lists them")]
     Nothing {
-        /// The part.
+        /// Part.
         item: String,
         /// What there is.
         reason: String,
     },
 }
 
-/// One part of a selector.
 #[derive(Clone, Debug)]
 enum Item {
-    /// Numbers of jobs, both ends included.
+    /// Both ends included.
     Numbers(usize, usize),
-    /// The name of the kernel, or its hash where it has no name, has a match.
+    /// Of the kernel's name, or the hash of a job without name.
     Matching(Regex),
     Kernel(String),
-    /// The hash of the shader begins with these digits.
     Hash(String),
-    /// The job belongs to a layer of this range.
     Layer(String),
 }
 
-/// Which jobs are meant. Each part must fit at least one job; what several parts fit counts once.
+/// Each part must fit a job; what several parts fit counts once.
 #[derive(Clone, Debug)]
 pub struct Selector {
     items: Vec<(String, Item)>,
@@ -92,7 +87,7 @@ impl FromStr for Selector {
     }
 }
 
-/// The parts between commas; a comma between slashes belongs to a regular expression.
+/// A regular expression may have commas.
 fn split(text: &str) -> Vec<&str> {
     let mut items = Vec::new();
     let (mut start, mut inside, mut escaped) = (0, false, false);
@@ -160,7 +155,7 @@ fn numbers(item: &str) -> Result<Item, String> {
 }
 
 impl Selector {
-    /// Numbers of the jobs that are meant, ascending; at least one.
+    /// Ascending; at least one.
     ///
     /// # Errors
     /// A part of the selector fits no job.
@@ -183,7 +178,7 @@ impl Selector {
                 let fits = match item {
                     Item::Numbers(first, last) => (*first..=*last).contains(&job.index),
                     Item::Matching(regex) => regex.is_match(&job.title()),
-                    // A manifest has the beginning of a long name.
+                    // A manifest cuts long names.
                     Item::Kernel(name) => job.name.as_deref() == Some(beginning(name, MOST_NAME)),
                     Item::Hash(digits) => hash(job).is_some_and(|hash| hash.starts_with(digits)),
                     Item::Layer(_) => {
@@ -194,7 +189,7 @@ impl Selector {
                 *chosen |= fits;
                 any |= fits;
             }
-            // The end of a range may lie beyond the last job only if it was left open.
+            // Only an open range may end beyond the last job.
             let beyond = match item {
                 Item::Numbers(_, usize::MAX) => false,
                 Item::Numbers(_, last) => *last >= jobs.jobs.len(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Code of a job as text: clauses of Bifrost, or words of Valhall.
+//! Code as text, of Bifrost or Valhall.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use mali_isa::{ClauseText, InstructionText, Placed, Unit};
 
 use crate::{Code, Job, Words};
 
-/// Bytes of a clause's 128-bit words, by which clauses are numbered.
+/// Bytes; clauses are numbered by such words.
 const CLAUSE: u64 = 16;
-/// The most messages that stand for one access of a block.
+/// Messages that stand for one access of a block.
 const MOST: usize = 3;
 
 /// Code of a shader.
@@ -22,7 +22,7 @@ pub enum Shown<'a> {
 }
 
 impl Job {
-    /// Where its code is, and the code or why it cannot be decoded.
+    /// Address, and the code or its error.
     pub fn code(&self) -> Option<(u64, Result<Shown<'_>, &str>)> {
         let (address, code) = match (&self.compute, &self.valhall) {
             (Some(compute), _) => {
@@ -48,7 +48,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// The code.
+    /// Code.
     pub fn bytes(self) -> &'a [u8] {
         match self {
             Shown::Clauses(code) => &code.bytes,
@@ -56,7 +56,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// How many clauses there are; none on Valhall.
+    /// None on Valhall.
     pub fn clauses(self) -> Option<u32> {
         match self {
             Shown::Clauses(code) => Some(code.identity.clauses),
@@ -72,7 +72,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// What the clause or the word at an offset is called.
+    /// Of the clause or word at an offset.
     pub fn place(self, offset: u64) -> String {
         match self {
             Shown::Clauses(_) => format!("clause_{}", offset / CLAUSE),
@@ -80,7 +80,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Offset and text of each clause, or of each run of words up to the end of a block or one of these offsets.
+    /// Offset and text of each clause, or of words up to a block's end or one of these offsets.
     pub fn pieces(self, cuts: impl IntoIterator<Item = u64>) -> Vec<(u64, String)> {
         match self {
             Shown::Clauses(code) => {
@@ -113,8 +113,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// The instructions in the clause or the block at an offset that reach memory, as text: the one of a clause; of a block, those that
-    /// read or write as wanted.
+    /// Instructions at an offset that reach memory: a clause's one; of a block, those that read or write as wanted.
     pub fn messages(self, offset: u64, writes: Option<bool>) -> Option<String> {
         match self {
             Shown::Clauses(code) => {
@@ -140,7 +139,6 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The instruction of a clause that is a message, as text.
 fn message(placed: &Placed) -> Option<String> {
     let clause = &placed.clause;
     let is_message = |tuple: &&mali_isa::Tuple| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The jobs of a recording with their descriptors and shaders, found by walking the chains that it submits.
+//! Jobs of a recording with descriptors and shaders.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,10 +15,10 @@ use mali_jobs::walk::{
     Code, Codes, Descriptors, Full, Image, MAX_LISTED_JOBS, Submission, Waits, Words,
 };
 
-/// Why the jobs of a recording cannot be listed.
+/// Why jobs cannot be listed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JobsError {
-    /// It was made on a GPU whose descriptors are not known.
+    /// Descriptors of its GPU are unknown.
     #[error("is for {0}, whose descriptors are not known")]
     Gpu(GpuId),
     /// More memory is uploaded than is kept.
@@ -26,7 +26,7 @@ pub enum JobsError {
     Memory {
         /// Index of the action.
         action: u32,
-        /// Where it writes to.
+        /// Destination.
         address: u64,
     },
     /// There are too many jobs.
@@ -43,81 +43,81 @@ impl From<Full> for JobsError {
     }
 }
 
-/// What the descriptors of a compute job say.
+/// Compute job's descriptors.
 #[derive(Clone, Debug)]
 pub struct Compute {
     /// Address of the first clause.
     pub shader: u64,
-    /// The code there, or why it cannot be decoded.
+    /// Or why it cannot be decoded.
     pub code: Result<Arc<Code>, String>,
     /// Threads of a work group by dimension.
     pub local: [u32; 3],
-    /// Work groups by dimension.
+    /// By dimension.
     pub groups: [u32; 3],
-    /// The descriptors.
+    /// Descriptors.
     pub job: ComputeJob,
 }
 
-/// A compute job of Valhall, which has other descriptors and code.
+/// Compute job of Valhall.
 #[derive(Clone, Debug)]
 pub struct Valhall {
     /// What the descriptors say.
     pub launch: Launch,
-    /// The one that has the sizes.
+    /// It has the sizes.
     pub payload: ComputePayload,
-    /// The code, or why it cannot be decoded.
+    /// Or why it cannot be decoded.
     pub code: Result<Arc<Words>, String>,
 }
 
 impl Compute {
-    /// Threads by dimension. At most 2^32 − 1 each: sizes and counts are packed into 32 bits.
+    /// At most 2^32 − 1 each: sizes and counts are packed into 32 bits.
     pub fn global(&self) -> [u64; 3] {
         let [x, y, z] = self.local;
         let [gx, gy, gz] = self.groups;
         [(x, gx), (y, gy), (z, gz)].map(|(size, count)| u64::from(size) * u64::from(count))
     }
 
-    /// Bytes of storage that each thread has.
+    /// Bytes per thread.
     pub fn thread_storage(&self) -> u64 {
         self.job.storage.map_or(0, |storage| storage.tls_bytes())
     }
 
-    /// Bytes of storage that the threads of a work group share.
+    /// Bytes per work group.
     pub fn group_storage(&self) -> u64 {
         self.job.storage.map_or(0, |storage| storage.wls_bytes())
     }
 
-    /// What the code is known by, if it decodes.
+    /// If the code decodes.
     pub fn identity(&self) -> Option<Identity> {
         self.code.as_ref().ok().map(|code| code.identity)
     }
 }
 
-/// A job.
+/// Job.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its number in the recording, from 0, set-up included: as `run --trace` and `disasm` count.
+    /// From 0, set-up included: as `run --trace` and `disasm` count.
     pub index: usize,
     /// Number of its chain.
     pub chain: usize,
-    /// What the model calls it: the address of its header, or of its instruction.
+    /// Of its header or instruction, as on the model.
     pub address: u64,
-    /// Its type, if that exists.
+    /// If its type exists.
     pub kind: Option<JobType>,
-    /// Name of the kernel, where the manifest knows it; jobs of a chain share it.
+    /// From the manifest; jobs of a chain share it.
     pub name: Option<Arc<str>>,
-    /// Number of the launch in the app, where the manifest knows it.
+    /// Number in the app, from the manifest.
     pub launch: Option<u32>,
     /// What it waits for.
     pub waits: Waits,
-    /// What its descriptors say, if it is a compute job of Bifrost and they make sense.
+    /// Of Bifrost, if descriptors make sense.
     pub compute: Option<Compute>,
     /// The same for Valhall.
     pub valhall: Option<Valhall>,
 }
 
 impl Job {
-    /// The kernel's name; its hash where no name is known; else the job's type.
+    /// The kernel's name, else its hash, else the job's type.
     pub fn title(&self) -> String {
         let hash = || Some(format!("{:016x}", self.hash()?));
         let kind = || self.kind.map_or("unknown", JobType::name).to_owned();
@@ -125,13 +125,13 @@ impl Job {
         name.or_else(hash).unwrap_or_else(kind)
     }
 
-    /// What it launches, if it is a compute job and its descriptors make sense.
+    /// Of a compute job, if descriptors make sense.
     pub fn work(&self) -> Option<Launch> {
         let bifrost = || self.compute.as_ref()?.job.launch();
         self.valhall.as_ref().map(|it| it.launch).or_else(bifrost)
     }
 
-    /// The hash of its code, if that decodes.
+    /// If its code decodes.
     pub fn hash(&self) -> Option<u64> {
         let bifrost = || Some(self.compute.as_ref()?.identity()?.hash);
         match &self.valhall {
@@ -141,42 +141,42 @@ impl Job {
     }
 }
 
-/// A chain that a recording submits.
+/// Chain that a recording submits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Its number in the recording, from 0, set-up included.
+    /// In the recording, from 0, set-up included.
     pub number: usize,
     /// Index of its segment.
     pub segment: u32,
-    /// Index of its layer; none in set-up and finish.
+    /// None in set-up and finish.
     pub layer: Option<usize>,
-    /// Index of the action that submits it.
+    /// Index of the action.
     pub action: u32,
     /// Job slot.
     pub slot: u8,
-    /// Address of the first job's header; 0 of a command stream.
+    /// Of the first job's header; 0 of a command stream.
     pub head: u64,
-    /// Its jobs.
+    /// Jobs.
     pub jobs: Range<usize>,
 }
 
 /// All jobs of a recording.
 #[derive(Clone, Debug)]
 pub struct Jobs {
-    /// The GPU that was recorded.
+    /// Recorded GPU.
     pub gpu: GpuId,
     /// What is known about it.
     pub profile: &'static Profile,
-    /// The layers, as the library lists them.
+    /// As the library lists them.
     pub layers: Vec<Layer>,
-    /// The chains in the order of their submission.
+    /// In the order of submission.
     pub chains: Vec<Chain>,
-    /// The jobs in the order in which they run.
+    /// In the order of their run.
     pub jobs: Vec<Job>,
 }
 
 impl Jobs {
-    /// Finds the jobs of a recording.
+    /// Finds a recording's jobs.
     ///
     /// # Errors
     /// Its GPU is not known, or it is larger than any network.
@@ -245,7 +245,6 @@ impl Jobs {
                 valhall,
             });
         }
-        // Layers come in the order of their segments.
         let layer = self
             .layers
             .binary_search_by_key(&submission.segment, |layer| layer.segment)
@@ -262,26 +261,25 @@ impl Jobs {
         Ok(())
     }
 
-    /// The layer of a job; none in set-up and finish.
+    /// None in set-up and finish.
     pub fn layer(&self, job: &Job) -> Option<&Layer> {
         let chain = self.chains.get(job.chain)?;
         self.layers.get(chain.layer?)
     }
 
-    /// For each job the earlier ones that may still run beside it: of its chain, without a dependency or a barrier between them. A chain begins
-    /// when the one before it has ended. Jobs that have none are left out.
+    /// For each job the earlier ones of its chain that may still run, without a dependency or barrier between them.
+    /// A chain begins when the one before it has ended.
     pub fn unordered(&self) -> BTreeMap<usize, Vec<usize>> {
         let mut all = BTreeMap::new();
         for chain in &self.chains {
             let jobs = self.jobs.get(chain.jobs.clone()).unwrap_or_default();
             let mut before: Vec<Vec<bool>> = Vec::new();
             for (at, job) in jobs.iter().enumerate() {
-                // What is known to have ended when it starts: by jobs of the chain.
+                // Jobs of the chain that have ended when it starts.
                 let mut ended = vec![false; at];
                 if job.waits.barrier {
                     ended.fill(true);
                 } else if let Some(last) = before.last() {
-                    // It starts after the job before it has started.
                     ended
                         .iter_mut()
                         .zip(last)
@@ -325,7 +323,6 @@ impl Jobs {
     }
 }
 
-/// When the segments of a kind run, in words.
 pub(crate) fn phase(kind: u8) -> &'static str {
     SegmentKind::from_code(kind.into()).map_or("", SegmentKind::name)
 }

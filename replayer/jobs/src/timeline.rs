@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run as events on a time line, in the Trace Event Format that Chrome and Perfetto open: layers, chains, jobs, uploads, and
-//! arrows from uploads to the jobs that read them first.
+//! A run in the Trace Event Format (Chrome, Perfetto): layers, chains, jobs, uploads, and arrows to the jobs that
+//! first read them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,33 +12,28 @@ use serde_json::{Value, json};
 use crate::measure::Measured;
 use crate::report::Report;
 
-/// The tracks, by their number.
 const TRACKS: [(u32, &str); 4] = [(1, "layers"), (2, "chains"), (3, "jobs"), (4, "uploads")];
 const LAYERS: u32 = 1;
 const CHAINS: u32 = 2;
 const JOBS: u32 = 3;
 const UPLOADS: u32 = 4;
-/// All events belong to this process.
 const PROCESS: u32 = 1;
-/// Pages that arrows are found by.
+/// Arrows are found by pages.
 const PAGE: u64 = 4096;
-/// Pages of uploads that are looked at; the rest has no arrows.
+/// The rest has no arrows.
 const MAX_PAGES: u64 = 1 << 20;
 
-/// The whole file.
+/// Whole file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timeline {
-    /// Events, in any order.
     #[serde(rename = "traceEvents")]
     events: Vec<Event>,
-    /// Unit in which viewers show times.
     #[serde(rename = "displayTimeUnit")]
     unit: &'static str,
     #[serde(rename = "otherData")]
     about: Value,
 }
 
-/// An event; times in microseconds.
 #[derive(Clone, Debug, Serialize)]
 struct Event {
     name: String,
@@ -52,7 +47,6 @@ struct Event {
     duration: Option<f64>,
     pid: u32,
     tid: u32,
-    /// Arrows with the same number belong together.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<u32>,
     /// An arrow ends at the slice around it.
@@ -109,7 +103,7 @@ impl Event {
     }
 }
 
-/// When something happened, in microseconds.
+/// Microseconds.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: f64,
@@ -127,7 +121,7 @@ fn micros(time: Duration) -> f64 {
 }
 
 impl Timeline {
-    /// The events of set-up and of the last run, as far as the report's jobs go. `load`: how long loading took, after which the run begins.
+    /// Set-up and the last run, for the report's jobs. `load`: loading time; then the run begins.
     pub fn new(report: &Report, measured: &Measured, load: Duration) -> Self {
         let mut events = vec![Event::meta(
             0,
@@ -176,7 +170,6 @@ impl Timeline {
             };
             let known = job.name.as_ref().or(job.kernel.as_ref());
             let name = format!("{} {}", job.index, known.unwrap_or(&job.kind));
-            // The report of a job is what there is to say about it.
             let args = serde_json::to_value(job).unwrap_or_default();
             events.push(Event::slice(JOBS, "job", name, *span, args));
         }
@@ -206,7 +199,7 @@ impl Timeline {
     }
 }
 
-/// When the jobs of a chain ran. The model knows how long each took; elsewhere only a job that is alone in its chain is known.
+/// The model knows each job's time; elsewhere only a job alone in its chain has one.
 fn places(jobs: &[usize], chain: Span, measured: &Measured) -> Vec<(usize, Span)> {
     if let [only] = jobs {
         return vec![(*only, chain)];
@@ -225,7 +218,7 @@ fn places(jobs: &[usize], chain: Span, measured: &Measured) -> Vec<(usize, Span)
     places
 }
 
-/// Transfers between two chains are one event, with arrows to the jobs that are the first to read from one of its pages.
+/// Transfers between two chains are one event, with arrows to the first jobs that read a page.
 fn uploads(
     report: &Report,
     measured: &Measured,

@@ -3,36 +3,35 @@
 
 use crate::Tensor;
 
-/// What a comparison of two tensors of the same shape found.
+/// Difference of two tensors of the same shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// Elements compared.
     pub elements: usize,
     /// Elements whose bits differ.
     pub different: usize,
-    /// Elements outside the tolerance; a NaN against a number is.
+    /// A NaN against a number is outside.
     pub outside: usize,
-    /// Largest absolute difference; infinite if a NaN or an infinity stands against a number.
+    /// Infinite if a NaN or an infinity stands against a number.
     pub max_absolute: f64,
-    /// Largest difference relative to the larger magnitude of the *expected* tensor's element and
-    /// of its mean magnitude, so that elements that happen to be near zero do not dominate.
+    /// Relative to the larger of the *expected* element's magnitude and the mean magnitude, so that elements near
+    /// zero do not dominate.
     pub max_relative: f64,
-    /// Row-major index of the element that is furthest off, if any differs.
+    /// Row-major index of the largest difference.
     pub worst: Option<usize>,
 }
 
 impl Difference {
-    /// True if every element is within the tolerance.
+    /// Whether every element is within the tolerance.
     pub fn within(&self) -> bool {
         self.outside == 0
     }
 }
 
-/// Compares `found` with `expected`, both of the same shape; `None` if they are not.
+/// `None` if shapes differ.
 ///
-/// An element is within the tolerance if it differs by at most `relative` times the larger of its
-/// expected magnitude and the mean expected magnitude. With `relative` 0 values must be equal; a
-/// `relative` that is negative or no number allows nothing.
+/// The tolerance is `relative` times the larger of the expected magnitude and the mean expected magnitude. With 0
+/// values must be equal; a negative `relative` or NaN allows nothing.
 pub fn compare(found: &Tensor, expected: &Tensor, relative: f64) -> Option<Difference> {
     if found.shape() != expected.shape() {
         return None;
@@ -73,7 +72,7 @@ pub fn compare(found: &Tensor, expected: &Tensor, relative: f64) -> Option<Diffe
         } else {
             f64::INFINITY
         };
-        // A NaN against a number is infinitely far off, and an infinite tolerance does not allow it.
+        // A NaN against a number is infinitely far off.
         let inside = ratio <= relative && ratio.is_finite();
         if !inside {
             out.outside += 1;

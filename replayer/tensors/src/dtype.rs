@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Element types: NumPy's names for them, and how one element's bits read as a number.
+//! Element types: NumPy's names, and numbers from bits.
 
 pub use gpureplay_format::ElementType;
 
-/// What files and people need to know of an element type, beyond its number and size in a recording.
+/// Names and values of an element type.
 pub trait Element: Sized {
-    /// Bytes of one element: 1, 2, 4 or 8.
+    /// Per element: 1, 2, 4 or 8.
     fn bytes(self) -> usize;
-    /// True for the floating-point types.
+    /// Whether it is a floating-point type.
     fn is_float(&self) -> bool;
-    /// The letter and size of the type in an .npy header, without the byte order.
+    /// In an .npy header, without byte order.
     fn npy_code(self) -> &'static str;
-    /// NumPy's name of the type: `float32`.
+    /// Such as `float32`.
     fn numpy_name(self) -> String;
-    /// The type of a name: short (`f32`), NumPy's (`float32`) or with byte order (`<f4`).
+    /// Takes `f32`, `float32` or `<f4`.
     ///
     /// # Errors
     /// A message that lists the known names.
     fn from_name(name: &str) -> Result<Self, String>;
-    /// One element's value as a double; 64-bit integers round. `bits` holds the element in its low bytes.
+    /// 64-bit integers round. `bits` holds the element in its low bytes.
     fn value(self, bits: u64) -> f64;
-    /// The bits of `value` in this type: rounded to nearest even, integers saturate.
+    /// Rounds to nearest even; integers saturate.
     fn bits(self, value: f64) -> u64;
 }
 
@@ -61,7 +61,7 @@ impl Element for ElementType {
     }
 
     fn from_name(name: &str) -> Result<Self, String> {
-        // "u8" is 8 bits to people and 8 bytes to NumPy: NumPy's reading needs its byte order.
+        // "u8" is 8 bits to people and 8 bytes to NumPy, which needs its byte order.
         let code = name.strip_prefix(['<', '|', '=']);
         ElementType::ALL
             .iter()
@@ -110,7 +110,7 @@ impl Element for ElementType {
     }
 }
 
-/// Widens IEEE 754 binary16 to binary32 exactly; NaN payloads are kept.
+/// Widens binary16 exactly; NaN payloads are kept.
 pub fn f16_to_f32(half: u16) -> f32 {
     let sign = u32::from(half & 0x8000) << 16;
     let exponent = u32::from(half >> 10) & 0x1f;
@@ -128,13 +128,13 @@ pub fn f16_to_f32(half: u16) -> f32 {
     f32::from_bits(bits)
 }
 
-/// Rounds binary32 to binary16, to nearest with ties to even; overflow gives infinity.
+/// Rounds to nearest with ties to even; overflow gives infinity.
 pub fn f32_to_f16(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = ((bits >> 16) & 0x8000) as u16;
     let magnitude = bits & 0x7fff_ffff;
     if magnitude > 0x7f80_0000 {
-        // Keep the top of the payload and make sure that the NaN stays one.
+        // Keep the top of the payload; a NaN stays one.
         return sign | 0x7e00 | ((magnitude >> 13) as u16 & 0x3ff);
     }
     if magnitude >= 0x4780_0000 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where each element of a tensor lies in GPU memory, and the copy between the two.
+//! Maps tensor elements to GPU memory, and copies them.
 //!
-//! A layout is a list of a recording's pieces: loop nests from elements to addresses. Padded rows, permuted dimensions
-//! and tiles (a dimension split into two axes) are all of this form.
+//! Pieces are loop nests from elements to addresses: padded rows, permuted dimensions, tiles (a dimension split
+//! into two axes).
 
 use gpureplay_format::{Axis, MAX_AXES, Piece};
 
 use crate::{Element, ElementType, Tensor};
 
-/// The mapping from a tensor's elements to GPU addresses.
+/// Maps a tensor's elements to GPU addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Element type in GPU memory; the same as the tensor's.
+    /// In GPU memory; the same as the tensor's.
     pub dtype: ElementType,
-    /// Loop nests that together visit each element at least once.
+    /// Together they visit each element at least once.
     pub pieces: Vec<Piece>,
 }
 
@@ -28,18 +28,18 @@ pub enum LayoutError {
         /// Number of axes.
         axes: usize,
     },
-    /// An axis of extent zero.
+    /// Axis of extent zero.
     #[error("piece {piece} has an axis without extent")]
     EmptyAxis {
         /// Index of the piece.
         piece: usize,
     },
-    /// A piece visits an element that the tensor does not have.
+    /// A piece visits an element that the tensor lacks.
     #[error("piece {piece} visits element {element} of a tensor of {elements}")]
     Element {
         /// Index of the piece.
         piece: usize,
-        /// The highest element visited.
+        /// Highest element visited.
         element: u64,
         /// Elements of the tensor.
         elements: u64,
@@ -47,10 +47,10 @@ pub enum LayoutError {
     /// An element is in no piece.
     #[error("no piece visits element {element}")]
     NotCovered {
-        /// Row-major index of the element.
+        /// Row-major index.
         element: u64,
     },
-    /// An address would be above 2^64.
+    /// Address above 2^64.
     #[error("piece {piece} leaves the address space")]
     AddressRange {
         /// Index of the piece.
@@ -59,26 +59,26 @@ pub enum LayoutError {
     /// The tensor's element type is not the layout's.
     #[error("the elements are {}, the layout is of {}", found.name(), expected.name())]
     Type {
-        /// The layout's type.
+        /// Of the layout.
         expected: ElementType,
-        /// The tensor's type.
+        /// Of the tensor.
         found: ElementType,
     },
 }
 
-/// Elements that are next to each other both in the tensor and in GPU memory.
+/// Elements adjacent in the tensor and in GPU memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Row-major index of the first element.
     pub element: u64,
-    /// GPU virtual address of the first element.
+    /// GPU address of the first element.
     pub address: u64,
     /// Number of elements.
     pub count: u64,
 }
 
 impl Layout {
-    /// A row-major layout without padding.
+    /// Row-major, without padding.
     pub fn packed(va: u64, dtype: ElementType, elements: u32) -> Layout {
         Layout {
             dtype,
@@ -86,7 +86,7 @@ impl Layout {
         }
     }
 
-    /// Checks that the pieces visit each of `elements` elements and stay in the address space.
+    /// Pieces visit each element and stay in the address space.
     pub fn check(&self, elements: u64) -> Result<(), LayoutError> {
         let mut covered = vec![false; usize::try_from(elements).unwrap_or(0)];
         for (index, piece) in self.pieces.iter().enumerate() {
@@ -121,7 +121,7 @@ impl Layout {
         }
     }
 
-    /// The lowest address that is touched and the one past the highest; `None` if that leaves the address space.
+    /// Lowest address and the one past the highest; `None` if too large.
     pub fn address_range(&self) -> Option<(u64, u64)> {
         let mut range: Option<(u64, u64)> = None;
         for piece in &self.pieces {
@@ -132,12 +132,12 @@ impl Layout {
         range
     }
 
-    /// The contiguous runs of all pieces. Call [`Layout::check`] first.
+    /// Contiguous runs of all pieces. Call [`Layout::check`] first.
     pub fn runs(&self) -> impl Iterator<Item = Run> + '_ {
         self.pieces.iter().flat_map(|piece| runs(piece, self.dtype))
     }
 
-    /// Copies a tensor's elements to GPU memory: `write(address, bytes)` for each contiguous run.
+    /// `write(address, bytes)` for each contiguous run.
     pub fn scatter<E: From<LayoutError>>(
         &self,
         tensor: &Tensor,
@@ -155,7 +155,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Copies elements from GPU memory to a tensor: `read(address, bytes)` for each contiguous run.
+    /// `read(address, bytes)` for each contiguous run.
     pub fn gather<E: From<LayoutError>>(
         &self,
         tensor: &mut Tensor,
@@ -184,7 +184,7 @@ impl Layout {
     }
 }
 
-/// The highest element that a piece visits, and the address after the highest byte.
+/// Highest element, and address after the highest byte.
 fn reach(piece: &Piece, dtype: ElementType) -> Option<(u64, u64)> {
     let (mut element, mut address) = (u64::from(piece.element), piece.va);
     for axis in &piece.axes {
@@ -195,7 +195,7 @@ fn reach(piece: &Piece, dtype: ElementType) -> Option<(u64, u64)> {
     Some((element, address.checked_add(u64::from(dtype.size()))?))
 }
 
-/// Merges neighbouring axes that step alike and drops those of extent 1; the mapping stays the same.
+/// Merges axes that step alike and drops those of extent 1.
 pub fn simplify(axes: &[Axis]) -> Vec<Axis> {
     let mut out: Vec<Axis> = Vec::new();
     for axis in axes.iter().filter(|a| a.extent != 1) {
@@ -232,7 +232,6 @@ fn runs(piece: &Piece, dtype: ElementType) -> Runs {
     }
 }
 
-/// Iterator over the contiguous runs of a piece.
 #[derive(Clone, Debug)]
 struct Runs {
     axes: Vec<Axis>,
@@ -343,7 +342,6 @@ mod tests {
         let t = Tensor::from_fn(ElementType::F32, &[4, 6], |i| i as f64).unwrap();
         let padded = vec![axis(4, 6, 32), axis(6, 1, 4)];
         let transposed = vec![axis(6, 1, 16), axis(4, 6, 4)];
-        // 2 x 3 tiles of 2 x 2.
         let tiled = vec![
             axis(2, 12, 48),
             axis(3, 2, 16),

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tensors in files and in GPU memory.
 //!
-//! A [`Tensor`] is a shape, an element type and the elements' bytes in row-major order. It comes from
-//! and goes to `.npy` files ([`read_npy`], [`write_npy`]), and moves between row-major order and the
-//! layout a GPU runtime chose (padded rows, permuted axes, tiles) by a [`Layout`].
+//! A [`Tensor`] is a shape, an element type and row-major bytes, in `.npy` files ([`read_npy`], [`write_npy`]). A
+//! [`Layout`] maps it to the runtime's (padded rows, permuted axes, tiles).
 
 #![forbid(unsafe_code)]
 

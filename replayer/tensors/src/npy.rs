@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! NumPy's `.npy` files, read strictly and written atomically.
 //!
-//! Versions 1.0, 2.0 and 3.0 are read, of either byte order and either element order; 1.0 is
-//! written, little-endian and row-major. The header is a Python dictionary literal with exactly the
-//! keys `descr`, `fortran_order` and `shape`; nothing else of Python is understood.
+//! Reads versions 1.0, 2.0 and 3.0, of either byte and element order; writes 1.0, little-endian and row-major. The
+//! header has exactly the keys `descr`, `fortran_order` and `shape`; no other Python is understood.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,42 +12,41 @@ use crate::tensor::byte_length;
 use crate::{Element, ElementType, Tensor, TensorError};
 use gpureplay_host::{shown, write_atomic};
 
-/// The largest `.npy` file that is read, in bytes (16 GiB).
+/// Bytes (16 GiB).
 pub const MAX_NPY_BYTES: u64 = 16 << 30;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// The start of a zip archive.
 const ARCHIVE: &[u8] = b"PK\x03\x04";
-/// NumPy itself writes headers of 118 bytes for everything that is supported here.
+/// NumPy writes 118 bytes.
 const MAX_HEADER: usize = 64 << 10;
-/// Bytes of a file that hold its whole header: magic, version, length and text.
+/// Magic, version, length and text.
 const MAX_PREFIX: usize = 12 + MAX_HEADER;
-/// Bytes that come before the data of an `.npy` file, at most.
+/// Bytes before the data, at most.
 pub const MAX_NPY_PREFIX: u64 = MAX_PREFIX as u64;
 
-/// Why a file is not a tensor that can be used.
+/// Why a file is no usable tensor.
 #[derive(Debug, thiserror::Error)]
 pub enum NpyError {
     /// The file cannot be opened, read or written.
     #[error("{}: {source}", shown(path))]
     Io {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// What the system says.
+        /// System's error.
         source: std::io::Error,
     },
-    /// The file does not start like an `.npy` file.
+    /// Not the start of an `.npy` file.
     #[error("not an .npy file: it must start with \\x93NUMPY; numpy.save makes such files")]
     Magic,
-    /// A zip archive, as `numpy.savez` makes it.
+    /// Zip archive, as of `numpy.savez`.
     #[error("an archive of several arrays (.npz); save the one that is meant with numpy.save")]
     Archive,
-    /// Elements that have fields.
+    /// Elements with fields.
     #[error(
         "its elements are structures (a dtype with fields); save one field of them, as numbers"
     )]
     Structured,
-    /// A version of the file format that is not known.
+    /// Unknown version of the file format.
     #[error("version {major}.{minor} of the .npy format is not known; 1.0, 2.0 and 3.0 are")]
     Version {
         /// Major version found.
@@ -56,15 +54,15 @@ pub enum NpyError {
         /// Minor version found.
         minor: u8,
     },
-    /// The header is longer than the file or than any sensible header.
+    /// Longer than the file or any sensible header.
     #[error("the header's length of {length} bytes is not possible in a file of {file} bytes")]
     HeaderLength {
-        /// Length that the file states.
+        /// Stated length.
         length: usize,
         /// Length of the whole file.
         file: usize,
     },
-    /// The header is not the dictionary that an `.npy` file holds.
+    /// Not the dictionary of an `.npy` file.
     #[error("bad .npy header at byte {at}: expected {expected}")]
     Header {
         /// Byte offset in the header's text.
@@ -72,63 +70,61 @@ pub enum NpyError {
         /// What should be there.
         expected: &'static str,
     },
-    /// An element type that is not supported.
+    /// Unsupported element type.
     #[error(
         "element type '{descr}' is not supported; expected one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1"
     )]
     Descr {
-        /// The type as the file states it.
+        /// As the file states it.
         descr: String,
     },
     /// The data do not fill the shape.
     #[error("shape {shape:?} of {} needs {expected} bytes of data, the file has {found}", dtype.name())]
     DataLength {
-        /// The element type.
+        /// Element type.
         dtype: ElementType,
-        /// The shape that the file states.
+        /// As the file states it.
         shape: Vec<u64>,
-        /// Bytes that the shape needs.
+        /// Bytes of the shape.
         expected: usize,
         /// Bytes in the file.
         found: usize,
     },
-    /// There are more data than the shape needs; they were not read.
+    /// More data than the shape needs, not read.
     #[error("shape {shape:?} of {} needs {expected} bytes of data, the file has more", dtype.name())]
     MoreData {
-        /// The element type.
+        /// Element type.
         dtype: ElementType,
-        /// The shape that the file states.
+        /// As the file states it.
         shape: Vec<u64>,
-        /// Bytes that the shape needs.
+        /// Bytes of the shape.
         expected: usize,
     },
     /// The file is larger than [`MAX_NPY_BYTES`].
     #[error("larger than the limit of {MAX_NPY_BYTES} bytes")]
     TooLarge,
-    /// The caller does not want an array of this type and shape.
+    /// The caller does not want this type and shape.
     #[error("an array of {}{shape:?} is not what is wanted", dtype.name())]
     Unwanted {
-        /// The element type.
+        /// Element type.
         dtype: ElementType,
-        /// The shape.
+        /// Shape.
         shape: Vec<u64>,
     },
     /// The shape cannot be a tensor.
     #[error(transparent)]
     Tensor(#[from] TensorError),
-    /// Any of the above, in this file.
+    /// An error with the file's name.
     #[error("{}: {source}", shown(path))]
     InFile {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong.
         source: Box<NpyError>,
     },
 }
 
-/// Reads a tensor from an `.npy` file.
-///
-/// Memory is taken only for bytes that the file really has.
+/// Takes memory only for bytes that the file has.
 pub fn read_npy(path: &Path) -> Result<Tensor, NpyError> {
     let io = |source| NpyError::Io {
         path: path.to_path_buf(),
@@ -136,7 +132,7 @@ pub fn read_npy(path: &Path) -> Result<Tensor, NpyError> {
     };
     let file = File::open(path).map_err(io)?;
     let mut bytes = Vec::new();
-    // What is no .npy file is not read to an end that it may not have.
+    // Something else may have no end.
     let mut start = (&file).take(MAGIC.len() as u64);
     start.read_to_end(&mut bytes).map_err(io)?;
     if bytes == MAGIC {
@@ -154,7 +150,7 @@ pub fn read_npy(path: &Path) -> Result<Tensor, NpyError> {
     })
 }
 
-/// Writes a tensor as an `.npy` file; the file appears whole or not at all.
+/// The file appears whole or not at all.
 pub fn write_npy(path: &Path, tensor: &Tensor) -> Result<(), NpyError> {
     write_atomic(path, &encode_npy(tensor)).map_err(|source| NpyError::Io {
         path: path.to_path_buf(),
@@ -162,7 +158,7 @@ pub fn write_npy(path: &Path, tensor: &Tensor) -> Result<(), NpyError> {
     })
 }
 
-/// The bytes of an `.npy` file that holds this tensor.
+/// Bytes of an `.npy` file.
 pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
     let order = if tensor.dtype().bytes() == 1 {
         '|'
@@ -195,8 +191,7 @@ pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
     out
 }
 
-/// Reads a tensor from an `.npy` file whose header says what `wanted` wants; of another one nothing else is read, nor more than the
-/// header states.
+/// Reads no more than the header states, and only if `wanted` accepts it.
 ///
 /// # Errors
 /// The file is no such file, or [`NpyError::Unwanted`].
@@ -209,7 +204,7 @@ pub fn read_npy_if(
         path: PathBuf::new(),
         source,
     };
-    // What is no .npy file is not read to an end that it may not have.
+    // Something else may have no end.
     let mut read = |length: usize, bytes: &mut Vec<u8>| {
         let read = file.by_ref().take(length as u64).read_to_end(bytes);
         read.map_err(io)
@@ -238,7 +233,6 @@ pub fn read_npy_if(
     }
 }
 
-/// Header and data of an `.npy` file of which the start is there.
 fn split_header(file: &[u8]) -> Result<(Header, &[u8]), NpyError> {
     if file.starts_with(ARCHIVE) {
         return Err(NpyError::Archive);
@@ -269,7 +263,7 @@ fn split_header(file: &[u8]) -> Result<(Header, &[u8]), NpyError> {
     Ok((Header::parse(header)?, data))
 }
 
-/// Reads a tensor from the bytes of an `.npy` file.
+/// Reads the bytes of an `.npy` file.
 pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
     let (header, data) = split_header(file)?;
     let expected = byte_length(header.dtype, &header.shape)?;
@@ -294,7 +288,6 @@ pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
     Ok(Tensor::new(header.dtype, &header.shape, bytes)?)
 }
 
-/// Re-orders column-major elements to row-major.
 fn row_major(data: &[u8], size: usize, shape: &[u64]) -> Vec<u8> {
     let count = data.len() / size;
     let mut out = Vec::with_capacity(data.len());
@@ -374,7 +367,6 @@ impl Header {
     }
 }
 
-/// Splits `<f4` into type and byte order.
 fn parse_descr(descr: &str) -> Result<(ElementType, bool), NpyError> {
     let bad = || NpyError::Descr {
         descr: descr.to_string(),
@@ -393,7 +385,6 @@ fn parse_descr(descr: &str) -> Result<(ElementType, bool), NpyError> {
     }
 }
 
-/// A reader of the few Python literals that a header holds.
 struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
@@ -407,7 +398,6 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next byte that is no space.
     fn peek(&mut self) -> Option<u8> {
         self.skip_space();
         self.text.get(self.at).copied()
@@ -500,7 +490,7 @@ impl<'a> Cursor<'a> {
             value = Some(next);
             self.at += 1;
         }
-        // Files of Python 2 wrote long integers with a letter.
+        // Python 2 wrote long integers with a letter.
         if value.is_some() && self.text.get(self.at) == Some(&b'L') {
             self.at += 1;
         }
@@ -597,7 +587,7 @@ mod tests {
 
     #[test]
     fn no_more_is_read_than_is_wanted() {
-        /// An array of so many zeros in a file of any length; counts what is read.
+        /// Zeros of any length; counts what is read.
         struct Counted(Vec<u8>, usize);
         impl Read for Counted {
             fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {

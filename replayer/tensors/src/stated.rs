@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a user states about tensors that were found without him: names, types and shapes.
+//! A user's names, types and shapes for found tensors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use crate::{Element as _, ElementType};
 
-/// Type and shape of a tensor, such as `f32[1,224,224,3]`.
+/// Type and shape, such as `f32[1,224,224,3]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
     /// Element type.
     pub dtype: ElementType,
-    /// Extents, slowest first; none is 0.
+    /// Slowest first; none is 0.
     pub shape: Vec<u32>,
 }
 
@@ -35,7 +35,7 @@ impl FromStr for Form {
 }
 
 impl Form {
-    /// Bytes of such a tensor; `None` if that exceeds 64 bits.
+    /// `None` if that exceeds 64 bits.
     pub fn bytes(&self) -> Option<u64> {
         let size = u64::from(self.dtype.size());
         self.shape
@@ -51,16 +51,16 @@ impl std::fmt::Display for Form {
     }
 }
 
-/// Names, types and shapes by the names that tensors got when they were found.
+/// Statements by the names of found tensors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stated {
     /// New names by the found ones.
     pub rename: BTreeMap<String, String>,
-    /// Types and shapes by either name.
+    /// By either name.
     pub forms: BTreeMap<String, Form>,
 }
 
-/// Why what is stated does not fit what was found.
+/// Why it does not fit what was found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StatedError {
     /// A name that no tensor has.
@@ -77,12 +77,12 @@ pub enum StatedError {
         /// The name.
         name: String,
     },
-    /// A type and shape of another size.
+    /// Type and shape of another size.
     #[error("'{name}' has {bytes} bytes; {form} has another size")]
     Form {
         /// Name of the tensor.
         name: String,
-        /// Its bytes.
+        /// Bytes of the tensor.
         bytes: u64,
         /// What the user stated.
         form: Form,
@@ -90,7 +90,7 @@ pub enum StatedError {
 }
 
 impl Stated {
-    /// Whether every name belongs to one of the tensors `known`, and no two of them get the same.
+    /// Checks against the names `known`.
     ///
     /// # Errors
     /// A name that no tensor has, or that two would have.
@@ -118,18 +118,18 @@ impl Stated {
         Ok(())
     }
 
-    /// The name of a tensor that was found under another one.
+    /// By its found name.
     pub fn name<'a>(&'a self, found: &'a str) -> &'a str {
         self.rename.get(found).map_or(found, String::as_str)
     }
 
-    /// Type and shape of a tensor by the name under which it was found.
+    /// By the found name.
     pub fn form(&self, found: &str) -> Option<&Form> {
         let form = self.forms.get(found);
         form.or_else(|| self.forms.get(self.rename.get(found)?))
     }
 
-    /// The same for a tensor of so many bytes.
+    /// Checks the bytes as well.
     ///
     /// # Errors
     /// What is stated has another size.
@@ -145,12 +145,12 @@ impl Stated {
     }
 }
 
-/// Names that were given; the second tensor of a name gets `-2` behind it.
+/// A name's second tensor gets `-2` behind it.
 #[derive(Debug, Default)]
 pub struct Names(BTreeMap<String, usize>);
 
 impl Names {
-    /// The name, or one that was not given yet.
+    /// The name, or one not given yet.
     pub fn unique(&mut self, name: String) -> String {
         let count = self.0.entry(name.clone()).or_default();
         *count += 1;

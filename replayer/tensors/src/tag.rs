@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensors whose elements can be told apart, so that each can be found in GPU memory.
+//! Tensors with distinct elements, to find each in GPU memory.
 
 use crate::{ElementType, Tensor, TensorError};
 
-/// How well a tensor's elements can be told apart by their bits.
+/// How well bits tell elements apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distinctiveness {
     /// Number of elements.
     pub elements: usize,
-    /// Number of different bit patterns among them.
+    /// Number of different bit patterns.
     pub distinct: usize,
     /// Elements whose bits are all zero, which memory is full of.
     pub zeros: usize,
@@ -16,9 +16,9 @@ pub struct Distinctiveness {
     pub most_frequent: usize,
 }
 
-/// Counts how many of a tensor's elements have a bit pattern of their own.
+/// Counts bit patterns of a tensor's elements.
 pub fn distinctiveness(tensor: &Tensor) -> Distinctiveness {
-    // A table of patterns would take several times the memory and most of the time of compiling a large network.
+    // A table of patterns would take several times the memory and most of the compile time of a large network.
     let mut bits: Vec<u64> = (0..tensor.len()).map(|i| tensor.bits(i)).collect();
     bits.sort_unstable();
     let groups = || bits.chunk_by(|a, b| a == b);
@@ -30,16 +30,15 @@ pub fn distinctiveness(tensor: &Tensor) -> Distinctiveness {
     }
 }
 
-/// Makes a tensor whose elements are as different from each other as the type allows.
+/// Makes elements as different as the type allows.
 ///
-/// Floats lie in [1/4, 1) with either sign, so that a network computes ordinary numbers from
-/// them; integers use their whole range. The same arguments give the same tensor; another `seed` gives
-/// one that differs from it in nearly every element.
+/// Floats lie in [1/4, 1) with either sign, so that a network computes ordinary numbers; integers use their whole
+/// range. The same arguments give the same tensor; another `seed` changes nearly every element.
 pub fn tag_tensor(dtype: ElementType, shape: &[u64], seed: u64) -> Result<Tensor, TensorError> {
     let mut tensor = Tensor::zeros(dtype, shape)?;
     for i in 0..tensor.len() {
         let n = i as u64;
-        // Each pattern is used once in turn; every turn has another order, so that groups do not repeat.
+        // Uses each pattern once in turn; every turn has another order, so that groups do not repeat.
         let pattern = |width: u32| {
             let turn = if width < 64 { n >> width } else { 0 };
             permute(
@@ -71,7 +70,7 @@ pub fn tag_tensor(dtype: ElementType, shape: &[u64], seed: u64) -> Result<Tensor
     Ok(tensor)
 }
 
-/// A permutation of the numbers of `width` bits that depends on `seed` (multiply and shift rounds).
+/// Multiply and shift rounds.
 fn permute(value: u64, seed: u64, width: u32) -> u64 {
     let mask = if width >= 64 {
         u64::MAX
@@ -82,7 +81,7 @@ fn permute(value: u64, seed: u64, width: u32) -> u64 {
     let key = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut v = value & mask;
     for round in 0..3u32 {
-        // Odd factors and xor-shifts of half the width are each invertible modulo 2^width.
+        // Odd factors and half-width xor-shifts are invertible modulo 2^width.
         v = v.wrapping_mul(key.rotate_left(round * 21) | 1) & mask;
         v = v.wrapping_add(seed >> round) & mask;
         v ^= v >> half;

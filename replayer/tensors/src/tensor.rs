@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A tensor in memory: element type, shape, and bytes in row-major order.
+//! Tensor in memory: element type, shape, row-major bytes.
 
 use crate::{Element, ElementType};
 
-/// The most dimensions a tensor may have.
+/// Dimensions of a tensor.
 pub const MAX_RANK: usize = gpureplay_format::MAX_RANK;
 
-/// A tensor whose elements lie in row-major (C) order, little-endian, without gaps.
+/// Row-major (C) order, little-endian, without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
     dtype: ElementType,
@@ -14,43 +14,42 @@ pub struct Tensor {
     bytes: Vec<u8>,
 }
 
-/// Why a tensor cannot be made from what was given.
+/// Why a tensor cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
     /// More dimensions than [`MAX_RANK`].
     #[error("{rank} dimensions, at most {MAX_RANK} are supported")]
     Rank {
-        /// The number of dimensions given.
+        /// Given dimensions.
         rank: usize,
     },
-    /// The number of bytes of this shape does not fit in memory.
+    /// The shape's bytes do not fit in memory.
     #[error("shape {shape:?} of {} is too large", dtype.name())]
     TooLarge {
-        /// The element type.
+        /// Element type.
         dtype: ElementType,
-        /// The shape given.
+        /// Given shape.
         shape: Vec<u64>,
     },
-    /// The bytes given are not as many as shape and type say.
+    /// The number of bytes does not fit shape and type.
     #[error("shape {shape:?} of {} needs {expected} bytes, got {found}", dtype.name())]
     Length {
-        /// The element type.
+        /// Element type.
         dtype: ElementType,
-        /// The shape given.
+        /// Given shape.
         shape: Vec<u64>,
-        /// Bytes that shape and type say.
+        /// Expected bytes.
         expected: usize,
-        /// Bytes given.
+        /// Given bytes.
         found: usize,
     },
 }
 
-/// Bytes of a tensor of this shape, or why there is no such number.
 pub(crate) fn byte_length(dtype: ElementType, shape: &[u64]) -> Result<usize, TensorError> {
     if shape.len() > MAX_RANK {
         return Err(TensorError::Rank { rank: shape.len() });
     }
-    // Dimensions of zero must not hide an overflow of the others.
+    // A zero must not hide an overflow.
     let product = |s: &[u64]| {
         s.iter().try_fold(dtype.bytes() as u64, |n, d| {
             n.checked_mul((*d).max(1)).filter(|n| *n <= i64::MAX as u64)
@@ -72,7 +71,7 @@ pub(crate) fn byte_length(dtype: ElementType, shape: &[u64]) -> Result<usize, Te
 }
 
 impl Tensor {
-    /// A tensor from its bytes in row-major order.
+    /// From row-major bytes.
     pub fn new(dtype: ElementType, shape: &[u64], bytes: Vec<u8>) -> Result<Tensor, TensorError> {
         let expected = byte_length(dtype, shape)?;
         if bytes.len() != expected {
@@ -90,19 +89,19 @@ impl Tensor {
         })
     }
 
-    /// A tensor of zeros.
+    /// Tensor of zeros.
     pub fn zeros(dtype: ElementType, shape: &[u64]) -> Result<Tensor, TensorError> {
         let length = byte_length(dtype, shape)?;
         Tensor::new(dtype, shape, vec![0; length])
     }
 
-    /// A tensor of `float32` elements.
+    /// Of `float32` elements.
     pub fn from_f32(shape: &[u64], values: &[f32]) -> Result<Tensor, TensorError> {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         Tensor::new(ElementType::F32, shape, bytes)
     }
 
-    /// A tensor whose element `i` is `value(i)`, converted to `dtype`.
+    /// Element `i` is `value(i)`, converted to `dtype`.
     pub fn from_fn(
         dtype: ElementType,
         shape: &[u64],
@@ -115,12 +114,12 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// The element type.
+    /// Element type.
     pub fn dtype(&self) -> ElementType {
         self.dtype
     }
 
-    /// The extents, outermost first; empty for a scalar.
+    /// Outermost first; empty for a scalar.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
@@ -130,27 +129,27 @@ impl Tensor {
         self.bytes.len() / self.dtype.bytes()
     }
 
-    /// True if there are no elements.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// All elements' bytes, row-major, little-endian.
+    /// Row-major, little-endian.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// All elements' bytes, to be changed in place.
+    /// Row-major, little-endian.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// The bytes, without the shape.
+    /// Bytes, without the shape.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The bits of element `index` (row-major), zero-extended; 0 if there is no such element.
+    /// Zero-extended; 0 if there is no element `index` (row-major).
     pub fn bits(&self, index: usize) -> u64 {
         let size = self.dtype.bytes();
         let mut word = [0u8; 8];
@@ -160,7 +159,7 @@ impl Tensor {
         u64::from_le_bytes(word)
     }
 
-    /// Sets the bits of element `index` (row-major); does nothing if there is no such element.
+    /// Does nothing if there is no element `index` (row-major).
     pub fn set_bits(&mut self, index: usize, bits: u64) {
         let size = self.dtype.bytes();
         if let Some(element) = self.bytes.chunks_exact_mut(size).nth(index) {
@@ -168,17 +167,17 @@ impl Tensor {
         }
     }
 
-    /// The value of element `index` (row-major) as a double.
+    /// Of element `index` (row-major), as a double.
     pub fn value(&self, index: usize) -> f64 {
         self.dtype.value(self.bits(index))
     }
 
-    /// All values, row-major.
+    /// Row-major.
     pub fn values(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
         (0..self.len()).map(|i| self.value(i))
     }
 
-    /// The index in each dimension of the element at row-major position `index`.
+    /// Index in each dimension of the element at row-major `index`.
     pub fn coordinates(&self, mut index: usize) -> Vec<u64> {
         let mut out = vec![0; self.shape.len()];
         for (slot, extent) in out.iter_mut().zip(&self.shape).rev() {

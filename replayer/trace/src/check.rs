@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules that make a trace complete.
+//! Rules that make a trace complete.
 
 use crate::{ErrorCode, Event, Record};
 
-/// Why a trace cannot be trusted to be complete.
+/// Why a trace may be incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// Records are missing, or doubled.
     #[error("record {found} follows record {}: {} missing", expected.wrapping_sub(1), found.wrapping_sub(*expected))]
     Gap {
-        /// Sequence number that should come.
+        /// Expected sequence number.
         expected: u64,
-        /// Sequence number that came.
+        /// Found sequence number.
         found: u64,
     },
     /// The recorder says so.
     #[error("the recorder reports at record {sequence}: {code} {detail:#x}")]
     Reported {
-        /// Number of the ERROR record.
+        /// Of the ERROR record.
         sequence: u64,
         /// Why.
         code: ErrorCode,
         /// Depends on the code.
         detail: u64,
     },
-    /// A second BEGIN.
+    /// Second BEGIN.
     #[error("record {sequence} is a second BEGIN: two traces were joined")]
     SecondBegin {
         /// Number of the record.
@@ -39,20 +39,20 @@ pub enum Problem {
     /// END does not count what was read.
     #[error("END counts {stated} records, {read} were read")]
     Count {
-        /// Records that END states.
+        /// By END.
         stated: u64,
-        /// Records read.
+        /// By this check.
         read: u64,
     },
     /// No END.
     #[error("the trace has no END: the recording was cut off after record {last}")]
     NoEnd {
-        /// The last record's number.
+        /// Last record's number.
         last: u64,
     },
 }
 
-/// Checks the records of a trace one after the other.
+/// Checks one record after the other.
 #[derive(Clone, Debug, Default)]
 pub struct Check {
     next: u64,
@@ -60,16 +60,16 @@ pub struct Check {
 }
 
 impl Check {
-    /// A check at the start of a trace.
+    /// At the start of a trace.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next record. After a problem the check goes on from that record, so that a dump can show all.
+    /// Goes on after a problem, so that a dump can show all.
     pub fn observe(&mut self, record: &Record<'_>) -> Result<(), Problem> {
         let sequence = record.sequence;
         let expected = std::mem::replace(&mut self.next, sequence.wrapping_add(1));
-        // A second process adds its error without knowing the number of the last record.
+        // A second process adds its error without the last record's number.
         let foreign = matches!(
             record.event,
             Event::Error {

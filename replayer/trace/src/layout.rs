@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The records as they lie in the stream, little-endian; names and meanings are those of the C header.
+//! Little-endian records with the names of the C header.
 
 use zerocopy::little_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The version of the stream that this crate reads and writes.
+/// Version of the stream.
 pub const VERSION: u32 = 1;
 /// BEGIN flag: the GPU snoops the CPU's caches.
 pub const BEGIN_COHERENT: u32 = 1;
-/// BEGIN flag: a library in the app made the trace; registers are what the driver is known to write.
+/// A library in the app made the trace; registers are what the driver is known to write.
 pub const BEGIN_IN_APP: u32 = 2;
-/// Address space of records that belong to none.
+/// Address space of records that have none.
 pub const AS_NONE: u32 = u32::MAX;
-/// The longest record that is accepted, in bytes: a page with its headers, or a note of that size.
+/// A page with its headers, or a note of that size.
 pub const MAX_RECORD: usize = 8192;
 
 macro_rules! layouts {
@@ -27,7 +27,7 @@ macro_rules! layouts {
 }
 
 layouts! {
-    /// The start of every record (24 bytes).
+    /// Starts every record (24 bytes).
     Header {
         /// [`crate::RecordType`].
         kind: U16,
@@ -72,7 +72,7 @@ layouts! {
         last_value: U32,
         /// 0 or a negative errno; 0 in POLL_BEGIN.
         result: I32,
-        /// The driver's bound.
+        /// Driver's bound.
         timeout_us: U32,
     }
     /// IRQ_ENTER and IRQ_EXIT (8 bytes).
@@ -86,9 +86,9 @@ layouts! {
     MappingPayload {
         /// Address space or [`AS_NONE`].
         space: U32,
-        /// The driver's own flags.
+        /// Driver's own flags.
         flags: U32,
-        /// GPU virtual address.
+        /// GPU address.
         va: U64,
         /// Bytes.
         size: U64,
@@ -99,7 +99,7 @@ layouts! {
         space: U32,
         /// Bytes of a command stream; 0 for a job chain.
         stream_bytes: U32,
-        /// GPU virtual address of the first job descriptor, or of the stream.
+        /// GPU address of the first job descriptor, or of the stream.
         chain_head: U64,
     }
     /// REGION (24 bytes).
@@ -108,18 +108,18 @@ layouts! {
         space: U32,
         /// [`crate::RegionFlags`].
         flags: U32,
-        /// First GPU virtual address.
+        /// First GPU address.
         va: U64,
         /// Number of pages.
         pages: U64,
     }
-    /// PAGE (16 bytes), followed by the page or by nothing when the page is zero.
+    /// PAGE (16 bytes), followed by the page unless it is zero.
     PagePayload {
         /// Address space.
         space: U32,
         /// [`crate::Phase`].
         phase: U32,
-        /// GPU virtual address.
+        /// GPU address.
         va: U64,
     }
     /// COMPLETE (8 bytes).

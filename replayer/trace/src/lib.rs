@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder's raw trace, read and decoded.
+//! Reads and decodes the recorder's raw trace.
 //!
-//! A raw trace is what the kernel module streams while an app runs: register accesses with their order, context and
-//! time, interrupts, and the pages of GPU memory that changed around each job. The definition is the C header
-//! `driver-patch/recorder/gpureplay_trace.h`; [`layout`] mirrors it.
+//! The kernel module streams it while an app runs: register accesses with order, context and time, interrupts, and
+//! pages of GPU memory that changed around each job. The C header `driver-patch/recorder/gpureplay_trace.h` defines
+//! it; [`layout`] mirrors it.
 //!
-//! [`Reader`] yields one record after the other from any stream and never trusts a length. [`Check`] holds the rules
-//! that make a trace complete: it starts with BEGIN, no sequence number is missing, no ERROR record is inside, it ends with
-//! END. [`note`] is what an OpenCL layer says between register accesses. [`Writer`] makes traces, for tests and for recorders outside of the kernel.
+//! [`Reader`] trusts no length. [`Check`] has the rules of completeness: BEGIN first, no sequence number missing,
+//! no ERROR, END last. [`note`] is an OpenCL layer's part. [`Writer`] is for tests and other recorders.
 
 #![forbid(unsafe_code)]
 
@@ -27,5 +26,5 @@ pub use record::{
 };
 pub use writer::Writer;
 
-/// Bytes of a GPU page and of the contents of a PAGE record.
+/// Bytes.
 pub const PAGE_SIZE: usize = 4096;

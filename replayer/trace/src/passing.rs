@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts submissions in a trace that passes by in pieces, without reading what the records hold.
+//! Counts submissions in a passing trace without reading records.
 
 use zerocopy::FromBytes;
 
@@ -11,15 +11,14 @@ const HEADER: usize = size_of::<Header>();
 /// A count of SUBMIT records.
 #[derive(Clone, Debug, Default)]
 pub struct Submissions {
-    /// What has come of the next header.
+    /// Received part of the next header.
     header: Vec<u8>,
-    /// Bytes of the record that are still to come.
     rest: usize,
     count: u64,
 }
 
 impl Submissions {
-    /// The next bytes of the stream. What is not a trace counts as something; whoever reads the trace will say so.
+    /// What is no trace counts as something; a reader will refuse it.
     pub fn pass(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.rest > 0 {
@@ -40,7 +39,7 @@ impl Submissions {
         }
     }
 
-    /// SUBMIT records so far.
+    /// So far.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -70,7 +69,6 @@ mod tests {
             trace.chunks(size).for_each(|piece| submissions.pass(piece));
             assert_eq!(submissions.count(), 3, "{size}");
         }
-        // Lengths that make no sense end as well.
         let mut submissions = Submissions::default();
         submissions.pass(&[0xff; 1000]);
         submissions.pass(&[0; 1000]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads records from a stream, one at a time, with a buffer of fixed size.
+//! Reads records one at a time, in a fixed buffer.
 
 use std::io::{self, Read};
 
@@ -16,15 +16,15 @@ use crate::{
 
 const HEADER: usize = size_of::<Header>();
 
-/// Why a stream is not a raw trace. Positions are byte offsets in the stream.
+/// Why a stream is not a raw trace. Positions are byte offsets.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The stream cannot be read.
     #[error("reading the trace at byte {position}: {source}")]
     Io {
-        /// Where.
+        /// Byte offset.
         position: u64,
-        /// What the system says.
+        /// System's error.
         source: io::Error,
     },
     /// The stream ends inside a record.
@@ -32,55 +32,55 @@ pub enum TraceError {
         "the trace is cut off: a record starts at byte {position} and ends after the file does"
     )]
     Truncated {
-        /// Where the record starts.
+        /// Start of the record.
         position: u64,
     },
-    /// A record's length is not possible.
+    /// Impossible length of a record.
     #[error(
         "bad record at byte {position}: length {length} (expected a multiple of 8 from {HEADER} to {MAX_RECORD})"
     )]
     Length {
-        /// Where the record starts.
+        /// Start of the record.
         position: u64,
-        /// Its length as stated.
+        /// Length as stated.
         length: u32,
     },
-    /// The first record is not BEGIN of a version that is known.
+    /// The first record is not BEGIN of a known version.
     #[error("not a raw trace of version {}: {found}", layout::VERSION)]
     NotATrace {
         /// What is there.
         found: String,
     },
-    /// A record's type is not known.
+    /// Unknown record type.
     #[error("bad record at byte {position}: type {kind} is not known")]
     Kind {
-        /// Where the record starts.
+        /// Start of the record.
         position: u64,
-        /// The type.
+        /// Type.
         kind: u16,
     },
-    /// A record's length does not fit its type.
+    /// Length that does not fit the record's type.
     #[error("bad {kind} record at byte {position}: {length} bytes of payload, expected {expected}")]
     Payload {
-        /// Where the record starts.
+        /// Start of the record.
         position: u64,
-        /// Its type.
+        /// Type.
         kind: RecordType,
         /// Bytes after the header.
         length: usize,
-        /// Bytes that belong there.
+        /// Expected bytes after it.
         expected: usize,
     },
-    /// A field has a value that is not defined.
+    /// A field's value is not defined.
     #[error("bad {kind} record at byte {position}: {field} is {value:#x}")]
     Field {
-        /// Where the record starts.
+        /// Start of the record.
         position: u64,
-        /// Its type.
+        /// Type.
         kind: RecordType,
         /// Name of the field.
         field: &'static str,
-        /// Its value.
+        /// Value.
         value: u64,
     },
 }
@@ -107,7 +107,7 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Starts to read at the beginning of a trace.
+    /// Starts at the beginning of a trace.
     pub fn new(stream: R) -> Self {
         Reader {
             stream: io::BufReader::with_capacity(1 << 16, stream),
@@ -121,9 +121,9 @@ impl<R: Read> Reader<R> {
         self.position
     }
 
-    /// The next record, or `None` at the end of the stream.
+    /// `None` at the end.
     ///
-    /// After an error the position in the stream is not defined; do not go on.
+    /// Do not go on after an error.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, TraceError> {
         let position = self.position;
         let first = position == 0;
@@ -164,7 +164,6 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Reads until the buffer is full or the stream ends; returns the bytes read.
 fn fill(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -178,7 +177,6 @@ fn fill(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(done)
 }
 
-/// What all payloads need while they are decoded.
 struct Payload<'a> {
     position: u64,
     kind: RecordType,
@@ -186,7 +184,6 @@ struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// The payload as exactly one structure.
     fn get<T: FromBytes>(&self) -> Result<T, TraceError> {
         T::read_from_bytes(self.bytes).map_err(|_| self.length(size_of::<T>()))
     }
@@ -218,7 +215,6 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Text up to the first NUL.
 fn text<'a>(
     payload: &Payload<'a>,
     field: &'static str,

@@ -3,20 +3,20 @@
 
 use core::fmt;
 
-/// Defines a C-like enum with its number in the stream and the name that people read.
+/// With numbers in the stream and names for people.
 macro_rules! numbered {
     ($(#[$meta:meta])* $name:ident: $repr:ty { $($(#[$item_meta:meta])* $item:ident = $value:literal, $text:literal;)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum $name { $($(#[$item_meta])* $item = $value,)+ }
         impl $name {
-            /// The value with this number in the stream, if there is one.
+            /// `None` for an unknown number.
             pub const fn from_code(code: $repr) -> Option<Self> {
                 match code { $($value => Some(Self::$item),)+ _ => None }
             }
-            /// The number in the stream.
+            /// Number in the stream.
             pub const fn code(self) -> $repr { self as $repr }
-            /// The name that dumps use.
+            /// As dumps use it.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$item => $text,)+ }
             }
@@ -30,7 +30,7 @@ macro_rules! numbered {
 numbered! {
     /// What a record tells.
     RecordType: u16 {
-        /// The first record.
+        /// First record.
         Begin = 1, "BEGIN";
         /// A register was read.
         RegRead = 2, "REG_READ";
@@ -52,15 +52,15 @@ numbered! {
         Submit = 10, "SUBMIT";
         /// A run of mapped pages.
         Region = 11, "REGION";
-        /// The contents of a page that changed.
+        /// Contents of a page that changed.
         Page = 12, "PAGE";
         /// A job chain ended.
         Complete = 13, "COMPLETE";
-        /// A remark.
+        /// Remark.
         Note = 14, "NOTE";
         /// The trace is not complete.
         Error = 15, "ERROR";
-        /// The last record.
+        /// Last record.
         End = 16, "END";
     }
 }
@@ -68,17 +68,17 @@ numbered! {
 numbered! {
     /// Where the driver was.
     Context: u8 {
-        /// A process.
+        /// Process.
         Process = 0, "process";
-        /// An interrupt thread.
+        /// Interrupt thread.
         ThreadedIrq = 1, "irq-thread";
-        /// A hard interrupt.
+        /// Hard interrupt.
         HardIrq = 2, "irq";
     }
 }
 
 numbered! {
-    /// The GPU's interrupt lines.
+    /// GPU's interrupt lines.
     Line: u8 {
         /// Job slots.
         Job = 0, "job";
@@ -90,7 +90,7 @@ numbered! {
 }
 
 numbered! {
-    /// The driver that was recorded.
+    /// Driver that was recorded.
     Driver: u32 {
         /// Linux's own.
         Panfrost = 1, "panfrost";
@@ -118,9 +118,9 @@ numbered! {
         LogFull = 1, "the log was full where the driver cannot wait; records lost";
         /// A page table cannot be followed; detail: the entry.
         Walk = 2, "a page table cannot be followed; entry";
-        /// A mapped page cannot be read; detail: its GPU virtual address.
+        /// A mapped page cannot be read; detail: its GPU address.
         Page = 3, "a mapped page cannot be read; GPU address";
-        /// An unknown translation mode; detail: the register.
+        /// Unknown translation mode; detail: the register.
         Translation = 4, "unknown translation mode; register";
         /// No memory; detail: bytes asked for.
         Memory = 5, "the kernel had no memory; bytes";
@@ -134,7 +134,7 @@ numbered! {
         JobLost = 9, "jobs were lost in a reset or never ended; slots";
         /// A probe was not run by the kernel; detail: times.
         Missed = 10, "the kernel did not run a probe; times";
-        /// A page changed that neither the app nor a listed job can have changed; detail: its GPU virtual address.
+        /// A page changed that neither the app nor a listed job can have changed; detail: its GPU address.
         Unseen = 11, "a page changed that neither the app nor a listed job can change (load the recorder with dirty=0); GPU address";
         /// Another process of the app gave the GPU work; detail: its number.
         Process = 12, "another process of the app used the GPU, and only one can be recorded; process";
@@ -144,14 +144,14 @@ numbered! {
         JitMemory = 14, "the app uses JIT memory, which is not recorded; requirements";
         /// The app gives kbase work that is no chain; detail: the atom's requirements.
         SoftJob = 15, "the app submits a soft job or a render pass, which is not recorded; requirements";
-        /// The app takes memory of others, or memory under a second address; detail: its GPU virtual address.
+        /// The app takes memory of others, or memory under a second address; detail: its GPU address.
         Imported = 16, "the app imports or aliases memory, which is not recorded; GPU address";
         /// The app waits for kbase in a way that is not followed; detail: the file's number.
         Waits = 17, "the app waits for kbase by epoll or io_uring, which is not recorded; file";
     }
 }
 
-/// What the GPU may do with a run of pages, and how it is shared.
+/// Access and sharing of a run of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RegionFlags(pub u32);
 
@@ -197,7 +197,7 @@ impl fmt::Display for RegionFlags {
 /// Where a trace comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin<'a> {
-    /// The driver.
+    /// Driver.
     pub driver: Driver,
     /// The GPU snoops the CPU's caches.
     pub coherent: bool,
@@ -205,7 +205,7 @@ pub struct Begin<'a> {
     pub in_app: bool,
     /// The driver's name.
     pub driver_name: &'a str,
-    /// The kernel's release.
+    /// Kernel's release.
     pub kernel_release: &'a str,
 }
 
@@ -218,7 +218,7 @@ pub enum Event<'a> {
     RegRead {
         /// Byte offset.
         offset: u32,
-        /// What the GPU answered.
+        /// GPU's answer.
         value: u32,
     },
     /// A register is about to be written.
@@ -228,32 +228,32 @@ pub enum Event<'a> {
         /// What will be written.
         value: u32,
     },
-    /// The driver starts to poll; its reads follow as [`Event::RegRead`].
+    /// The driver starts to poll; reads follow as [`Event::RegRead`].
     PollBegin {
-        /// Register's byte offset.
+        /// Byte offset.
         offset: u32,
-        /// The driver's bound in microseconds.
+        /// Driver's bound in microseconds.
         timeout_us: u32,
     },
     /// The driver stopped to poll.
     PollEnd {
-        /// Register's byte offset.
+        /// Byte offset.
         offset: u32,
-        /// What it read last.
+        /// Last value read.
         last_value: u32,
         /// 0 or a negative errno.
         result: i32,
-        /// The driver's bound in microseconds.
+        /// Driver's bound in microseconds.
         timeout_us: u32,
     },
     /// An interrupt handler starts.
     IrqEnter {
-        /// The line.
+        /// Line.
         line: Line,
     },
     /// An interrupt handler ends.
     IrqExit {
-        /// The line.
+        /// Line.
         line: Line,
         /// 0 none, 1 handled, 2 wake thread.
         irqreturn: u32,
@@ -262,9 +262,9 @@ pub enum Event<'a> {
     Map {
         /// Address space, if known.
         space: Option<u32>,
-        /// The driver's own flags.
+        /// Driver's flags.
         flags: u32,
-        /// GPU virtual address.
+        /// GPU address.
         va: u64,
         /// Bytes.
         size: u64,
@@ -273,9 +273,9 @@ pub enum Event<'a> {
     Unmap {
         /// Address space, if known.
         space: Option<u32>,
-        /// The driver's own flags.
+        /// Driver's flags.
         flags: u32,
-        /// GPU virtual address.
+        /// GPU address.
         va: u64,
         /// Bytes.
         size: u64,
@@ -286,9 +286,9 @@ pub enum Event<'a> {
         slot: u8,
         /// Address space.
         space: u32,
-        /// GPU virtual address of the first job descriptor, or of the command stream.
+        /// GPU address of the job descriptor or stream.
         chain_head: u64,
-        /// Bytes of the command stream; 0 for a job chain.
+        /// 0 for a job chain.
         stream_bytes: u32,
     },
     /// A run of mapped pages.
@@ -297,20 +297,20 @@ pub enum Event<'a> {
         space: u32,
         /// Access and sharing.
         flags: RegionFlags,
-        /// First GPU virtual address, a multiple of the page size.
+        /// GPU address, a multiple of the page size.
         va: u64,
-        /// Number of pages, at least 1.
+        /// At least 1.
         pages: u64,
     },
-    /// The contents of a page that changed.
+    /// Contents of a page that changed.
     Page {
         /// Address space.
         space: u32,
         /// Before or after the job.
         phase: Phase,
-        /// GPU virtual address, a multiple of the page size.
+        /// GPU address, a multiple of the page size.
         va: u64,
-        /// The contents; `None` if all bytes are zero.
+        /// `None` if all bytes are zero.
         bytes: Option<&'a [u8; crate::PAGE_SIZE]>,
     },
     /// A job chain ended.
@@ -320,7 +320,7 @@ pub enum Event<'a> {
         /// JS_STATUS.
         status: u32,
     },
-    /// A remark.
+    /// Remark.
     Note(&'a str),
     /// The trace is not complete.
     Error {
@@ -343,7 +343,7 @@ pub enum Event<'a> {
 pub struct Record<'a> {
     /// Byte offset in the trace.
     pub position: u64,
-    /// Number of the record, from 0.
+    /// From 0.
     pub sequence: u64,
     /// Monotonic clock in nanoseconds.
     pub time_ns: u64,

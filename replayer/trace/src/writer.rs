@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes raw traces: for tests, and for programs that take the recorder's place.
+//! Writes raw traces, for tests and for other recorders.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::layout::{
 };
 use crate::{Begin, Context, Driver, ErrorCode, Line, PAGE_SIZE, Phase, RecordType, RegionFlags};
 
-/// Writes the records of one trace, with sequence numbers. The clock counts one microsecond per record until [`Writer::set_time`].
+/// Counts one microsecond per record until [`Writer::set_time`].
 #[derive(Debug)]
 pub struct Writer<W> {
     stream: W,
@@ -49,7 +49,7 @@ impl<W: Write> Writer<W> {
         Self::begin_at(stream, &begin, None)
     }
 
-    /// Writes BEGIN at a time in nanoseconds, which later records have too until [`Writer::set_time`].
+    /// BEGIN at a time in nanoseconds, kept until [`Writer::set_time`].
     pub fn begin_at(stream: W, begin: &Begin<'_>, time_ns: Option<u64>) -> io::Result<Self> {
         let mut writer = Writer {
             stream,
@@ -74,7 +74,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Sets the monotonic clock, in nanoseconds, for the records that follow.
+    /// Monotonic, in nanoseconds, for following records.
     pub fn set_time(&mut self, ns: u64) {
         self.time_ns = Some(ns);
     }
@@ -150,7 +150,7 @@ impl<W: Write> Writer<W> {
         self.record(RecordType::PollEnd, 0, &payload(last, result), &[])
     }
 
-    /// IRQ_ENTER, what `body` writes in that context, and IRQ_EXIT.
+    /// IRQ_ENTER, what `body` writes, and IRQ_EXIT.
     pub fn irq(
         &mut self,
         line: Line,
@@ -202,7 +202,7 @@ impl<W: Write> Writer<W> {
         self.submit_stream(slot, space, (chain_head, 0))
     }
 
-    /// SUBMIT of a command stream: its address and its bytes.
+    /// SUBMIT of a command stream: address and bytes.
     pub fn submit_stream(
         &mut self,
         slot: u8,
@@ -234,7 +234,7 @@ impl<W: Write> Writer<W> {
         self.record(RecordType::Region, 0, &payload, &[])
     }
 
-    /// PAGE; the bytes of a zero page are left out.
+    /// PAGE; a zero page's bytes are left out.
     pub fn page(
         &mut self,
         space: u32,

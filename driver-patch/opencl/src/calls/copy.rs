@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands that the runtime does on memory by itself: copies between objects, and fills.
-//!
-//! A runtime may do them on the CPU, where a replay does not repeat them: every one becomes a note, or is said to be unseen.
+//! Copies and fills by the runtime, maybe on the CPU, where a replay does not repeat them: each becomes a note, or
+//! is said to be unseen.
 
 use core::ffi::c_void;
 
@@ -23,10 +22,9 @@ functions! {
     clEnqueueFillImage => fill_image: signature::FillImage,
 }
 
-/// Bytes of an object from an offset on; an image has none that are known.
+/// From an offset on; unknown of an image.
 type Span = (Handle, usize, usize);
 
-/// Says that the runtime copies, or will when the queue comes to it.
 fn copied(queue: Handle, call: &str, from: Span, to: Span, dense: bool) {
     let (Some(source), Some(target)) = (place(from.0, from.1), place(to.0, to.1)) else {
         return unseen(call);
@@ -42,7 +40,6 @@ fn copied(queue: Handle, call: &str, from: Span, to: Span, dense: bool) {
     }));
 }
 
-/// Says that the runtime fills, or will when the queue comes to it.
 fn filled(queue: Handle, call: &str, (object, offset, size): Span) {
     let Some(at) = place(object, offset) else {
         return unseen(call);
@@ -55,7 +52,6 @@ fn filled(queue: Handle, call: &str, (object, offset, size): Span) {
     }));
 }
 
-/// Bytes of a region of an image in a buffer; 0 if the runtime does not say.
 fn texels(image: Handle, [width, height, depth]: [usize; 3]) -> usize {
     let element = ask(
         next!(clGetImageInfo: signature::Info),
@@ -70,8 +66,8 @@ fn texels(image: Handle, [width, height, depth]: [usize; 3]) -> usize {
     bytes.unwrap_or(0)
 }
 
-/// A call that nothing waits for: it is passed on, and noted once the runtime has taken it. The arguments that all such calls share are named
-/// here: the queue, and behind the own ones the events.
+/// Calls that nothing waits for, noted once the runtime has taken them. All begin with the queue and end with the
+/// events.
 macro_rules! noted {
     ($own:ident, $name:ident: $signature:ident, ($queue:ident, $($argument:ident: $type:ty),+), $note:expr) => {
         #[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]

@@ -24,14 +24,14 @@ functions! {
     clEnqueueTask => enqueue_task: signature::Task,
 }
 
-/// Remembers a new kernel, also one that has the handle of an earlier one.
+/// An earlier kernel may have had the handle.
 fn made(kernel: Handle) {
     if kernel != Handle::NULL {
         state::with(|state| state.kernels.insert(kernel, Kernel::default()));
     }
 }
 
-/// After the last release a kernel is unknown: it is not asked for anything any more.
+/// A released kernel is not asked for anything.
 unsafe extern "C" fn release_kernel(kernel: Handle) -> Status {
     let next = next!(clReleaseKernel: signature::Object, or ABSENT);
     let info = next!(clGetKernelInfo: signature::Info);
@@ -131,7 +131,6 @@ fn set(kernel: Handle, index: u32, value: Set) {
     });
 }
 
-/// Launches a kernel behind a note.
 fn launch(
     (queue, kernel): (Handle, Handle),
     (global, local): ([u64; 3], Option<[u64; 3]>),
@@ -163,7 +162,7 @@ fn launch(
     status
 }
 
-/// One to three sizes, 1 where there is none; `None` if there are none at the address.
+/// One to three, else 1; `None` if there are none at the address.
 fn sizes(sizes: *const usize, dimensions: u32) -> Option<[u64; 3]> {
     let count = dimensions as usize;
     let read = reach::numbers(sizes, count)?;
@@ -195,7 +194,7 @@ unsafe extern "C" fn enqueue_nd_range(
             )
         }
     };
-    // The runtime refuses other numbers of dimensions, and sizes that are not there.
+    // The runtime refuses other numbers of dimensions, and missing sizes.
     let given = |at| {
         (1..=3)
             .contains(&dimensions)

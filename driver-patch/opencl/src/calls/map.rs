@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mapped memory: what the app did to it shows when it is unmapped.
+//! Mapped memory: the app's writes show when it is unmapped.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -22,7 +22,7 @@ functions! {
     clEnqueueUnmapMemObject => unmap: signature::Unmap,
 }
 
-/// Calls a function that returns an address and puts its status elsewhere, as a command.
+/// Returns an address and puts its status elsewhere.
 fn mapping(
     call: Command,
     status: *mut Status,
@@ -152,7 +152,7 @@ unsafe extern "C" fn unmap(
 ) -> Status {
     let next = next!(clEnqueueUnmapMemObject: signature::Unmap, or ABSENT);
     pending::look();
-    // An app may give the order before it knows that the map is complete: then what it mapped is not looked at.
+    // Unmapped before the app knows that the map is complete: not looked at.
     let filled = !pending::give_up(object, memory.addr());
     let mapped = state::with(|state| state.mapped.remove(&(object, memory.addr())));
     let written = mapped.filter(|m| m.flags & (MAP_WRITE | MAP_WRITE_INVALIDATE) != 0);
@@ -171,7 +171,7 @@ unsafe extern "C" fn unmap(
         let direction = match unchanged {
             false => Direction::Write,
             true if mapped.flags & MAP_READ != 0 => Direction::Unchanged,
-            // Mapped for writing alone: what was there before was written again.
+            // Mapped for writing alone: all was written again.
             true => Direction::Write,
         };
         let at = (object, mapped.offset, mapped.size);
@@ -180,7 +180,6 @@ unsafe extern "C" fn unmap(
     let call = Command::new(queue, event, false);
     let status = command(call, enqueue, after);
     if let (Some(mapped), true) = (mapped, status != SUCCESS) {
-        // It is still mapped, and what the app wrote is told when it is not any more.
         let place = (object, memory.addr());
         state::with(|state| {
             state.mapped.entry(place).or_insert(mapped);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Creation of memory objects, with what the host puts into them.
+//! Creation of memory objects with the host's contents.
 
 use core::ffi::c_void;
 
@@ -28,10 +28,10 @@ functions! {
     clReleaseMemObject => release: signature::Object,
 }
 
-/// Says that the runtime made a buffer, and what the app put into it.
+/// Notes a buffer with what the app put into it.
 ///
 /// # Safety
-/// With one of the flags that use it, `host` is the address of `size` bytes.
+/// With a flag that uses it, `host` is the address of `size` bytes.
 unsafe fn made(buffer: Handle, flags: u64, size: usize, host: *const c_void) {
     if buffer == Handle::NULL {
         return;
@@ -109,7 +109,7 @@ unsafe extern "C" fn create_sub_buffer(
     part
 }
 
-/// Says that the runtime made an image; one that is a view of another object is a part of that.
+/// As a view, it is a part of the other object.
 fn made_image(image: Handle, of: Handle) -> Handle {
     if image != Handle::NULL {
         let kind = place(of, 0).map_or(ObjectKind::Image, ObjectKind::Part);
@@ -118,7 +118,7 @@ fn made_image(image: Handle, of: Handle) -> Handle {
     image
 }
 
-/// The object that a description of an image names.
+/// By an image's description.
 ///
 /// # Safety
 /// The runtime has accepted the description.
@@ -233,7 +233,7 @@ unsafe extern "C" fn svm_alloc(
     memory
 }
 
-/// A handle means nothing any more after the last release: a number that looks like it is only a number.
+/// After the last release, the handle is only a number.
 unsafe extern "C" fn release(object: Handle) -> Status {
     let next = next!(clReleaseMemObject: signature::Object, or ABSENT);
     let info = next!(clGetMemObjectInfo: signature::Info);
@@ -243,7 +243,7 @@ unsafe extern "C" fn release(object: Handle) -> Status {
     if known && ask(info, object, MEM_REFERENCE_COUNT).map(u32::from_ne_bytes) == Some(1) {
         state::with(|state| {
             state.objects.remove(&object);
-            // What was mapped of it, and not unmapped, says nothing about another object of this handle.
+            // It says nothing about another object of this handle.
             state.mapped.retain(|(of, _), _| *of != object);
         });
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions that the layer answers: each calls the one below, and says what it saw.
+//! The layer's functions: each calls the one below and notes what it saw.
 
 mod copy;
 mod launch;
@@ -18,7 +18,6 @@ use crate::state::{self, Times};
 use crate::table::{Function, NEXT, OURS, next};
 use crate::{pending, sink};
 
-/// Puts the layer's functions into the app's table, where the runtime has one to call.
 pub(crate) fn install() {
     let functions = [
         copy::FUNCTIONS,
@@ -39,7 +38,6 @@ pub(crate) fn install() {
     }
 }
 
-/// The address of a function, for the table.
 #[derive(Clone, Copy)]
 struct Address(*const ());
 
@@ -52,10 +50,8 @@ impl Address {
     }
 }
 
-/// Pairs of a function's place and the layer's own.
 type Functions = &'static [(Function, Address)];
 
-/// Lists a module's functions.
 macro_rules! functions {
     ($($name:ident => $own:ident: $type:ty),+ $(,)?) => {
         pub(super) static FUNCTIONS: $crate::calls::Functions = &[$((
@@ -69,26 +65,23 @@ macro_rules! functions {
 }
 use functions;
 
-/// Waits for a queue; whether that succeeded.
 fn finish(queue: Handle) -> bool {
     // SAFETY: the queue is the app's own.
     next!(clFinish: signature::Object).is_some_and(|finish| unsafe { finish(queue) } == SUCCESS)
 }
 
-/// Says that a queue has nothing to do, and what transfers moved that were not complete before.
+/// With transfers that were not complete before.
 fn idle(queue: Handle) {
     pending::look();
     let queue = state::with(|state| state.queue(queue));
     sink::put(&Note::Idle { queue });
 }
 
-/// A command that the app gives to a queue.
 #[derive(Clone, Copy)]
 struct Command {
     queue: Handle,
-    /// The app's place for its event; null if it wants none.
     event: *mut Handle,
-    /// The call returns only when the command is complete, and with it all that the queue was given before.
+    /// Returns only when all that the queue was given is complete.
     blocking: bool,
 }
 
@@ -102,9 +95,9 @@ impl Command {
     }
 }
 
-/// Enqueues a command. `after` says what is known of a command that succeeded; it is told whether the command has completed.
+/// `after` says what is known of a command that succeeded; it is told whether the command has completed.
 ///
-/// Nothing waits that would not wait without the layer, but for a queue that the app wants to time and the runtime cannot.
+/// The layer waits only for a queue that the app wants to time and the runtime cannot.
 fn command(command: Command, enqueue: impl FnOnce() -> Status, after: impl FnOnce(bool)) -> Status {
     let Command { queue, event, .. } = command;
     let queued = state::now();
@@ -112,7 +105,7 @@ fn command(command: Command, enqueue: impl FnOnce() -> Status, after: impl FnOnc
     if status != SUCCESS {
         return status;
     }
-    // What waits for an event that the app sets later has no times, and must not be waited for here.
+    // What waits for an event that the app sets later must not be waited for here.
     let timed = state::with(|state| state.unset.is_empty() && state.timed_queues.contains(&queue));
     let complete = command.blocking || timed && finish(queue);
     if timed && complete && !event.is_null() {
@@ -128,7 +121,7 @@ fn command(command: Command, enqueue: impl FnOnce() -> Status, after: impl FnOnc
     status
 }
 
-/// Where a byte of the app's memory object is; `None` for an object whose creation the layer did not see.
+/// `None`: the layer did not see its creation.
 fn place(object: Handle, offset: usize) -> Option<Place> {
     let object = state::with(|state| state.objects.get(&object).copied())?;
     Some(Place {
@@ -137,12 +130,11 @@ fn place(object: Handle, offset: usize) -> Option<Place> {
     })
 }
 
-/// Says that something happened that notes do not describe.
 fn unseen(call: &str) {
     sink::put(&Note::Unseen {
         call: call.to_owned(),
     });
 }
 
-/// What a function returns that the runtime does not have. Only functions that it has are installed.
+/// Never returned: functions that the runtime lacks are not installed.
 const ABSENT: Status = INVALID_OPERATION;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queues, and those that time their commands, where the runtime has none.
+//! Queues, timed by the layer where the runtime cannot.
 
 use core::cell::RefCell;
 use core::ffi::c_void;
@@ -23,8 +23,8 @@ functions! {
     clReleaseEvent => release_event: signature::Object,
 }
 
-/// Makes a queue; if the runtime cannot time its commands, one that does not, for which the layer does. `wanted` and `untimed` are asked for
-/// only after the runtime has looked at the app's arguments.
+/// A queue that the runtime cannot time is timed by the layer. `wanted` and `untimed` are asked for only after the
+/// runtime has looked at the app's arguments.
 fn create(
     status: *mut Status,
     make: impl FnOnce(*mut Status) -> Handle,
@@ -71,7 +71,7 @@ unsafe extern "C" fn create_queue(
     )
 }
 
-/// Pairs in a list of properties that are read; OpenCL defines three.
+/// OpenCL defines three.
 const MAX_PROPERTIES: usize = 16;
 
 unsafe extern "C" fn create_queue_with_properties(
@@ -107,10 +107,10 @@ unsafe extern "C" fn create_queue_with_properties(
     )
 }
 
-/// Names and values of a list of properties.
+/// Names and values.
 ///
 /// # Safety
-/// The list is null or ends with a 0 in the place of a name.
+/// The list is null or ends with a 0 as name.
 unsafe fn properties(list: *const u64) -> Vec<[u64; 2]> {
     let mut pairs = Vec::new();
     let mut at = list;
@@ -155,7 +155,7 @@ unsafe extern "C" fn profiling_info(
     let Some(Times { queued, end }) = known else {
         // SAFETY: the app's own arguments, passed on.
         let status = unsafe { next(event, what, size, value, needed) };
-        // Only a command that is complete has times.
+        // Only a complete command has times.
         pending::look();
         return status;
     };

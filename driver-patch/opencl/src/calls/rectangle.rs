@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes and reads of rectangles of a buffer: one transfer if they are one run of bytes on both sides.
+//! Rectangles are one transfer if both sides are one run of bytes.
 
 use core::ffi::c_void;
 
@@ -16,7 +16,6 @@ functions! {
     clEnqueueReadBufferRect => read_rectangle: signature::TransferRect,
 }
 
-/// A three-dimensional part of memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rectangle {
     pub(super) origin: [usize; 3],
@@ -26,7 +25,7 @@ pub(super) struct Rectangle {
 }
 
 impl Rectangle {
-    /// First byte and bytes from there to the last one; `None` if that exceeds an address. The second is false where bytes are left out.
+    /// First byte and length; `None` if that exceeds an address. False where bytes are left out.
     pub(super) fn span(&self) -> Option<(usize, usize, bool)> {
         let [width, height, depth] = self.region;
         let row = if self.row == 0 { width } else { self.row };
@@ -48,7 +47,7 @@ impl Rectangle {
     }
 }
 
-/// Says that the host wrote or read a rectangle.
+/// Notes a transfer.
 ///
 /// # Safety
 /// The runtime has accepted the arguments, and `memory` holds what `host` says.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Samplers: a kernel argument that is one counts as what the sampler is, since its handle is another one in each run.
+//! A sampler as argument counts as what it is: its handle differs in each run.
 
 use super::functions;
 use crate::abi::{Handle, SAMPLER_QUERIES, Status, ask, signature};
@@ -11,7 +11,7 @@ functions! {
     clCreateSamplerWithProperties => create_sampler_with_properties: signature::CreateSamplerWithProperties,
 }
 
-/// Asks the runtime what a new sampler is: four bytes for each query, zeros where it does not say.
+/// Four bytes each, zeros where the runtime does not say.
 fn made(sampler: Handle) -> Handle {
     if sampler == Handle::NULL {
         return sampler;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands that move memory between host and object: writes and reads.
+//! Writes and reads between host and object.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -20,7 +20,6 @@ functions! {
     clEnqueueReadImage => read_image: signature::TransferImage,
 }
 
-/// Says that the host wrote or read part of a memory object, or will have when the queue comes to it.
 pub(super) fn moved(
     direction: Direction,
     (object, offset, size): (Handle, usize, usize),
@@ -40,9 +39,9 @@ pub(super) fn moved(
     }
 }
 
-/// The place for the event of a command whose memory is looked at when it is complete: the app's, or one of the layer's own.
+/// The event of a command whose memory is looked at afterwards: the app's, or the layer's own.
 ///
-/// The runtime fills the layer's place while the closure that reads it afterwards is there already: a cell lets it.
+/// The runtime fills the layer's place while the closure that reads it exists already: a cell lets it.
 pub(super) struct Awaited {
     own: Cell<Handle>,
     app: *mut Handle,
@@ -54,7 +53,6 @@ impl Awaited {
         Self { own, app }
     }
 
-    /// What the runtime gets.
     pub(super) fn place(&self) -> *mut Handle {
         match self.app.is_null() {
             true => self.own.as_ptr(),
@@ -62,7 +60,7 @@ impl Awaited {
         }
     }
 
-    /// Has the memory looked at.
+    /// Looks at the memory later.
     ///
     /// # Safety
     /// The runtime has filled the place; otherwise as for [`pending::add`].
@@ -71,7 +69,7 @@ impl Awaited {
         unsafe { pending::add(self.place().read(), self.app.is_null(), memory, used) };
     }
 
-    /// Lets go of an event that nobody asked for.
+    /// Releases the event unless the app asked for it.
     ///
     /// # Safety
     /// As for [`Awaited::watch`], which was not called.
@@ -85,15 +83,14 @@ impl Awaited {
     }
 }
 
-/// What is known of memory that was hashed.
 pub(super) fn content(hash: Option<u64>) -> Content {
     hash.map_or(Content::Unseen, Content::Hash)
 }
 
-/// Hash of the app's memory.
+/// Hashes the app's memory.
 ///
 /// # Safety
-/// `address` is that of `size` bytes that nobody writes meanwhile, or null.
+/// `address` is null, or of `size` bytes that are not written meanwhile.
 pub(super) unsafe fn hash(address: *const c_void, size: usize) -> Option<u64> {
     // SAFETY: the caller's promise.
     (!address.is_null())
@@ -199,7 +196,7 @@ macro_rules! image_transfer {
                     )
                 }
             };
-            // Where its texels lie is the runtime's affair.
+            // The runtime chooses where texels lie.
             let after = |complete| {
                 let at = (image, 0, 0);
                 moved($direction, at, Content::Unseen, (queue, complete));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls by which an app learns that commands are complete: afterwards their memory is the app's again.
+//! Calls that tell an app that commands are complete.
 
 use core::ffi::c_void;
 
@@ -57,7 +57,7 @@ unsafe extern "C" fn set_event_callback(
     data: *mut c_void,
 ) -> Status {
     let next = next!(clSetEventCallback: signature::SetEventCallback, or ABSENT);
-    // From now on the app may learn that memory is its own again without a call that the layer sees.
+    // The app may learn of ends unseen from now on.
     pending::forget();
     // SAFETY: the app's own arguments, passed on.
     unsafe { next(event, when, function, data) }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An app that gives the layer what no app should: on a runtime that looks at its handles first, as real ones do, it sees the same as
-//! without the layer, and the layer keeps little.
+//! A hostile app sees the same with the layer, which keeps little.
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,
@@ -41,23 +40,19 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static HEAP: Counting = Counting;
 
-/// Bytes that the work leaves allocated.
 fn kept(work: impl FnOnce()) -> isize {
     let before = HELD.load(Relaxed);
     work();
     HELD.load(Relaxed) - before
 }
 
-/// Most that the layer may keep of calls that the runtime refuses.
+/// Bytes kept of refused calls.
 const LITTLE: isize = 64 << 10;
 
-/// Longest time that a part may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// An address where nothing is.
 const WILD: usize = 0x5_0008;
 
-/// The app's view: its table, entry by entry.
 struct App(*const usize);
 
 impl App {
@@ -110,7 +105,6 @@ fn load() -> (App, std::path::PathBuf) {
     (App(ours.cast()), path)
 }
 
-/// Pointers and handles that lead nowhere, in calls that the runtime refuses for another reason.
 fn what_the_runtime_never_follows(app: &App, _: &Path) {
     let wild = ptr::without_provenance::<usize>(WILD);
     let sizes = [4usize, 1, 1];
@@ -132,7 +126,6 @@ fn what_the_runtime_never_follows(app: &App, _: &Path) {
     assert_eq!(create(0, 1, ptr::null_mut(), count), BAD_PROGRAM);
 }
 
-/// Calls that the runtime refuses leave nothing behind.
 fn what_is_refused_is_not_kept(app: &App, _: &Path) {
     let sizes = [4usize];
     let svm = app.get::<SetSvm>(SET_SVM);
@@ -153,7 +146,6 @@ fn what_is_refused_is_not_kept(app: &App, _: &Path) {
     assert!(kept < LITTLE, "{kept} bytes are kept");
 }
 
-/// Kernels that are made and released again, at other addresses each.
 fn what_is_released_is_not_kept(app: &App, _: &Path) {
     let create = app.get::<CreateKernel>(CREATE_KERNEL);
     let release = app.get::<Release>(RELEASE_KERNEL);
@@ -169,7 +161,6 @@ fn what_is_released_is_not_kept(app: &App, _: &Path) {
     assert!(kept < LITTLE, "{kept} bytes are kept");
 }
 
-/// Reads that nobody waits for hold a bounded number of the runtime's events.
 fn reads_without_an_end(app: &App, _: &Path) {
     let read = app.get::<Transfer>(READ_BUFFER);
     let mut to = [0u8; 4];
@@ -188,7 +179,7 @@ fn reads_without_an_end(app: &App, _: &Path) {
     assert_eq!(EVENTS.load(Relaxed), 0, "events after the end of all reads");
 }
 
-/// With the last reference to an event the runtime calls the app, which calls the layer.
+/// The runtime calls the app, which calls the layer.
 fn the_end_of_an_event_calls_back(app: &App, _: &Path) {
     static INFO: AtomicUsize = AtomicUsize::new(0);
     INFO.store(app.get::<usize>(EVENT_INFO), Relaxed);
@@ -210,7 +201,6 @@ fn the_end_of_an_event_calls_back(app: &App, _: &Path) {
     *ON_RELEASE.lock().unwrap() = None;
 }
 
-/// Memory that was mapped and is gone when the layer could look at it.
 fn mapped_memory_that_is_gone(app: &App, _: &Path) {
     EVENT_STATUS.store(3, Relaxed);
     let memory = app.map(0, 1);
@@ -222,7 +212,7 @@ fn mapped_memory_that_is_gone(app: &App, _: &Path) {
     assert_eq!(app.unmap(QUEUE, memory), 0);
 }
 
-/// An order to unmap that the runtime refuses changes nothing: the write is told when it succeeds.
+/// Writes are told when an unmap succeeds.
 fn refused_unmaps(app: &App, notes: &Path) {
     let memory = app.map(1, 2);
     unsafe { memory.write(0x99) };
@@ -237,7 +227,6 @@ fn refused_unmaps(app: &App, notes: &Path) {
     assert!(matches!(last.content, Content::Hash(_)));
 }
 
-/// A write of more bytes than there are, which a runtime may accept and fail later.
 fn writes_of_more_than_there_is(app: &App, _: &Path) {
     let write = app.get::<Transfer>(WRITE_BUFFER);
     let (none, event) = (ptr::null(), ptr::null_mut());
@@ -251,7 +240,6 @@ fn writes_of_more_than_there_is(app: &App, _: &Path) {
     }
 }
 
-/// A command of a queue that the layer times waits for an event that the app sets afterwards.
 fn timed_commands_that_wait_for_the_app(app: &App, _: &Path) {
     let mut status = 1;
     let create = app.get::<CreateQueue>(CREATE_QUEUE);
@@ -268,7 +256,6 @@ fn timed_commands_that_wait_for_the_app(app: &App, _: &Path) {
     };
     read(&mut event);
     assert_eq!(app.get::<SetUserEvent>(SET_USER_EVENT)(user, 0), 0);
-    // Now it is timed again.
     read(&mut event);
     let mut time = 0u64;
     let place = ptr::from_mut(&mut time).cast();
@@ -277,7 +264,6 @@ fn timed_commands_that_wait_for_the_app(app: &App, _: &Path) {
     assert_ne!(time, 0);
 }
 
-/// Threads call all functions with any handles, while the program ends.
 fn threads_until_the_exit(app: &App, notes: &Path) {
     let table = app.0.expose_provenance();
     for thread in 0..4u64 {
@@ -295,11 +281,9 @@ fn threads_until_the_exit(app: &App, notes: &Path) {
 }
 
 thread_local! {
-    /// What is read.
     static TO: Cell<[u8; 4]> = const { Cell::new([0; 4]) };
 }
 
-/// One call with handles of a list, some of which are no handles or others' handles.
 fn anything(app: &App, random: &mut u64) {
     let mut below = |bound: usize| {
         *random ^= *random << 13;
@@ -326,7 +310,7 @@ fn anything(app: &App, random: &mut u64) {
             app.get::<Release>(RELEASE_KERNEL)(kernel);
         }
         4 => {
-            // No other thread writes there, and its thread ends with the program.
+            // Other threads do not write there, and its own ends with the program.
             let to = TO.with(Cell::as_ptr).cast::<u8>();
             app.get::<Transfer>(READ_BUFFER)(QUEUE, second, 0, 0, 4, to, 0, none, event);
         }
@@ -343,7 +327,6 @@ fn anything(app: &App, random: &mut u64) {
     }
 }
 
-/// A part of the app, in a process of its own: a test of its name starts it.
 #[test]
 fn app() {
     let Some(part) = std::env::var_os(PART) else {
@@ -360,7 +343,6 @@ fn app() {
     fs::remove_file(&path).unwrap();
 }
 
-/// Names, in the process that plays the app, what it does.
 const PART: &str = "GPUREPLAY_TEST_PART";
 
 macro_rules! parts {
@@ -389,7 +371,6 @@ parts! {
     threads_until_the_exit,
 }
 
-/// Plays a part; it must end by itself, in order.
 fn play(part: &str) {
     let mut app = Command::new(std::env::current_exe().unwrap());
     let app = app.args(["app", "--exact", "--nocapture"]).env(PART, part);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A runtime that looks at handles in the order of OpenCL's arguments, and follows no pointer before it has accepted what comes first. A
-//! question about a handle that it did not make ends the program, as it may in a real one.
+//! A runtime that checks handles in the order of arguments, before pointers. A question about an unknown handle
+//! ends the program, as it may in a real one.
 
 use core::ffi::{c_char, c_void};
 use core::ptr;
@@ -40,7 +40,6 @@ pub(crate) const BAD_ARGUMENT: i32 = -49;
 pub(crate) const BAD_DIMENSIONS: i32 = -53;
 pub(crate) const BAD_SIZES: i32 = -63;
 
-// What there is.
 pub(crate) const CONTEXT: usize = 0x10;
 pub(crate) const DEVICE: usize = 0x20;
 pub(crate) const QUEUE: usize = 0x30;
@@ -49,18 +48,15 @@ pub(crate) const BUFFER: usize = 0x50;
 pub(crate) const KERNEL: usize = 0x1000;
 pub(crate) const SIZE: usize = 3 << 12;
 
-/// `CL_QUEUE_PROPERTIES` with `CL_QUEUE_PROFILING_ENABLE`: this runtime has no queue that times its commands.
+/// `CL_QUEUE_PROPERTIES` with `CL_QUEUE_PROFILING_ENABLE`.
 pub(crate) const TIMED: [u64; 3] = [0x1093, 2, 0];
 
-/// Whether an event is not set for which a command waits: then its queue has no end.
+/// A command waits for it: its queue has no end.
 static UNSET: AtomicBool = AtomicBool::new(false);
-/// References to events that are held.
 pub(crate) static EVENTS: AtomicIsize = AtomicIsize::new(0);
-/// What is said of every event: 0 is complete, 3 queued.
+/// Of every event: 0 is complete, 3 queued.
 pub(crate) static EVENT_STATUS: AtomicI32 = AtomicI32::new(0);
-/// Called when an event is released.
 pub(crate) static ON_RELEASE: Mutex<Option<fn()>> = Mutex::new(None);
-/// Kernels that are not released.
 static KERNELS: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
 static NEXT_KERNEL: AtomicUsize = AtomicUsize::new(KERNEL);
 
@@ -238,7 +234,6 @@ extern "C" fn map_buffer(
     memory.cast()
 }
 
-/// What a runtime does when the last reference to the object is gone.
 pub(crate) fn forget_mapping(memory: *mut u8) {
     assert_eq!(unsafe { munmap(memory.cast(), SIZE) }, 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The app above the layer: the functions that it calls, and how the layer is loaded.
+//! App above the layer, and loading the layer.
 
 use core::ffi::{c_char, c_void};
 use std::fs;
@@ -8,11 +8,9 @@ use gpureplay_opencl::entry::clInitLayer;
 
 use crate::runtime::*;
 
-/// The app's view: its table, entry by entry.
 pub(crate) struct App(*const usize);
 
 impl App {
-    /// A function of the table.
     pub(crate) fn get<T>(&self, place: usize) -> T {
         let address = unsafe { self.0.add(place).read() };
         assert_ne!(address, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies and fills of memory objects, and what is noted of them.
+//! Copies and fills of memory objects, and their notes.
 
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -50,13 +50,12 @@ type FillImage = extern "C" fn(
 type CreateImage =
     extern "C" fn(usize, u64, *const c_void, *const c_void, *const c_void, *mut i32) -> usize;
 
-/// Copies and fills of all kinds, and a launch with a sampler.
 pub(crate) fn copies(app: &App, queue: usize, buffer: usize) {
     let (none, no_event) = (core::ptr::null(), core::ptr::null_mut());
     let nothing: *const c_void = core::ptr::null();
     let mut status = 0;
     let create = app.get::<CreateImage>(CREATE_IMAGE);
-    // The last word of a description names the object of which an image is a view.
+    // The last word names the viewed object.
     let mut description = [0usize; 9];
     let of = |description: &[usize; 9], status: &mut i32| {
         create(1, 0, nothing, description.as_ptr().cast(), nothing, status)
@@ -91,7 +90,6 @@ pub(crate) fn copies(app: &App, queue: usize, buffer: usize) {
     fill(queue, buffer, nothing, 4, 4, 12, 0, none, no_event);
     let fill = app.get::<FillImage>(FILL_IMAGE);
     fill(queue, image, nothing, &[0; 3], &[1; 3], 0, none, no_event);
-    // An object that the layer does not know.
     copy(queue, buffer, 1, 0, 0, 8, 0, none, no_event);
 
     type CreateSampler = extern "C" fn(usize, u32, u32, u32, *mut i32) -> usize;
@@ -152,14 +150,12 @@ pub(crate) fn copies_are_noted(next: &mut impl FnMut() -> Note) {
     }
     let call = "clEnqueueCopyBuffer".to_owned();
     assert_eq!(next(), Note::Unseen { call });
-    // What the sampler is, in place of its handle.
     let is: Vec<u8> = (2u32..5).flat_map(u32::to_ne_bytes).collect();
     let value = Value::Scalar(is);
     let Note::Launch(launched) = next() else {
         panic!()
     };
     assert_eq!(launched.arguments[0].value, value);
-    // A name as templates make them: what tells it from others stays.
     let hash = content_hash(long_name().trim_end_matches('\0').as_bytes());
     let name = &long_name()[..1024 - 17];
     assert_eq!(launched.kernel, format!("{name}.{hash:016x}"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An app on a runtime of this test's own, with the layer between: what the app sees, and what the notes say.
+//! What an app sees, and what the notes say.
 //!
-//! One test: the layer is loaded once in a process, and its file is named by the environment.
+//! One test: the layer is loaded once in a process, and the environment names its file.
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,
@@ -126,7 +126,7 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
             0
         );
     }
-    // A queue that the runtime takes as it is: nobody waits that would not without the layer.
+    // This queue is not timed: no waits.
     let plain = app.get::<CreateQueue>(CREATE_QUEUE)(1, 2, 0, &mut status);
     let finished = FINISHED.load(Ordering::Relaxed);
     let local = sizes.as_ptr();
@@ -142,7 +142,6 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     }
     let wait = app.get::<extern "C" fn(u32, *const usize) -> i32>(WAIT_FOR_EVENTS);
     assert_eq!(wait(1, &asked), 0);
-    // Whoever has a callback may free the memory in it.
     EVENT_STATUS.store(3, Ordering::Relaxed);
     read(
         plain,
@@ -158,7 +157,7 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     type Callback = extern "C" fn(usize, i32, *const c_void, *mut c_void) -> i32;
     app.get::<Callback>(SET_EVENT_CALLBACK)(asked, 0, none.cast(), core::ptr::null_mut());
     assert_eq!(wait(1, &asked), 0);
-    // Nobody looks at what is unmapped before the app can know that it was mapped.
+    // Not before the app can know that it was mapped.
     EVENT_STATUS.store(3, Ordering::Relaxed);
     for flags in [1, 3] {
         let map = app.get::<Map>(MAP_BUFFER);
@@ -179,7 +178,7 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     }
     assert_eq!(wait(1, &asked), 0);
     assert_eq!(FINISHED.load(Ordering::Relaxed), finished);
-    // One for the launch, one that the app asked for at its read: the layer keeps none.
+    // The launch's and the app's own: the layer keeps none.
     assert_eq!(EVENTS.load(Ordering::Relaxed), 2);
     // After its last release a handle is a number.
     assert_eq!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The runtime below the layer: what an app's calls would reach.
+//! The runtime below the layer.
 
 use core::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
@@ -41,14 +41,11 @@ pub(crate) const FILL_BUFFER: usize = 102;
 pub(crate) const FILL_IMAGE: usize = 103;
 pub(crate) const ENTRIES: usize = 149;
 
-/// Handles are numbers of no meaning.
 pub(crate) static HANDLES: AtomicUsize = AtomicUsize::new(0x1000);
 pub(crate) static FINISHED: AtomicUsize = AtomicUsize::new(0);
-/// References to events that the app or the layer holds.
 pub(crate) static EVENTS: AtomicIsize = AtomicIsize::new(0);
-/// What the runtime answers for every event: 0 is complete, 3 queued.
+/// Of every event: 0 is complete, 3 queued.
 pub(crate) static EVENT_STATUS: AtomicUsize = AtomicUsize::new(3);
-/// The kernel whose arguments are samplers.
 pub(crate) static SAMPLING: AtomicUsize = AtomicUsize::new(0);
 pub(crate) static mut MAPPED: [u8; 64] = [0; 64];
 
@@ -62,7 +59,6 @@ pub(crate) extern "C" fn create_queue(
     properties: u64,
     status: *mut i32,
 ) -> usize {
-    // No profiling here.
     let refused = properties & 2 != 0;
     unsafe { status.write(if refused { -35 } else { 0 }) };
     if refused { 0 } else { handle() }
@@ -82,11 +78,9 @@ pub(crate) fn answer(bytes: &[u8], size: usize, value: *mut c_void) -> i32 {
     0
 }
 
-/// The program and the device of all kernels.
 pub(crate) const PROGRAM: usize = 3;
 pub(crate) const DEVICE: usize = 5;
 
-/// An answer whose length may be asked for.
 pub(crate) fn long(bytes: &[u8], size: usize, value: *mut c_void, needed: *mut usize) -> i32 {
     if !needed.is_null() {
         unsafe { needed.write(bytes.len()) };
@@ -264,7 +258,6 @@ pub(crate) extern "C" fn copy_buffer(
     if size > 64 { -30 } else { 0 }
 }
 
-/// Functions that only answer: the types of what they take, and what comes back.
 macro_rules! answers {
     ($($(#[$doc:meta])* $name:ident($($type:ty),*) -> $out:ty = $answer:expr;)*) => {
         $($(#[$doc])* pub(crate) extern "C" fn $name($(_: $type),*) -> $out {
@@ -273,7 +266,6 @@ macro_rules! answers {
     };
 }
 
-/// Functions that tell a few facts by number.
 macro_rules! infos {
     ($($name:ident: $($what:literal => $fact:expr),+;)*) => {
         $(pub(crate) extern "C" fn $name(
@@ -304,7 +296,7 @@ answers! {
         usize, usize, usize, Triple, Triple, Triple, usize, usize, usize, usize, u32,
         *const usize, *mut usize
     ) -> i32 = 0;
-    /// Copies of images have as many arguments, each as wide, as this.
+    /// As copies of images, by number and width.
     copy_images(usize, usize, usize, usize, usize, usize, u32, *const usize, *mut usize) -> i32 = 0;
     fill_buffer(
         usize, usize, *const c_void, usize, usize, usize, u32, *const usize, *mut usize
@@ -315,7 +307,6 @@ answers! {
     profiling_info(usize, u32, usize, *mut c_void, *mut usize) -> i32 = -7;
 }
 
-/// The kernel that samples has a name as templates make them.
 pub(crate) extern "C" fn kernel_info(
     kernel: usize,
     what: u32,

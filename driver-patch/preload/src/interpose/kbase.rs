@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions that only files of kbase need: a region goes when it is unmapped, and the recorder may hold events that the app reads.
+//! For kbase: unmapping frees a region, and the recorder may hold events.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,13 +17,13 @@ use crate::kernel;
 use crate::log::say;
 use crate::next::{self, keep_errno};
 
-/// kbase's device, once a file of it is followed; 0 before.
+/// 0 until a file of it is followed.
 pub(super) static DEVICE: AtomicU64 = AtomicU64::new(0);
-/// How long a thread waits for the driver before it looks whether the recorder has an event.
+/// Longest wait between looks for the recorder's events.
 pub(super) const SLICE: Duration = Duration::from_millis(5);
 const EVENT: usize = size_of::<Event>();
 
-/// A request of kbase's class, whose argument lies at `place`; `pass` passes it on as it came.
+/// `pass` passes the request on as it came.
 pub(super) fn call(fd: c_int, asked: Request, place: u64, pass: impl Fn() -> c_int) -> c_int {
     match asked.number() {
         number::VERSION_CHECK => pass(),
@@ -69,7 +69,7 @@ fn refuse_streams() {
     }
 }
 
-/// The recorder, if a number names a file of kbase. Takes no lock for other files: the recorder itself reads some while it holds one.
+/// No lock for other files: the recorder reads some while it holds one.
 pub(super) fn followed_kbase(fd: c_int) -> Option<&'static Shared> {
     let device = DEVICE.load(Ordering::Relaxed);
     if device == 0 || fd < 0 {
@@ -85,14 +85,14 @@ pub(super) fn followed_kbase(fd: c_int) -> Option<&'static Shared> {
     }
 }
 
-/// What is at these addresses goes with the call; no job runs meanwhile.
+/// These addresses go with the call; no job runs meanwhile.
 pub(super) fn vacate<T>(at: *mut c_void, size: usize, call: impl FnOnce() -> T) -> T {
     let (va, size) = (at.expose_provenance() as u64, size as u64);
     let shared = existing().filter(|_| DEVICE.load(Ordering::Relaxed) != 0 && size > 0);
     match shared.filter(|shared| hold(&shared.recorder).has_regions(va, size)) {
         Some(shared) => {
             let _job = hold(&shared.job);
-            // The driver may give the addresses to another thread at once.
+            // Another thread may get the addresses at once.
             let mut recorder = hold(&shared.recorder);
             keep_errno(|| recorder.vacated(va, size));
             call()
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, size: usize) -> isize 
     let place = to.expose_provenance() as u64;
     loop {
         {
-            // An atom that runs is looked at before the app is told of its end.
+            // The running atom is looked at before the app is told of its end.
             let _job = hold(&shared.job);
             let mut done = 0;
             while size - done >= EVENT {
@@ -165,10 +165,10 @@ pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, size: usize) -> isize 
     }
 }
 
-/// How many parts `readv` takes.
+/// Most parts of `readv`.
 const PARTS: c_int = 1024;
 
-/// The C library's: the driver fills the parts one after the other, as if each was asked for alone.
+/// The C library's: the parts are filled in turn, as if asked for alone.
 ///
 /// # Safety
 /// As for `readv`.
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn readv(fd: c_int, parts: *const libc::iovec, count: c_in
     done
 }
 
-/// Place and size of each part that is not empty; `None` if the list is not there.
+/// Without empty parts; `None` if the list is not there.
 fn parts_at(place: u64, count: usize) -> Option<Vec<[usize; 2]>> {
     let mut words = vec![[0usize; 2]; count];
     caller::read(place, words.as_mut_bytes()).ok()?;
@@ -233,7 +233,7 @@ placed! {
 
 macro_rules! placed_with_flags {
     ($($name:ident),+) => {$(
-        /// The C library's: -1 is the file's own place, and of the flags the driver takes one, which changes nothing.
+        /// The C library's: -1 is the file's own place; kbase takes one flag, which changes nothing.
         ///
         /// # Safety
         /// As for `preadv2`.

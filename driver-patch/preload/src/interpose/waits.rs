@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions by which an app waits for files: the recorder may hold events of a file of kbase that the driver no longer knows of.
+//! Waits for files: the recorder may hold events that kbase no longer has.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_long, c_void};
@@ -18,7 +18,7 @@ use crate::arguments::give_back;
 use crate::guard::hold;
 use crate::next::{self, keep_errno};
 
-/// Calls `wait`, for so long at most all together, until it gives something or the recorder has an event. `wait` adds that to what it gives.
+/// `wait` adds the recorder's events. `longest` bounds all calls together.
 fn in_slices(
     longest: Option<Duration>,
     has_event: impl Fn() -> bool,
@@ -54,10 +54,10 @@ fn has_event(fd: c_int, shared: &Shared) -> bool {
     hold(&shared.recorder).has_event(fd)
 }
 
-/// Waits as `wait` does, for so long at most, or until the recorder has an event for one of the files.
+/// An event of the recorder ends it, too.
 ///
 /// # Safety
-/// `wait` looks at as many elements at `fds` as `count` states.
+/// `wait` looks at `count` elements at `fds`.
 unsafe fn waits(
     (fds, count): (*mut libc::pollfd, libc::nfds_t),
     longest: Option<Duration>,
@@ -69,7 +69,7 @@ unsafe fn waits(
         for index in 0..usize::try_from(count).unwrap_or(0) {
             let mut entry = [0; size_of::<libc::pollfd>()];
             let at = first.wrapping_add(size_of_val(&entry) as u64 * index as u64);
-            // Where the driver can read no more it refuses all.
+            // The driver refuses all if it can read no more.
             if keep_errno(|| caller::read(at, &mut entry)).is_err() {
                 break;
             }
@@ -148,12 +148,11 @@ pub unsafe extern "C" fn ppoll(
     unsafe { waits((fds, count), longest, wait) }
 }
 
-/// Files that a set may have at most, as many as a process may have.
+/// As many as a process may have.
 const MOST: c_int = 1 << 20;
-/// Files of a word of a set.
 const WORD: usize = 64;
 
-/// Waits as `pass` does, or as `wait` if files of kbase are to be read: that is given copies of the sets, and a time.
+/// As `pass`, or as `wait` if files of kbase are to be read: that gets copies of the sets, and a time.
 ///
 /// # Safety
 /// `wait` looks at as much of the sets as `pass` does.
@@ -175,7 +174,7 @@ unsafe fn selects(
         let read = set.is_null() || caller::read(from, words.as_mut_bytes()).is_ok();
         read.then_some(words)
     };
-    // What cannot be read the kernel refuses.
+    // The kernel refuses what it cannot read.
     let Some([given, write, other]) = keep_errno(|| {
         let [read, write, other] = sets.map(copy);
         Some([read?, write?, other?])
@@ -219,7 +218,7 @@ unsafe fn selects(
         return found;
     }
     for (set, (before, after)) in sets.iter().zip(given.iter().zip(&results)) {
-        // A set may be shorter than the app says; the kernel stops at the last file that is there.
+        // A shorter set than stated: the kernel stops at the last file.
         for (index, (_, after)) in
             (before.iter().zip(after).enumerate()).filter(|(_, (before, after))| before != after)
         {
@@ -240,7 +239,7 @@ fn bit(words: &[u64], fd: c_int) -> bool {
         .is_some_and(|word| word >> (fd % WORD) & 1 != 0)
 }
 
-/// The C library's, which writes what is left of the time.
+/// The C library's; it writes what is left of the time.
 ///
 /// # Safety
 /// As for `select`.
@@ -308,7 +307,7 @@ pub unsafe extern "C" fn pselect(
     unsafe { selects(end, [read, write, other], longest, pass, wait) }
 }
 
-/// The C library's. The recorder takes events from the driver, so a set of files there would miss them.
+/// The C library's. The recorder takes events, so a set of files would miss them.
 ///
 /// # Safety
 /// As for `epoll_ctl`.
@@ -328,7 +327,7 @@ pub unsafe extern "C" fn epoll_ctl(
 
 macro_rules! checked {
     ($($name:ident = $of:ident($($argument:ident: $type:ty),*) -> $result:ty, $bytes:expr;)+) => {$(
-        /// The C library's, of programs that check the sizes of their buffers.
+        /// The C library's, with a check of buffer sizes.
         ///
         /// # Safety
         /// As for the function without the check.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the trace is told of kbase's calls: regions that come and go, and atoms, which run one by one.
+//! Records of kbase: regions, and atoms, which run one by one.
 
 use std::os::fd::RawFd;
 
@@ -23,14 +23,13 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The app has mapped what lies at an offset of a file.
     pub(crate) fn placed(&mut self, fd: RawFd, offset: u64, va: u64) {
         if let Some(kbase) = self.kbase(fd) {
             kbase.placed(offset, va);
         }
     }
 
-    /// Whether a region of any file has one of these addresses. It asks for no memory.
+    /// Of any file; asks for no memory.
     pub(crate) fn has_regions(&mut self, va: u64, size: u64) -> bool {
         self.files
             .all_mut()
@@ -41,7 +40,7 @@ impl<D: Driver> Recorder<D> {
             })
     }
 
-    /// The app has unmapped addresses, or freed what is there. No job runs.
+    /// No job runs.
     pub(crate) fn vacated(&mut self, va: u64, size: u64) {
         let mut gone = Vec::new();
         for file in self.files.all_mut() {
@@ -59,7 +58,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The app changes how many pages a region has.
+    /// Before the call.
     pub(crate) fn commits(&mut self, fd: RawFd, va: u64) {
         let Some(file) = self.files.by_fd(fd) else {
             return;
@@ -71,7 +70,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The kernel may take a region's pages away, or no longer.
+    /// The kernel may take pages away, or no longer.
     pub(crate) fn purgeable(&mut self, fd: RawFd, va: u64, purgeable: bool) {
         self.settle();
         if let Some(object) = self.files.by_fd(fd).and_then(|file| file.starts_at(va)) {
@@ -79,7 +78,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Makes objects of all new regions.
     pub(super) fn settle(&mut self) {
         for fd in self.files.fds_of(Driven::Kbase) {
             while let Some((region, handle)) = self.kbase(fd).and_then(Kbase::settle) {
@@ -88,7 +86,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Asks how many pages regions have that grow.
     fn count_pages(&mut self, fd: RawFd) {
         let driver = &self.driver;
         let Some(file) = self.files.by_fd(fd) else {
@@ -106,24 +103,23 @@ impl<D: Driver> Recorder<D> {
         file.changed |= changed;
     }
 
-    /// An atom is about to run alone: logs what the app changed.
+    /// The atom runs alone.
     pub(crate) fn before_atom(&mut self, fd: RawFd) {
         self.settle();
         self.count_pages(fd);
         if let Some(file) = self.files.by_fd(fd) {
-            // A chain may use all that its context has.
+            // A chain may use all of its context.
             file.objects_mut().for_each(|object| object.listed = true);
         }
         self.regions(fd);
         self.look(fd, Phase::Before, false);
     }
 
-    /// The driver has taken the atom, at a time in nanoseconds.
+    /// Time in nanoseconds.
     pub(crate) fn started_atom(&mut self, fd: RawFd, atom: &Atom, time_ns: u64) {
         self.starts(fd, (atom.job_slot(), atom.chain), time_ns);
     }
 
-    /// The atom has ended, with a code of the driver's.
     pub(crate) fn ended_atom(&mut self, fd: RawFd, atom: &Atom, code: u32) {
         self.count_pages(fd);
         self.regions(fd);
@@ -131,7 +127,7 @@ impl<D: Driver> Recorder<D> {
         self.ends(fd, (atom.job_slot(), atom.chain), well);
     }
 
-    /// The atom's end cannot be seen; nothing of the file is followed any more.
+    /// The file is not followed any more.
     pub(crate) fn lost_atom(&mut self, fd: RawFd, atom: &Atom) {
         self.lost(atom.job_slot());
         if let Some(kbase) = self.kbase(fd) {
@@ -139,7 +135,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The app does what cannot be recorded, which the trace says and the user is told; its calls are passed on from now on.
+    /// Tells trace and user; calls are passed on from now on.
     pub(crate) fn refuses(&mut self, fd: RawFd, code: ErrorCode, detail: u64) {
         let Some(kbase) = self.kbase(fd) else {
             return;
@@ -153,19 +149,16 @@ impl<D: Driver> Recorder<D> {
         self.error(code, detail);
     }
 
-    /// Whether calls of a file are passed on as they come.
     pub(crate) fn is_refused(&mut self, fd: RawFd) -> bool {
         self.kbase(fd).is_none_or(|kbase| kbase.refused)
     }
 
-    /// Keeps an event until the app reads it.
     pub(crate) fn keep_event(&mut self, fd: RawFd, event: Event) {
         if let Some(kbase) = self.kbase(fd) {
             kbase.events.push_back(event);
         }
     }
 
-    /// The next event that the app has not read.
     pub(crate) fn next_event(&mut self, fd: RawFd) -> Option<Event> {
         self.kbase(fd)?.events.pop_front()
     }
@@ -175,7 +168,7 @@ impl<D: Driver> Recorder<D> {
     }
 }
 
-/// What cannot be recorded of an atom, if anything.
+/// `None`: it can be recorded.
 pub(crate) fn refusal(atom: &Atom) -> Option<(ErrorCode, u64)> {
     let needs = atom.requirements;
     let code = match needs & requirement::SOFT_KIND {
@@ -188,7 +181,6 @@ pub(crate) fn refusal(atom: &Atom) -> Option<(ErrorCode, u64)> {
 }
 
 impl File {
-    /// The start of an object that has one of these addresses.
     fn overlap(&self, va: u64, size: u64) -> Option<u64> {
         let end = va.saturating_add(size);
         let overlaps = |object: &&crate::object::Object| object.va + object.size > va;

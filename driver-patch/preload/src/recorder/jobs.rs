@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the trace is told of a job: what changed before it, how it started and ended, and what it changed.
+//! Records of a job: changes before it, start, end, changes.
 
 use std::os::fd::RawFd;
 
@@ -13,8 +13,7 @@ use crate::files::File;
 use crate::panfrost::Start;
 
 impl<D: Driver> Recorder<D> {
-    /// A job is about to be submitted, and all before it have ended: logs what the app changed. Gives back what is wrong with the job if
-    /// the driver takes it.
+    /// All jobs before have ended. Gives what is wrong with the job if the driver takes it.
     pub(crate) fn before_job(&mut self, fd: RawFd, handles: &[u32]) -> Vec<(ErrorCode, u64)> {
         let Some(file) = self.files.by_fd(fd) else {
             return Vec::new();
@@ -43,7 +42,6 @@ impl<D: Driver> Recorder<D> {
         wrong
     }
 
-    /// Lists the mapped memory, if it changed.
     pub(super) fn regions(&mut self, fd: RawFd) {
         let coherent = self.coherent;
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
@@ -76,8 +74,8 @@ impl<D: Driver> Recorder<D> {
         });
     }
 
-    /// Logs the pages that changed of what the job may use, of what is new, and on demand of all that the app has mapped. What the app
-    /// writes elsewhere has time until a job lists it.
+    /// What the job may use, what is new, and on demand all that the app has mapped. Other writes have time until a
+    /// job lists them.
     pub(super) fn look(&mut self, fd: RawFd, phase: Phase, all: bool) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
@@ -97,7 +95,7 @@ impl<D: Driver> Recorder<D> {
             {
                 unseen = unseen.or(Some((ErrorCode::Page, object.va)));
             }
-            // Nobody but a job can have changed what the app has not mapped, and jobs are looked at.
+            // Only a job can have changed it, and jobs are looked at.
             let sealed = phase == Phase::Before && is_sealed(object);
             for (va, page) in object.changes() {
                 if sealed {
@@ -111,7 +109,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The driver has taken the job, at a time in nanoseconds, with what is wrong with it.
     pub(crate) fn started(
         &mut self,
         fd: RawFd,
@@ -125,7 +122,7 @@ impl<D: Driver> Recorder<D> {
         self.starts(fd, (slot(job), job.head), time_ns);
     }
 
-    /// A slot has a chain, from a time in nanoseconds on.
+    /// Time in nanoseconds.
     pub(super) fn starts(&mut self, fd: RawFd, (slot, head): (u8, u64), time_ns: u64) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
@@ -153,7 +150,7 @@ impl<D: Driver> Recorder<D> {
         });
     }
 
-    /// The job has ended; `well` if the driver says that it went well.
+    /// `well`: as the driver says.
     pub(crate) fn ended_job(&mut self, fd: RawFd, job: &uapi::Submit, well: bool) {
         self.ends(fd, (slot(job), job.head), well);
     }
@@ -178,14 +175,12 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The job's end cannot be seen.
     pub(crate) fn lost_job(&mut self, job: &uapi::Submit) {
         self.lost(slot(job));
     }
 
-    /// The end of what a slot has cannot be seen.
     pub(super) fn lost(&mut self, slot: u8) {
-        // A first job of which nothing else is known still has the trace.
+        // A job of which nothing else is known still has the trace.
         if let Some(log) = &mut self.log {
             log.claim();
         }
@@ -198,9 +193,9 @@ fn slot(job: &uapi::Submit) -> u8 {
     u8::from(job.requirements & uapi::FRAGMENT == 0)
 }
 
-/// The status in the first header of a chain that is not DONE, or DONE.
+/// Status of the first header that is not DONE, or DONE.
 fn chain_status(file: &File, head: u64) -> JobStatus {
-    /// Bytes from a header's start to the next header's address.
+    /// Byte offset of the next header's address.
     const NEXT: u64 = 24;
     const MAX_JOBS: u32 = 1 << 16;
     let word = |va: u64| file.at(va).and_then(|object| object.word(va));

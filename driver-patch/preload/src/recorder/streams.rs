@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the trace is told of panthor's calls: objects that get addresses, and streams that are submitted.
+//! Records of panthor: objects that get addresses, and streams.
 
 use std::os::fd::RawFd;
 
@@ -14,14 +14,13 @@ use crate::files::Sealed;
 use crate::object::Object;
 
 impl<D: Driver> Recorder<D> {
-    /// An object was made; it has no address yet.
     pub(crate) fn made(&mut self, fd: RawFd, made: &uapi::BoCreate) {
         if let Some(panthor) = self.panthor(fd) {
             panthor.made.insert(made.handle, made.size);
         }
     }
 
-    /// The same of one that the app said it would not map: it shall not be able to.
+    /// The app shall not be able to map it, as it said.
     pub(crate) fn made_sealed(&mut self, fd: RawFd, made: &uapi::BoCreate, sealed: Sealed) {
         self.made(fd, made);
         if let Some(panthor) = self.panthor(fd) {
@@ -29,7 +28,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The `errno` for an app that asks where an object lies, if it would get one without the recorder.
+    /// `errno` for a place that only the recorder makes possible.
     pub(crate) fn place_refused(&mut self, fd: RawFd, handle: u32) -> Option<i32> {
         match self.panthor(fd)?.sealed.get(&handle)? {
             Sealed::Refused(errno) => Some(*errno),
@@ -37,7 +36,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The app was told where an object lies.
     pub(crate) fn place_told(&mut self, fd: RawFd, place: &uapi::BoMmapOffset) {
         let panthor = self.panthor(fd);
         if let Some(Sealed::At(at)) =
@@ -47,14 +45,14 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Whether the driver would refuse to map what lies there.
+    /// The driver would refuse to map it.
     pub(crate) fn is_sealed(&mut self, fd: RawFd, offset: u64) -> bool {
         let here = Sealed::At(Some(offset));
         self.panthor(fd)
             .is_some_and(|panthor| panthor.sealed.values().any(|it| *it == here))
     }
 
-    /// A handle is given up. What is mapped stays until it is unmapped.
+    /// Mappings stay until unmapped.
     pub(crate) fn given_up(&mut self, fd: RawFd, handle: u32) {
         if let Some(panthor) = self.panthor(fd) {
             panthor.made.remove(&handle);
@@ -66,7 +64,7 @@ impl<D: Driver> Recorder<D> {
         self.files.by_fd(fd)?.panthor.as_mut()
     }
 
-    /// The app is about to change an address space. No job runs.
+    /// Before the call. No job runs.
     pub(crate) fn binds(&mut self, fd: RawFd, vm: u32, operation: &uapi::VmBindOp) {
         match operation.flags & uapi::BIND_KIND {
             uapi::BIND_MAP => self.binds_object(fd, vm, operation),
@@ -82,7 +80,7 @@ impl<D: Driver> Recorder<D> {
         let known = panthor.made.get(&operation.handle) == Some(&operation.size);
         let first = *panthor.vm.get_or_insert(vm) == vm;
         if !known || !first || operation.offset != 0 {
-            // A part of an object, one that others share, or a second address space.
+            // A part of an object, a shared one, or a second address space.
             return self.error(ErrorCode::Object, operation.handle.into());
         }
         let mut flags = 0;
@@ -119,23 +117,23 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// A stream is about to be submitted, and all before it have ended: logs what the app changed.
+    /// All streams before have ended.
     pub(crate) fn before_stream(&mut self, fd: RawFd) {
         if let Some(file) = self.files.by_fd(fd) {
-            // A stream may use all that its address space has.
+            // A stream may use all of its address space.
             file.objects_mut().for_each(|object| object.listed = true);
         }
         self.regions(fd);
         self.look(fd, Phase::Before, false);
     }
 
-    /// The driver has taken the stream, at a time in nanoseconds.
+    /// Time in nanoseconds.
     pub(crate) fn started_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, time_ns: u64) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
         };
         let space = space(file);
-        // A number of the file, so that a second file is seen as one.
+        // So a second file is seen as one.
         let table = TranslationTable::legacy(u64::from(file.number + 1) << 12, false).0;
         let register = |register| address_space::offset(space, register);
         log.claim();
@@ -147,7 +145,7 @@ impl<D: Driver> Recorder<D> {
         });
     }
 
-    /// The stream has ended; `well` if the driver says that it went well.
+    /// `well`: as the driver says.
     pub(crate) fn ended_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, well: bool) {
         let ended = self.driver.now();
         self.look(fd, Phase::After, false);
@@ -160,7 +158,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The end of streams cannot be seen.
     pub(crate) fn lost_streams(&mut self) {
         if let Some(log) = &mut self.log {
             log.claim();

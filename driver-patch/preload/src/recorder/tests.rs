@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder on a driver of the test: what an app's calls become in the trace.
+//! From an app's calls to the trace, on the test's driver.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -30,20 +30,17 @@ impl View for Memory {
     }
 }
 
-/// Objects by file and handle.
 #[derive(Default)]
 struct State {
     memory: RefCell<BTreeMap<(RawFd, u32), Memory>>,
-    /// Pages of kbase's regions that grow.
     pages: RefCell<BTreeMap<u64, u64>>,
     clock: Cell<u64>,
-    /// The app's other threads sleep.
     asleep: Cell<bool>,
 }
 
 struct Fake(Rc<State>);
 
-/// Numbers below ten are one file of panfrost, below twenty another one.
+/// Below ten one file of panfrost, below twenty another.
 impl Driver for Fake {
     fn kind(&self, fd: RawFd) -> Option<Driven> {
         match fd {
@@ -138,7 +135,7 @@ impl App {
         self.folder.path().join("trace")
     }
 
-    /// Makes an object; its address is its handle in units of 1 MiB.
+    /// Address: the handle in units of 1 MiB.
     fn create(&mut self, fd: RawFd, handle: u32, flags: u32, pages: u32) {
         let made = CreateBo {
             size: pages * PAGE as u32,
@@ -159,7 +156,7 @@ impl App {
         memory[&(fd / 10, handle)][word].store(value, Ordering::Relaxed);
     }
 
-    /// Runs a job whose header is at the start of object 1, and which does `work`.
+    /// The header is at the start of object 1.
     fn job(&mut self, fd: RawFd, handles: &[u32], status: u64, work: impl FnOnce(&Self)) {
         let job = Submit {
             head: 1 << 20,
@@ -177,7 +174,7 @@ impl App {
         self.recorder.ended_job(fd, &job, status == 1);
     }
 
-    /// Ends the app: its trace, but for identity and job slots, a line a record.
+    /// Without identity and job slots, a line a record.
     fn end(mut self) -> Vec<String> {
         self.recorder.end();
         let trace = fs::read(self.trace()).unwrap();
@@ -236,7 +233,7 @@ fn a_job_has_what_the_app_wrote_before_it_and_what_it_wrote_after_it() {
     app.maps(2);
     app.write(FD, 2, WORDS, 5);
     app.job(FD, &[1, 2], 1, |app| app.write(FD, 2, 1, 7 << 8));
-    // The second job lists nothing new; the app changed one page.
+    // Nothing new is listed; the app changed one page.
     app.write(FD, 2, WORDS, 6);
     app.job(FD, &[1, 2], 1, |app| app.write(FD, 2, 0, 9));
     let lines = app.end();
@@ -290,7 +287,6 @@ fn a_job_that_writes_what_it_does_not_list_fails_the_recording() {
         let lines = app.end();
         assert!(lines.contains(&"error 11 0x202000".to_owned()), "{lines:?}");
     }
-    // The app may write what it has mapped.
     let mut app = App::new();
     app.create(FD, 1, 0, 1);
     app.create(FD, 2, 0, 3);
@@ -336,7 +332,6 @@ fn a_job_that_writes_what_the_app_has_mapped_is_found_while_the_app_sleeps() {
         app.create(FD, 1, 0, 1);
         app.create(FD, 2, 0, 3);
         app.maps(2);
-        // Time passes, of which audits may have a share.
         app.state.clock.set(1_000_000_000);
         app.job(FD, &[1, 2], 1, |_| {});
         app.job(FD, &[1], 1, |app| app.write(FD, 2, WORDS, 3));
@@ -360,13 +355,12 @@ fn purgeable_objects_are_not_read_and_heaps_are_not_there() {
     app.recorder.advises(FD, &advice);
     app.write(FD, 2, 0, 4);
     app.job(FD, &[1, 3], 1, |_| {});
-    // Back again, with what it held.
     advice.advice = uapi::WILL_NEED;
     app.recorder.advises(FD, &advice);
     advice.retained = 1;
     app.recorder.advised(FD, &advice);
     app.job(FD, &[1, 2], 1, |_| {});
-    // Purged: nobody reads it again, and a job that lists it cannot be recorded.
+    // It is not read again, and a job that lists it cannot be recorded.
     advice.retained = 0;
     app.recorder.advised(FD, &advice);
     app.job(FD, &[1, 2], 1, |_| {});
@@ -454,6 +448,6 @@ fn a_job_that_was_let_through_fails_the_recording_though_it_is_the_only_one() {
     assert_eq!(last(&app.end(), 1), ["error 9 0x2", "end"]);
 }
 
-/// Atoms of kbase; [`App`]'s memory of a region is that of a handle, its address in units of 1 MiB.
+/// A region is [`App`]'s memory of a handle, at units of 1 MiB.
 mod atoms;
 mod streams;

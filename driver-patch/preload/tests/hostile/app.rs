@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The app: what it asks the driver for, and what it sees.
+//! What the app asks the driver for, and what it sees.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -13,10 +13,8 @@ use crate::random;
 
 const PAGE: usize = 4096;
 
-/// Jobs that the driver has taken.
 static JOBS: AtomicU32 = AtomicU32::new(0);
 
-/// What one call gave.
 pub(crate) type Seen = Vec<String>;
 
 pub(crate) fn ioctl(fd: c_int, request: u32, argument: u64) -> (c_int, c_int) {
@@ -34,7 +32,6 @@ fn ask<T: IntoBytes>(fd: c_int, request: Request, argument: &mut T) -> (c_int, c
     ioctl(fd, request.0, address(argument))
 }
 
-/// Makes requests about a handle, a row each, and notes what comes of them.
 macro_rules! asked {
     ($seen:ident, $fd:ident, $handle:ident; $($what:literal => $request:ident, $kind:ident $fields:tt;)*) => {$(
         let answer = ask($fd, uapi::$request, &mut uapi::$kind $fields);
@@ -53,7 +50,7 @@ fn open_node() -> c_int {
     fd
 }
 
-/// Two pages, of which the second cannot be reached.
+/// The second one cannot be reached.
 pub(crate) fn half_page() -> *mut u8 {
     // SAFETY: new memory, whose second half is taken away again.
     unsafe {
@@ -66,7 +63,6 @@ pub(crate) fn half_page() -> *mut u8 {
     }
 }
 
-/// Memory of the GPU, mapped through a number of the file.
 struct Memory {
     handle: u32,
     va: u64,
@@ -97,7 +93,7 @@ impl Memory {
         }
     }
 
-    /// A job at its start writes a value to its end.
+    /// Writes a value to its end.
     fn job(&self, value: u64) -> uapi::Submit {
         let kind = (JobType::WriteValue as u64) << 1 | 1;
         let words = [
@@ -125,7 +121,6 @@ impl Memory {
         unsafe { self.words.add(511).read_volatile() }
     }
 
-    /// Runs the job; what it wrote.
     fn run(&self, fd: c_int, value: u64) -> (c_int, c_int, u64) {
         let mut job = self.job(value);
         let mut handle = self.handle;
@@ -135,7 +130,6 @@ impl Memory {
     }
 }
 
-/// Structures that are not there, or not whole, in every request.
 fn bad_arguments(fd: c_int, memory: &Memory, seen: &mut Seen) {
     let half = half_page();
     // SAFETY: the first page is there.
@@ -152,7 +146,7 @@ fn bad_arguments(fd: c_int, memory: &Memory, seen: &mut Seen) {
     ] {
         for place in [8, last, last + 4, u64::MAX - 3, 1 << 63] {
             let (result, error) = ioctl(fd, request.0, place);
-            // Where it is depends on the run.
+            // The place depends on the run.
             let place = place.wrapping_sub(half.expose_provenance() as u64);
             let shown = if place < 2 * PAGE as u64 { place } else { 0 };
             seen.push(format!("{:#x} at {shown:#x}: {result} {error}", request.0));
@@ -184,7 +178,6 @@ fn bad_arguments(fd: c_int, memory: &Memory, seen: &mut Seen) {
     }
 }
 
-/// Requests that are longer or shorter than the driver's, or go the wrong way.
 fn bad_sizes(fd: c_int, memory: &Memory, seen: &mut Seen) {
     let mut room = [0u8; 1 << 14];
     let whole = memory.job(0x77);
@@ -200,7 +193,6 @@ fn bad_sizes(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("then {:#x}", memory.end()));
 }
 
-/// Handles and numbers that name nothing.
 fn bad_names(fd: c_int, memory: &Memory, seen: &mut Seen) {
     for handle in [0, 77, u32::MAX] {
         asked! { seen, fd, handle;
@@ -233,7 +225,7 @@ fn bad_names(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("{calls:?}, then {:?}", memory.run(fd, 3)));
 }
 
-/// Sync objects that the app never made: the recorder has one of its own.
+/// The recorder has one of its own.
 fn strange_syncs(fd: c_int, memory: &Memory, seen: &mut Seen) {
     memory.run(fd, 4);
     for handle in 1..64 {
@@ -246,7 +238,7 @@ fn strange_syncs(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("without sync objects {:?}", memory.run(fd, 5)));
 }
 
-/// A job waits for a fence that this thread signals after it has submitted the job.
+/// This thread signals it after the submission.
 fn late_fence(fd: c_int, memory: &Memory, seen: &mut Seen) {
     const SIGNALED: u32 = 1;
     let mut sync = uapi::Syncobj {
@@ -268,7 +260,6 @@ fn late_fence(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("then {:#x}", memory.end()));
 }
 
-/// Forks again and again while threads give the GPU work; each child gives it some, too.
 fn forks(seen: &mut Seen) {
     let stop = AtomicBool::new(false);
     let ended = std::thread::scope(|scope| {
@@ -304,7 +295,6 @@ fn forks(seen: &mut Seen) {
     seen.push(format!("children: {ended:?}"));
 }
 
-/// Objects that are mapped through copies of the file's number, and numbers that are closed in between.
 fn copies(fd: c_int, seen: &mut Seen) {
     // SAFETY: a copy of a number.
     let copy = unsafe { libc::dup(fd) };
@@ -320,7 +310,7 @@ fn copies(fd: c_int, seen: &mut Seen) {
     seen.push(format!("both closed: {:?}", memory.run(copy, 12)));
 }
 
-/// Plays a part; what it saw, and how many jobs the driver took.
+/// What it saw, and jobs that the driver took.
 pub(crate) fn play(part: &str) -> (Seen, u32) {
     let fd = open_node();
     let seed = |text: &str| text.parse().expect("a seed");
@@ -333,7 +323,7 @@ pub(crate) fn play(part: &str) -> (Seen, u32) {
     let mut seen = vec![format!("{:?}", memory.run(fd, 1))];
     if let Some(text) = part.strip_prefix("chains ") {
         random::App::new(fd, seed(text), &mut seen).chains();
-        // On a file of its own, as the app may have given its objects up.
+        // The app may have given its objects up.
         let fd = open_node();
         seen.push(format!(
             "in the end {:?}",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An app that asks the driver for what no app should, on the model's node: it must get the same answers with the recorder and without.
+//! A hostile app on the model's node gets the same answers with the recorder.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,9 +14,8 @@ use std::time::{Duration, Instant};
 
 use gpureplay_trace::{ErrorCode, Event, Reader};
 
-/// Names, in the process that plays the app, the file for what it sees.
+/// Names the file for what the app sees.
 const APP: &str = "GPUREPLAY_TEST_APP";
-/// Longest time that an app may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
@@ -30,7 +29,6 @@ fn app() {
     fs::write(PathBuf::from(out).with_extension("jobs"), jobs.to_string()).unwrap();
 }
 
-/// A library that cargo made for this test.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().unwrap();
@@ -47,7 +45,6 @@ fn gpu(part: &str) -> &'static str {
     }
 }
 
-/// Runs a part of the app with libraries; what it saw.
 fn run(part: &str, libraries: &[PathBuf], folder: &Path) -> Result<String, String> {
     let out = folder.join("seen");
     let _ = fs::remove_file(&out);
@@ -84,13 +81,12 @@ fn run(part: &str, libraries: &[PathBuf], folder: &Path) -> Result<String, Strin
     }
 }
 
-/// Errors in a trace, the last of which says that it has no end, and its jobs.
+/// Errors, the last of which is the missing end, and jobs.
 fn errors(trace: &Path) -> (Vec<String>, u32) {
     let mut reader = Reader::new(BufReader::new(File::open(trace).unwrap()));
     let (mut errors, mut ended, mut jobs) = (Vec::new(), false, 0);
     while let Some(record) = reader.next_record().unwrap() {
         match record.event {
-            // Its detail is a process.
             Event::Error {
                 code: ErrorCode::Process,
                 ..
@@ -107,19 +103,18 @@ fn errors(trace: &Path) -> (Vec<String>, u32) {
     (errors, jobs)
 }
 
-/// Whether this test's libraries can be preloaded: not if they need a sanitizer's runtime, which must come first.
+/// A sanitizer's runtime must come first.
 fn can_preload() -> bool {
     std::env::var_os(APP).is_none() && std::env::var_os("ASAN_OPTIONS").is_none()
 }
 
-/// The app sees the same with the recorder and without; the trace has these errors.
+/// With the recorder and without; the trace has these errors.
 fn same(part: &str, expected: &[&str]) {
     if can_preload() {
         same_on(part, &[library("libgpureplay_node.so")], expected);
     }
 }
 
-/// The same on a driver of these libraries.
 fn same_on(part: &str, driver: &[PathBuf], expected: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let plain = run(part, driver, folder.path()).unwrap();
@@ -129,7 +124,7 @@ fn same_on(part: &str, driver: &[PathBuf], expected: &[&str]) {
     assert_eq!(recorded, plain);
     assert!(plain.lines().count() > 2, "{plain}");
     let (mut found, jobs) = errors(&folder.path().join("trace"));
-    // Jobs of that part are submitted without their lists: whether an audit sees what they write depends on the time.
+    // Jobs without lists: whether an audit sees their writes depends on the time.
     if part == "sizes" {
         found.retain(|error| !error.starts_with("Unseen"));
     }
@@ -160,7 +155,7 @@ fn sync_objects_that_vanish() {
     same("syncs", &[]);
 }
 
-/// The node has no fence that is pending: in front of it, a sync object that is made with a fence is waited for until the app signals it.
+/// The node has no pending fence: this waits for a sync object made with a fence until the app signals it.
 const LATE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -225,10 +220,10 @@ fn copies_of_a_number() {
     same("copies", &[]);
 }
 
-/// Seeds; `GPUREPLAY_SEEDS` sets another number.
+/// Or `GPUREPLAY_SEEDS`.
 const SEEDS: u64 = 3;
 
-/// The app sees the same with the recorder and without, whatever it asks for, and each job is in the trace or named as lost.
+/// Each job is in the trace or named as lost.
 fn at_random(part: &str) {
     if !can_preload() {
         return;

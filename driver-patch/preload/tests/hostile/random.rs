@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests at random, from a seed: arguments of the right shape with handles, addresses, sizes and lists that may be wrong; memory that is
-//! mapped, filled with half-right descriptors or streams, and run. No request waits: what never ends would be the app's own affair.
+//! Random requests from a seed: right shapes with maybe wrong handles, addresses, sizes and lists; memory that is
+//! mapped, filled with half-right descriptors or streams, and run. No request waits: what never ends would be the
+//! app's own affair.
 
 mod chains;
 mod shared;
@@ -21,16 +22,15 @@ const REQUESTS: u32 = 400;
 pub(crate) struct App<'s> {
     fd: c_int,
     state: u64,
-    /// Handles of objects, groups, heaps, address spaces and sync objects.
+    /// Of objects, groups, heaps, address spaces and sync objects.
     handles: Vec<u32>,
-    /// Sync objects. The recorder has some of its own in the app's file: names that the app never got are not compared, but large ones.
+    /// The recorder has some, too: names that the app never got are not compared, but large ones.
     syncs: Vec<u32>,
-    /// GPU addresses, and places where the file maps an object.
     addresses: Vec<u64>,
     mapped: Vec<(*mut u8, usize)>,
-    /// What pointers of arguments point to; it ends where memory ends.
+    /// Arguments point there; it ends where memory ends.
     lists: *mut u8,
-    /// Lists so far, of four.
+    /// Of four.
     made: usize,
     seen: &'s mut Seen,
 }
@@ -67,7 +67,7 @@ impl<'s> App<'s> {
         from[self.below(from.len())]
     }
 
-    /// A handle that is there, mostly.
+    /// Mostly a real one.
     fn handle(&mut self) -> u32 {
         match self.below(8) {
             0 => self.random() as u32,
@@ -78,7 +78,7 @@ impl<'s> App<'s> {
         }
     }
 
-    /// An address of the GPU or of the file that is there, mostly, or near one.
+    /// Of the GPU or the file, mostly a real one, or near one.
     fn address(&mut self) -> u64 {
         let at = self.below(self.addresses.len());
         let known = self.addresses[at];
@@ -122,9 +122,9 @@ impl<'s> App<'s> {
         self.pick(&[0, 1, 1, 2, 3, 64, 0xffff, 0x1000_0000, u32::MAX, any])
     }
 
-    /// Where a list of these bytes lies, at most 512; the page behind it is not there, so a much longer one is not whole.
+    /// At most 512 bytes; the page behind is missing, so a much longer list is not whole.
     fn list(&mut self, bytes: &[u8]) -> u64 {
-        // Lists of one request must not share a place.
+        // Of one request, so each has its own.
         self.made = (self.made + 1) % 4;
         let at = PAGE - bytes.len() - 512 * self.made;
         // SAFETY: inside the page that is there.
@@ -167,7 +167,6 @@ impl<'s> App<'s> {
         }
     }
 
-    /// Makes a request; `true` if the driver took it.
     fn ask<T: IntoBytes>(&mut self, request: Request, argument: &mut T) -> bool {
         let known = request.size();
         let size = self.pick(&[known, known, known, known, known, known, 0, known + 8, 8]);
@@ -176,7 +175,7 @@ impl<'s> App<'s> {
         } else {
             request.of_size(size)
         };
-        // A longer argument than the structure, all zero.
+        // Longer than the structure, all zero.
         let mut bytes = [0_u64; 64];
         let length = size_of::<T>();
         // SAFETY: both have these bytes.
@@ -199,7 +198,7 @@ impl<'s> App<'s> {
         answer.0 == 0
     }
 
-    /// Maps an object, or what is none, and puts words there that may be a job or instructions.
+    /// Maybe no object; puts words there that may be a job or instructions.
     fn map(&mut self) {
         let offset = self.address();
         let length = self.pick(&[PAGE, PAGE, 2 * PAGE, 16 * PAGE]);
@@ -231,7 +230,6 @@ impl<'s> App<'s> {
         }
     }
 
-    /// Writes words into mapped memory.
     fn fill(&mut self) {
         if self.mapped.is_empty() {
             return;
@@ -244,7 +242,7 @@ impl<'s> App<'s> {
             unsafe { libc::munmap(place.cast::<c_void>(), length) };
             return;
         }
-        // A header of a job: type, dependencies, size, the next one; then what types have.
+        // A job's header: type, dependencies, size, the next one; then what types have.
         let kind = (self.below(10) as u64) << 1 | 1 | 1 << 16;
         let dependencies = self.random() & self.pick(&[0, 0, 0x3_0003]) << 32;
         let mut words = [0_u64; 32];

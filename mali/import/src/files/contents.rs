@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gr_mem_contents`: regions of GPU memory, and the bytes of those that hold code or descriptors.
+//! `gr_mem_contents`: regions of GPU memory, with code and descriptors.
 //!
-//! Region: u64 first address, u64 end, u64 pages, u32 flags of the driver, u8 whether bytes follow. If they do, each page:
-//! u64 GPU address, u64 physical address, 4096 bytes.
+//! Region: u64 first address, u64 end, u64 pages, u32 flags of the driver, u8 whether bytes follow. If so, each
+//! page: u64 GPU address, u64 physical address, 4096 bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,21 +15,19 @@ use crate::diagnosis::MAX_DIAGNOSED;
 
 const HEADER: usize = 29;
 const ADDRESS_END: u64 = 1 << 48;
-/// Flag of the driver: the GPU may write.
 const GPU_WRITE: u32 = 1 << 2;
-/// Flag of the driver: the GPU may not execute.
 const GPU_NO_EXECUTE: u32 = 1 << 3;
 
-/// A region of GPU memory as the driver kept it.
+/// A region as the driver kept it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryRegion {
     /// First GPU address.
     pub start: u64,
-    /// GPU address after the last page that may be committed.
+    /// After the last page that may be committed.
     pub end: u64,
-    /// Pages that are committed.
+    /// Committed pages.
     pub pages: u64,
-    /// The driver's flags.
+    /// Driver's flags.
     pub flags: u32,
     /// Its pages are in the file.
     pub dumped: bool,
@@ -62,11 +60,11 @@ pub(crate) struct Page {
     pub(crate) bytes: Range<usize>,
 }
 
-/// The file.
+/// File.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     file: Vec<u8>,
-    /// Regions in file order.
+    /// In file order.
     pub regions: Vec<MemoryRegion>,
     pub(crate) pages: BTreeMap<u64, Page>,
 }
@@ -95,7 +93,7 @@ impl Contents {
             let (start, end) = (region.start, region.end);
             let shaped = start % PAGE == 0 && end % PAGE == 0 && start < end && end <= ADDRESS_END;
             if !shaped || flag > 1 {
-                // Without its shape nothing says where the next region begins, if pages should follow.
+                // Without its shape, the next region's start is unknown if pages follow.
                 let last = flag != 0 || cursor.left() < HEADER;
                 bogus.push((index, start, end));
                 if last {
@@ -153,7 +151,6 @@ impl Contents {
         contents
     }
 
-    /// Takes the pages of a region from the file; returns how many there were.
     fn take_pages(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -192,18 +189,18 @@ impl Contents {
         stated
     }
 
-    /// Bytes of the page at `va`, if the file has it.
+    /// Page at `va`, if the file has it.
     pub fn page(&self, va: u64) -> Option<&[u8]> {
         let page = self.pages.get(&va)?;
         self.file.get(page.bytes.clone())
     }
 
-    /// GPU addresses of the pages in the file, ascending.
+    /// Ascending GPU addresses.
     pub fn page_addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.pages.keys().copied()
     }
 
-    /// Copies bytes from the dumped pages; `None` when one of them is not in the file.
+    /// `None` if a page is missing.
     pub fn read(&self, va: u64, out: &mut [u8]) -> Option<()> {
         let mut done = 0;
         while done < out.len() {

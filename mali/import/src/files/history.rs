@@ -7,34 +7,34 @@ use crate::{Diagnosis, ReadError};
 /// Whether a register was read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Read by the driver.
+    /// By the driver.
     Read,
-    /// Written by the driver.
+    /// By the driver.
     Write,
 }
 
 /// One register access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Nanoseconds since the first access.
+    /// Since the first access, in nanoseconds.
     pub time_ns: u64,
     /// Read or written.
     pub direction: Direction,
-    /// Register offset in bytes.
+    /// Offset in bytes.
     pub register: u32,
     /// Value.
     pub value: u32,
 }
 
-/// All register accesses of a recording, in order.
+/// All register accesses, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// The accesses.
+    /// Accesses.
     pub accesses: Vec<Access>,
 }
 
 impl History {
-    /// Reads the file. Malformed lines are left out and diagnosed.
+    /// Malformed lines are left out and diagnosed.
     pub(crate) fn parse(
         bytes: &[u8],
         diagnoses: &mut Vec<Diagnosis>,
@@ -78,7 +78,7 @@ impl History {
         Ok(History { accesses })
     }
 
-    /// The value that the driver read first from a register.
+    /// First value read from a register.
     pub fn first_read(&self, register: u32) -> Option<u32> {
         let read = |a: &&Access| a.direction == Direction::Read && a.register == register;
         self.accesses.iter().find(read).map(|a| a.value)
@@ -92,7 +92,7 @@ impl History {
             .map(|a| a.value)
     }
 
-    /// The history as comma-separated values with a header line: nanoseconds since the first access, `R` or `W`, register, value.
+    /// CSV: nanoseconds since the first access, `R` or `W`, register, value.
     pub fn to_csv(&self) -> String {
         use std::fmt::Write as _;
         let mut out = String::from("time_ns,access,register,value\n");

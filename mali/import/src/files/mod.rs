@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The four files, one module each.
+//! Four files, one module each.
 
 pub(crate) mod contents;
 pub(crate) mod history;
 pub(crate) mod ranges;
 pub(crate) mod tables;
 
-/// Size of a GPU page in bytes.
 pub(crate) const PAGE: u64 = 4096;
 
-/// Reads little-endian numbers from a slice.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -21,7 +19,6 @@ impl<'a> Cursor<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// Offset of the next byte.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
@@ -30,7 +27,7 @@ impl<'a> Cursor<'a> {
         self.bytes.len() - self.at
     }
 
-    /// The next `count` bytes, or `None` (and no movement) when there are fewer.
+    /// `None` (and no movement) when there are fewer.
     pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let end = self.at.checked_add(count)?;
         let taken = self.bytes.get(self.at..end)?;
@@ -53,7 +50,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The little-endian number in the first 8 bytes, which must be there.
 pub(crate) fn word64(b: &[u8]) -> u64 {
     u64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gr_sync_as`: the ranges of GPU memory that the app synchronised. u32 count, then each: u64 first address, u64 end, u64 size.
+//! `gr_sync_as`: ranges of GPU memory that the app synchronised. u32 count, then each: u64 first address, u64 end,
+//! u64 size.
 
 use super::Cursor;
 use crate::Diagnosis;
 use crate::diagnosis::Listed;
 
-/// A synchronised range.
+/// Synchronised range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// Its number in the file.
+    /// Number in the file.
     pub index: usize,
     /// First GPU address.
     pub start: u64,
@@ -16,7 +17,7 @@ pub struct Range {
     pub end: u64,
 }
 
-/// The file.
+/// File.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
     /// Sound ranges in file order.
@@ -26,7 +27,6 @@ pub struct Ranges {
 const ENTRY: usize = 24;
 
 impl Ranges {
-    /// Their addresses, in file order.
     pub(crate) fn all(&self) -> impl Iterator<Item = std::ops::Range<u64>> + '_ {
         self.ranges.iter().map(|range| range.start..range.end)
     }
@@ -83,7 +83,6 @@ mod tests {
         let names: Vec<_> = d.iter().map(Diagnosis::name).collect();
         assert_eq!(names, ["ranges-exceed-file", "range-shape", "ranges-tail"]);
         assert_eq!(Ranges::parse(&[], &mut d), Ranges::default());
-        // Many of one kind are counted.
         d.clear();
         let many = [1000u32.to_le_bytes().to_vec(), vec![0; 24 * 1000]].concat();
         Ranges::parse(&many, &mut d);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gr_pgt`: the GPU's page tables in the AArch64 format with 4 KiB pages.
 //!
-//! Header: u64 size of the file, TRANSTAB, MEMATTR, TRANSCFG. Then each table: u64 physical address with the level (0 to 3)
-//! in its low bits, and 512 entries. Then the end mark `0xff_ffff_ffff`.
+//! Header: u64 size of the file, TRANSTAB, MEMATTR, TRANSCFG. Then each table: u64 physical address with the level
+//! (0 to 3) in its low bits, and 512 entries. Then the end mark `0xff_ffff_ffff`.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,12 +17,12 @@ use crate::{Diagnosis, ReadError};
 
 const END_MARK: u64 = 0xff_ffff_ffff;
 const TABLE_BYTES: usize = PAGE_BYTES as usize;
-/// Most pages that are mapped: 4 GiB, as much as a recording may have.
+/// 4 GiB, as much as a recording may have.
 const MAX_PAGES: usize = 1 << 20;
-/// A mapped page.
+/// Mapped page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// Physical address on the machine of the recording.
+    /// On the machine of the recording.
     pub physical: u64,
     /// The GPU may write.
     pub write: bool,
@@ -50,10 +50,9 @@ struct Table<'a> {
 
 struct Walk<'a, 'd> {
     tables: HashMap<u64, Table<'a>>,
-    /// Tables above in this branch, to stop at a loop.
+    /// To stop at a loop.
     path: HashSet<u64>,
     leaves: BTreeMap<u64, Leaf>,
-    /// Entries looked at so far.
     steps: usize,
     defects: usize,
     diagnoses: &'d mut Vec<Diagnosis>,
@@ -142,7 +141,6 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Walks a table; `None` when bounds are exceeded.
     fn table(&mut self, address: u64, level: u32, base: u64) -> Option<()> {
         let Some(table) = self.tables.get(&address) else {
             self.diagnose(Diagnosis::TableMissing {
@@ -235,7 +233,7 @@ mod tests {
 
     #[test]
     fn tables_map_as_much_as_a_recording_may_have() {
-        // Blocks of 1 GiB: four are all that a recording may have; with one page more it is too much.
+        // Blocks of 1 GiB: a recording may have four and no more.
         let mapped = |blocks: usize, pages: usize| {
             let mut first: Vec<_> = (0..blocks).map(|entry| (entry, 0xc1)).collect();
             first.push((blocks, 0x3003));
@@ -250,13 +248,12 @@ mod tests {
         assert_eq!(mapped(4, 0).unwrap().leaves.len(), 1 << 20);
         let error = mapped(4, 1).unwrap_err().to_string();
         assert!(error.contains("more than 4 GiB"), "{error}");
-        // Blocks that begin at a multiple of 512 pages too.
         assert!(mapped(3, 512).is_ok());
     }
 
     #[test]
     fn as_many_tables_are_walked_as_may_be() {
-        // A table that all entries of another name is walked for each of them, and that one for each entry of the root.
+        // A table whose entries all name another: it is walked for each of them.
         let walked = |first: usize, second: usize| {
             let tables = [
                 (0x1000, (0..first).map(|entry| (entry, 0x2003)).collect()),
@@ -335,7 +332,6 @@ mod tests {
         let mut bytes = file(&small(), true);
         bytes[9] = 0x77;
         assert!(PageTables::parse(&bytes, &mut d).is_err());
-        // Every entry of every level maps a block of 1 GiB.
         let all = |e: u64| (0..512).map(|i| (i, e)).collect::<Vec<_>>();
         let huge = vec![(0x1000, all(0x2003)), (0x2001, all(0xc1))];
         assert!(PageTables::parse(&file(&huge, true), &mut d).is_err());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The AlexNet that was recorded on silicon, replayed on the G71 model and compared layer by layer with a network in double
-//! precision.
+//! Silicon's AlexNet on the G71 model, against double precision.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,6 @@ use crate::common::network::{
 use crate::common::{Random, difference};
 use gpureplay_core::Gpu;
 
-/// The arena that the run segments use for intermediate results.
 const ARENA: (u64, u64) = (0xffff_ad80_0000, 0xffff_ae7a_0000);
 
 type Weights = BTreeMap<&'static str, Vec<f32>>;
@@ -28,7 +26,6 @@ fn weights(random: &mut Random) -> Weights {
     ];
     let mut weights = BTreeMap::new();
     for (weight, bias, outputs, inputs) in layers {
-        // Activations of about the same size in every layer.
         let scale = (5.0 / inputs as f32).sqrt();
         weights.insert(weight, random.vector(outputs * inputs, scale));
         weights.insert(bias, random.vector(outputs, 0.1));
@@ -36,7 +33,6 @@ fn weights(random: &mut Random) -> Weights {
     weights
 }
 
-/// A convolution in two groups.
 fn grouped(image: &Image, w: &Weights, layer: (&str, &str), kernel: usize, pad: usize) -> Image {
     let (weight, bias) = (&w[layer.0], &w[layer.1]);
     let half = image.channels / 2;
@@ -48,7 +44,6 @@ fn grouped(image: &Image, w: &Weights, layer: (&str, &str), kernel: usize, pad: 
     group(0).join(&group(1))
 }
 
-/// Every layer's result, by name.
 fn reference(w: &Weights, input: &[f32]) -> Vec<(&'static str, Vec<f64>)> {
     let image = Image::from_f32(227, 227, 3, input);
     let conv1 = convolution(&image, &w["conv1.weight"], &w["conv1.bias"], 11, 4, 0).relu();
@@ -61,7 +56,7 @@ fn reference(w: &Weights, input: &[f32]) -> Vec<(&'static str, Vec<f64>)> {
     let conv4 = grouped(&conv3, w, ("conv4.weight", "conv4.bias"), 3, 1).relu();
     let conv5 = grouped(&conv4, w, ("conv5.weight", "conv5.bias"), 3, 1).relu();
     let pool5 = max_pool(&conv5, 3, 2);
-    // Channel, height, width: the order of the fully connected layer's weights.
+    // Channel, height, width: the order of the weights.
     let planar: Vec<f64> = (0..256)
         .flat_map(|c| (0..36).map(move |p| (p, c)))
         .map(|(p, c)| pool5.data[p * 256 + c])

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recording from silicon, given trained weights, classifies all held-out digits as the network in double precision does.
+//! Silicon's recording with trained weights, against double precision.
 
 use std::path::Path;
 
-/// The network's weights and their numbers of elements.
 const WEIGHTS: [(&str, usize); 8] = [
     ("conv1.weight", 32 * 9),
     ("conv1.bias", 32),
@@ -15,14 +14,13 @@ const WEIGHTS: [(&str, usize); 8] = [
     ("fc.bias", 10),
 ];
 
-/// Bytes of the elements of an .npy file.
 fn elements(path: &Path, count: usize) -> Vec<u8> {
     let file = std::fs::read(path).unwrap();
     assert_eq!(&file[..6], b"\x93NUMPY");
     file[file.len() - count..].to_vec()
 }
 
-/// An 8x8 image of 0 to 16 as one of 28x28 of 0 to 1, linearly interpolated.
+/// 8x8, 0 to 16, becomes 28x28, 0 to 1, linearly interpolated.
 fn scaled_up(image: &[u8]) -> Vec<f32> {
     let place = |i: usize| {
         let at = ((i as f64 + 0.5) * 8.0 / 28.0 - 0.5).clamp(0.0, 7.0);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The MNIST network that was recorded on silicon, replayed on the G71 model and compared layer by layer with a network in
-//! double precision.
+//! Silicon's MNIST on the G71 model, against double precision.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +7,7 @@ use crate::common::network::{Image, convolution, fully_connected, max_pool, soft
 use crate::common::{Random, difference};
 use gpureplay_core::Gpu;
 
-/// Buffers that the run segments use for intermediate results: whatever they hold before a run must not matter.
+/// Their contents before a run must not matter.
 const INTERMEDIATE: [(u64, u64); 4] = [
     (0xffff_b7b8_9000, 0xffff_b7bc_9000),
     (0xffff_b7bc_9000, 0xffff_b7c0_9000),
@@ -29,7 +28,6 @@ fn weights(random: &mut Random) -> BTreeMap<&'static str, Vec<f32>> {
     ])
 }
 
-/// Every layer's result, by name.
 fn reference(w: &BTreeMap<&str, Vec<f32>>, input: &[f32]) -> Vec<(&'static str, Vec<f64>)> {
     let image = Image::from_f32(28, 28, 1, input);
     let conv1 = convolution(&image, &w["conv1.weight"], &w["conv1.bias"], 3, 1, 1);

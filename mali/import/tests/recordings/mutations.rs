@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Damaged copies of a recording: an import succeeds, or says what is wrong; it never panics, and what it makes is well formed.
+//! Damaged recordings never panic.
 //!
-//! `cargo xtask fuzz --target damaged_copies --seconds N` tries more of them, and others each time.
+//! `cargo xtask fuzz --target damaged_copies --seconds N` tries more, and others each time.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,6 @@ impl Random {
     }
 }
 
-/// Damages a file in one of the ways in which files get damaged.
 fn damage(file: &mut Vec<u8>, random: &mut Random) {
     let length = file.len();
     let at = random.below(length);
@@ -33,7 +32,6 @@ fn damage(file: &mut Vec<u8>, random: &mut Random) {
             file[at..end].fill(byte);
         }
         3 => {
-            // A number, replaced by one that is likely to matter.
             let at = at & !3;
             let values = [0, 1, u64::MAX, 1 << 63, 1 << 48, 0x1000, 0xffff_ffff];
             let value = values[random.below(values.len())].to_le_bytes();
@@ -52,7 +50,7 @@ fn damage(file: &mut Vec<u8>, random: &mut Random) {
         }
         6 => file.extend((0..random.below(100)).map(|i| i as u8)),
         _ => {
-            // Damage where the structure is: the start.
+            // The structure is at the start.
             let at = random.below(length.min(200));
             file[at] = random.below(256) as u8;
         }

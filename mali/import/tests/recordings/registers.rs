@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The register history of silicon, played to the G71 model: which reads give other values, and why.
+//! Silicon's register history on the G71 model: which reads differ, and why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use gpureplay_import::{Direction, read_directory};
 use mali_memory::Ram;
 use mali_model::{Gpu, Options, Profile};
 
-/// Registers of job slots and address spaces need the job's memory; the replays of whole networks cover them.
+/// Replays of networks cover job slots and address spaces.
 const CONTROL: std::ops::Range<u32> = 0x0000..0x1000;
 
-/// Values that differ, by register: (silicon, model).
+/// By register: (silicon, model).
 fn differences(name: &str) -> Option<BTreeMap<u32, BTreeSet<(u32, u32)>>> {
     let original = read_directory(&crate::common::directory(name)?).unwrap();
     let profile = Profile::by_name("g71").unwrap();
@@ -27,7 +27,6 @@ fn differences(name: &str) -> Option<BTreeMap<u32, BTreeSet<(u32, u32)>>> {
             Direction::Write => gpu.write32(access.register, access.value),
             Direction::Read => {
                 let found = gpu.read32(access.register);
-                // A poll ends when the value is there, and how often it asks before is a matter of time.
                 let again = accesses[at + 1..]
                     .iter()
                     .take_while(|a| a.direction == Direction::Read)
@@ -47,7 +46,7 @@ fn differences(name: &str) -> Option<BTreeMap<u32, BTreeSet<(u32, u32)>>> {
 
 #[test]
 fn what_differs_is_known() {
-    // Register and reason; docs/reference/descriptors.md has the table.
+    // docs/reference/descriptors.md has the table.
     let known: BTreeMap<u32, &str> = BTreeMap::from([
         (
             0x038,

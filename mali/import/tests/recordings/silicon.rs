@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two recordings from silicon import, and the verifier accepts what comes out.
+//! The two recordings from silicon import and verify.
 
 use std::path::PathBuf;
 
@@ -51,7 +51,6 @@ fn import(name: &str, most_bytes: usize, chains: usize, jobs: usize, defects: &[
     }
 }
 
-/// Ranges that no description names are inputs and an output, and take names and shapes that a user states.
 #[test]
 fn ranges_take_what_is_stated() {
     let Some(directory) = crate::common::directory("mnist") else {

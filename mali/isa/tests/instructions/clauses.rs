@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole clauses made at random: every number of tuples and constants, all operations, normal and 64-bit; and bytes
-//! made at random, which must give an error or a clause but never a panic.
+//! Random clauses, and random bytes, which never panic.
 
 use mali_isa::*;
 
-/// A small generator (SplitMix64), so that a failure repeats.
+/// SplitMix64, so that a failure repeats.
 struct Random(u64);
 
 impl Random {
@@ -55,7 +54,7 @@ fn header(random: &mut Random, wide: bool) -> ClauseHeader {
     }
 }
 
-/// An instruction with random modifiers that encodes; its sources read port 0, 1 or (where it must) something else.
+/// Sources read port 0 or 1 where they can.
 fn instruction(random: &mut Random, op: Op) -> Instruction {
     loop {
         let mut instruction = Instruction::new(op);
@@ -81,7 +80,6 @@ fn instruction(random: &mut Random, op: Op) -> Instruction {
     }
 }
 
-/// A random block of a clause with `constants` constants: all three ports readable.
 fn registers(random: &mut Random, first: bool, wide: bool, constants: usize) -> RegisterBlock {
     let fau = match random.below(3) {
         0 => fau_index(Fau::Uniform(random.below(128) as u8)),
@@ -107,7 +105,7 @@ fn registers(random: &mut Random, first: bool, wide: bool, constants: usize) -> 
                 | field(0xfa, 27),
         );
     }
-    // Modes 1-6: slot 2 read, slot 3 written. For tuples after the first the slots must differ (mode 20: be equal).
+    // Modes 1-6: slot 2 read, slot 3 written. After the first tuple the slots must differ (mode 20: be equal).
     let (slot3, mut slot2) = (random.below(64), random.below(64));
     if !first && slot2 == slot3 {
         slot2 ^= 1;
@@ -130,7 +128,6 @@ fn registers(random: &mut Random, first: bool, wide: bool, constants: usize) -> 
     )
 }
 
-/// Builds a clause through its encoding, so that resolved ports, values and destinations are the decoder's.
 fn build(
     random: &mut Random,
     count: usize,
@@ -165,7 +162,6 @@ fn build(
     clause
 }
 
-/// How many constants a clause of so many tuples can have.
 const MOST_CONSTANTS: [usize; 9] = [0, 2, 2, 3, 4, 5, 7, 6, 5];
 
 #[test]
@@ -324,7 +320,7 @@ fn random_bytes_never_panic() {
         for word in bytes.chunks_exact_mut(8) {
             word.copy_from_slice(&random.next().to_le_bytes());
         }
-        // Half of them with a plausible first tag and header so that the rest is reached.
+        // Half with a plausible first tag and header, to reach the rest.
         if random.below(2) == 0 {
             bytes[0] = [0x49, 0x29, 0x2b, 0x4d][random.below(4) as usize];
             let high = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) & 0x7ffff;
@@ -362,7 +358,6 @@ fn errors_say_where() {
         error.to_string(),
         "clause word at byte 0x0 has invalid tag 0xff"
     );
-    // One tuple whose FMA word is all ones.
     let mut word = 0x49u128 | 0x7f_ffffu128 << (8 + 35);
     word |= 0b0110u128 << (8 + 25); // control 0, no ports, mode 1 of a first tuple
     let error = decode_clause(&word.to_le_bytes()).unwrap_err();

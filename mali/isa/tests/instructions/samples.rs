@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every sample shader decodes to what Mesa's disassembler says, and encodes to the same bytes.
+//! Sample shaders, against Mesa's text and bytes.
 //!
-//! The two texts are brought to one spelling: order of modifiers, comments, float values of constants. Everything else
-//! must agree: mnemonics, modifiers, destinations, operands, constants, branch targets, headers.
+//! Only order of modifiers, comments and float values may differ.
 
 use mali_isa::{ClauseText, Op, Product, Shader, Unit, decode_clause, encode_clause};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +11,6 @@ use crate::support;
 
 const GPUS: [&str; 5] = ["6000", "6221", "7093", "7211", "7212"];
 
-/// The products of [`GPUS`].
 const PRODUCTS: [Product; 5] = [
     Product::G71,
     Product::G72,
@@ -21,7 +19,7 @@ const PRODUCTS: [Product; 5] = [
     Product::G52,
 ];
 
-/// What the compiler emits in place of an operation that a product lacks.
+/// Emitted in place of an operation that a product lacks.
 const REPLACED: [(&str, &str); 4] = [
     ("FRCP.f32", "FRCP_APPROX.f32"),
     ("FRSQ.f32", "FRSQ_APPROX.f32"),
@@ -53,7 +51,7 @@ fn samples_contain_only_what_their_product_has() {
             .map(|info| info.name)
             .collect();
         assert!(denied.is_empty(), "{product}: {denied:?}");
-        // The same kernels were compiled for all: a product has the operation or what stands in for it, never both.
+        // All compiled the same kernels: either the operation or its replacement.
         for (operation, other) in REPLACED {
             let emits = |name: &str| seen.iter().any(|op| op.info().name == name);
             let has = Op::find(Unit::Add, operation).unwrap();
@@ -69,7 +67,7 @@ fn samples_contain_only_what_their_product_has() {
     }
 }
 
-/// Words of a line without comments; the parts of a word after its first dot are sorted.
+/// Without comments; parts after the first dot are sorted.
 fn spelled(line: &str) -> Vec<String> {
     let mut text = String::new();
     let mut rest = line;
@@ -89,7 +87,6 @@ fn spelled(line: &str) -> Vec<String> {
         .collect()
 }
 
-/// Clauses by label: the lines between a label and the next.
 fn clauses(text: &str) -> BTreeMap<String, Vec<Vec<String>>> {
     let mut found: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
     let mut label = String::new();
@@ -176,7 +173,7 @@ fn samples_agree_with_mesa() {
                     }
                 }
             }
-            // The walk reaches every clause that Mesa emitted but those after an unconditional jump.
+            // Mesa also emits clauses after an unconditional jump.
             let walked = Shader::decode(&code).unwrap();
             let reached = walked.clauses.len();
             assert!(

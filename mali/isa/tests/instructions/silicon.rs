@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shaders of the recordings from real silicon (Mali-G71, Arm's own compiler): every clause that control flow
-//! reaches decodes, and survives encoding; the operations that Mesa does not have occur as often as counted
+//! Shaders of Arm's compiler from a Mali-G71 decode and encode; operations that Mesa lacks occur as counted
 //! independently.
 
 use mali_isa::{
@@ -13,7 +12,6 @@ use std::path::Path;
 
 const PAGE: u64 = 4096;
 
-/// GPU memory and job chain heads of a recording.
 struct Recording {
     pages: BTreeMap<u64, Vec<u8>>,
     heads: Vec<u64>,
@@ -89,7 +87,7 @@ impl Recording {
     }
 }
 
-/// Operations that are known from these recordings only, and how often they occur in each (counted by another tool).
+/// Known from these recordings only, with counts in each (by another tool).
 const SILICON: [(&str, usize, usize); 32] = [
     ("*F32_TO_S32", 0, 2),
     ("*FMAX.f32", 39, 99),
@@ -142,7 +140,7 @@ fn every_silicon_shader_decodes() {
                 distinct.insert(address);
                 instructions += shader.instructions();
                 for placed in &shader.clauses {
-                    // Arm's compiler writes another number for the modifier of a lone constant, with the same meaning.
+                    // Arm's compiler writes another number for a lone constant's modifier, with the same meaning.
                     let again = decode_clause(&encode_clause(&placed.clause).unwrap()).unwrap();
                     assert_eq!(
                         again,

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instruction words, exhaustively: every 20-bit and every 23-bit word has one meaning, and decoding and
-//! encoding are inverse.
+//! Every 20-bit and 23-bit word has one meaning; decoding and encoding are inverse.
 
 use mali_isa::{Instruction, Modifier, Op, Source, Unit, decode_all, decode_word, encode_word};
 use std::collections::BTreeMap;
 
-/// Operations with an index in the word share encodings with others: the highest indices mean something else, which is
-/// the more specific encoding and comes first.
+/// The highest indices in the word are other, more specific encodings, which come first.
 const SHARED: [[&str; 2]; 4] = [
     ["LD_VAR", "LD_VAR_IMM"],
     ["LD_VAR_SPECIAL", "LD_VAR_IMM"],
@@ -14,7 +12,6 @@ const SHARED: [[&str; 2]; 4] = [
     ["LEA_TEX", "LEA_TEX_IMM"],
 ];
 
-/// Decodes every word of a unit; returns how many words each operation has.
 fn exhaust(unit: Unit, wide: bool) -> BTreeMap<Op, u32> {
     let mut words = BTreeMap::new();
     for word in 0..1u32 << unit.width() {
@@ -59,7 +56,6 @@ fn every_word_has_one_meaning_and_encodes_back() {
     );
 }
 
-/// Calls `f` with every combination of one value from each list.
 fn product(lists: &[Vec<u8>], f: &mut impl FnMut(&[u8])) {
     fn step(lists: &[Vec<u8>], values: &mut Vec<u8>, f: &mut impl FnMut(&[u8])) {
         match lists.split_first() {
@@ -86,7 +82,6 @@ fn every_combination_of_modifiers_that_encodes_decodes_to_itself() {
             .map(|m| m.options.iter().flatten().copied().collect())
             .collect();
         let mut encodable = vec![std::collections::BTreeSet::new(); lists.len()];
-        // Sources a and b in ascending and in descending order, for encodings that depend on it.
         for (a, b) in [
             (Source::Port0, Source::Port1),
             (Source::Port1, Source::Port0),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The jobs of all chains of a recording, of which there may be as many as are listed.
+//! Jobs of all chains of a recording.
 
 use std::collections::HashMap;
 
@@ -9,15 +9,10 @@ use mali_facts::{Job, follow};
 
 use crate::link::error::LinkError;
 
-/// Counts jobs as they are submitted.
 #[derive(Default)]
 pub(crate) struct Count(usize);
 
 impl Count {
-    /// Adds those of a chain.
-    ///
-    /// # Errors
-    /// There are more than are listed.
     pub(crate) fn add(&mut self, jobs: usize) -> Result<(), LinkError> {
         self.0 = self.0.saturating_add(jobs);
         match self.0 > MAX_LISTED_JOBS {
@@ -27,10 +22,6 @@ impl Count {
     }
 }
 
-/// The jobs of each chain, in the order of their submission.
-///
-/// # Errors
-/// There are more than are listed, or more is uploaded than is kept of a recording's memory.
 pub(crate) fn chains(verified: &Verified<'_>) -> Result<Vec<Vec<Job>>, LinkError> {
     let mut count = Count::default();
     let mut chains = Vec::new();
@@ -43,7 +34,7 @@ pub(crate) fn chains(verified: &Verified<'_>) -> Result<Vec<Vec<Job>>, LinkError
     Ok(chains)
 }
 
-/// The places in a chain that its indices name: of several jobs with the same index the first.
+/// The first job of an index counts.
 #[derive(Default)]
 pub(crate) struct Indices(HashMap<u64, u64>);
 
@@ -56,7 +47,7 @@ impl Indices {
         Self(places)
     }
 
-    /// The place of the job that an index names, from 1; `None` for no job.
+    /// From 1; `None` for no job.
     pub(crate) fn place(&self, index: u64) -> Option<u64> {
         self.0.get(&index).copied().filter(|_| index != 0)
     }

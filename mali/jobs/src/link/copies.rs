@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies of descriptors: where those of each chain lie, and their bytes with the pointers between them.
+//! Copies of each chain's descriptors.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use mali_facts::job;
 use crate::link::objects::{Object, Pointer};
 use crate::link::survey::{Chain, PAGE, Survey, pages};
 
-/// A page and which of its bytes are known.
 struct Page {
     bytes: Box<[u8; PAGE as usize]>,
     known: [u64; PAGE as usize / 64],
@@ -25,19 +24,15 @@ impl Page {
     }
 }
 
-/// Where the copies of all chains lie.
 pub(crate) struct Copies {
-    /// By chain: a page of the recording and its copy.
+    /// By chain: page and copy.
     places: Vec<BTreeMap<u64, u64>>,
-    /// First address of all copies.
     pub(crate) start: u64,
-    /// Their number.
     pub(crate) pages: u64,
     contents: BTreeMap<u64, Page>,
 }
 
 impl Copies {
-    /// Gives each chain its pages, from an address on.
     pub(crate) fn new(survey: &Survey, start: u64) -> Self {
         let mut next = start;
         let mut places = Vec::new();
@@ -50,7 +45,6 @@ impl Copies {
                     }
                 }
             }
-            // Neighbours stay neighbours.
             for copy in own.values_mut() {
                 *copy = next;
                 next = next.saturating_add(PAGE);
@@ -69,14 +63,12 @@ impl Copies {
         copies
     }
 
-    /// Where a chain finds what the recording has at an address.
     pub(crate) fn place(&self, chain: usize, address: u64) -> u64 {
         let page = address - address % PAGE;
         let copy = self.places.get(chain).and_then(|own| own.get(&page));
         copy.map_or(address, |copy| copy + address % PAGE)
     }
 
-    /// Whether a chain has copies of all its jobs.
     pub(crate) fn moves(&self, chain: usize, found: &Chain) -> bool {
         let own = self.places.get(chain);
         let moves =
@@ -86,7 +78,6 @@ impl Copies {
             && found.jobs.iter().all(|(job, _)| moves(job.address))
     }
 
-    /// Puts bytes into copies, from an address of the copies on.
     pub(crate) fn write(&mut self, address: u64, bytes: &[u8]) {
         for (at, byte) in (address..).zip(bytes) {
             let page = self.contents.entry(at - at % PAGE).or_insert_with(|| Page {
@@ -97,7 +88,6 @@ impl Copies {
         }
     }
 
-    /// The objects of a chain with the pointers between them.
     fn fill(&mut self, number: usize, chain: &Chain) {
         let mut patches = Vec::new();
         for (address, bytes) in &chain.contents {
@@ -117,7 +107,6 @@ impl Copies {
         for (job, _) in &chain.jobs {
             let at = self.place(number, job.address);
             if at != job.address {
-                // What the GPU writes into the header.
                 self.write(at, &[0; job::WRITTEN_BACK as usize]);
                 let next = self.place(number, job.header.next());
                 self.write(at + crate::link::objects::NEXT as u64, &next.to_le_bytes());
@@ -125,19 +114,16 @@ impl Copies {
         }
     }
 
-    /// The bytes of the pointer to an object, and where they go.
     fn pointer(&self, chain: usize, job: u64, object: &Object, new: u64) -> Option<(u64, Vec<u8>)> {
         let (at, shift) = match object.pointer {
             Pointer::Chain | Pointer::Fixed => return None,
             Pointer::Job(offset) => (self.place(chain, job) + offset, 0),
             Pointer::Word { at, shift } => (self.place(chain, at), shift),
         };
-        // What else is in the word stays.
         let moved = new.wrapping_sub(object.address) << shift;
         Some((at, self.word(at)?.wrapping_add(moved).to_le_bytes().into()))
     }
 
-    /// Eight bytes of the copies.
     fn word(&self, at: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         for (at, byte) in (at..).zip(&mut bytes) {
@@ -147,9 +133,9 @@ impl Copies {
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// What has to be uploaded: addresses and bytes, ascending, each in one page.
+    /// Ascending, each in one page.
     pub(crate) fn uploads(&self) -> Vec<(u64, Vec<u8>)> {
-        /// What lies between two parts costs less than an action.
+        /// A shorter gap costs less than an action.
         const GAP: usize = 32;
         let mut out: Vec<(u64, Vec<u8>)> = Vec::new();
         for (base, page) in &self.contents {

@@ -4,35 +4,35 @@
 use crate::walk::{DeepViolation, Full, MAX_LISTED_JOBS};
 use gpureplay_format::EncodeError;
 
-/// Why the chains of a recording cannot be changed.
+/// Why chains cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// Its chains break a rule.
     #[error("{0}")]
     Deep(#[from] DeepViolation),
-    /// It submits more jobs than are listed.
+    /// More jobs than are listed.
     #[error("more than {MAX_LISTED_JOBS} jobs are submitted, too many to change their chains")]
     TooManyJobs,
-    /// Chains would have too many descriptors of their own.
+    /// Too many descriptors.
     #[error(
         "the chains would need more than {most} pages for descriptors of their own: they stay as they are"
     )]
     TooManyCopies {
-        /// How many there may be.
+        /// Limit.
         most: usize,
     },
-    /// More is uploaded than is kept of a recording's memory.
+    /// Too much is uploaded.
     #[error("action {action} uploads to {address:#x} more than is kept of a recording's memory")]
     Memory {
         /// Index of the action.
         action: u32,
-        /// Where it writes to.
+        /// Destination.
         address: u64,
     },
     /// The new recording cannot be stored.
     #[error("the new recording cannot be stored: {0}")]
     Encode(#[from] EncodeError),
-    /// The new recording would not be what it is meant to be: a defect of this crate.
+    /// Defect of this crate.
     #[error("the new recording is not the same computation: {0}")]
     Different(String),
 }

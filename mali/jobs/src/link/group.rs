@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chains of their own descriptors, joined where nothing lies between them.
+//! Gives chains their own descriptors and joins them.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ use crate::link::linked::{Linked, Place};
 use crate::link::proof;
 use crate::link::survey::{Chain, PAGE, Survey, pages, survey};
 
-/// Jobs that a chain has at most if nothing else is asked for. A GPU is lent to others, and a run ends early, between two chains.
+/// Default jobs of a chain. The GPU goes to others, and a run ends early, only between chains.
 pub const MOST_JOBS: u32 = 64;
 
-/// Gives chains descriptors of their own and joins those that follow each other, up to `most_jobs` (at least 1) jobs in a chain.
+/// Joins chains that follow each other, up to `most_jobs` (at least 1) jobs in a chain.
 ///
-/// Every job of the result is proved to be the recorded one but for where its descriptors lie.
+/// Proves that only the place of descriptors differs.
 ///
 /// # Errors
 /// Chains that break a rule, or a recording that grows too large.
@@ -66,7 +66,6 @@ pub fn link(bytes: &[u8], verified: &Verified<'_>, most_jobs: u32) -> Result<Lin
     Ok(linked)
 }
 
-/// Whether the GPU has addresses for the copies.
 fn fits(copies: &Copies, profile: &Profile) -> bool {
     let bits = profile.virtual_bits().min(48);
     let end = copies
@@ -95,23 +94,16 @@ struct Writer<'r, 'v> {
     survey: &'r Survey,
     copies: Copies,
     most_jobs: u32,
-    /// Chains that are submitted together when something else comes.
     waiting: Vec<usize>,
-    /// Number of the next chain of the recording.
     number: usize,
-    /// Chains that are submitted so far.
     submitted: u32,
     places: Vec<Place>,
 }
 
-/// What is done between chains.
 enum Step<'a> {
     Action(Action<'a>),
-    /// Bytes that go to an address.
     Bytes(u64, Vec<u8>),
-    /// A byte that fills a range.
     Fill(u64, u32, u8),
-    /// The next chain of the recording.
     Chain,
 }
 
@@ -137,7 +129,6 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The chains that are submitted together, by segment.
     fn groups(&self) -> Vec<Vec<usize>> {
         let mut out: Vec<Vec<usize>> = Vec::new();
         let mut number = 0;
@@ -164,7 +155,6 @@ impl Writer<'_, '_> {
         out
     }
 
-    /// Whether a chain may follow others in one.
     fn joins(&self, group: &[usize], number: usize) -> bool {
         let chains = &self.survey.chains;
         let (Some(first), Some(next)) = (
@@ -190,7 +180,7 @@ impl Writer<'_, '_> {
             && all + jobs(next) <= u64::from(self.most_jobs)
     }
 
-    /// Whether all of a range lies in pages that only copies are read of now.
+    /// True if only copies are read of all its pages now.
     fn is_left_out(&self, va: u64, length: u64) -> bool {
         pages(va, va.saturating_add(length)).all(|page| self.survey.copied.contains(&page))
     }
@@ -205,7 +195,6 @@ impl Writer<'_, '_> {
                 let before = all.len() as u64;
                 let indices = Indices::of(chain.jobs.iter().map(|(job, _)| job));
                 for (at, (job, _)) in (1..).zip(&chain.jobs) {
-                    // The job in this chain that an index names.
                     let of = |index: u64| indices.place(index).map_or(0, |place| before + place);
                     let first = of(job.header.dependency_1());
                     let second = of(job.header.dependency_2());
@@ -216,7 +205,6 @@ impl Writer<'_, '_> {
                         .with("Dependency 2", second);
                     if position > 0 {
                         header = header.with("Barrier", 1);
-                        // The last job before this chain.
                         header = match (first, second) {
                             (0, _) => header.with("Dependency 1", before),
                             (_, 0) => header.with("Dependency 2", before),
@@ -300,7 +288,6 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// What a segment does, without what only the old descriptors need.
     fn steps<'a>(&self, segment: &Segment) -> Vec<Step<'a>>
     where
         Self: 'a,
@@ -327,7 +314,6 @@ impl Writer<'_, '_> {
                     }
                 }
                 Action::Submit { .. } => out.push(Step::Chain),
-                // A recording of Mali launches nothing.
                 Action::Rearm { .. } | Action::Seek { .. } | Action::Launch { .. } => {}
                 Action::Write { register, value } => {
                     out.push(Step::Action(Action::Write { register, value }));
@@ -343,7 +329,7 @@ impl Writer<'_, '_> {
         out
     }
 
-    /// The parts of a range outside of pages that only copies are read of now.
+    /// Parts outside of pages that only copies are read of now.
     fn kept(&self, va: u64, length: u64) -> Vec<(u64, u64)> {
         let end = va.saturating_add(length);
         let mut out = Vec::new();
@@ -360,7 +346,6 @@ impl Writer<'_, '_> {
         out
     }
 
-    /// Submits the chains that wait, as one.
     fn submit(&mut self) {
         let group = std::mem::take(&mut self.waiting);
         let chains = &self.survey.chains;
@@ -388,7 +373,6 @@ impl Writer<'_, '_> {
             jobs += chain.jobs.len() as u32;
             timeout_us = timeout_us.saturating_add(chain.timeout_us);
         }
-        // One wait is bounded too.
         let timeout_us = timeout_us.min(Limits::DEFAULT.wait_us);
         let head = self.copies.place(number, first.head);
         self.builder
@@ -397,13 +381,11 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A tensor as the encoder takes it.
 fn tensor(recording: &Recording<'_>, entry: &TensorEntry) -> Tensor {
     let pieces = recording.pieces(entry).unwrap_or_default().iter();
     let pieces = pieces.map(|piece| Piece::of(recording, piece));
     Tensor {
         name: recording.name(entry.name.get()).to_owned(),
-        // A verified recording has no other codes.
         kind: TensorKind::from_code(entry.kind.into()).unwrap_or(TensorKind::Intermediate),
         element: ElementType::from_code(entry.element.into()).unwrap_or(ElementType::U8),
         shape: recording

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What linking gives, and the check of everything that this crate writes.
+//! Result of linking, and its check.
 
 use gpureplay_core::Limits;
 use gpureplay_format::Recording;
@@ -10,34 +10,32 @@ use mali_facts::job::WRITTEN_BACK;
 
 use crate::link::error::LinkError;
 
-/// Where a chain of the recording is now.
+/// New place of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Number of the submission, from 0, set-up included.
+    /// Submission, from 0, set-up included.
     pub submission: u32,
-    /// Its first job in that chain, from 0.
+    /// First job, from 0.
     pub first: u32,
-    /// Its jobs.
+    /// How many jobs.
     pub jobs: u32,
 }
 
-/// A recording whose chains were linked.
+/// Recording whose chains were linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linked {
-    /// The recording. The same bytes as before if there is nothing to link.
+    /// Unchanged if there is nothing to link.
     pub bytes: Vec<u8>,
-    /// By number of the old submission: where its jobs are now.
+    /// By number of the old submission.
     pub places: Vec<Place>,
-    /// Chains that are submitted now.
+    /// Chains submitted now.
     pub chains: u32,
 }
 
-/// A recording that was just written.
 pub(crate) fn written(bytes: &[u8]) -> Result<Recording<'_>, LinkError> {
     Recording::parse(bytes).map_err(|error| LinkError::Different(format!("{error:?}")))
 }
 
-/// A recording that was just written, by all rules.
 pub(crate) fn sound<'a>(recording: &'a Recording<'a>) -> Result<Verified<'a>, LinkError> {
     let verified = verify(recording, &Limits::DEFAULT)
         .map_err(|violation| LinkError::Different(format!("rule {}", violation.rule.name())))?;
@@ -45,7 +43,7 @@ pub(crate) fn sound<'a>(recording: &'a Recording<'a>) -> Result<Verified<'a>, Li
     Ok(verified)
 }
 
-/// Uploads the words of headers that the GPU does not write. The segment's next upload then starts at `cursor`.
+/// Leaves out words that the GPU writes. The segment's next upload then starts at `cursor`.
 pub(crate) fn upload_headers(draft: &mut Draft<'_>, headers: &[(u64, JobHeader)], cursor: u64) {
     let words = headers.iter().map(|(address, header)| {
         let bytes = header.to_bytes().into_iter();

@@ -1,32 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a job consists of in memory: its own descriptors and uniforms, and where the pointer to each of them is.
+//! A job's descriptors and uniforms, and the pointers to them.
 
 pub(crate) use mali_facts::walk::Pointer;
 use mali_facts::walk::{Found, MemoryUse, Problem, Purpose, Visitor, walk_job};
 use mali_facts::{Job, JobType, Memory, Profile, valhall};
 
-/// Bytes of one job's uniforms in which addresses are looked for.
+/// Bytes searched for addresses, per job.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
-/// Objects of one job, tables as one each: Bifrost's have 255 uniform buffers at most.
+/// Per job, a table counts once: Bifrost's have at most 255 uniform buffers.
 const MAX_OBJECTS: usize = 300;
 
-/// Bytes from the start of a job to the address of the next one.
+/// Byte offset of the next job's address.
 pub(crate) const NEXT: usize = 24;
 
-/// Bytes that a job reads as descriptors or uniforms, and that can lie elsewhere if the pointer to them says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Object {
-    /// Its first byte.
     pub(crate) address: u64,
-    /// Its bytes.
     pub(crate) length: u64,
-    /// Where its address is written.
     pub(crate) pointer: Pointer,
 }
 
 impl Object {
-    /// The address after its last byte.
     pub(crate) fn end(&self) -> u64 {
         self.address.saturating_add(self.length)
     }
@@ -34,15 +29,14 @@ impl Object {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
-    /// What can lie elsewhere. The first one is the job itself.
+    /// The first one is the job itself.
     pub(crate) objects: Vec<Object>,
-    /// First and last byte of what stays where it is: buffers, storage, texels.
+    /// First and last byte: buffers, storage, texels.
     pub(crate) outside: Vec<(u64, u64)>,
-    /// Words of uniforms that may be addresses.
     pub(crate) words: Vec<u64>,
 }
 
-/// What a job reaches. `None`: a descriptor is not in memory, or the job is of a type that no recording has.
+/// `None`: a descriptor is not in memory, or the job's type is none of recordings'.
 pub(crate) fn reach(memory: &dyn Memory, profile: &Profile, job: &Job) -> Option<Reach> {
     let kind = job.job_type().filter(|kind| kind.is_replayed())?;
     let (at, layout) = kind.parts().last()?;
@@ -62,11 +56,9 @@ pub(crate) fn reach(memory: &dyn Memory, profile: &Profile, job: &Job) -> Option
     known.then_some(collector.reach)
 }
 
-/// Collects what the walk that verification uses names.
 struct Collector<'m> {
     memory: &'m dyn Memory,
     reach: Reach,
-    /// Some of it is not in memory, or is more than is looked at.
     unknown: bool,
 }
 
@@ -102,7 +94,7 @@ impl Visitor for Collector<'_> {
                 return;
             }
             Purpose::Shader => memory.address,
-            // What has no known end may reach as far as there is memory.
+            // Without a known end it may reach to the end of memory.
             _ => memory.length.map_or(u64::MAX, |length| {
                 memory.address.saturating_add(length.saturating_sub(1))
             }),
@@ -116,7 +108,6 @@ impl Visitor for Collector<'_> {
 }
 
 impl Reach {
-    /// Adds an object. Entries of one table are one object.
     fn add(&mut self, address: u64, length: u64, pointer: Pointer) {
         let mut objects = self.objects.iter_mut();
         match objects.find(|object| object.pointer == pointer) {
@@ -132,7 +123,7 @@ impl Reach {
 }
 
 impl Collector<'_> {
-    /// Keeps what may be an address among uniforms: shaders read them in words of four bytes.
+    /// Shaders read uniforms in words of four bytes.
     fn look_for_addresses(&mut self, at: u64, length: u64) -> Option<()> {
         if length == 0 {
             return Some(());

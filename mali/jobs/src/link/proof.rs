@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! That the jobs of a linked recording are the recorded ones: the same descriptors and uniforms, wherever they lie, in the same order.
+//! Proves that linking kept jobs and order.
 
 use crate::walk::submissions;
 use mali_drive::Verified;
@@ -10,19 +10,15 @@ use crate::link::linked::{Linked, sound, written};
 use crate::link::objects::{Pointer, Reach, reach};
 use crate::link::survey::Survey;
 
-/// A job without where its descriptors lie: what must not change.
+/// What must not change.
 #[derive(Debug, PartialEq, Eq)]
 struct Picture {
-    /// Its type and what else the header says, without place in a chain.
     kind: u64,
     lengths: Vec<u64>,
-    /// Their bytes without pointers.
     bytes: Vec<u8>,
-    /// What it reaches besides.
     outside: Vec<(u64, u64)>,
 }
 
-/// Fields of a header that say where in a chain a job is.
 const PLACE: [&str; 5] = ["Barrier", "Index", "Dependency 1", "Dependency 2", "Next"];
 
 fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {
@@ -49,7 +45,6 @@ fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {
             let Some(word) = at.and_then(|at| part.get_mut(at..at.checked_add(8)?)) else {
                 continue;
             };
-            // What else is in the word stays.
             let raw = u64::from_le_bytes((&*word).try_into().ok()?);
             let rest = raw.wrapping_sub(other.address << shift);
             word.copy_from_slice(&rest.to_le_bytes());
@@ -64,7 +59,7 @@ fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {
     })
 }
 
-/// Compares all jobs of two recordings, and looks for the barriers between what were chains.
+/// Also checks the barriers between former chains.
 pub(crate) fn same_jobs(
     old: &Verified<'_>,
     survey: &Survey,
@@ -74,7 +69,7 @@ pub(crate) fn same_jobs(
     let written = written(&linked.bytes)?;
     let new = sound(&written)?;
     let different = |text: String| Err(LinkError::Different(text));
-    // One chain of either at a time: all pictures together may be large.
+    // One chain at a time: all pictures together may be large.
     let pictures = |verified: &Verified<'_>| {
         let mut found: Vec<(u64, Job, u64)> = Vec::new();
         let mut chain = 0u64;

@@ -14,9 +14,9 @@ use crate::link::chains::{Count, chains};
 use crate::link::error::LinkError;
 use crate::link::linked::{sound, upload_headers, written};
 
-/// The same recording with each job in a chain of its own, in the same order. `None`: that is what it is already.
+/// Puts each job into a chain of its own, in the same order. `None`: it is so already.
 ///
-/// A job alone waits for all before it, so what a chain computes stays the same.
+/// A job alone waits for all before it: results stay the same.
 ///
 /// # Errors
 /// Chains that break a rule.
@@ -27,7 +27,7 @@ pub fn split(verified: &Verified<'_>) -> Result<Option<Vec<u8>>, LinkError> {
     if chains.iter().all(|jobs| jobs.len() < 2) {
         return Ok(None);
     }
-    // Chains of one job keep their time-outs; what is left is for the others.
+    // Chains of one job keep their time-outs; the others share the rest.
     let submits = recording.segments().iter();
     let submits = submits.flat_map(|segment| recording.segment_entries(segment));
     let submits = submits.filter(|entry| entry.op == Opcode::Submit.code());
@@ -48,10 +48,10 @@ pub fn split(verified: &Verified<'_>) -> Result<Option<Vec<u8>>, LinkError> {
     Ok(Some(bytes))
 }
 
-/// How many jobs each chain has, in the order of their submission.
+/// Jobs of each chain, in order.
 ///
 /// # Errors
-/// More is uploaded than is kept of a recording's memory, or there are more jobs than are listed.
+/// Too much is uploaded, or there are too many jobs.
 pub fn lengths(verified: &Verified<'_>) -> Result<Vec<u32>, LinkError> {
     let (mut out, mut count) = (Vec::new(), Count::default());
     submissions(verified, |submission| {
@@ -72,7 +72,6 @@ fn rewrite(
     let mut chains = chains.iter();
     for segment in recording.segments() {
         draft.segment(segment);
-        // What makes headers ready waits until it is known how many jobs there are.
         let mut ready: Vec<ActionEntry> = Vec::new();
         for step in recording.steps(segment).flatten() {
             match step.opcode {

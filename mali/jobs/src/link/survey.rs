@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The chains of a recording, and the pages whose descriptors can be copied for each of them.
+//! Chains, and pages that can be copied for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,22 +15,19 @@ use crate::link::objects::{Object, Pointer, Reach, reach};
 
 pub(crate) const PAGE: u64 = PAGE_SIZE as u64;
 
-/// A longer upload or fill than this is no descriptor.
+/// Longer uploads and fills are no descriptors.
 const LONGEST_UPLOAD: u64 = 1 << 20;
 
-/// A chain as a recording submits it.
 #[derive(Debug)]
 pub(crate) struct Chain {
-    /// How it is submitted: slot, configuration without the bit that tells chains apart, bound on its time.
+    /// The configuration lacks the bit that tells chains apart.
     pub(crate) slot: u8,
     pub(crate) config: u16,
     pub(crate) timeout_us: u32,
     pub(crate) head: u64,
-    /// Headers that were made ready for it, in order.
     pub(crate) rearmed: Vec<u64>,
     pub(crate) jobs: Vec<(Job, Reach)>,
     pub(crate) known: bool,
-    /// Bytes of its objects in pages that are copied for it, when it is submitted.
     pub(crate) contents: Vec<(u64, Vec<u8>)>,
 }
 
@@ -40,13 +37,11 @@ impl Chain {
     }
 }
 
-/// All chains in the order of their submission.
 #[derive(Debug)]
 pub(crate) struct Survey {
     pub(crate) chains: Vec<Chain>,
-    /// Pages that each chain gets a copy of.
     pub(crate) copied: BTreeSet<u64>,
-    /// Whether the processor writes to such pages between chains.
+    /// The processor writes to such pages between chains.
     pub(crate) rewritten: bool,
 }
 
@@ -54,7 +49,6 @@ pub(crate) fn pages(start: u64, end: u64) -> impl Iterator<Item = u64> {
     (start - start % PAGE..end).step_by(PAGE as usize)
 }
 
-/// Looks at all chains.
 pub(crate) fn survey(
     verified: &Verified<'_>,
     profile: &'static Profile,
@@ -85,10 +79,9 @@ pub(crate) fn survey(
     })
 }
 
-/// Most pages of copies, all chains together: 64 MiB of GPU memory. A network's chain has a few, of which it has some hundred.
+/// Pages of all copies: 64 MiB of GPU memory. A network has some hundred chains of a few pages.
 const MOST_COPIES: usize = 1 << 14;
 
-/// Whether the copies of all chains are as many as there may be.
 fn are_few(chains: &[Chain], copied: &BTreeSet<u64>) -> Result<(), LinkError> {
     let mut left = MOST_COPIES;
     for chain in chains {
@@ -113,7 +106,6 @@ fn contents(
     objects
         .map(|object| {
             let mut bytes = vec![0; object.length as usize];
-            // All of it was read before.
             submission.memory.read(object.address, &mut bytes);
             (object.address, bytes)
         })
@@ -147,7 +139,7 @@ fn chain(
     found
 }
 
-/// Pages with bytes that the recording puts into memory after a chain that was submitted in the same part of it.
+/// Pages written after a chain of the same part of the recording.
 fn rewritten(recording: &Recording<'_>) -> BTreeSet<u64> {
     let mut out = BTreeSet::new();
     let mut part = (SegmentKind::Setup.code(), false);
@@ -174,13 +166,12 @@ fn rewritten(recording: &Recording<'_>) -> BTreeSet<u64> {
     out
 }
 
-/// Pages of which each chain that reaches them can have a copy: nothing but descriptors and uniforms is read there, all pointers to them
-/// are known, and they hold a job's header or are rewritten between chains.
+/// They hold only descriptors and uniforms, all pointers to them are known, and they hold a job's header or are
+/// rewritten between chains.
 fn copied(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     let mut wanted = rewritten(recording);
     let headers = chains.iter().flat_map(|chain| &chain.jobs);
     wanted.extend(headers.map(|(job, _)| job.address - job.address % PAGE));
-    // Only what is reached can move.
     let mut reached: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     for object in chains.iter().flat_map(Chain::objects) {
         let all: Vec<u64> = pages(object.address, object.end()).collect();
@@ -207,7 +198,7 @@ fn copied(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     wanted
 }
 
-/// Pages that must stay because something reaches them in another way than by a pointer that can be changed.
+/// Something else than a changeable pointer reaches them.
 fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     let mut out = BTreeSet::new();
     let all: BTreeSet<u64> = chains
@@ -215,7 +206,6 @@ fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
         .flat_map(Chain::objects)
         .flat_map(|object| pages(object.address, object.end()))
         .collect();
-    // By the end of a region: the first word that is an address in it.
     let mut begun: BTreeMap<u64, u64> = BTreeMap::new();
     for chain in chains {
         for (_, reach) in &chain.jobs {
@@ -227,7 +217,6 @@ fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
                 out.extend(all.range(first - first % PAGE..=end.max(*first)));
             }
             for word in &reach.words {
-                // How long the buffer is that begins there is not known.
                 if let Some(region) = recording.region_of(*word, 1) {
                     let first = begun.entry(region.end()).or_insert(*word);
                     *first = (*first).min(*word);
@@ -239,20 +228,17 @@ fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
         out.extend(all.range(first - first % PAGE..end));
     }
     if chains.iter().any(|chain| !chain.known) {
-        // Nobody knows what they reach.
         out.extend(&all);
     }
     out
 }
 
-/// Whether a page holds data or descriptors that the GPU may write.
 fn in_own_region(recording: &Recording<'_>, page: u64) -> bool {
     let region = recording.region_of(page, PAGE);
     let kind = region.and_then(|region| RegionKind::from_code(region.kind.into()));
     matches!(kind, Some(RegionKind::Data | RegionKind::Descriptors))
 }
 
-/// Takes pages away that a tensor reaches.
 fn without_tensors(recording: &Recording<'_>, wanted: &mut BTreeSet<u64>) {
     for piece in recording.piece_entries() {
         let axes = recording.axes(piece).unwrap_or_default();
@@ -260,7 +246,7 @@ fn without_tensors(recording: &Recording<'_>, wanted: &mut BTreeSet<u64>) {
             let steps = u64::from(axis.extent.get().saturating_sub(1));
             span.saturating_add(steps * u64::from(axis.byte_stride.get()))
         });
-        // An element has eight bytes at most.
+        // An element has at most eight bytes.
         let (first, last) = (
             piece.va.get(),
             piece.va.get().saturating_add(span).saturating_add(7),
@@ -272,20 +258,17 @@ fn without_tensors(recording: &Recording<'_>, wanted: &mut BTreeSet<u64>) {
     }
 }
 
-/// What must stay when a page does.
 #[derive(Default)]
 struct Dependent<'a> {
-    /// Objects in it or with a pointer in it.
     objects: Vec<&'a Object>,
     chains: Vec<usize>,
 }
 
-/// Takes pages away until no pointer to a page that moves lies in memory that does not. Each object is taken away once, with all its pages.
+/// Takes pages away until no memory that stays points to a page that moves. Each object goes once, with all its pages.
 fn without_strays(recording: &Recording<'_>, chains: &[Chain], wanted: &mut BTreeSet<u64>) {
     let page_of = |at: u64| at - at % PAGE;
     let mut by_page: BTreeMap<u64, Dependent<'_>> = BTreeMap::new();
     let mut strays: Vec<&Object> = Vec::new();
-    // Chains of which all headers may move so far.
     let mut heads: Vec<bool> = Vec::new();
     for (number, chain) in chains.iter().enumerate() {
         let mut headers: Vec<u64> = chain
@@ -306,7 +289,6 @@ fn without_strays(recording: &Recording<'_>, chains: &[Chain], wanted: &mut BTre
                 Pointer::Word { at, .. } => (wanted.contains(&page_of(at)), Some(page_of(at))),
                 Pointer::Fixed => (false, None),
             };
-            // What is copied is all of it in one region, so that it stays so.
             let together = recording.region_of(object.address, object.length).is_some();
             if !pointer || !together || !all().all(|page| wanted.contains(&page)) {
                 strays.push(object);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The layers of a recording as one part, with the chains of all of them joined.
+//! All layers as one part, with chains joined.
 
 use gpureplay_core::Limits;
 use gpureplay_format::encode::Draft;
@@ -14,8 +14,8 @@ use crate::link::error::LinkError;
 use crate::link::linked::{Linked, Place, sound, upload_headers, written};
 use crate::link::split::lengths;
 
-/// A recording for whoever runs all layers and wants none of the values between them: one run segment, and chains of up to `most_jobs` jobs.
-/// Tensors keep their numbers. `None`: it has only one layer, or its layers have work for the processor between them.
+/// Joins all layers into one run segment, with chains of up to `most_jobs` jobs. Values between layers cannot be
+/// read; tensors keep their numbers. `None`: it has one layer, or layers need the processor between them.
 ///
 /// # Errors
 /// Chains that break a rule.
@@ -30,7 +30,7 @@ pub fn whole(verified: &Verified<'_>, most_jobs: u32) -> Result<Option<Vec<u8>>,
     Ok(Some(bytes))
 }
 
-/// The same of a recording whose chains were just linked: where the jobs of each chain are then is known too.
+/// As [`whole`], with the new places of jobs.
 ///
 /// # Errors
 /// As for [`whole`].
@@ -39,7 +39,6 @@ pub fn join_layers(linked: &Linked, most_jobs: u32) -> Result<Option<Linked>, Li
     let Some(bytes) = whole(&sound(&recording)?, most_jobs)? else {
         return Ok(None);
     };
-    // Jobs keep their order.
     let mut starts = Vec::new();
     for (submission, jobs) in (0..).zip(lengths(&sound(&written(&bytes)?)?)?) {
         starts.extend((0..jobs).map(|first| (submission, first)));
@@ -65,7 +64,7 @@ pub fn join_layers(linked: &Linked, most_jobs: u32) -> Result<Option<Linked>, Li
     }))
 }
 
-/// Whether there are several layers, and nothing but chains and values between layers in all of them but the first.
+/// All layers but the first may hold only chains and values between layers.
 fn can_be_joined(recording: &Recording<'_>) -> bool {
     let runs = recording.segments().iter();
     let mut later = runs
@@ -82,7 +81,6 @@ fn can_be_joined(recording: &Recording<'_>) -> bool {
         && later.all(|segment| recording.segment_entries(segment).iter().all(only))
 }
 
-/// Whether a value between layers is put into memory or read here.
 fn is_between(recording: &Recording<'_>, entry: &ActionEntry) -> bool {
     let bind = matches!(
         Opcode::from_code(entry.op.into()),
@@ -92,10 +90,8 @@ fn is_between(recording: &Recording<'_>, entry: &ActionEntry) -> bool {
     bind && tensor.is_some_and(|tensor| tensor.kind == TensorKind::Intermediate.code())
 }
 
-/// Submissions of a run that become one.
 #[derive(Default)]
 struct Group {
-    /// The first of them.
     submit: Option<ActionEntry>,
     timeout_us: u32,
     chains: Vec<Vec<Job>>,
@@ -113,7 +109,6 @@ impl Group {
         same && self.jobs() + jobs <= most as usize
     }
 
-    /// Submits what was collected.
     fn flush(&mut self, draft: &mut Draft<'_>, cursor: u64) {
         let group = std::mem::take(self);
         let Some(submit) = group.submit else { return };
@@ -127,7 +122,6 @@ impl Group {
         });
     }
 
-    /// Headers that change when the chains are joined.
     fn headers(&self) -> Vec<(u64, JobHeader)> {
         let all: Vec<&Job> = self.chains.iter().flatten().collect();
         let mut out = Vec::new();
@@ -136,7 +130,6 @@ impl Group {
             let indices = Indices::of(chain.iter());
             for (at, job) in chain.iter().enumerate() {
                 let index = before + at as u64 + 1;
-                // An index of this chain as one of all.
                 let of = |index: u64| indices.place(index).map_or(0, |place| before + place);
                 let (first, second) =
                     (of(job.header.dependency_1()), of(job.header.dependency_2()));

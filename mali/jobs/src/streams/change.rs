@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A launch with one of its dispatches alone, or with other sizes; and which dispatches wait for those before them.
+//! Changes launches; finds dispatches that wait.
 
 use mali_drive::LAUNCHED_AT;
 use mali_valhall::streams::{Instruction, Op, WORD_BYTES};
 
 use super::{DESTINATION, dispatches, words};
 
-/// A launch with one dispatch only: the one whose instruction is at this address on the model. Nothing else moves.
+/// Keeps only the dispatch whose instruction is at this address on the model.
 pub fn alone(bytes: &[u8], address: u64) -> Vec<u8> {
     let kept = |(place, word): (u64, u64)| {
         let run = Instruction::decode(word).map(Instruction::op) == Some(Op::RunCompute);
@@ -23,8 +23,8 @@ pub fn alone(bytes: &[u8], address: u64) -> Vec<u8> {
         .collect()
 }
 
-/// A launch in which the dispatch at this address has other sizes: those of work groups, as in a payload's first word, and their numbers. Its
-/// instruction then lies at the address that is returned. Nothing if no dispatch is there.
+/// Resizes the dispatch at this address: work groups as in a payload's first word, and their numbers. Returns the
+/// instruction's new address; `None` without a dispatch.
 pub fn resized(bytes: &[u8], address: u64, size: u32, count: [u32; 3]) -> Option<(Vec<u8>, u64)> {
     let mut found = None;
     dispatches(bytes, |at, compute| {
@@ -56,15 +56,13 @@ pub fn resized(bytes: &[u8], address: u64, size: u32, count: [u32; 3]) -> Option
     Some((out.into_iter().flat_map(u64::to_le_bytes).collect(), place))
 }
 
-/// The instruction that does nothing.
 const NOP: u64 = 0;
-/// The register with the size of work groups, and the first of three with their numbers.
+/// The size, and the first of three numbers of work groups.
 const SIZE: u64 = 33;
 const COUNT: u64 = 37;
 
-/// For each dispatch of a launch, whether the instructions before it wait for all dispatches before it.
 pub(crate) fn waits(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
-    // The scoreboards that dispatches use, and those of them that were waited for since.
+    // Scoreboards of dispatches, and those waited for since.
     let (mut entry, mut used) = (0u64, 0u64);
     words(bytes).filter_map(move |word| {
         match Instruction::decode(word)?.op() {
@@ -83,5 +81,5 @@ pub(crate) fn waits(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
 
 /// The scoreboard of dispatches in SET_SB_ENTRY.
 const ENDPOINT_ENTRY: u64 = 0xf;
-/// Where WAIT has its bits, one for each scoreboard.
+/// First bit of WAIT's mask of scoreboards.
 const AWAITED: u32 = 16;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mutants of the shipped recording of streams: each launch in turn is made wrong in one point, and the file is put together again. The rule
-//! of launches must refuse it, and say why.
+//! The shipped recording with one wrong point: the rule of launches refuses each and says why.
 
 use gpureplay_format::Section;
 use gpureplay_format::encode::assemble;
@@ -9,12 +8,9 @@ use zerocopy::FromBytes;
 
 use super::*;
 
-/// `digits-g610`, as Mesa's streams were recorded.
 const SHIPPED: &[u8] = include_bytes!("../../../../recordings/digits-g610/recording.gpr");
-/// An address in no region.
 const NOWHERE: u64 = 0x70_0000;
 
-/// The file's sections, in the order of their kinds.
 fn sections() -> Vec<Vec<u8>> {
     let (_, rest) = Header::ref_from_prefix(SHIPPED).unwrap();
     let (table, _) = <[SectionEntry; SECTIONS]>::ref_from_prefix(rest).unwrap();
@@ -28,7 +24,6 @@ fn place(section: Section) -> usize {
     usize::from(section.code()) - 1
 }
 
-/// What verification says of the file with these sections.
 fn verdict(sections: &[Vec<u8>]) -> Option<Broken> {
     let (header, _) = Header::ref_from_prefix(SHIPPED).unwrap();
     let mut all = [&[][..]; SECTIONS];
@@ -42,7 +37,6 @@ fn verdict(sections: &[Vec<u8>]) -> Option<Broken> {
     broken(&view).map(|(_, broken)| broken)
 }
 
-/// Where the words of each launch lie in the section of data.
 fn launches() -> Vec<core::ops::Range<usize>> {
     let recording = Recording::parse(SHIPPED).unwrap();
     let data = sections().swap_remove(place(Section::Data));
@@ -62,10 +56,8 @@ fn launches() -> Vec<core::ops::Range<usize>> {
         .collect()
 }
 
-/// The opcode of a launch in the file.
 const LAUNCH: u8 = 9;
 
-/// What is said when the words of a launch are others.
 fn changed(launch: &core::ops::Range<usize>, change: impl Fn(&mut [u64])) -> Option<Broken> {
     let mut sections = sections();
     let bytes = &mut sections[place(Section::Data)][launch.clone()];
@@ -79,7 +71,6 @@ fn changed(launch: &core::ops::Range<usize>, change: impl Fn(&mut [u64])) -> Opt
     verdict(&sections)
 }
 
-/// The last move of a dispatch's operand before its instruction.
 fn operand(list: &mut [u64], pairs: core::ops::Range<u64>) -> &mut u64 {
     let is_operand = |word: &&mut u64| {
         **word >> 56 == u64::from(Op::Move.row().opcode) && pairs.contains(&(**word >> 48 & 0xff))
@@ -121,7 +112,6 @@ fn every_launch_that_breaks_a_rule_is_refused() {
             let found = changed(&launch, |list| list[0] = word);
             assert_eq!(found, Some(Broken::KernelRegister { at: 0, register }));
         }
-        // The operands of a dispatch: resources, program, storage.
         for (pairs, what) in [
             (0..8, "a list of resources"),
             (16..24, "a program"),

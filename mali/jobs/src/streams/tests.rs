@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches that keep the rules, and for each rule one that breaks only it.
+//! Launches that keep the rules, and one that breaks each rule.
 
 use gpureplay_format::layout::Platform;
 use gpureplay_format::{Builder, SegmentKind};
@@ -23,7 +23,7 @@ const RUN: u64 = 4 << 56;
 const FLUSH: u64 = 0x24 << 56 | 74 << 40 | 0x11;
 const REQUEST_COMPUTE: u64 = 0x22 << 56 | 1;
 
-/// A dispatch as Mesa makes it.
+/// As Mesa makes it.
 fn sound() -> Vec<u64> {
     let mut words = vec![REQUEST_COMPUTE, 0x17 << 56];
     words.extend([
@@ -59,7 +59,6 @@ fn halves(words: &[u64]) -> Vec<u32> {
     words.iter().flat_map(both).collect()
 }
 
-/// What verification says of a recording, by its rule; and what is broken.
 fn verdict(file: &[u8]) -> Result<(), (Rule, Option<Broken>)> {
     let view = Recording::parse(file).unwrap();
     let verified = verify(&view, &Limits::DEFAULT);
@@ -77,7 +76,6 @@ fn a_dispatch_of_mesa_is_accepted_and_by_no_other_family() {
     assert_eq!(violation.rule, Rule::Family);
 }
 
-/// What is broken in the sound launch after a change.
 fn with(change: impl FnOnce(&mut Vec<u64>)) -> Option<Broken> {
     let mut words = sound();
     change(&mut words);
@@ -102,7 +100,6 @@ fn each_rule_refuses_the_launch_that_breaks_it() {
     );
     let no_dispatch = with(|words| words.retain(|word| *word != RUN));
     assert_eq!(no_dispatch, Some(Broken::NoDispatch));
-    // Fragment and tiler besides.
     let endpoint = with(|words| words[0] |= 6);
     assert_eq!(endpoint, Some(Broken::Endpoint { at: 0 }));
     for register in [92, 94, 95] {
@@ -133,11 +130,9 @@ fn only_the_instructions_of_the_list_are_accepted() {
     for op in Op::ALL {
         let found = accepted(*op);
         match op {
-            // NOP, MOVE, MOVE32, WAIT, SET_SB_ENTRY: zeros are sound operands.
             Op::Nop | Op::Move | Op::Move32 | Op::Wait | Op::SetSbEntry => {
                 assert_eq!(found, None, "{op:?}");
             }
-            // Registers are not written yet.
             Op::RunCompute | Op::FlushCache2 => {
                 assert!(matches!(found, Some(Broken::Fault { at: 2, .. })), "{op:?}");
             }
@@ -165,7 +160,6 @@ fn what_a_dispatch_names_lies_in_regions() {
         let named = matches!(found, Some(Broken::Memory { what: found, .. }) if found == what);
         assert!(named, "{what}: {found:?}");
     }
-    // A list whose end lies outside, and no uniforms.
     let long = with(|words| words[2] = mov(0, (MEMORY + 0xfc0) | 5));
     assert!(matches!(long, Some(Broken::Memory { .. })));
     assert_eq!(
@@ -174,7 +168,6 @@ fn what_a_dispatch_names_lies_in_regions() {
     );
 }
 
-/// What the deep check says of the sound launch when memory holds a program and storage.
 fn deep(program: ShaderProgram, storage: LocalStorage) -> Result<usize, DeepRule> {
     let mut builder = Builder::new(GPU);
     builder.platform(Platform {
@@ -210,14 +203,12 @@ fn the_deep_check_follows_what_a_dispatch_names() {
     assert_eq!(deep(data, storage()), Err(DeepRule::ShaderRegion));
     let other = program().with("Type", 7);
     assert_eq!(deep(other, storage()), Err(DeepRule::DescriptorForm));
-    // Storage in code, which no thread may write.
     let code = storage().with("TLS base pointer", CODE);
     assert_eq!(deep(program(), code), Err(DeepRule::BufferRegion));
 }
 
 #[test]
 fn a_stream_is_recorded_without_jumps_and_heaps() {
-    // Two parts: the first names a heap and jumps to the second.
     let first = [
         mov(72, 0x8000_0000_0000 >> 1),
         0x30 << 56 | 72 << 40,
@@ -242,7 +233,6 @@ fn bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// What a launch dispatches: where, the word with the size, and how many groups.
 fn dispatched(bytes: &[u8]) -> Vec<(u64, u32, [u32; 3])> {
     let mut found = Vec::new();
     dispatches(bytes, |at, compute| {
@@ -254,7 +244,7 @@ fn dispatched(bytes: &[u8]) -> Vec<(u64, u32, [u32; 3])> {
 
 #[test]
 fn a_dispatch_is_taken_alone_and_gets_other_sizes() {
-    // The second dispatch of the stream says nothing of sizes, and follows without a wait; the third waits.
+    // The second dispatch says nothing of sizes and does not wait; the third waits.
     let mut words = sound();
     let run = words.iter().position(|word| *word == RUN).unwrap();
     words.insert(run + 1, RUN);
@@ -277,7 +267,6 @@ fn a_dispatch_is_taken_alone_and_gets_other_sizes() {
         .collect();
     assert_eq!(sizes, [(63, [1; 3]), (31, [2, 3, 1]), (63, [1; 3])]);
     assert_eq!(found[1].0, at);
-    // Only moves came, so it keeps the rules.
     let file = recording(0, &halves(&super::words(&changed).collect::<Vec<_>>()));
     assert_eq!(verdict(&file), Ok(()));
     assert_eq!(resized(&stream, third + 8, 31, [1; 3]), None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The walk over one chain or stream.
+//! Walk over one chain or stream.
 
 use std::collections::HashSet;
 
@@ -14,13 +14,12 @@ use crate::walk::program::Submission;
 use crate::walk::report::{Job, Use};
 use crate::walk::rules::{DeepRule, DeepViolation};
 
-/// Bytes of uniforms of one job in which addresses are looked for.
+/// Bytes searched for addresses, per job.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
-/// Steps that something costs which the report keeps: it takes memory.
+/// Steps for each thing that the report keeps: it takes memory.
 pub(crate) const KEPT: u64 = 64;
 
-/// Walks a chain or a stream that is submitted, and returns its jobs. Takes from `steps` what that costs.
 pub(crate) fn walk(
     recording: &Recording<'_>,
     profile: &Profile,
@@ -58,9 +57,7 @@ struct Walk<'w> {
     image: &'w Image,
     action: u32,
     jobs: Vec<Job>,
-    /// The first rule that was broken.
     error: Option<DeepViolation>,
-    /// Steps that are left.
     steps: &'w mut u64,
 }
 
@@ -80,7 +77,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes steps; false, and a broken rule, when there are not so many left.
+    /// False, and a broken rule, when too few are left.
     fn spend(&mut self, steps: u64, address: u64) -> bool {
         match self.steps.checked_sub(steps) {
             Some(left) => {
@@ -98,7 +95,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Addresses of the chain's headers.
     fn follow(&self, head: u64) -> Result<HashSet<u64>, DeepViolation> {
         let descriptors = Some(RegionKind::Descriptors.code());
         let memory = |va: u64, to: &mut [u8]| {
@@ -121,7 +117,6 @@ impl Walk<'_> {
         self.recording.region_of(address, length)
     }
 
-    /// Whether a tensor that a caller fills lies over a range.
     fn under_tensor(&self, address: u64, length: u64) -> bool {
         let end = address.saturating_add(length);
         let tensors = self.recording.tensors().iter();
@@ -136,7 +131,7 @@ impl Walk<'_> {
                         u64::from(axis.extent.get() - 1) * u64::from(axis.byte_stride.get())
                     })
                     .sum();
-                // An element has at least a byte; that is enough to see an overlap with a descriptor's words.
+                // An element has at least a byte: enough to see an overlap with a descriptor's words.
                 piece.va.get() < end && address <= piece.va.get().saturating_add(span)
             })
     }
@@ -163,7 +158,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Addresses of regions among the words of uniforms. A compiler places them at any multiple of 4.
+    /// A compiler places addresses at any multiple of 4.
     fn pointers(&mut self, address: u64, length: u64) -> Vec<u64> {
         let length = length.min(MAX_UNIFORMS);
         if !self.spend(length / 4, address) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders in GPU memory: each is decoded once, as long as its bytes stay.
+//! Shaders, each decoded once while its bytes stay.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use mali_facts::{Memory, bytes};
 use mali_isa::{DecodeError, Identity, Shader, ShaderError, WORD_BYTES};
 
-/// Bytes of code that are decoded for all jobs of a recording, when they are listed or moved to another GPU. Code that several shaders share counts for
-/// each: a clause of 16 bytes can be the entry of a shader of any length, and decoded code takes eight times the memory. Networks have less than 1 MiB.
+/// Bytes for all jobs. Shared code counts for each shader: a clause of 16 bytes can be the entry of a shader of any
+/// length, and decoded code takes eight times the memory. Networks have less than 1 MiB.
 pub const MAX_CODE: u64 = 4 << 20;
 
-/// Bytes of a Valhall shader that are read first.
+/// Bytes of a Valhall shader read first.
 const FIRST_PIECE: usize = 1 << 10;
 
-/// Bytes of code that are compared with what was decoded before, for all jobs.
+/// Bytes compared, for all jobs.
 const MAX_COMPARED: u64 = 4 << 30;
 
 /// Code that jobs run.
@@ -26,7 +26,7 @@ pub struct Code {
     pub shader: Shader,
     /// What it is known by.
     pub identity: Identity,
-    /// The bytes from the first clause to the end of the last.
+    /// To the end of the last clause.
     pub bytes: Vec<u8>,
 }
 
@@ -37,20 +37,20 @@ pub struct Words {
     pub address: u64,
     /// What it is known by: [`mali_valhall::Shader::hash`].
     pub hash: u64,
-    /// Registers that instructions name, as bits.
+    /// Named by instructions, as a bit mask.
     pub registers: u64,
-    /// The bytes of its words.
+    /// Words.
     pub bytes: Vec<u8>,
 }
 
-/// An instruction that reaches memory.
+/// Instruction that reaches memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The instruction.
+    /// Instruction.
     pub text: String,
-    /// It reads.
+    /// Whether it reads.
     pub reads: bool,
-    /// It writes.
+    /// Whether it writes.
     pub writes: bool,
 }
 
@@ -58,7 +58,7 @@ impl Words {
     /// Bytes of a word.
     pub const BYTES: u64 = mali_valhall::WORD_BYTES as u64;
 
-    /// How many instructions there are.
+    /// Number of instructions.
     pub fn instructions(&self) -> usize {
         self.bytes.len() / mali_valhall::WORD_BYTES
     }
@@ -75,7 +75,7 @@ impl Words {
         })
     }
 
-    /// Offsets behind each branch, barrier and end, and that of the first word: where blocks begin that nothing jumps to.
+    /// Offset 0, and those behind each branch, barrier and end.
     pub fn blocks(&self) -> impl Iterator<Item = u64> {
         let ends = self
             .from(0)
@@ -85,7 +85,7 @@ impl Words {
         std::iter::once(0).chain(starts)
     }
 
-    /// The instructions of the block at an offset that reach memory.
+    /// Of the block at an offset.
     pub fn accesses(&self, offset: u64) -> Vec<Access> {
         let mut found = Vec::new();
         for word in self.from(offset).take(mali_valhall::LONGEST_BLOCK) {
@@ -118,36 +118,33 @@ impl std::fmt::Display for Words {
 /// Why code was not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undecoded {
-    /// It has an invalid clause.
+    /// Invalid clause.
     #[error("{0}")]
     Clause(#[from] ShaderError),
-    /// It has a word that is none.
+    /// Invalid word.
     #[error("{0}")]
     Word(#[from] mali_valhall::ShaderError),
-    /// There is more code than is decoded.
+    /// Too much code.
     #[error(
         "the shaders of the recording have more than {MAX_CODE} bytes, which is as many as are decoded"
     )]
     TooMuch,
 }
 
-/// The shaders of a recording by address.
+/// Shaders by address.
 #[derive(Default)]
 pub struct Codes {
     known: HashMap<u64, Arc<Code>>,
-    /// Those of Valhall.
     words: HashMap<u64, Arc<Words>>,
-    /// Bytes that were read to decode them.
     decoded: u64,
-    /// Bytes that were compared with those of a known shader.
     compared: u64,
 }
 
 impl Codes {
-    /// The shader whose first clause is at an address.
+    /// The shader at an address.
     ///
     /// # Errors
-    /// It does not decode, or all together are too long.
+    /// It does not decode, or all are too long.
     pub fn at<M: Memory + ?Sized>(
         &mut self,
         memory: &M,
@@ -163,7 +160,7 @@ impl Codes {
         Ok(code)
     }
 
-    /// The shader of Valhall whose first word is at an address.
+    /// The Valhall shader at an address.
     ///
     /// # Errors
     /// As for [`Codes::at`].
@@ -177,7 +174,6 @@ impl Codes {
         {
             return Ok(known.clone());
         }
-        // Twice as many bytes each time, until the shader's end is among them.
         let (mut bytes, mut piece) = (Vec::new(), FIRST_PIECE);
         loop {
             let there = more(memory, address, &mut bytes, piece);
@@ -203,7 +199,7 @@ impl Codes {
     }
 
     fn decode<M: Memory + ?Sized>(&mut self, memory: &M, address: u64) -> Result<Code, Undecoded> {
-        // Each word is read twice: to decode it, and for the shader's hash.
+        // Read twice: to decode, and for the shader's hash.
         let most = 2 * MAX_CODE;
         let word = |offset: u32| {
             self.decoded += WORD_BYTES as u64;
@@ -217,7 +213,7 @@ impl Codes {
             return Err(Undecoded::TooMuch);
         }
         let (shader, identity) = found?;
-        // A branch may lead far away: what lies between counts too.
+        // What lies between far branches counts too.
         if identity.bytes > MAX_CODE {
             return Err(Undecoded::TooMuch);
         }
@@ -232,7 +228,6 @@ impl Codes {
     }
 }
 
-/// Whether the bytes of what was decoded before are still there, counted as `compared`.
 fn unchanged<M: Memory + ?Sized>(
     memory: &M,
     address: u64,
@@ -247,7 +242,7 @@ fn unchanged<M: Memory + ?Sized>(
     Ok(memory.read(address, &mut bytes) && bytes == known)
 }
 
-/// Appends so many bytes from behind those that there are; false, and as many words as can be read, where memory ends.
+/// False where memory ends; then as many words as can be read.
 fn more<M: Memory + ?Sized>(memory: &M, address: u64, bytes: &mut Vec<u8>, count: usize) -> bool {
     let (start, end) = (bytes.len(), bytes.len() + count);
     bytes.resize(end, 0);
@@ -262,7 +257,6 @@ fn more<M: Memory + ?Sized>(memory: &M, address: u64, bytes: &mut Vec<u8>, count
     true
 }
 
-/// Registers that the instructions of a shader name, as bits.
 fn registers(shader: &mali_valhall::Shader<'_>) -> u64 {
     let mut all = 0u64;
     let mut named = |first: u8, count: u8| {

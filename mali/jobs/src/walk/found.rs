@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The jobs of a submission, be it a chain or a stream: how each is named, what it waits for, and what its descriptors say.
+//! Jobs of a chain or stream, with their descriptors.
 
 use mali_drive::LAUNCHED_AT;
 use mali_facts::job::PAYLOAD;
@@ -10,34 +10,34 @@ use mali_facts::{ComputeJob, JobType, Launch, Memory, Profile, bytes, follow};
 use crate::streams;
 use crate::walk::program::Submission;
 
-/// What a job waits for before it starts.
+/// What a job waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// How other jobs of its chain name it.
+    /// Its name in its chain.
     pub index: u16,
-    /// Jobs of its chain, as they are named; 0 is none.
+    /// By index; 0 is none.
     pub dependencies: [u16; 2],
     /// For all jobs before it.
     pub barrier: bool,
 }
 
-/// What the descriptors of a job say.
+/// What a job's descriptors say.
 #[derive(Clone, Copy, Debug)]
 pub enum Descriptors {
-    /// It is no compute job, or they make no sense.
+    /// No compute job, or no sense.
     None,
-    /// A compute job of Bifrost.
+    /// Compute job of Bifrost.
     Bifrost(ComputeJob),
-    /// A compute job of Valhall, whose payload a stream has in registers.
+    /// A stream has the payload in registers.
     Valhall(Launch, ComputePayload),
 }
 
-/// A job of a submission.
+/// Job of a submission.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// Address of its header; of a stream's, where its instruction lies when the model runs it.
+    /// Of its header; of a stream's, the instruction's on the model.
     pub address: u64,
-    /// Its type, if that exists.
+    /// If its type exists.
     pub kind: Option<JobType>,
     /// What it waits for.
     pub waits: Waits,
@@ -45,8 +45,7 @@ pub struct Found {
     pub descriptors: Descriptors,
 }
 
-/// Shows all descriptors of the dispatches of a stream, and the memory that they name. The environment of each, which lies in registers, is
-/// shown at its address.
+/// Shows a stream's dispatches. The environment, which lies in registers, is shown at its address.
 pub fn walk_words(words: &[u8], known: &dyn Memory, profile: &Profile, visitor: &mut dyn Visitor) {
     // The instructions of a verified recording can be walked.
     let _ = streams::dispatches(words, |address, compute| {
@@ -67,7 +66,7 @@ pub fn walk_words(words: &[u8], known: &dyn Memory, profile: &Profile, visitor: 
 }
 
 impl Submission<'_> {
-    /// Shows all descriptors of its jobs, and the memory that they name.
+    /// Shows descriptors and their memory.
     pub fn walk(&self, profile: &Profile, visitor: &mut dyn Visitor) {
         match self.words {
             [] => {
@@ -77,7 +76,7 @@ impl Submission<'_> {
         }
     }
 
-    /// Its jobs in order.
+    /// In order.
     pub fn jobs(&self, profile: &Profile) -> Vec<Found> {
         match self.words {
             [] => self.chained(profile),
@@ -115,7 +114,6 @@ impl Submission<'_> {
         found.collect()
     }
 
-    /// The dispatches of a stream; the instructions of a verified recording can be walked.
     fn dispatched(&self, words: &[u8]) -> Vec<Found> {
         let (mut found, mut waited) = (Vec::new(), streams::waits(words));
         let _ = streams::dispatches(words, |address, compute| {

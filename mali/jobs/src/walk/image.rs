@@ -6,23 +6,22 @@ use std::collections::BTreeMap;
 use mali_facts::Memory;
 
 const PAGE: u64 = 4096;
-/// Pages with contents of their own that are kept: 1 GiB.
+/// Pages with contents of their own: 1 GiB.
 const MAX_PAGES: usize = 1 << 18;
 
-/// A page: one byte repeated, or contents of its own.
 enum Page {
     Filled(u8),
     Own(Box<[u8; PAGE as usize]>),
 }
 
-/// Pages that were written, by address; all others are zero.
+/// Written pages by address; all others are zero.
 #[derive(Default)]
 pub struct Image {
     pages: BTreeMap<u64, Page>,
     own: usize,
 }
 
-/// The pages of a range: address of the page, first and last byte in it, how many bytes came before.
+/// Address of the page, first and last byte in it, bytes before it.
 fn parts(va: u64, length: u64) -> impl Iterator<Item = (u64, usize, usize, usize)> {
     let end = va.saturating_add(length);
     let mut at = va;
@@ -44,7 +43,7 @@ fn parts(va: u64, length: u64) -> impl Iterator<Item = (u64, usize, usize, usize
 }
 
 impl Image {
-    /// Contents of a page that is about to be changed. `None` when there are too many.
+    /// `None` when there are too many.
     fn own(&mut self, page: u64) -> Option<&mut [u8; PAGE as usize]> {
         let entry = self.pages.entry(page).or_insert(Page::Filled(0));
         if let Page::Filled(byte) = *entry {
@@ -57,7 +56,6 @@ impl Image {
         }
     }
 
-    /// Stores bytes. `None` when there are too many.
     pub(crate) fn write(&mut self, va: u64, bytes: &[u8]) -> Option<()> {
         for (page, start, end, done) in parts(va, bytes.len() as u64) {
             let from = bytes.get(done..)?.get(..end - start)?;
@@ -66,7 +64,6 @@ impl Image {
         Some(())
     }
 
-    /// Stores one byte repeatedly. `None` when there are too many.
     pub(crate) fn fill(&mut self, va: u64, length: u32, byte: u8) -> Option<()> {
         for (page, start, end, _) in parts(va, length.into()) {
             if end - start == PAGE as usize {

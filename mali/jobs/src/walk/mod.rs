@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks what the job chains of a verified recording point at, without a device.
+//! Checks what the chains of a verified recording point at, without a device.
 //!
-//! Uploads and fills are applied to an image of GPU memory. Whenever the recording submits a chain, its job headers and
-//! descriptors are walked in that image, and each must lie where the recording says that such things lie. The result also says what
-//! each job's shader was given: buffers, uniforms, and the pointers in them.
+//! Applies uploads and fills to an image of GPU memory. At each submission, job headers and descriptors must lie
+//! where the recording says. The report also has what each shader was given: buffers, uniforms, and pointers in
+//! them.
 //!
-//! What a job computes is not looked at: descriptors that the GPU itself writes are seen as the recording uploaded them. The
-//! GPU's page tables hold the recording's own pages and nothing else, whatever a descriptor says.
+//! Results of jobs are ignored: descriptors that the GPU writes are seen as uploaded. The GPU's page tables hold
+//! only the recording's pages, whatever a descriptor says.
 
 mod chain;
 mod codes;
@@ -30,22 +30,22 @@ use mali_facts::registers::GpuId;
 use mali_facts::{Product, Profile};
 use report::MAX_JOBS;
 
-/// Most jobs of a recording, each as often as it is submitted, that are listed, changed, or joined with others.
+/// Jobs, counted at each submission, that are listed, changed or joined.
 pub const MAX_LISTED_JOBS: usize = 1 << 16;
 
-/// Steps that all walks may take: words of uniforms looked at, pieces of tensors compared with descriptors, and [`chain::KEPT`] for
-/// each thing that the report keeps. Networks take a few million.
+/// Steps of all walks: words of uniforms, pieces of tensors compared with descriptors, and [`chain::KEPT`] for each thing
+/// that the report keeps. Networks take a few million.
 const MAX_STEPS: u64 = 1 << 26;
 
 /// Walks every chain that a recording submits.
 ///
 /// # Errors
-/// The first rule that is broken, in the order of the program.
+/// The first broken rule in program order.
 pub fn check(verified: &Verified<'_>) -> Result<Report, DeepViolation> {
     check_for(verified, profile(verified)?)
 }
 
-/// The GPU that a recording is for.
+/// The recording's GPU.
 ///
 /// # Errors
 /// Nothing is known about it: [`DeepRule::KnownGpu`].
@@ -54,11 +54,10 @@ pub fn profile(verified: &Verified<'_>) -> Result<&'static Profile, DeepViolatio
     Profile::by_product(id.product()).ok_or_else(|| unknown(id))
 }
 
-/// As [`check`], for another GPU than the one that was recorded: it may have more cores or threads, for which there must be storage. Cores
-/// that the recording leaves unused need none.
+/// As [`check`] for another GPU: more cores or threads need more storage, unused cores none.
 ///
 /// # Errors
-/// The first rule that is broken, in the order of the program.
+/// The first broken rule in program order.
 pub fn check_for(verified: &Verified<'_>, profile: &Profile) -> Result<Report, DeepViolation> {
     let mut report = Report::default();
     walk(verified, profile, |action, jobs| {
@@ -67,10 +66,10 @@ pub fn check_for(verified: &Verified<'_>, profile: &Profile) -> Result<Report, D
     Ok(report)
 }
 
-/// Walks every dispatch of a recording whose work is command streams, as [`check`] does jobs.
+/// As [`check`], for command streams.
 ///
 /// # Errors
-/// The first rule that is broken, in the order of the program.
+/// The first broken rule in program order.
 pub fn check_streams(verified: &streams::Verified<'_>) -> Result<Report, DeepViolation> {
     let mut report = Report::default();
     walk(verified, stream_profile(verified)?, |action, jobs| {
@@ -79,7 +78,7 @@ pub fn check_streams(verified: &streams::Verified<'_>) -> Result<Report, DeepVio
     Ok(report)
 }
 
-/// The GPU that a recording of command streams is for.
+/// As [`profile`], for command streams.
 ///
 /// # Errors
 /// As for [`profile`].
@@ -100,7 +99,7 @@ fn unknown(id: GpuId) -> DeepViolation {
     }
 }
 
-/// As [`check`] for whoever wants no report: one chain is held at a time.
+/// As [`check`] without a report: holds one chain at a time.
 ///
 /// # Errors
 /// As for [`check`].
@@ -108,7 +107,6 @@ pub fn check_only(verified: &Verified<'_>) -> Result<(), DeepViolation> {
     walk(verified, profile(verified)?, |_, _| {})
 }
 
-/// Gives the action of each submission, and its jobs.
 fn walk<F: Family>(
     verified: &gpureplay_core::verify::Verified<'_, F>,
     profile: &Profile,

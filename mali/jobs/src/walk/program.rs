@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program of a recording without a device: what is in memory when each chain is submitted.
+//! Runs a recording's program without a device.
 
 use gpureplay_core::family::Family;
 use gpureplay_core::verify::Verified;
@@ -10,44 +10,44 @@ use mali_facts::registers::JobStatus;
 
 use crate::walk::image::Image;
 
-/// A chain, or a stream, at the moment when a recording submits it.
+/// Submitted chain or stream.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
-    /// Its number in the recording, set-up included, from 0.
+    /// Number, set-up included, from 0.
     pub number: u32,
-    /// Index of the segment that submits it.
+    /// Index of the segment.
     pub segment: u32,
-    /// Index of the action that submits it.
+    /// Index of the action.
     pub action: u32,
-    /// The job slot, or the queue.
+    /// Job slot, or the queue.
     pub slot: u8,
-    /// GPU address of the first job's header; 0 of a stream.
+    /// Of the first job's header; 0 of a stream.
     pub head: u64,
-    /// The instructions of a stream; nothing of a chain.
+    /// Of a stream; empty for a chain.
     pub words: &'a [u8],
-    /// Headers that were made ready since the submission before, in order.
+    /// Made ready since the last submission, in order.
     pub rearmed: &'a [u64],
-    /// Memory as uploads, fills and the job manager have left it: the chains before this one have put their status into their headers, and a
-    /// driver may take such a word for a field of the next job's descriptors. What the jobs themselves wrote is not in it.
+    /// Memory without what jobs wrote. Headers of earlier chains have their status: a driver may take such a word
+    /// for a field of the next job.
     pub memory: &'a Image,
 }
 
 /// More memory is uploaded than is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
-    /// Index of the action that needs more.
+    /// Index of the action.
     pub action: u32,
-    /// Address that it writes to.
+    /// Destination.
     pub address: u64,
 }
 
-/// A step of the program that this crate shows.
+/// Step of the program.
 pub enum Event<'a> {
-    /// An action has put bytes into memory: an upload, a fill, a header that was made ready, the status of a job that ended.
+    /// A change by an upload, a fill, a header made ready, a job's status.
     Changed {
         /// Index of the action.
         action: u32,
-        /// GPU address of the first byte.
+        /// GPU address.
         va: u64,
         /// Bytes.
         length: u64,
@@ -58,7 +58,7 @@ pub enum Event<'a> {
     Submitted(Submission<'a>),
 }
 
-/// Does what the CPU does in a replay, and shows each chain and each stream that is submitted.
+/// Shows each submission of a replay.
 ///
 /// # Errors
 /// What `visit` returns, or [`Full`].
@@ -72,7 +72,7 @@ pub fn submissions<F: Family, E: From<Full>>(
     })
 }
 
-/// Does what the CPU does in a replay, and shows each change of memory, each chain and each stream that is submitted.
+/// As [`submissions`], with each change of memory.
 ///
 /// # Errors
 /// What `visit` returns, or [`Full`].
@@ -143,7 +143,7 @@ pub fn events<F: Family, E: From<Full>>(
     Ok(())
 }
 
-/// Does an upload or a fill: where, and how many bytes; nothing for other actions. The error is an address for which there is no room.
+/// Where, and how many bytes; `None` for other actions. The error is an address without room.
 fn store(
     memory: &mut Image,
     history: &mut History,
@@ -156,7 +156,6 @@ fn store(
             payload,
         } => {
             let bytes = payload.bytes(history, length as usize);
-            // Verified recordings decode.
             memory.write(va, bytes.unwrap_or(&[])).ok_or(va)?;
             Ok(Some((va, length.into())))
         }
@@ -168,8 +167,8 @@ fn store(
     }
 }
 
-/// Puts into the headers of a chain that its jobs are done, as the job manager does: no recording tells it not to (rule `job-configuration`). Gives where, and how many bytes each; the error is an address for which
-/// there is no room.
+/// Marks jobs as done, as the job manager does: no recording tells it not to (rule `job-configuration`). Gives
+/// where, and how many bytes; the error is an address without room.
 fn write_back(memory: &mut Image, head: u64) -> Result<Vec<(u64, u64)>, u64> {
     let jobs = follow(memory, head).jobs(memory);
     let headers: Vec<u64> = jobs.map(|job| job.address).collect();

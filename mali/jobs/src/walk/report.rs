@@ -4,7 +4,7 @@
 use mali_facts::Access;
 use mali_facts::walk::Purpose;
 
-/// Most jobs of all chains that are walked, each as often as it is submitted; far more than any network has.
+/// Counted at each submission; far more than any network has.
 pub(crate) const MAX_JOBS: usize = 1 << 18;
 
 /// Memory that a job was given.
@@ -14,41 +14,40 @@ pub struct Use {
     pub purpose: Purpose,
     /// First byte.
     pub address: u64,
-    /// Bytes, where the descriptors say how many.
+    /// In bytes, where descriptors say it.
     pub length: Option<u64>,
     /// What the job does with it.
     pub access: Access,
 }
 
-/// A job of a chain.
+/// Job of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Address of its header.
     pub address: u64,
-    /// Its type in words.
+    /// Type in words.
     pub kind: &'static str,
-    /// Descriptors that were followed.
+    /// How many descriptors were followed.
     pub descriptors: usize,
-    /// What it was given, descriptors left out.
+    /// What it was given besides descriptors.
     pub uses: Vec<Use>,
-    /// Values in its uniforms that are addresses in regions of the recording: what its shader can reach beyond `uses`
-    /// without computing an address itself.
+    /// Addresses of regions among its uniforms: what its shader reaches beyond `uses` without computing an address.
     pub pointers: Vec<u64>,
 }
 
-/// A chain that was submitted.
+/// Chain that was submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Index of the action that submits it.
+    /// Index of the action.
     pub action: u32,
-    /// Its jobs in order.
+    /// In order.
     pub jobs: Vec<Job>,
 }
 
-/// All chains in the order of their submission.
+/// All chains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The chains.
+    /// In the order of submission.
     pub chains: Vec<Chain>,
 }
 

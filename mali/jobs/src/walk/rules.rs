@@ -31,12 +31,12 @@ gpureplay_format::named! {
     MemoryLimit = "deep-limit";
 }
 
-/// The rule that a job chain breaks, and where.
+/// The broken rule, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeepViolation {
     /// The rule.
     pub rule: DeepRule,
-    /// Index of the action that submits the chain.
+    /// Index of the submitting action.
     pub action: u32,
     /// GPU address of what breaks it.
     pub address: u64,

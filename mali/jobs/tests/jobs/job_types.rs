@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiler, inspector and model agree about the types of jobs that a recording may hold.
+//! Compiler, inspector and model agree about types of jobs.
 
 use gpureplay_compile::chain;
 use gpureplay_compile::pages::{Memory, Moment};
@@ -12,8 +12,8 @@ use mali_jobs::walk::{DeepRule, DeepViolation, check};
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 
-/// A page that begins with a job whose type field holds this number. Its other fields suit each type that is replayed: the payload of a
-/// write-value job that writes eight bytes, which is the invocation of one thread to a compute job.
+/// Its other fields suit each type: a write-value job writes eight bytes, and a compute job reads the same payload
+/// as the invocation of one thread.
 fn page(number: u8) -> [u8; 4096] {
     let mut page = [0; 4096];
     page[16] = 1 | number << 1;
@@ -21,7 +21,6 @@ fn page(number: u8) -> [u8; 4096] {
         page[32..40].copy_from_slice(&DATA.to_le_bytes());
         page[40] = 7;
     }
-    // The renderer state, behind the job.
     let state = 64 + 14 * 4;
     page[state..state + 8].copy_from_slice(&(JOBS + 0x100).to_le_bytes());
     page[0x100..0x108].copy_from_slice(&(DATA + 0x1000).to_le_bytes());
@@ -76,7 +75,7 @@ fn a_type_is_replayed_everywhere_or_nowhere() {
     }
 }
 
-/// The model runs them too (`mali-model`, test `every_type_that_is_replayed_runs`), on the slots that JSn_FEATURES says.
+/// `mali-model` runs them too (`every_type_that_is_replayed_runs`), on the slots of JSn_FEATURES.
 #[test]
 fn every_product_has_a_slot_for_every_type_that_is_replayed() {
     for profile in PROFILES {

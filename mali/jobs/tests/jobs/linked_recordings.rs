@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shipped recordings with their chains linked, joined over layers and split, on the model.
+//! Shipped recordings linked, joined and split, on the model.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,14 +28,12 @@ fn folder(name: &str) -> PathBuf {
     recordings.join(name)
 }
 
-/// A recording as it was before its chains were linked: Mesa's descriptors for one job lie where those of the last one lay.
 fn as_recorded(name: &str) -> Option<Recording> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/as-recorded");
     let bytes = std::fs::read(folder.join(format!("{name}.gpr"))).ok()?;
     Some(Recording::from_bytes(bytes).unwrap())
 }
 
-/// A shipped recording with each job in a chain of its own, as drivers submit it.
 fn plain(name: &str) -> Recording {
     if let Some(recorded) = as_recorded(name) {
         return recorded;
@@ -64,7 +62,7 @@ fn chains(recording: &Recording) -> Vec<Vec<Job>> {
     out
 }
 
-/// Takes barriers and dependencies out of every header just before its chain starts.
+/// Drops them from every header just before its chain starts.
 struct WithoutOrder(OnModel);
 
 impl Wrapper for WithoutOrder {
@@ -93,7 +91,7 @@ impl Wrapper for WithoutOrder {
 fn model(recording: &Recording, seed: u64) -> OnModel {
     let id = mali_facts::registers::GpuId(recording.verified().recording().gpu_id());
     let profile = mali_model::Profile::by_product(id.product()).unwrap();
-    // Jobs that race would do so by the host's clock.
+    // Races would follow the host's clock.
     let options = mali_model::Options {
         threads: 1,
         seed,
@@ -102,7 +100,6 @@ fn model(recording: &Recording, seed: u64) -> OnModel {
     OnModel::new(profile, options).unwrap()
 }
 
-/// What a run leaves: outputs, and the pages of all regions of a recording by address.
 struct Left {
     outputs: Vec<(String, Vec<u8>)>,
     pages: Vec<(u64, RegionKind, Vec<u8>)>,
@@ -155,8 +152,8 @@ fn header_pages(recording: &Recording) -> usize {
     pages.len()
 }
 
-/// Outputs are the same, and so is all memory that is not descriptors or uniforms of jobs. Pages with descriptors that differ are those
-/// with headers, and at most two besides.
+/// All but descriptors and uniforms is the same. Pages of descriptors that differ are those with headers, and at
+/// most two besides.
 fn same(what: &str, headers: usize, first: &Left, second: &Left) {
     assert_eq!(first.outputs, second.outputs, "{what}");
     let mut others = Vec::new();
@@ -179,7 +176,7 @@ fn shipped_recordings_compute_the_same_when_they_are_linked() {
         let (alone, together) = (chains(&before), chains(&after));
         println!("{name}: {} chains, {} linked", alone.len(), together.len());
         assert!(together.iter().all(|jobs| jobs.len() <= MOST_JOBS as usize));
-        // A chain for each layer, and one for set-up if it has jobs.
+        // One for each layer, and one for set-up if it has jobs.
         let layers = before.layers().len();
         assert!(together.len() <= layers + 1, "{name}: {}", together.len());
         // Training takes seconds a run.
@@ -197,7 +194,6 @@ fn shipped_recordings_compute_the_same_when_they_are_linked() {
                 same(&what, headers, &first, &third);
             }
         }
-        // Once more changes nothing.
         assert_eq!(
             linked(&after, MOST_JOBS).files().bytes,
             after.files().bytes,
@@ -230,7 +226,6 @@ fn a_run_of_digits_is_one_chain() {
     )
     .unwrap();
     let jobs: Vec<usize> = chains(&all).iter().map(Vec::len).collect();
-    // Eight jobs of set-up, twelve of a run.
     assert_eq!(jobs, [8, 12]);
 }
 
@@ -258,7 +253,7 @@ fn chains_have_as_many_jobs_as_they_may() {
     );
 }
 
-/// The model may run jobs that do not wait for each other in another order. A link without its barrier and its dependency shows.
+/// The model may reorder jobs that do not wait. A link without its barrier and its dependency shows.
 #[test]
 fn a_link_without_its_barrier_is_seen() {
     for name in ["acl-gemm-g52", "digits-g52"] {
@@ -285,7 +280,6 @@ fn a_link_without_its_barrier_is_seen() {
     }
 }
 
-/// The shipped ones are what linking makes of the recorded ones.
 #[test]
 fn shipped_recordings_are_linked() {
     for name in ["acl-gemm-g52", "digits-g52"] {
@@ -296,7 +290,6 @@ fn shipped_recordings_are_linked() {
     }
 }
 
-/// Digits, linked, with a manifest that names its jobs, in a folder of its own.
 fn linked_folder(folder_of: &Path, shipped: &Recording) -> Recording {
     let linked = link(
         &shipped.files().bytes,
@@ -318,7 +311,6 @@ fn linked_folder(folder_of: &Path, shipped: &Recording) -> Recording {
 
 #[test]
 fn a_session_joins_layers_where_nobody_looks_between_them() {
-    // Each job in a chain of its own, with its name.
     let shipped = named("digits-g52").apart().unwrap();
     let file = folder("digits-g52").join("inputs/3.npy");
     let temporary = tempfile::tempdir().unwrap();
@@ -343,7 +335,6 @@ fn a_session_joins_layers_where_nobody_looks_between_them() {
         assert_eq!(joined.timing().registers, 4, "one submission");
         assert_eq!(joined.read("probabilities").unwrap(), right);
     }
-    // Layers one by one, and all of them afterwards.
     joined.run_layers(0..3).unwrap();
     assert_eq!(joined.timing().chains, 3);
     joined.run_layers(3..7).unwrap();
@@ -351,7 +342,6 @@ fn a_session_joins_layers_where_nobody_looks_between_them() {
     joined.run().unwrap();
     assert_eq!(joined.timing().chains, 7);
     assert_eq!(joined.read("probabilities").unwrap(), right);
-    // A value between layers.
     let mut kept = session(&linked);
     kept.keep("conv2").unwrap();
     kept.run().unwrap();
@@ -359,7 +349,6 @@ fn a_session_joins_layers_where_nobody_looks_between_them() {
     assert_eq!(kept.read("conv2").unwrap(), recorded.read("conv2").unwrap());
     assert_eq!(kept.read("probabilities").unwrap(), right);
 
-    // Each job by itself, with the names that it had.
     let apart = linked.apart().unwrap();
     assert_eq!(apart.recorded().files().bytes, linked.files().bytes);
     let named = |recording: &Recording| -> Vec<(usize, String)> {
@@ -374,7 +363,6 @@ fn a_session_joins_layers_where_nobody_looks_between_them() {
     assert_eq!(alone.read("probabilities").unwrap(), right);
 }
 
-/// Does something to one job of the longest chain: before it starts, or when it has ended.
 struct Disturbed {
     gpu: OnModel,
     job: u64,
@@ -383,11 +371,8 @@ struct Disturbed {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Disturbance {
-    /// Its type is none that there is.
     Type,
-    /// Its shader lies where nothing is mapped.
     Shader,
-    /// The GPU reports success and leaves no status.
     Status,
 }
 
@@ -425,7 +410,6 @@ impl Wrapper for Disturbed {
     }
 }
 
-/// One submission has many jobs: what is wrong with one of them names that one.
 #[test]
 fn a_fault_in_a_linked_chain_names_its_job() {
     let shipped = named("digits-g52");

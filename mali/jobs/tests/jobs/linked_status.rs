@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A driver lets a status that the job manager wrote stand for a field of the next job: the copy of that job has it too.
+//! A driver may let a job's status be a field of the next: the copy has it too.
 
 use gpureplay_format::{Access, Builder, RegionKind, SegmentKind};
 use gpureplay_library::Recording;
@@ -10,7 +10,7 @@ use mali_jobs::walk::{Full, submissions};
 
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
-/// The first job, whose status is the size of the second one's thread storage.
+/// The job whose status is the second job's thread storage size.
 const FIRST: usize = 0x1c0;
 const SECOND: usize = 0x200;
 const STATE: usize = 0x340;
@@ -41,7 +41,6 @@ fn recorded() -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// What the last job's descriptors say about the size of thread storage.
 fn size(recording: &Recording) -> u64 {
     let mut bytes = [0; LocalStorage::SIZE];
     submissions(recording.verified().chains().unwrap(), |submission| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many jobs are looked at: a small file may submit the same ones over and over.
+//! A small file may submit the same jobs again and again.
 
 use gpureplay_core::Limits;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job may name 65,535 textures with 4096 surfaces each: the walk over them ends with the first broken rule.
+//! A job may name 65,535 textures of 4096 surfaces: the walk ends early.
 
 use gpureplay_core::Limits;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};
@@ -10,15 +10,13 @@ use mali_jobs::walk::{DeepRule, check};
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 const CODE: u64 = 0x400_0000;
-/// What jobs share begins here.
 const STATE: u64 = JOBS + 0x8000;
 const SURFACES: u64 = JOBS + 0x1_0000;
 const TEXTURES: u64 = JOBS + 0x10_0000;
-/// Jobs of the chain, each of which names all textures.
 const CHAIN: u64 = 64;
 const PAGES: u32 = 0x400;
 
-/// A chain of jobs that share as many textures as a renderer state can name; their surfaces lie at `texels`.
+/// As many textures as a renderer state can name, with surfaces at `texels`.
 fn rule(texels: u64) -> DeepRule {
     let mut bytes = vec![0u8; 4096 * PAGES as usize];
     let mut write = |at: u64, value: u64, length: usize| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every shipped recording with its code elsewhere gives the same bytes on the model, and leaves the same memory but for pointers to code.
+//! Moved code gives the same bytes on the model, and the same memory but for pointers to code.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,9 @@ use gpureplay_format::{Access, PAGE_SIZE, RegionKind};
 use gpureplay_library::{Device, ModelOptions, Recording, Session, device::Choice};
 use mali_jobs::moved::{WINDOW, move_code};
 
-/// How far code moves: above all recordings.
+/// Above all recordings.
 const FAR: u64 = 1 << 36;
 
-/// Windows that have code, with their new places.
 fn far(recording: &Recording) -> BTreeMap<u64, u64> {
     let regions = recording.verified().recording().regions().iter();
     let code = regions.filter(|it| Access(it.access).contains(Access::EXECUTE));
@@ -26,12 +25,10 @@ fn moved(recording: &Recording) -> Recording {
     Recording::from_bytes(move_code(chains, &far(recording)).unwrap()).unwrap()
 }
 
-/// Names and bytes.
 type Outputs = Vec<(String, Vec<u8>)>;
-/// Addresses and values.
 type Words = Vec<(u64, u64)>;
 
-/// Two runs with the inputs of the first case of `inputs`: outputs of both, and what the last leaves in memory that is no code, word by word.
+/// Outputs of two runs with the first case of `inputs`, and the last memory besides code, by word.
 fn run(recording: &Recording, inputs: &Recording) -> (Outputs, Words) {
     let id = recording.verified().recording().gpu_id();
     let device = Device::open(&Choice::Model(None), id, ModelOptions::default()).unwrap();
@@ -51,7 +48,7 @@ fn run(recording: &Recording, inputs: &Recording) -> (Outputs, Words) {
     outputs.sort();
     let mut words = Vec::new();
     for region in recording.verified().recording().regions() {
-        // Which threads use which storage of a core is the model's affair.
+        // The model's threads may use any storage of a core.
         let kind = RegionKind::from_code(region.kind.into()).unwrap();
         if [RegionKind::Code, RegionKind::Scratch].contains(&kind) {
             continue;
@@ -82,7 +79,7 @@ fn moved_code_computes_the_same_and_nothing_else_changes() {
     let mut compared = 0;
     for path in shipped() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        // The model needs minutes for it in a test.
+        // Takes minutes on the model.
         if name.starts_with("train-clblast") {
             continue;
         }
@@ -91,7 +88,7 @@ fn moved_code_computes_the_same_and_nothing_else_changes() {
             continue;
         }
         let there = moved(&recording);
-        // Without the manifest, which would join the layers of one of them.
+        // The manifest would join layers.
         let bytes = std::fs::read(path.join("recording.gpr")).unwrap();
         let here = Recording::from_bytes(bytes).unwrap();
         let code = |recording: &Recording, va: u64| {
@@ -129,7 +126,6 @@ fn code_stays_without_a_move_and_goes_nowhere_else() {
         same.verified().recording().regions().len(),
         recording.verified().recording().regions().len()
     );
-    // Code beyond all addresses breaks a rule.
     let windows = far(&recording).into_keys();
     let beyond = windows.map(|window| (window, 1 << 60)).collect();
     let error = move_code(chains, &beyond);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shipped recordings keep the rules for job chains and command streams, and every shader's buffers are known.
+//! Shipped recordings keep the rules, and every shader's buffers are known.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The status that the job manager leaves in a header is there for the next job.
+//! The next job sees the job manager's status in a header.
 
 use gpureplay_core::Limits;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};
@@ -10,7 +10,7 @@ use mali_jobs::walk::{Full, submissions};
 
 const JOBS: u64 = 0x200_0000;
 
-/// Submits the job at `JOBS`, made ready, and then the one behind it. Gives the status of the first at both.
+/// Submits the job at `JOBS`, made ready, and then the one behind it. Gives the first one's status at both.
 fn seen() -> [u32; 2] {
     let mut page = [0xff; 192];
     for job in page.chunks_mut(64) {

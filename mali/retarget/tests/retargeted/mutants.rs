@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! For every rule a recording that only this rule refuses, beside one that no rule refuses.
+//! For every rule, a recording that only it refuses.
 
 use std::collections::BTreeSet;
 
@@ -17,22 +17,18 @@ const CODE: u64 = 0x300_0000;
 const DATA: u64 = 0x400_0000;
 const STORAGE: u64 = 0x500_0000;
 
-/// A recording of a G52 with one job, of which tests change a thing or two.
 struct Recipe {
     shader: Vec<u8>,
     slot: u8,
-    /// Threads of a work group, and work groups.
     size: u32,
     count: u32,
     barrier: bool,
-    /// Number of the pixel format of a texture, if there is one.
     texture: Option<u32>,
     /// Bytes of thread storage per thread: 16, shifted by this.
     storage: Option<u32>,
     storage_at: u64,
-    /// Pages of thread storage; as many as a G52 needs if nothing else is said.
+    /// By default as many as a G52 needs.
     pages: Option<u32>,
-    /// One more region.
     far: Option<u64>,
 }
 
@@ -61,7 +57,7 @@ impl Default for Recipe {
     }
 }
 
-/// A clause with one instruction of the ADD unit, which stores r0 if it stores. Ports 0 and 1 read r0 and r1.
+/// One ADD instruction, which stores r0 if it stores. Ports 0 and 1 read r0 and r1.
 fn one(name: &str, sources: &[Source], fau: Fau) -> Vec<u8> {
     one_with(0, name, sources, fau)
 }
@@ -72,7 +68,6 @@ fn one_with(staging_register: u8, name: &str, sources: &[Source], fau: Fau) -> V
     clause(staging_register, add, fau)
 }
 
-/// A load or store of the thread's own storage.
 fn in_storage(staging_register: u8, name: &str) -> Vec<u8> {
     let mut add = Instruction::new(Op::find(Unit::Add, name).unwrap());
     add.sources[..2].copy_from_slice(&[Source::FauLow, Source::FauHigh]);
@@ -110,7 +105,6 @@ fn clause(staging_register: u8, add: Instruction, fau: Fau) -> Vec<u8> {
     encode_clause(&clause).unwrap()
 }
 
-/// A clause that ends the shader.
 fn end() -> Vec<u8> {
     one("JUMP", &[Source::FauLow], Fau::Zero)
 }
@@ -136,7 +130,7 @@ impl Recipe {
         );
         long(64 + 12 * 4, JOBS + 0x180);
         long(64 + 14 * 4, JOBS + 0x100);
-        // Renderer state at 0x100, uniforms at 0x180, storage at 0x1c0, texture at 0x200, its surface at 0x240.
+        // Renderer state 0x100, uniforms 0x180, storage 0x1c0, texture 0x200, its surface 0x240.
         long(0x100, CODE);
         long(0x110, 2 << 12 | u64::from(self.barrier) << 11);
         long(0x130, 1 << 12 | 3 << 15);
@@ -176,7 +170,7 @@ impl Recipe {
         builder.finish().unwrap()
     }
 
-    /// The rule that refuses it for a GPU; `None`: it is taken, and computes the same there.
+    /// `None`: it computes the same there.
     fn rule(&self, gpu: &'static Profile, mix_versions: bool) -> Option<(TargetRule, String)> {
         let bytes = self.bytes();
         let read = || Files::from_bytes(bytes.clone(), &Trust::default());
@@ -203,14 +197,13 @@ fn gpu(name: &str) -> &'static Profile {
     Profile::by_name(name).unwrap()
 }
 
-/// A GPU of which something is changed.
 fn like(name: &str, change: impl FnOnce(&mut Profile)) -> &'static Profile {
     let mut profile = Profile { ..*gpu(name) };
     change(&mut profile);
     Box::leak(Box::new(profile))
 }
 
-/// The rule, the GPU, whether versions may be mixed; what is refused, and what beside it is taken.
+/// The rule, the GPU, whether versions may be mixed; what is refused, and what is taken.
 macro_rules! cases {
     ($($rule:ident, $gpu:expr, $mix:literal: $refused:expr $(=> $taken:expr)?;)*) => {
         vec![$(($rule, $refused, cases!(@ $($taken)?), $gpu, $mix)),*]
@@ -257,10 +250,10 @@ fn every_rule_refuses_something() {
             Recipe { storage_at: 0x1_f000_0000, ..stored(11) } => stored(4);
         // More memory than any recording may have.
         Deep, gpu("g76"), false: stored(17) => stored(4);
-        // All threads store what they have at one place; who comes last depends on the order.
+        // The last thread to store depends on the order.
         Order, gpu("g31"), false:
             with(one_with(60, "STORE.i32", pointer, Fau::Uniform(0))) => plain();
-        // What the thread before has left in thread storage; which thread that was depends on the number of cores.
+        // Storage has what the thread before left; that depends on the number of cores.
         Equal, gpu("g31"), false:
             Recipe { shader: [
                 in_storage(0, "LOAD.i32"),

@@ -30,7 +30,6 @@ const SHIPPED: [&str; 6] = [
     "saxpy-kbase-g52",
 ];
 
-/// The shipped recordings on five GPUs, each with so many inputs.
 fn same_on_other_gpus(inputs: usize) {
     for name in SHIPPED {
         let read = || Files::read(&folder(name));
@@ -41,7 +40,6 @@ fn same_on_other_gpus(inputs: usize) {
             let what = format!("{name} on {gpu}");
             let made = retarget(&verified, profile(gpu), &Options::default());
             let made = made.unwrap_or_else(|refusal| panic!("{what}: {refusal}"));
-            // More cores need more storage, where there is any.
             let grows = gpu == "g76" && !name.starts_with("saxpy");
             assert_eq!(!made.grown.is_empty(), grows, "{what}");
             let effort = Effort {
@@ -71,7 +69,6 @@ fn files_of(bytes: &[u8]) -> Files {
     Files::from_bytes(bytes.to_vec(), &gpureplay_library::Trust::default()).unwrap()
 }
 
-/// The same recording, of which jobs leave these cores unused.
 fn without_cores(bytes: &[u8], unused_cores: u32) -> Vec<u8> {
     let view = gpureplay_format::Recording::parse(bytes).unwrap();
     let platform = Platform {
@@ -81,7 +78,6 @@ fn without_cores(bytes: &[u8], unused_cores: u32) -> Vec<u8> {
     assemble(platform, &view.sections())
 }
 
-/// Runs the first case of a shipped recording with other bytes of it, on the model of their GPU.
 fn run_case(name: &str, bytes: &[u8]) -> Result<(), gpureplay_library::Error> {
     let manifest = Recording::open(folder(name)).unwrap();
     let case = manifest.manifest().unwrap().cases.first().unwrap().clone();
@@ -118,7 +114,7 @@ fn with_fewer_cores_no_storage_grows() {
         let compared = compare(read, &made, Effort::default()).unwrap();
         assert!(compared.chains > 0 && compared.bytes > 0, "{name}");
 
-        // The same with all cores: storage is too small, which deep verification sees, and the model.
+        // Storage is too small: deep verification and the model see it.
         let all = without_cores(&made.bytes, 0);
         let grown = files_of(&all);
         let view = grown.view().unwrap();
@@ -129,18 +125,15 @@ fn with_fewer_cores_no_storage_grows() {
         let error = run_case(name, &all).unwrap_err().to_string();
         assert!(error.contains("fault"), "{error}");
 
-        // With none the GPU refuses the job.
         let none = without_cores(&made.bytes, u32::MAX);
         let error = run_case(name, &none).unwrap_err().to_string();
         assert!(error.contains("AFFINITY"), "{error}");
 
-        // One that is for few cores becomes one for all again.
         let again = retarget(&limited, profile("odroid-n2-plus"), &Options::default());
         assert_eq!(again.unwrap().unused_cores, 0);
     }
 }
 
-/// A recording of silicon that `gpureplay import` makes, as files without a manifest.
 fn silicon(name: &str) -> Option<Vec<u8>> {
     let directory = gpureplay_kit::shared(&format!("gpureplay-recordings/{name}"))?;
     let original = read_directory(&directory).unwrap();
@@ -166,7 +159,7 @@ fn silicon_on_g72(name: &str, inputs: usize) {
     };
     let compared = compare(read, &made, effort).unwrap_or_else(|error| panic!("{name}: {error}"));
     println!("{name}: {compared:?}, {} jobs", made.jobs);
-    // What only silicon recordings of version 6 have shown is not taken to version 7.
+    // Silicon of version 6 is not taken to version 7.
     let mixed = Options {
         mix_versions: true,
         ..Options::default()
@@ -217,7 +210,6 @@ fn an_instruction_that_g71_lacks_is_named_with_clause_and_job() {
         assert!(text.contains(part), "{text}");
     }
     println!("{text}");
-    // saxpy divides nothing.
     let read = || Files::read(&folder("saxpy-g52"));
     let files = read().unwrap();
     let view = files.view().unwrap();

@@ -1,50 +1,50 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an instruction asks of memory, shader cores and caches, and why one cannot be executed.
+//! What instructions ask of memory, cores and caches; faults.
 
 use core::fmt::{self, Display, Formatter};
 
 use super::table::Op;
 
-/// What an instruction asks of others than the sequencer.
+/// What an instruction asks of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing: registers, waits, calls, resources.
     None,
     /// Run a compute dispatch.
     Compute(Compute),
-    /// Load words of memory into registers: [`Sequencer::load`](super::Sequencer::load) takes them.
+    /// Load words into registers: [`Sequencer::load`](super::Sequencer::load) takes them.
     Load(Transfer),
     /// Store registers.
     Store(Transfer),
     /// Clean or invalidate caches.
     Flush,
-    /// Change a sync object, or wait for it.
+    /// Change or await a sync object.
     Sync(Sync),
-    /// Store a counter, by the number of its kind.
+    /// Store a counter.
     StoreState {
-        /// Where to.
+        /// Destination.
         address: u64,
         /// 0 timestamp, 1 cycles, 2 count of interruptions, 3 status of errors.
         state: u8,
     },
 }
 
-/// A dispatch, as the registers say it.
+/// Dispatch, as the registers say it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compute {
-    /// The list of resources; its low six bits count them.
+    /// Address; the low six bits count.
     pub resources: u64,
-    /// Uniforms: the address in bits 47:0, pairs of words in 63:56.
+    /// Address in bits 47:0, pairs of words in 63:56.
     pub uniforms: u64,
-    /// The shader program.
+    /// Shader program.
     pub program: u64,
-    /// The descriptor of thread and group storage.
+    /// Descriptor of thread and group storage.
     pub storage: u64,
     /// Attribute offset.
     pub attribute_offset: u32,
-    /// Threads of a group, as in the payload of a job.
+    /// As in a job's payload.
     pub size: u32,
-    /// Division into tasks, as in the payload of a job.
+    /// As in a job's payload.
     pub tasks: u32,
     /// First group.
     pub offset: [u32; 3],
@@ -52,18 +52,18 @@ pub struct Compute {
     pub count: [u32; 3],
 }
 
-/// Consecutive words of memory, and the registers that they belong to.
+/// Consecutive words of memory, and their registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Where the word of mask bit 0 is.
+    /// Of mask bit 0's word.
     pub address: u64,
-    /// The register of mask bit 0.
+    /// Register of mask bit 0.
     pub base: u8,
     /// Bit n: the word n and the register base + n.
     pub mask: u16,
 }
 
-/// What is done to a sync object: a value, and 32 bits of error behind it.
+/// Value, and 32 bits of error behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync {
     /// What is done.
@@ -74,7 +74,7 @@ pub struct Sync {
     pub address: u64,
     /// What is added, set or compared.
     pub value: u64,
-    /// An error is propagated with a change, or refused by a wait.
+    /// Propagate an error with a change, or refuse it in a wait.
     pub error: bool,
 }
 
@@ -89,7 +89,7 @@ pub enum SyncKind {
     Wait(Condition),
 }
 
-/// A comparison.
+/// Comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// At most.
@@ -113,40 +113,40 @@ impl Condition {
 pub enum Fault {
     /// No instruction has the opcode.
     Unknown(u64),
-    /// Bits are set that have no meaning.
+    /// Set bits have no meaning.
     Unexplained {
-        /// The instruction.
+        /// Instruction.
         op: Op,
-        /// The bits.
+        /// Bits.
         bits: u64,
     },
-    /// A field has a value that has no meaning.
+    /// A field's value has no meaning.
     Reserved {
-        /// The instruction.
+        /// Instruction.
         op: Op,
-        /// The field's name.
+        /// Field name.
         field: &'static str,
     },
-    /// The registers end before this one, or a pair is odd.
+    /// No such register, or a pair is odd.
     Register(u8),
-    /// A register is read that nothing has written.
+    /// Reads a register that nothing has written.
     Undefined(u8),
-    /// A register is read while a load into it may still run.
+    /// A load into the register may still run.
     Pending {
-        /// The register.
+        /// Register.
         register: u8,
-        /// The scoreboard that should have been waited for.
+        /// Scoreboard to wait for.
         scoreboard: u8,
     },
-    /// A scoreboard that does not exist.
+    /// Scoreboard that does not exist.
     Scoreboard(u8),
-    /// A stream's address or length is no multiple of an instruction.
+    /// Address or length is no multiple of an instruction.
     Alignment(u64),
     /// A branch leaves its stream.
     Branch(u64),
-    /// More calls within each other than the hardware has room for.
+    /// Calls are too deep.
     CallDepth,
-    /// An instruction that is known and not executed.
+    /// Known, but not executed.
     Absent(Op),
 }
 

@@ -5,52 +5,50 @@ use Kind::{Eighths, Named, Number, Pair, Register, Signed};
 
 use crate::field::ones;
 
-/// A field of a word.
+/// Field of a word.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name, as in Mesa's descriptions.
+    /// As in Mesa's descriptions.
     pub name: &'static str,
-    /// The lowest bit.
+    /// Lowest bit.
     pub at: u8,
-    /// The number of bits.
+    /// Number of bits.
     pub bits: u8,
     /// What its values mean.
     pub kind: Kind,
 }
 
-/// Names of the values of a field.
 type Names = &'static [(u64, &'static str)];
 
 /// What the values of a field mean.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A number.
+    /// Number.
     Number,
-    /// A signed number.
+    /// Signed number.
     Signed,
-    /// A number of eighths: of instructions, as bytes.
+    /// Number of eighths: of instructions, as bytes.
     Eighths,
-    /// A register.
+    /// Register.
     Register,
     /// An even register and the next, low word first.
     Pair,
-    /// One of several; a value without a name is reserved.
+    /// A value without a name is reserved.
     Named(Names),
 }
 
 impl Field {
-    /// The bits of the word that it takes.
+    /// Bits in the word.
     pub const fn mask(&self) -> u64 {
-        // NOP's has 56.
         ones(self.bits) << self.at
     }
 
-    /// The value in a word.
+    /// Value in a word.
     pub const fn read(&self, word: u64) -> u64 {
         word >> self.at & ones(self.bits)
     }
 
-    /// The value in a word as a number, with its sign.
+    /// Signed.
     pub const fn number(&self, word: u64) -> i64 {
         let value = self.read(word) as i64;
         match self.kind {
@@ -60,7 +58,7 @@ impl Field {
         }
     }
 
-    /// The name of the value in a word, where values have names.
+    /// If its values have names.
     pub fn name_in(&self, word: u64) -> Option<&'static str> {
         let Named(names) = self.kind else {
             return None;
@@ -111,23 +109,23 @@ macro_rules! fields {
 
 // Name in the text, lowest bit, number of bits, what its values mean.
 fields! {
-    /// A signed number.
+    /// Signed number.
     ADDEND = "Immediate", 0, 32, Signed;
     /// Where memory is.
     ADDRESS = "Address", 40, 8, Pair;
     /// Scoreboards, a bit each.
     AWAITED = "Wait mask", 16, 8, Number;
-    /// The register of mask bit 0.
+    /// Register of mask bit 0.
     BASE_REGISTER = "Base register", 48, 8, Register;
     /// Needs the compute endpoint.
     COMPUTE = "Compute", 0, 1, Number;
-    /// What of the value and 0 makes the branch.
+    /// How the value and 0 must compare.
     CONDITION = "Condition", 28, 3, Named(CONDITIONS);
     /// What is added, stored or compared.
     DATA = "Data", 32, 8, Register;
-    /// A draw descriptor.
+    /// Draw descriptor.
     DCD = "DCD", 40, 8, Pair;
-    /// The register that is written.
+    /// Register that is written.
     DESTINATION = "Destination", 48, 8, Register;
     /// Number of a draw.
     DRAW_ID = "Draw ID", 40, 8, Register;
@@ -145,7 +143,7 @@ fields! {
     EXCEPTION_TYPE = "Exception type", 0, 8, Named(EXCEPTIONS);
     /// Which registers name uniforms.
     FAU_SELECT = "FAU select", 46, 2, Number;
-    /// The first chunk of a heap.
+    /// First chunk of a heap.
     FIRST_HEAP_CHUNK = "First Heap Chunk", 40, 8, Pair;
     /// Flags of a draw.
     FLAGS_OVERRIDE = "Flags override", 0, 32, Number;
@@ -159,17 +157,17 @@ fields! {
     IDVS = "IDVS", 3, 1, Number;
     /// Has no meaning.
     IGNORED = "Ignored", 0, 56, Number;
-    /// A number of 48 bits.
+    /// Number of 48 bits.
     IMMEDIATE = "Immediate", 0, 48, Number;
-    /// A number.
+    /// Number.
     IMMEDIATE_32 = "Immediate", 0, 32, Number;
     /// Counts the pass.
     INCREMENT_FRAGMENT_COMPLETED = "Increment Fragment Completed", 0, 1, Number;
     /// Level-2 cache.
     L2_FLUSH_MODE = "L2 flush mode", 0, 4, Named(FLUSH_MODES);
-    /// The last chunk of a heap.
+    /// Last chunk of a heap.
     LAST_HEAP_CHUNK = "Last Heap Chunk", 32, 8, Pair;
-    /// The flush that makes this one needless.
+    /// Flush that makes this one needless.
     LATEST_FLUSH_ID = "Latest Flush ID", 40, 8, Register;
     /// Bytes of a stream.
     LENGTH = "Length", 32, 8, Register;
@@ -189,9 +187,9 @@ fields! {
     OTHER_INVALIDATE = "Other invalidate", 9, 1, Number;
     /// The same, of 64 bits.
     PAIR_DATA = "Data", 32, 8, Pair;
-    /// The pair that is written.
+    /// Pair that is written.
     PAIR_DESTINATION = "Destination", 48, 8, Pair;
-    /// The pair that is read.
+    /// Pair that is read.
     PAIR_SOURCE = "Source", 40, 8, Pair;
     /// Counts as progress.
     PROGRESS_INCREMENT = "Progress increment", 32, 1, Number;
@@ -199,15 +197,15 @@ fields! {
     QUEUE = "Queue", 0, 5, Number;
     /// Who is told.
     SCOPE = "Scope", 1, 2, Named(SCOPES);
-    /// The scoreboard that ends with it.
+    /// Scoreboard that ends with it.
     SIGNAL_SLOT = "Signal slot", 48, 4, Number;
     /// Bytes behind it.
     SIZE = "Size", 0, 16, Eighths;
-    /// The register that is read.
+    /// Register that is read.
     SOURCE = "Source", 40, 8, Register;
-    /// The first register.
+    /// First register.
     SOURCE_1 = "Source 1", 32, 8, Register;
-    /// The second register.
+    /// Second register.
     SOURCE_2 = "Source 2", 40, 8, Register;
     /// Which registers name the program.
     SPD_SELECT = "SPD select", 42, 2, Number;
@@ -215,7 +213,7 @@ fields! {
     SRT_SELECT = "SRT select", 40, 2, Number;
     /// What is stored.
     STATE = "State", 32, 2, Named(STATES);
-    /// What of memory and the register ends the wait.
+    /// How memory and the register must compare.
     SYNC_CONDITION = "Condition", 28, 4, Named(CONDITIONS);
     /// Axis of the division into tasks.
     TASK_AXIS = "Task axis", 14, 2, Named(AXES);
@@ -227,11 +225,11 @@ fields! {
     TILE_ORDER = "Tile order", 4, 4, Named(TILE_ORDERS);
     /// Registers of a trace.
     TRACED_COUNT = "Register Count", 40, 8, Number;
-    /// The first register of a trace.
+    /// First register of a trace.
     TRACED_REGISTERS = "Base Register", 32, 8, Register;
     /// Which registers name storage.
     TSD_SELECT = "TSD select", 44, 2, Number;
-    /// The register that is compared with 0.
+    /// Register that is compared with 0.
     VALUE = "Value", 40, 8, Register;
     /// Uniforms of the varying shader.
     VARYING_FAU_SELECT = "Varying FAU select", 36, 1, Number;

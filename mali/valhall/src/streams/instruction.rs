@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An instruction of a command stream: a word that the table knows, and its text.
+//! Instruction of a command stream, and its text.
 
 use core::fmt::{self, Display, Formatter};
 
@@ -9,7 +9,7 @@ use super::table::Op;
 /// Bytes of an instruction.
 pub const WORD_BYTES: usize = 8;
 
-/// A word that the table knows.
+/// Word that the table knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
     op: Op,
@@ -17,7 +17,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// The instruction of a word; nothing for an opcode that does not exist.
+    /// `None` for an opcode that does not exist.
     pub const fn decode(word: u64) -> Option<Instruction> {
         match Op::of((word >> 56) as u8) {
             Some(op) => Some(Instruction { op, word }),
@@ -30,17 +30,17 @@ impl Instruction {
         self.op
     }
 
-    /// The word.
+    /// Word.
     pub const fn word(self) -> u64 {
         self.word
     }
 
-    /// Bits that are set and have no meaning.
+    /// Set bits without a meaning.
     pub fn unexplained(self) -> u64 {
         self.word & !self.op.row().explained()
     }
 
-    /// The field whose value has no name, where values have one.
+    /// The field with an unnamed value that needs a name.
     pub fn reserved(self) -> Option<&'static Field> {
         let fields = self.op.row().fields.iter().copied();
         let named = |field: &&Field| matches!(field.kind, Kind::Named(_));
@@ -77,7 +77,7 @@ impl Display for Instruction {
     }
 }
 
-/// A stream as text, a line for each word: its offset, the word, the instruction. Bytes behind the last word are a line of their own.
+/// A line for each word: offset, word, instruction. A rest of bytes has a line of its own.
 pub fn text(bytes: &[u8]) -> impl Display {
     Text(bytes)
 }

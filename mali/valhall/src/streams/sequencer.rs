@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sequencer of one queue: registers, calls and scoreboards. It fetches nothing and touches no memory; its caller gives it words, and
-//! does what each [`Effect`] asks for.
+//! One queue's registers, calls and scoreboards, without memory: its caller gives words, and does what each
+//! [`Effect`] asks.
 
 mod saved;
 
@@ -13,14 +13,13 @@ pub use self::saved::SAVED_WORDS;
 
 /// Registers of a queue.
 pub const REGISTERS: usize = 96;
-/// Calls within each other, at most.
+/// Depth of calls, at most.
 pub const CALLS: usize = 8;
 /// Scoreboards of a queue.
 pub const SCOREBOARDS: usize = 8;
 
 const WORD: u64 = WORD_BYTES as u64;
 
-/// Where execution stands in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Frame {
     next: u64,
@@ -28,22 +27,21 @@ struct Frame {
     end: u64,
 }
 
-/// A queue's state, which outlives its streams.
+/// Queue's state, which outlives its streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequencer {
     registers: [u32; REGISTERS],
-    /// A bit for each register that has a value.
     defined: u128,
-    /// Registers with a load under way, by scoreboard.
+    /// With a load under way, by scoreboard.
     pending: [u128; SCOREBOARDS],
     frames: [Frame; CALLS + 1],
     depth: usize,
-    /// Scoreboards of endpoints and of other operations.
+    /// Of endpoints and of other operations.
     entries: [u8; 2],
 }
 
 impl Sequencer {
-    /// A new queue, whose registers are 0.
+    /// All registers are 0.
     pub const fn new() -> Self {
         Self {
             defined: u128::MAX,
@@ -51,7 +49,7 @@ impl Sequencer {
         }
     }
 
-    /// A queue whose registers are not known.
+    /// Registers are unknown.
     pub const fn undefined() -> Self {
         const NOWHERE: Frame = Frame {
             next: 0,
@@ -68,7 +66,7 @@ impl Sequencer {
         }
     }
 
-    /// Begins a stream. What an earlier one left on the stack of calls is forgotten; registers stay.
+    /// Begins a stream. Drops the stack of calls, keeps registers.
     ///
     /// # Errors
     /// Address or length are no multiples of an instruction.
@@ -78,11 +76,11 @@ impl Sequencer {
         self.enter(address, bytes)
     }
 
-    /// Begins a stream as a driver's ring calls it: a call takes one place of the stack, and the last four registers hold the driver's
-    /// operands.
+    /// As [`Sequencer::start`], as a driver's ring does: one place of the stack is used, and the last four
+    /// registers hold the driver's operands.
     ///
     /// # Errors
-    /// Address or length are no multiples of an instruction.
+    /// As for [`Sequencer::start`].
     pub fn call(&mut self, address: u64, bytes: u32) -> Result<(), Fault> {
         self.pending = [0; SCOREBOARDS];
         self.frames = Self::undefined().frames;
@@ -92,7 +90,7 @@ impl Sequencer {
         self.enter(address, bytes)
     }
 
-    /// Where the next instruction is; nothing at the end of the stream.
+    /// `None` at the end of the stream.
     pub fn address(&mut self) -> Option<u64> {
         loop {
             let frame = self.frames.get(self.depth)?;
@@ -106,7 +104,7 @@ impl Sequencer {
     /// Executes the word at [`Sequencer::address`].
     ///
     /// # Errors
-    /// The instruction cannot be executed; nothing has changed then but the place.
+    /// It cannot be executed; only the place has changed.
     pub fn step(&mut self, word: u64) -> Result<Effect, Fault> {
         if let Some(frame) = self.frames.get_mut(self.depth) {
             frame.next = frame.next.saturating_add(WORD);
@@ -176,7 +174,7 @@ impl Sequencer {
                 self.depth = depth;
                 self.enter(address, bytes)?;
             }
-            // A handler that only rendering reaches, and a heap that only it uses.
+            // For rendering only.
             Op::SetExceptionHandler => {
                 self.pair(register(&ADDRESS))?;
                 self.get(register(&LENGTH))?;
@@ -220,10 +218,10 @@ impl Sequencer {
         Ok(Effect::None)
     }
 
-    /// A register.
+    /// Reads a register.
     ///
     /// # Errors
-    /// It does not exist, has no value, or a load into it was not waited for.
+    /// It does not exist, has no value, or awaits a load.
     pub fn get(&self, register: u8) -> Result<u32, Fault> {
         let value = self.registers.get(usize::from(register));
         let value = *value.ok_or(Fault::Register(register))?;
@@ -241,7 +239,7 @@ impl Sequencer {
         }
     }
 
-    /// A pair of registers, by its first.
+    /// Reads a pair by its first register.
     ///
     /// # Errors
     /// As [`Sequencer::get`]; or the register is odd.
@@ -253,7 +251,7 @@ impl Sequencer {
         Ok(u64::from(low) | u64::from(high) << 32)
     }
 
-    /// Takes a word that was loaded for an [`Effect::Load`]. It may be read after a wait.
+    /// Takes a word of an [`Effect::Load`], readable after a wait.
     pub fn load(&mut self, register: u8, value: u32) {
         if let Some(word) = self.registers.get_mut(usize::from(register)) {
             *word = value;
@@ -276,7 +274,6 @@ impl Sequencer {
         self.set(register + 1, (value >> 32) as u32)
     }
 
-    /// Everything on these scoreboards has ended.
     fn wait(&mut self, mask: u64) {
         for (number, pending) in self.pending.iter_mut().enumerate() {
             if mask >> number & 1 != 0 {
@@ -373,7 +370,7 @@ impl Sequencer {
         }))
     }
 
-    /// Registers of a dispatch: each select field names one of four groups.
+    /// Each select field names one of four groups.
     fn compute(&self, at: Instruction) -> Result<Compute, Fault> {
         let chosen =
             |first: u8, select: &'static Field| self.pair(first + 2 * at.get(select) as u8);
@@ -399,7 +396,7 @@ impl Default for Sequencer {
 }
 
 impl Transfer {
-    /// Each register, and the address of its word.
+    /// Each register and its word's address.
     pub fn words(self) -> impl Iterator<Item = (u8, u64)> {
         let chosen = move |bit: &u8| self.mask >> bit & 1 != 0;
         (0..16).filter(chosen).map(move |bit| {
@@ -409,7 +406,6 @@ impl Transfer {
     }
 }
 
-/// The end of a stream, if it is one.
 fn check(address: u64, bytes: u32) -> Result<u64, Fault> {
     let end = address.checked_add(bytes.into());
     match end {

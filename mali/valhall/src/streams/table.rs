@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table of instructions of command streams: the only place that has their encodings. Source: Mesa's `v10.xml`.
+//! The only encodings of command streams' instructions. Source: Mesa's `v10.xml`.
 
 use super::field::*;
 
-/// An instruction's row.
+/// Instruction's row.
 #[derive(Debug)]
 pub struct Row {
-    /// The name: `RUN_COMPUTE`.
+    /// `RUN_COMPUTE`.
     pub name: &'static str,
     /// Bits 63:56.
     pub opcode: u8,
-    /// Whether what follows may begin before it has ended.
+    /// See [`Asynchronous`].
     pub asynchronous: Asynchronous,
-    /// Its fields, in the order of the text.
+    /// In the order of the text.
     pub fields: &'static [&'static Field],
 }
 
-/// Whether what follows may begin before an instruction has ended.
+/// Whether what follows may begin before the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asynchronous {
     /// It ends first.
     Never,
-    /// It counts up a scoreboard, and down when it has ended.
+    /// Counts up a scoreboard, and down at its end.
     Always,
-    /// So does one that waits for scoreboards.
+    /// As `Always`, if it waits for scoreboards.
     WithWaits,
 }
 
 impl Row {
-    /// The bits that have a meaning.
+    /// Bits that have a meaning.
     pub fn explained(&self) -> u64 {
         let fields = self.fields.iter();
         fields.fold(0xff << 56, |all, field| all | field.mask())
@@ -37,7 +37,7 @@ impl Row {
 
 macro_rules! table {
     ($($op:ident = $name:literal, $opcode:literal, $asynchronous:ident, [$($field:ident),*];)*) => {
-        /// An instruction.
+        /// Instruction.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Op {
@@ -45,7 +45,7 @@ macro_rules! table {
         }
 
         impl Op {
-            /// Every instruction, by opcode.
+            /// By opcode.
             pub const ALL: &'static [Op] = &[$(Op::$op),*];
 
             /// Whether only rendering has it.
@@ -62,7 +62,7 @@ macro_rules! table {
                 )
             }
 
-            /// Its row of the table.
+            /// Row of the table.
             pub fn row(self) -> &'static Row {
                 match self {
                     $(Op::$op => {
@@ -77,7 +77,6 @@ macro_rules! table {
                 }
             }
 
-            /// The instruction of an opcode.
             pub(super) const fn of(opcode: u8) -> Option<Op> {
                 match opcode {
                     $($opcode => Some(Op::$op),)*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The walk of a stream whose operands are constants: every dispatch that it makes is known before it runs.
+//! Finds a stream's dispatches before it runs, from constant operands.
 
 use core::fmt::{self, Display, Formatter};
 
@@ -15,16 +15,16 @@ pub enum WalkError {
     Unreadable(u64),
     /// An instruction cannot be executed.
     Fault {
-        /// Its address.
+        /// Address.
         at: u64,
         /// Why not.
         fault: Fault,
     },
     /// What an instruction does depends on memory.
     Dynamic {
-        /// Its address.
+        /// Address.
         at: u64,
-        /// The instruction.
+        /// Instruction.
         op: Op,
     },
     /// More instructions than were allowed.
@@ -50,8 +50,8 @@ impl Display for WalkError {
 
 impl core::error::Error for WalkError {}
 
-/// Walks a stream of `bytes` bytes at `address` through at most `limit` instructions. `read` gives the word at an address; `dispatch` gets
-/// each dispatch and the address of its instruction.
+/// Walks at most `limit` instructions of `bytes` bytes. `read` gives a word; `dispatch` gets each dispatch and its
+/// instruction's address.
 ///
 /// # Errors
 /// The stream cannot be walked; dispatches before that place were given.

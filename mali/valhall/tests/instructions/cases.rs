@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cases that test Mesa's own assembler: each word decodes to Mesa's text, and each text assembles to the word.
+//! Mesa's assembler tests, both ways.
 
 use std::{env, fs, path::PathBuf};
 
 use mali_valhall::{Instruction, assemble};
 
-/// The file of `cargo xtask mesa --cases`, or what `GPUREPLAY_VALHALL_CASES` names.
+/// From `cargo xtask mesa --cases` or `GPUREPLAY_VALHALL_CASES`.
 fn cases() -> Option<String> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let home = || set("HOME").map(|home| PathBuf::from(home).join(".cache"));

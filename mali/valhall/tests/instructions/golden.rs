@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two kernels of tools/guest/apps/kernels/basic.cl as Mesa 25.0.7 compiles them for Mali-G57, and their texts.
+//! Two kernels of tools/guest/apps/kernels/basic.cl from Mesa 25.0.7 for Mali-G57.
 
 use mali_valhall::{Instruction, Shader, assemble};
 

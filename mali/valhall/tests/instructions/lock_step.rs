@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random words of every instruction, against the decoder of the reference data.
+//! Random words against the decoder of the reference data.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -21,7 +21,6 @@ fn many_random_words_agree_with_the_reference_decoder() {
     compare(1191);
 }
 
-/// Compares that many words of each instruction.
 fn compare(rounds: usize) {
     let Some(script) = shared("reference/valhall/decode.py") else {
         return;

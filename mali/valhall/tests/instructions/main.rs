@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the Valhall instructions and of command streams: the tables, every word, the samples, another decoder.
+//! Tests of Valhall instructions and of command streams.
 #![allow(clippy::unwrap_used)]
 
 mod cases;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every sample shader decodes to what Mesa's disassembler says, and its text assembles to the same bytes.
+//! Sample shaders, against Mesa's text and back.
 
 use std::fs;
 
 use crate::support::shared;
 use mali_valhall::{Instruction, Shader, assemble};
 
-/// Mesa's lines: the word, two blanks, the text.
+/// Word, two blanks, the text.
 fn texts(lines: &str) -> Vec<&str> {
     let lines = lines.lines().filter_map(|line| line.split_once("  "));
     lines.map(|(_, text)| text.trim_end()).collect()
@@ -30,7 +30,7 @@ fn samples_agree_with_mesa_and_assemble_to_themselves() {
         let shader = Shader::decode(&code).unwrap_or_else(|error| panic!("{name}: {error}"));
         let theirs = fs::read_to_string(file.with_extension("asm")).unwrap();
         let theirs = texts(&theirs);
-        // Mesa prints up to the zero words; the shader ends with the last word that runs.
+        // Mesa prints up to the zero words; the shader ends earlier.
         let all: Vec<u64> = code
             .chunks_exact(8)
             .map(|word| u64::from_le_bytes(word.try_into().unwrap()))

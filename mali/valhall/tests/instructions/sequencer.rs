@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the sequencer of command streams computes and refuses, and what a walk refuses.
+//! What the sequencer and a walk compute and refuse.
 
 use mali_valhall::streams::{CALLS, Effect, Fault, Op, Sequencer, WalkError};
 
 use crate::streams::walked;
 
-/// Runs words from address 0 without memory; gives the queue, and the first fault.
 fn run(words: &[u64]) -> (Sequencer, Option<Fault>) {
     let mut queue = Sequencer::new();
     let started = queue.start(0, 8 * words.len() as u32);
@@ -68,7 +67,6 @@ fn branches_compare_with_zero() {
         let found = [minus, 0, 5].map(|value| taken(condition, value));
         assert_eq!(found, expected, "{condition}");
     }
-    // r1 counts from 3 to 0.
     let (queue, fault) = run(&[
         0x0201_0000_0000_0003,
         0x1002_0200_0000_0002,
@@ -108,7 +106,6 @@ fn calls_come_back_and_jumps_do_not() {
     let mut jumps = words;
     jumps[2] = 0x2100_0204_0000_0000;
     assert_eq!(of(&jumps), (None, [0, 1, 0]));
-    // A stream that calls itself.
     let mut depth = 0;
     let mut queue = Sequencer::new();
     queue.start(0, 24).unwrap();
@@ -210,7 +207,7 @@ fn walks_refuse_what_memory_decides() {
     assert_eq!(end, Err(WalkError::TooLong(100)));
 }
 
-/// As the fuzz target: no word panics, and what a walk accepts runs with the same dispatches.
+/// As the fuzz target.
 #[test]
 fn random_streams_never_panic() {
     let mut source = fastrand::Rng::with_seed(0x10);

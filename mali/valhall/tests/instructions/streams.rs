@@ -9,7 +9,7 @@ use mali_valhall::streams::{Compute, Instruction, Kind, Op, WalkError, text, wal
 
 use crate::support::shared;
 
-/// A dispatch as Mesa 25.0.7 sends it for `scale_add` of tools/guest/apps/kernels/basic.cl.
+/// From Mesa 25.0.7, for `scale_add` of tools/guest/apps/kernels/basic.cl.
 const SCALE_ADD: &[u8] = include_bytes!("../golden/dispatch.bin");
 
 fn words(code: &[u8]) -> Vec<u64> {
@@ -83,7 +83,7 @@ fn samples_have_the_reference_text() {
             );
             compared += 1;
         }
-        // Behind the first five words of `init` is a handler, which only a heap that is full reaches.
+        // Behind the first five words is a handler, which only a full heap reaches.
         let init = file.file_stem().is_some_and(|name| name == "init");
         let bytes = if init { 40 } else { 8 * code.len() as u32 };
         let (found, end) = walked(&code, bytes);
@@ -94,7 +94,6 @@ fn samples_have_the_reference_text() {
     assert_eq!((compared, dispatches), (309, 11));
 }
 
-/// Mesa's own decoder prints each word of a stream and each constant that a register gets.
 #[test]
 fn walks_find_what_mesa_printed() {
     let Some(folder) = shared("reference/valhall/samples/traces") else {
@@ -112,7 +111,6 @@ fn walks_find_what_mesa_printed() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let (mut words, mut registers) = (Vec::new(), [0u32; 96]);
         for line in text.lines() {
-            // Shaders begin at the margin.
             let line = line.strip_prefix("  ").unwrap_or_default();
             let Some((bytes, theirs)) = line.split_at_checked(23) else {
                 continue;
@@ -132,7 +130,7 @@ fn walks_find_what_mesa_printed() {
             let name = theirs.split(['.', ' ']).next().unwrap();
             assert_eq!(Instruction::decode(word).unwrap().op().row().name, name);
             if name == "REQ_RESOURCE" {
-                // What came before was the context's first stream, and a handler.
+                // Before came the context's first stream, and a handler.
                 (words, registers) = (Vec::new(), [0; 96]);
             }
             words.push(word);

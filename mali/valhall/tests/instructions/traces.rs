@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The descriptors of jobs that Mesa made, found by the walk and compared with what Mesa's own decoder printed beside the memory.
+//! Mesa's job descriptors, against its decoder's text.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -11,11 +11,11 @@ use mali_valhall::Shader;
 
 use crate::support::shared;
 
-/// Memory of a trace, by page.
 struct Pages(BTreeMap<u64, [u8; 4096]>);
 
 impl Pages {
-    /// From the dumps behind the decoded part: `Buffer: NAME gpu ADDRESS`, then lines of an offset and 16 bytes; `*` repeats the line.
+    /// From dumps behind the decoded part: `Buffer: NAME gpu ADDRESS`, then lines of an offset and 16 bytes; `*`
+    /// repeats the line.
     fn of(text: &str) -> Pages {
         let mut pages = BTreeMap::new();
         let (mut base, mut at, mut line) = (0, 0, [0u8; 16]);
@@ -57,7 +57,6 @@ impl Pages {
     }
 }
 
-/// A name or a value without what the two spell differently.
 fn spelled(text: &str) -> String {
     let text = text.trim().to_lowercase().replace("colour", "color");
     let text = text.split(" (").next().unwrap_or_default();
@@ -67,7 +66,7 @@ fn spelled(text: &str) -> String {
     letters.collect()
 }
 
-/// Numbers as numbers, all else as it is spelled. Mesa prints a swizzle as a number with its letters behind it.
+/// Mesa prints a swizzle as a number with its letters behind it.
 fn value(text: &str) -> String {
     let letters = text
         .split_once(" (")
@@ -83,10 +82,8 @@ fn value(text: &str) -> String {
     number.map_or_else(|| spelled(text), |number| number.to_string())
 }
 
-/// What Mesa printed of each kind of descriptor, in order: names and values.
 type Printed = BTreeMap<&'static str, VecDeque<BTreeMap<String, String>>>;
 
-/// How Mesa's blocks begin, and which layout that is.
 const BLOCKS: [(&str, &str); 10] = [
     ("Buffer @", "Buffer"),
     ("Shader Shader @", "Shader program"),
@@ -109,7 +106,6 @@ fn printed(text: &str) -> Printed {
         }
         let mut line = line.trim();
         if line.starts_with("Plane type") || line == "Preload:" {
-            // A field, and the head of more of them.
         } else if let Some((head, name)) = BLOCKS.iter().find(|it| line.starts_with(it.0)) {
             block = name;
             printed.entry(name).or_default().push_back(BTreeMap::new());
@@ -129,7 +125,6 @@ fn printed(text: &str) -> Printed {
     printed
 }
 
-/// Compares each descriptor that the walk finds with the next that Mesa printed of its kind.
 struct Compared<'a> {
     printed: Printed,
     pages: &'a Pages,
@@ -142,7 +137,7 @@ struct Compared<'a> {
 impl Visitor for Compared<'_> {
     fn descriptor(&mut self, found: &Found<'_>) {
         let Some(blocks) = self.printed.get_mut(found.layout.name) else {
-            // A stream has no environment in memory; the test makes one.
+            // A stream has none in memory; the test makes one.
             assert_eq!(found.layout.name, "Shader environment");
             return;
         };
@@ -262,7 +257,7 @@ fn resources_of_a_g610_agree_with_mesa() {
                 to.copy_from_slice(&environment);
                 true
             }
-            // No program: its address is a register of the stream.
+            // Its address is a register of the stream.
             0 => {
                 to.fill(0);
                 true
@@ -291,7 +286,6 @@ fn resources_of_a_g610_agree_with_mesa() {
     }
 }
 
-/// Leaves out what the stream, not the environment, names.
 struct Tables<'a>(Compared<'a>);
 
 impl Visitor for Tables<'_> {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any word: it decodes to one thing, and its text says all of it.
+//! Any word means one thing, and its text says all of it.
 
 use mali_valhall::{AssembleError, Broken, Instruction, Op, Shader, ShaderError, assemble};
 
-/// A random word of an instruction.
 pub(crate) fn random(random: &mut fastrand::Rng, op: Op) -> u64 {
     let row = op.row();
     let fixed = 0x1ff << 48 | row.secondary.mask() | 1 << 63;
@@ -17,9 +16,8 @@ fn texts_of_words_that_keep_the_limits_assemble_to_the_words() {
     for round in 0..400 {
         for op in Op::ALL {
             let mut word = random(&mut source, *op);
-            // Most random words break a limit: clear what nothing explains.
+            // Most random words break a limit.
             word &= !Instruction::decode(word).unwrap().unexplained();
-            // Every second round has no flow and no uniforms, so that more remain.
             if round % 2 == 0 {
                 word &= !(0x3f << 57);
             }
@@ -47,8 +45,7 @@ fn texts_of_words_that_keep_the_limits_assemble_to_the_words() {
     assert!(kept > 5_000, "{kept} words kept the limits");
 }
 
-/// Bits that the text does not show: the page where nothing is of a page, the second of two equal constants, the register of a group of
-/// none.
+/// An unused page, the second of two equal constants, the register of an empty group.
 fn not_shown(instruction: Instruction) -> u64 {
     let mut bits = 3 << 57;
     for byte in 0..4 {
@@ -150,7 +147,6 @@ fn shaders_end_where_nothing_goes_on() {
         let words = texts.iter().map(|text| assemble(text).unwrap());
         words.flat_map(u64::to_le_bytes).collect()
     };
-    // The branch passes the first end.
     let good = code(&["BRANCHZ r0, offset:1", "NOP.end", "NOP.end", "NOP"]);
     let shader = Shader::decode(&good).unwrap();
     assert_eq!((shader.words(), shader.bytes().len()), (3, 24));
@@ -158,7 +154,7 @@ fn shaders_end_where_nothing_goes_on() {
         shader.to_string(),
         "    0  BRANCHZ r0, offset:1  -> 2\n    1  NOP.end\n    2  NOP.end\n"
     );
-    // A loop without an end is one: nothing goes on behind the jump.
+    // Nothing goes on behind the jump: a loop without an end is a shader.
     let endless = code(&["NOP", "BRANCHZ.eq 0x0, offset:-2"]);
     assert_eq!(Shader::decode(&endless).unwrap().words(), 2);
     assert_eq!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be said about the words of Valhall without running them.
+//! What the code of Valhall says.
 
 use std::ops::Range;
 
@@ -10,7 +10,6 @@ use mali_valhall::{
 
 use super::{Flow, Taint, live, spread};
 
-/// What a message does, as far as it is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Message {
     Load,
@@ -36,7 +35,6 @@ fn message(word: Instruction) -> Option<Message> {
     })
 }
 
-/// The name of a value that the hardware gives.
 fn special(source: Operand) -> Option<&'static str> {
     match source.code {
         Code::Special(special) => special.name(),
@@ -44,7 +42,7 @@ fn special(source: Operand) -> Option<&'static str> {
     }
 }
 
-/// Whether a message reaches storage straight from the pointer of that name: code says the offset then.
+/// Straight from that pointer: code says the offset then.
 fn reaches(word: Instruction, pointer: &str) -> bool {
     let straight = matches!(message(word), Some(Message::Load | Message::Store));
     straight
@@ -53,20 +51,17 @@ fn reaches(word: Instruction, pointer: &str) -> bool {
             .any(|source| special(source) == Some(pointer))
 }
 
-/// So many registers from one on, as bits.
 fn bits(first: u8, count: u8) -> u64 {
     (first..64)
         .take(count.into())
         .fold(0, |all, at| all | 1 << at)
 }
 
-/// Registers that a source names.
 fn of_source(source: Operand) -> u64 {
     let count = if source.kind.is_wide() { 2 } else { 1 };
     source.code.register().map_or(0, |first| bits(first, count))
 }
 
-/// Registers that a message reads or writes beside its sources.
 fn staging(word: Instruction, written: bool) -> u64 {
     // A narrow load may be extended to a pair.
     let least = if written && goes_to(word, "d0") { 2 } else { 0 };
@@ -76,13 +71,12 @@ fn staging(word: Instruction, written: bool) -> u64 {
     })
 }
 
-/// Whether a message puts what it loads there: `w0` is a register, `d0` a pair.
+/// `w0` is a register, `d0` a pair.
 fn goes_to(word: Instruction, lane: &str) -> bool {
     let mut fields = word.row().modifiers.iter();
     fields.any(|field| field.name_in(word.word()) == Some(lane))
 }
 
-/// Registers that hold a result, and whether all of each is written.
 fn results(word: Instruction) -> (u64, bool) {
     let name = word.row().name;
     let Some(to) = word.destination() else {
@@ -96,7 +90,7 @@ fn results(word: Instruction) -> (u64, bool) {
     (bits(to.register, count), to.low && to.high)
 }
 
-/// Registers that an instruction may read, and those that it surely writes.
+/// Registers that may be read, and those surely written.
 fn uses(word: Instruction) -> (u64, u64) {
     let sources = word
         .sources()
@@ -108,7 +102,6 @@ fn uses(word: Instruction) -> (u64, u64) {
     )
 }
 
-/// Runs of words that are entered at their start and left at their end, and which may follow which.
 fn blocks(code: &[Instruction]) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
     let target = |at: usize| {
         let distance = code.get(at)?.branch()?;
@@ -139,7 +132,7 @@ fn blocks(code: &[Instruction]) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
 }
 
 impl Flow {
-    /// Looks at all words of a shader of Valhall.
+    /// Of a shader of Valhall.
     pub fn of_words(words: &Words) -> Self {
         let mut flow = Self {
             named: words.registers,
@@ -151,7 +144,7 @@ impl Flow {
         };
         flow.dynamic = shader.is_dynamic();
         let code: Vec<Instruction> = shader.instructions().collect();
-        // Where a pointer to the thread's storage is computed with, the code does not say which words are reached.
+        // Computing with the pointer to thread storage hides which words are reached.
         let mut computed = false;
         for word in &code {
             flow.look_at(*word);
@@ -198,7 +191,7 @@ impl Flow {
         }
         let name = word.row().name;
         self.sees_warp |= name.starts_with("CLPER") || name.starts_with("WMASK");
-        // What a conservative branch asks of the warp is not known.
+        // What conservative branches ask of the warp is unknown.
         self.sees_warp |= word.value(&CONSERVATIVE) == Some(1);
         match message(word) {
             Some(Message::Barrier) => self.barrier = true,
@@ -209,7 +202,6 @@ impl Flow {
         }
     }
 
-    /// Follows what was loaded through one instruction.
     fn step(&mut self, word: Instruction, at: usize, now: &mut Taint) {
         let offset = u32::try_from(at * WORD_BYTES).unwrap_or(u32::MAX);
         let sources = word
@@ -255,7 +247,6 @@ mod tests {
         Flow::of_words(&crate::words::decoded(bytes).unwrap())
     }
 
-    /// Of these instructions; the last one ends.
     fn of(lines: &[&str]) -> Flow {
         let words = lines.iter().flat_map(|line| {
             let word = mali_valhall::assemble(line);
@@ -274,7 +265,7 @@ mod tests {
             );
             flow(&std::fs::read(format!("{folder}/{name}.bin")).unwrap())
         };
-        // A loop as long as what is loaded says, from ids of the thread in its group (r55) and of the group (r57).
+        // The loop is as long as a loaded value says; ids of the thread in its group (r55) and of the group (r57).
         let found = file("loop_with_exits");
         assert_eq!(found.initial, 1 << 55 | 1 << 57);
         assert_eq!(found.branch_from_memory, Some(22 * 8));
@@ -318,7 +309,6 @@ mod tests {
         assert_eq!(found(&[load, &put, clean, &get, to, end]), Some(40));
         assert_eq!(found(&[load, &put, clean, &at("LOAD", 12), to, end]), None);
         assert_eq!(found(&[load, &put, clean, &put, &get, to, end]), None);
-        // Where the pointer is computed with, any word may be reached.
         let computed = "MOV.i32 r7, thread_local_pointer.w0";
         assert_eq!(found(&[computed, clean, &put, &get, to, end]), Some(40));
         assert!(of(&[&get, end]).thread_storage);

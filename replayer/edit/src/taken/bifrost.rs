@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole job of Bifrost: what its descriptors hold, and what they become elsewhere.
+//! Whole job of Bifrost.
 
 use gpureplay_jobs::Compute;
 use mali_facts::{
@@ -11,10 +11,9 @@ use super::{Laid, Places, Put, gate};
 use crate::error::Result;
 use crate::scene::Memory;
 
-/// The address of a uniform buffer is kept in units of 16 bytes.
+/// Units of 16 bytes.
 const UNIFORM_SHIFT: u32 = 4;
 
-/// The descriptors of a job.
 #[derive(Clone, Debug)]
 pub(super) struct Bifrost {
     pub(super) compute: Compute,
@@ -22,7 +21,6 @@ pub(super) struct Bifrost {
 }
 
 impl Bifrost {
-    /// What a job has, with what it is given.
     pub(super) fn of(memory: &Memory, compute: &Compute) -> (Self, Held) {
         let at = compute.job.draw.push_uniforms();
         let mut held = Held::of(memory, at, compute.job.state.uniform_bytes());
@@ -41,7 +39,6 @@ impl Bifrost {
         (Self { compute, buffers }, held)
     }
 
-    /// Refuses what is not taken along.
     pub(super) fn stands_alone(&self) -> Result<()> {
         let state = &self.compute.job.state;
         let counts = [
@@ -58,7 +55,7 @@ impl Bifrost {
         }
     }
 
-    /// The descriptors without what says where things are.
+    /// Descriptors without addresses.
     pub(super) fn bare(&self) -> Vec<Vec<u8>> {
         let job = &self.compute.job;
         let state: RendererState = job.state.with("Shader", 0);
@@ -75,7 +72,7 @@ impl Bifrost {
         ]
     }
 
-    /// Bytes of storage for each thread, and of all work groups of a core.
+    /// Bytes per thread, and of all work groups of a core.
     pub(super) fn storage(&self) -> [u64; 2] {
         self.compute.job.storage.map_or([0; 2], |storage| {
             let groups = match storage.wls_base() {

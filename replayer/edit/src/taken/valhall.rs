@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole job of Valhall: what its environment, program, storage and tables hold, and what they become elsewhere.
+//! Whole job of Valhall.
 
 use mali_facts::valhall::{
     Buffer, ComputePayload, LONGEST_TABLE, LocalStorage, Resource, ShaderEnvironment,
@@ -12,25 +12,21 @@ use super::{Laid, Places, Put, gate};
 use crate::error::Result;
 use crate::scene::Memory;
 
-/// Bytes of a descriptor of a table.
 const ENTRY: u64 = Buffer::SIZE as u64;
-/// The table of uniform buffers, which are taken along.
 const UNIFORM_BUFFERS: u64 = 0;
-/// A packed address is stored without so many bits.
+/// Bits left out of an address.
 const PACKED: u32 = 8;
 
-/// The descriptors of a job.
 #[derive(Clone, Debug)]
 pub(super) struct Valhall {
     payload: ComputePayload,
     environment: ShaderEnvironment,
     program: ShaderProgram,
     storage: Option<LocalStorage>,
-    /// The list of resources: each with the descriptors of its table.
     resources: Vec<(Resource, Vec<Buffer>)>,
 }
 
-/// What lies in memory there, which the verifier has found mapped.
+/// The verifier has found it mapped.
 fn read<const BYTES: usize>(memory: &Memory, at: u64) -> [u8; BYTES] {
     let mut bytes = [0; BYTES];
     memory.read(at, &mut bytes);
@@ -43,7 +39,6 @@ fn is_uniform(table: usize, descriptor: &Buffer) -> bool {
 }
 
 impl Valhall {
-    /// What the job at an address has, with what it is given.
     pub(super) fn of(memory: &Memory, address: u64) -> (Self, Held) {
         let at = address.wrapping_add(job::PAYLOAD);
         let payload = ComputePayload::from_bytes(&read(memory, at));
@@ -86,7 +81,6 @@ impl Valhall {
         (all, held)
     }
 
-    /// Refuses what is not taken along.
     pub(super) fn stands_alone(&self) -> Result<()> {
         for (table, (resource, entries)) in self.resources.iter().enumerate() {
             if entries.is_empty() && resource.size() != 0 {
@@ -115,7 +109,7 @@ impl Valhall {
         Ok(())
     }
 
-    /// The descriptors without what says where things are.
+    /// Descriptors without addresses.
     pub(super) fn bare(&self) -> Vec<Vec<u8>> {
         let environment = self
             .environment
@@ -146,7 +140,7 @@ impl Valhall {
         bare
     }
 
-    /// Bytes of storage for each thread, and of all work groups of a core.
+    /// Bytes per thread, and of all work groups of a core.
     pub(super) fn storage(&self) -> [u64; 2] {
         self.storage.map_or([0; 2], |storage| {
             let groups = match storage.wls_base() {

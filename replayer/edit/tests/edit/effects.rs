@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Outputs that are the same for all inputs are found, and no others.
+//! Finds outputs that are the same for all inputs, and no others.
 
 use gpureplay_edit::constant_outputs;
 use gpureplay_kit::all_shipped;
@@ -7,7 +7,6 @@ use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{ModelOptions, Recording, Session, Tensor};
 use gpureplay_trials::parts::Parts;
 
-/// The shipped saxpy with its inputs at other addresses.
 fn moved(places: &[(u64, u64)]) -> Recording {
     let (recording, _, _) = crate::shipped("saxpy-g52");
     let mut parts = Parts::of(&recording.files().bytes).unwrap();
@@ -17,11 +16,9 @@ fn moved(places: &[(u64, u64)]) -> Recording {
     Recording::from_bytes(parts.file()).unwrap()
 }
 
-/// Where the inputs lie.
 const X: u64 = 0xa006000;
 const Y: u64 = 0xa017000;
 
-/// What it answers to these values of x.
 fn answer(recording: &Recording, value: f32) -> Vec<u8> {
     let gpu = recording.verified().recording().gpu_id();
     let device = Device::open(&Choice::Model(None), gpu, ModelOptions::default()).unwrap();
@@ -38,11 +35,10 @@ fn answer(recording: &Recording, value: f32) -> Vec<u8> {
 
 #[test]
 fn an_output_that_no_input_reaches_is_found() {
-    // Nothing reads pages between the buffers, as after a copy that the CPU made.
+    // Such pages are as after a copy that the CPU made.
     let lost = moved(&[(X, 0xa00a000), (Y, 0xa00c000)]);
     assert_eq!(constant_outputs(&lost), ["out"]);
     assert_eq!(answer(&lost, 1.0), answer(&lost, 2.0));
-    // One of the inputs has an effect.
     let kept = moved(&[(Y, 0xa00c000)]);
     assert_eq!(constant_outputs(&kept), [""; 0]);
     assert_ne!(answer(&kept, 1.0), answer(&kept, 2.0));
@@ -50,7 +46,7 @@ fn an_output_that_no_input_reaches_is_found() {
 
 #[test]
 fn a_pointer_into_a_buffer_is_no_end_of_it() {
-    // The input begins before the page of the pointer that the job has: by pointers alone it would have no effect.
+    // By the job's pointer alone, whose page begins later, the input would have no effect.
     let (recording, _, _) = crate::shipped("saxpy-g52");
     assert_eq!(constant_outputs(&recording), [""; 0]);
     let shifted = moved(&[(X, 0xa00a000), (Y, 0xa016800)]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Extracted jobs give every byte that they gave in their recording, whatever else is in memory.
+//! Extracted jobs give the same bytes, whatever else is in memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::shipped;
 
 type Snapshots = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// A device whose memory is full of one byte when it is mapped, and that keeps all of its memory before and after each chain.
+/// Memory starts full of one byte, and is kept before and after each chain.
 struct Kept {
     inner: OnModel,
     fill: u8,
@@ -77,7 +77,6 @@ fn run(recording: &Recording, fill: u8, bind: impl Fn(&mut Session)) -> (Vec<Vec
     (snapshots, session)
 }
 
-/// The data regions of a recording, by address, in a snapshot of its memory.
 fn buffers<'b>(recording: &Recording, bytes: &'b [u8]) -> BTreeMap<u64, &'b [u8]> {
     let mut rest = bytes;
     let mut all = BTreeMap::new();
@@ -101,7 +100,7 @@ fn each_of_lenets_jobs_gives_every_byte_in_soiled_memory() {
         let alone = Recording::from_bytes(extracted.bytes).unwrap();
         let (soiled, mut session) = run(&alone, 0xaa, |_| {});
         assert_eq!(soiled.len(), 2, "{index}");
-        // What the job changed in the whole recording, by an independent comparison of all memory, is there.
+        // Found by an independent comparison of all memory.
         let (before, after) = (&whole[2 * index], &whole[2 * index + 1]);
         let (before, after) = (buffers(&recording, before), buffers(&recording, after));
         let (clean, found) = (buffers(&alone, &soiled[0]), buffers(&alone, &soiled[1]));
@@ -118,7 +117,6 @@ fn each_of_lenets_jobs_gives_every_byte_in_soiled_memory() {
             }
         }
         assert!(changed > 0 && changed <= extracted.written, "{index}");
-        // Nothing else is written than what is said to be.
         for (va, found) in &found {
             let pairs = clean[va].iter().zip(*found);
             written += pairs.filter(|(clean, found)| clean != found).count() as u64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Each gate by itself: a shader that fits its own job does not fit the same job with one thing less.
+//! A shader does not fit its own job with one thing less.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use zerocopy::little_endian::U64;
 
 use crate::{code, shipped};
 
-/// A softmax whose threads wait for their work group and share storage; its manifest has the command that recorded it.
+/// Its threads wait and share storage; its manifest has the command that recorded it.
 fn softmax() -> (Recording, Jobs) {
     let folder = PathBuf::from(concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -26,7 +26,6 @@ fn softmax() -> (Recording, Jobs) {
     (recording, jobs)
 }
 
-/// The gate that refuses a job's own shader when the job is changed like this.
 fn gate(jobs: &Jobs, index: usize, change: impl FnOnce(&mut Compute)) -> &'static str {
     let mut compute = jobs.jobs[index].compute.clone().unwrap();
     let code = compute.code.as_ref().unwrap().bytes.clone();
@@ -53,7 +52,6 @@ fn each_gate_refuses_what_lacks_its_one_thing() {
         gate(&jobs, 0, without("Shader contains barrier")),
         "barrier"
     );
-    // No work group memory.
     let no_storage = |compute: &mut Compute| {
         let storage: LocalStorage = compute.job.storage.unwrap().with("WLS instances", 31);
         compute.job.storage = Some(storage);
@@ -64,7 +62,6 @@ fn each_gate_refuses_what_lacks_its_one_thing() {
         "initial registers"
     );
     assert_eq!(gate(&jobs, 0, without("Uniform count")), "uniforms");
-    // A convolution that needs all registers and storage of its threads.
     let (_, training, _) = shipped("train-digits-g52");
     let no_stack = |compute: &mut Compute| {
         let storage: LocalStorage = compute.job.storage.unwrap().with("TLS base pointer", 0);
@@ -152,7 +149,6 @@ fn a_shader_with_images_does_not_fit_a_job_without() {
     );
 }
 
-/// The same recording with one more region at an address, behind all others.
 fn with_region_at(recording: &Recording, va: u64) -> Recording {
     let view = recording.verified().recording();
     let mut regions: Vec<Region> = view.regions().to_vec();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Other sizes of shipped jobs: what is proven computes the same bits, what reaches too far is refused.
+//! What is proven computes the same bits, what reaches too far is refused.
 
 use gpureplay_edit::{Change, EditError, Kernel, Launch, Proof, Subject, inputs, proof};
 use gpureplay_jobs::Jobs;
@@ -23,7 +23,6 @@ fn divisors(number: u64) -> Vec<u32> {
         .collect()
 }
 
-/// All other sizes of work groups of a job that the GPU could run.
 fn others(launch: Launch) -> Vec<Launch> {
     let [x, y, z] = launch.global().map(divisors);
     let mut all = Vec::new();
@@ -95,7 +94,6 @@ fn all_other_sizes_of_digits_are_proven_and_equal_bit_for_bit() {
                 found.proof.is_proven() && found.different == 0,
                 "job {index} {launch:?}"
             );
-            // The same work is done, however it is cut.
             let (before, after) = (found.before.unwrap(), found.after.unwrap());
             assert_eq!(before.bytes_written, after.bytes_written, "job {index}");
             tried += 1;
@@ -124,10 +122,8 @@ fn a_thread_too_many_is_refused_with_the_first_address_outside() {
     let text = error.to_string();
     assert!(matches!(error, EditError::Outside(_)), "{text}");
     assert!(text.contains(&format!("{first:#x}")), "{text}");
-    // Too few threads leave results out.
     let error = subject.try_out(&change(launch(992, 8))).unwrap_err();
     assert!(matches!(error, EditError::Differs(_)), "{error}");
-    // The same threads in other work groups are fine, but in none that the GPU does not run.
     assert!(
         subject
             .try_out(&change(launch(1000, 250)))
@@ -154,7 +150,6 @@ fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
         })
         .unwrap();
     let new = Recording::from_bytes(changed.bytes.clone()).unwrap();
-    // The job has the new sizes, and all others theirs.
     let (old, table) = (&jobs, Jobs::of(&new).unwrap());
     for (before, after) in old.jobs.iter().zip(&table.jobs) {
         let (before, after) = (
@@ -189,7 +184,6 @@ fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
         provenance["sha256"],
         recording.recorded().manifest().unwrap().provenance["sha256"]
     );
-    // Nothing changed: the same file.
     let launch = subject.launch();
     let code = code(&subject);
     let same = subject
@@ -203,7 +197,7 @@ fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
 
 #[test]
 fn every_reason_is_one() {
-    // Jobs that are not proven say why; digits, LeNet and the products have none with barriers.
+    // Digits, LeNet and the products have none with barriers.
     for name in SHIPPED {
         let jobs = Jobs::of(&Recording::open(folder(name)).unwrap()).unwrap();
         for job in &jobs.jobs {

@@ -20,9 +20,7 @@ fn folder(name: &str) -> PathBuf {
     PathBuf::from(recordings).join(name)
 }
 
-/// A shipped recording with its jobs, and the values of its first case.
 fn shipped(name: &str) -> (Recording, Jobs, Bindings) {
-    // As the commands open one.
     let recording = Recording::open(folder(name)).unwrap().apart().unwrap();
     let jobs = Jobs::of(&recording).unwrap();
     let view = recording.verified().recording();
@@ -34,7 +32,6 @@ fn shipped(name: &str) -> (Recording, Jobs, Bindings) {
     (recording, jobs, bindings)
 }
 
-/// The bytes of the shader that a job runs.
 fn code(subject: &Subject<'_>) -> Vec<u8> {
     let code = &subject.compute().unwrap().code;
     code.as_ref().unwrap().bytes.clone()

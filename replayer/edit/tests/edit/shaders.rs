@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Other shaders for shipped jobs: what does not fit is refused by name, and a wrong one is never the best.
+//! Refuses shaders that do not fit; a wrong one is never the best.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
@@ -24,13 +24,11 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
         for other in &others.jobs {
             let other = other.compute.as_ref().unwrap();
             let code = &other.code.as_ref().unwrap().bytes;
-            // It fits its own job, and what it needs more is named.
             assert!(fits(code, other, others.profile).is_ok());
             match fits(code, job, saxpy.profile) {
                 Err(EditError::Gate { gate, .. }) => drop(gates.insert(gate)),
                 other => assert!(other.is_ok()),
             }
-            // With as many uniforms as it wants, the next gate speaks.
             let mut more = job.clone();
             for field in [
                 "local invocation XY",
@@ -56,7 +54,7 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
     assert!(error.starts_with("initial registers"), "{error}");
     let error = fits(&own[1..], job, saxpy.profile).unwrap_err().to_string();
     assert!(error.starts_with("code"), "{error}");
-    // An instruction that the table does not give to a product: Mesa's compiler emits it for G52 and not for G71.
+    // Mesa emits this instruction for G52 and not for G71.
     let digits = Jobs::of(&Recording::open(folder("digits-g52")).unwrap()).unwrap();
     let g71 = mali_facts::Profile::by_name("g71").unwrap();
     let refused = digits.jobs.iter().filter_map(|job| {
@@ -71,7 +69,7 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
     }
 }
 
-/// The first single bit that turns a job's shader into one that fits, does no more, and computes something else.
+/// The first single bit that fits, does no more and computes something else.
 fn wrong_and_cheaper(subject: &Subject<'_>) -> Vec<u8> {
     let launch = subject.launch();
     let own = code(subject);
@@ -131,7 +129,6 @@ fn a_wrong_variant_is_never_the_best() {
         Standing::Refused,
     ];
     assert_eq!(standings, expected);
-    // The planted one does no more than the others, and has no rank all the same.
     let work = |at: usize| tuning.rows[at].work.as_ref().unwrap().instructions;
     assert!(work(1) <= work(0));
     assert_eq!((tuning.best, tuning.rows[1].rank), (None, None));
@@ -141,7 +138,6 @@ fn a_wrong_variant_is_never_the_best() {
             .all(|row| row.proven || !row.reason.is_empty())
     );
     assert!(tuning.rows[2].model_seconds.is_some() && tuning.rows[1].model_seconds.is_none());
-    // All but times is the same again.
     let again = tune(&subject, &candidates, 0, By::Work, &AtomicU64::new(0)).unwrap();
     for (one, other) in tuning.rows.iter().zip(&again.rows) {
         assert_eq!(
@@ -155,7 +151,7 @@ fn a_wrong_variant_is_never_the_best() {
 fn another_shader_is_put_into_the_recording_for_one_job_only() {
     let (recording, jobs, bindings) = shipped("digits-g52");
     let inputs = inputs(&recording, 1).unwrap();
-    // Jobs 0, 2 and 4 of set-up run one shader; the second gets a wrong one.
+    // Jobs 0, 2 and 4 of set-up run one shader.
     let subject = Subject::new(&recording, &jobs, 2, &inputs, None).unwrap();
     let code = wrong_and_cheaper(&subject);
     let launch = subject.launch();
@@ -201,12 +197,11 @@ fn the_pooling_of_lenet_touches_a_quarter_of_the_lines_with_wider_groups() {
             kernel: Kernel::Recorded,
         }),
     });
-    // The table of docs/analysis.md, which `analyse` gave.
+    // As in docs/analysis.md.
     let tuning = tune(&subject, &candidates, 0, By::Lines, &AtomicU64::new(0)).unwrap();
     let costs: Vec<_> = tuning.rows.iter().map(|row| row.cost).collect();
     assert_eq!(costs, [Some(4000), Some(4000), Some(948)]);
     assert_eq!((tuning.best, tuning.by), (Some(2), "memory lines"));
-    // By work they are the same.
     assert_eq!(
         tune(&subject, &candidates, 0, By::Work, &AtomicU64::new(0))
             .unwrap()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole jobs taken from other recordings, with their pointers mapped.
+//! Whole jobs from other recordings, with mapped pointers.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use zerocopy::little_endian::U64;
 
 use crate::{code, shipped};
 
-/// What a recording computes for each of these inputs of another one with the same tensors.
 fn outputs(recording: &Recording, of: &Recording) -> Vec<Vec<(String, Tensor)>> {
     let values = inputs(of, 3).unwrap();
     let mut session = recording.session(Options::default()).unwrap();
@@ -39,7 +38,6 @@ fn taken(
     Taken::new(ours, theirs, &jobs, index, &values, &pairs, None)
 }
 
-/// The same recording with another job in place of one.
 fn replaced(ours: &Recording, index: usize, taken: Taken) -> gpureplay_edit::Changed {
     let jobs = Jobs::of(ours).unwrap();
     let values = inputs(ours, 2).unwrap();
@@ -52,7 +50,6 @@ fn a_job_in_its_own_place_gives_the_identical_file() {
     let (saxpy, ..) = shipped("saxpy-g52");
     let same = replaced(&saxpy, 0, taken(&saxpy, &saxpy, 0, &[]).unwrap());
     assert!(same.bytes == saxpy.files().bytes && same.tried.different == 0);
-    // So does the job of an extract, which is another file with the same job.
     let (digits, jobs, bindings) = shipped("digits-g52");
     let alone = extract(&digits, &jobs, &bindings, &[11], None).unwrap();
     let alone = Recording::from_bytes(alone.bytes).unwrap();
@@ -61,14 +58,12 @@ fn a_job_in_its_own_place_gives_the_identical_file() {
         gpureplay_library::Bindings::new(alone.verified().recording(), &alone.files().path);
     let job = Taken::new(&digits, &alone, &jobs, 0, &values, &[], None).unwrap();
     assert!(replaced(&digits, 11, job).bytes == digits.files().bytes);
-    // What an extract does not have is missed: saxpy has no such data.
     let error = Taken::new(&saxpy, &alone, &jobs, 0, &values, &[], None).unwrap_err();
     assert!(error.to_string().starts_with("pointers: "), "{error}");
 }
 
 #[test]
 fn a_job_of_another_driver_takes_the_place_and_sizes_come_along() {
-    // Another driver's recording, with code elsewhere, whose job has other sizes and a state in memory of its own.
     let (kbase, jobs, _) = shipped("saxpy-kbase-g52");
     let values = inputs(&kbase, 1).unwrap();
     let subject = Subject::new(&kbase, &jobs, 0, &values, None).unwrap();
@@ -113,7 +108,7 @@ fn a_job_of_another_driver_takes_the_place_and_sizes_come_along() {
     assert_eq!(outputs(&new, &saxpy), outputs(&saxpy, &saxpy));
 }
 
-/// A copy of saxpy whose tensors lie in another region, at 0xd00_0000, and have other names; its job points there.
+/// Tensors at 0xd00_0000, with other names.
 fn elsewhere(view: &View<'_>) -> Vec<u8> {
     const TO: u64 = 0x0d00_0000;
     let mut regions: Vec<Region> = view.regions().to_vec();
@@ -131,7 +126,6 @@ fn elsewhere(view: &View<'_>) -> Vec<u8> {
     let tensors: Vec<TensorEntry> = view.tensors().to_vec();
     let mut strings = view.strings().to_vec();
     for tensor in &tensors {
-        // x, y and out become X, Y and Out.
         strings[tensor.name.get() as usize].make_ascii_uppercase();
     }
     assemble(
@@ -153,7 +147,6 @@ fn elsewhere(view: &View<'_>) -> Vec<u8> {
 #[test]
 fn pointers_lead_to_tensors_by_name_and_to_what_the_user_says() {
     let (saxpy, _, bindings) = shipped("saxpy-g52");
-    // The job of this copy still points to where the tensors were.
     let copy = Recording::from_bytes(elsewhere(saxpy.verified().recording())).unwrap();
     let jobs = Jobs::of(&saxpy).unwrap();
     let table = Jobs::of(&copy).unwrap();
@@ -165,7 +158,6 @@ fn pointers_lead_to_tensors_by_name_and_to_what_the_user_says() {
         same.bytes == copy.files().bytes,
         "the same regions: the same job"
     );
-    // Taken into the copy, the pointers lead to the tensors' new places, if the user says which is which.
     let pairs: Vec<_> = ["x=X", "y=Y", "out=Out"]
         .map(|pair| pair.parse().unwrap())
         .into();
@@ -178,7 +170,6 @@ fn pointers_lead_to_tensors_by_name_and_to_what_the_user_says() {
     session.run().unwrap();
     let expected = outputs(&saxpy, &saxpy).remove(0).remove(0).1;
     assert_eq!(session.read("Out").unwrap(), expected);
-    // Addresses say it as well; what is not there is an error.
     let pairs = ["x=0xd000000", "y=Y", "out=Out"];
     assert!(taken(&copy, &saxpy, 0, &pairs).is_ok());
     for wrong in ["x=nothing", "nothing=X", "x=0x10", "0x10=X"] {
@@ -190,7 +181,6 @@ fn pointers_lead_to_tensors_by_name_and_to_what_the_user_says() {
     }
 }
 
-/// The first case of saxpy for the copy with other names.
 fn saxpy_values(copy: &Recording, saxpy: &Recording) -> Vec<gpureplay_library::Bindings> {
     let mut bindings =
         gpureplay_library::Bindings::new(copy.verified().recording(), &copy.files().path);
@@ -209,7 +199,6 @@ fn what_does_not_fit_is_refused() {
     let (digits, ..) = shipped("digits-g52");
     let error = taken(&saxpy, &digits, 19, &[]).unwrap_err();
     assert!(error.to_string().starts_with("pointers: "), "{error}");
-    // Sizes of a whole job stay.
     let job = Arc::new(taken(&saxpy, &saxpy, 0, &[]).unwrap());
     let jobs = Jobs::of(&saxpy).unwrap();
     let values = inputs(&saxpy, 1).unwrap();

@@ -9,9 +9,8 @@ use crate::lz4::WINDOW;
 const SHORTEST: usize = 4;
 const CHAIN_LIMIT: usize = 256;
 const TABLE_BITS: u32 = 13;
-/// A match of this length is good enough: no longer one is looked for, and it is taken whole.
+/// Bytes; no longer match is looked for, and it is taken whole.
 const GOOD: usize = 64;
-/// No position.
 const NONE: u32 = u32::MAX;
 
 fn hash(bytes: &[u8]) -> usize {
@@ -19,7 +18,7 @@ fn hash(bytes: &[u8]) -> usize {
     (word.wrapping_mul(2_654_435_761) >> (32 - TABLE_BITS)) as usize
 }
 
-/// Bytes that a length needs beyond its four bits in the token.
+/// Bytes of a length beyond the token's four bits.
 fn extra(length: usize) -> usize {
     if length < 15 {
         0
@@ -28,12 +27,10 @@ fn extra(length: usize) -> usize {
     }
 }
 
-/// Chains of positions of the history whose next four bytes have the same hash.
 #[derive(Clone, Debug)]
 pub(super) struct Matcher {
     heads: Vec<u32>,
     previous: Vec<u32>,
-    /// Positions below this one are in the chains.
     filled: usize,
 }
 
@@ -52,11 +49,9 @@ impl Matcher {
         self.heads[slot] = at as u32;
     }
 
-    /// Brings the chains up to date with the history before `start`.
     fn catch_up(&mut self, window: &[u8], start: usize) {
         let whole = (start + 1).saturating_sub(SHORTEST);
         if self.filled > whole {
-            // The history slid or was cleared.
             self.heads.fill(NONE);
             self.filled = 0;
         }
@@ -66,7 +61,7 @@ impl Matcher {
         self.filled = whole;
     }
 
-    /// The longest match of the bytes at `at` with an earlier position, as (length, distance); (_, 0) when there is none.
+    /// As (length, distance); (_, 0) when there is none.
     fn longest(&self, window: &[u8], at: usize) -> (usize, usize) {
         let limit = window.len() - at;
         let mut candidate = self.heads[hash(&window[at..])];
@@ -88,14 +83,14 @@ impl Matcher {
         (length, distance)
     }
 
-    /// For each position from `start`: the longest match, as (length, distance).
+    /// As (length, distance), from `start`.
     fn longest_matches(&mut self, window: &[u8], start: usize) -> Vec<(usize, usize)> {
         self.catch_up(window, start);
         let mut best = vec![(0, 0); window.len() - start];
         let end = (window.len() + 1).saturating_sub(SHORTEST).max(self.filled);
         for at in self.filled..end {
             if at >= start {
-                // A good match goes on from the next position, one byte shorter.
+                // A good match goes on, one byte shorter.
                 let before = if at > start {
                     best[at - start - 1]
                 } else {
@@ -112,7 +107,7 @@ impl Matcher {
             }
             self.insert(window, at);
         }
-        // The block may yet be stored as it is, and then is no part of the history.
+        // The block may yet be stored as it is.
         for at in (self.filled..end).rev() {
             self.heads[hash(&window[at..])] = self.previous[at];
         }
@@ -131,12 +126,11 @@ fn push_length(out: &mut Vec<u8>, length: usize) {
     }
 }
 
-/// Compresses `window[start..]`, using what is before it as dictionary.
 pub(super) fn compress(matcher: &mut Matcher, window: &[u8], start: usize) -> Vec<u8> {
     let matches = matcher.longest_matches(window, start);
     let count = matches.len();
-    // Cheapest encoding from each position to the end, in bytes; a match is (length, distance), a literal (1, 0).
-    // Literal runs cost their bytes here; the rare extension bytes of a long run are neglected.
+    // Cheapest encoding to the end, in bytes; a match is (length, distance), a literal (1, 0). Extension bytes of
+    // long literal runs are rare and neglected.
     let mut cost = vec![0usize; count + 1];
     let mut step = vec![(1usize, 0usize); count];
     cost[count] = 1;

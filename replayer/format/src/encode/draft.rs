@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording written anew: tables that do not change stay byte for byte, and new data come after the old.
+//! Rewrites a recording: unchanged tables stay, new data follow the old.
 
 use alloc::vec::Vec;
 
@@ -12,23 +12,23 @@ use crate::codes::{Encoding, Opcode};
 use crate::layout::{ActionEntry, IdentityCheck, Platform, Region, Segment};
 use crate::view::Recording;
 
-/// An action of a recording, with its place.
+/// Action with its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'v> {
     /// Index in the section `actions`.
     pub number: u32,
-    /// The action.
+    /// Action.
     pub entry: &'v ActionEntry,
-    /// Its opcode.
+    /// Opcode.
     pub opcode: Opcode,
-    /// Offset in the section `data` where the next upload starts before this action.
+    /// Offset in the section `data` of the next upload before this action.
     pub before: u64,
     /// The same after it.
     pub after: u64,
 }
 
 impl<'v> Recording<'v> {
-    /// The actions of a segment with their places. Those of a verified recording are well formed.
+    /// Segment's actions, well formed if verified.
     pub fn steps(
         &self,
         segment: &Segment,
@@ -50,26 +50,25 @@ impl<'v> Recording<'v> {
     }
 }
 
-/// Tables of a recording that is written anew. Segments and actions are added in their order; the rest is there.
+/// Segments and actions are added in order; the rest is there.
 #[derive(Clone, Debug)]
 pub struct Draft<'v> {
     view: Recording<'v>,
-    /// What the header says of the GPU.
+    /// From the header.
     pub platform: Platform,
-    /// What must hold on the GPU that replays.
+    /// What the replay's GPU must be.
     pub identity: Vec<IdentityCheck>,
-    /// GPU memory, in ascending order.
+    /// In ascending order.
     pub regions: Vec<Region>,
     segments: Vec<Segment>,
     actions: Vec<ActionEntry>,
     strings: Vec<u8>,
     data: Vec<u8>,
-    /// An upload does not fit into an action.
     too_large: bool,
 }
 
 impl<'v> Draft<'v> {
-    /// A recording without its segments and actions.
+    /// Starts without segments and actions.
     pub fn new(view: &Recording<'v>) -> Self {
         Self {
             view: *view,
@@ -84,7 +83,7 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// Begins a segment; `of` gives its name, its kind, and where its first upload starts.
+    /// `of` gives name, kind, and start of the first upload.
     pub fn segment(&mut self, of: &Segment) {
         self.segments.push(Segment {
             first_action: U32::new(self.actions.len() as u32),
@@ -93,7 +92,7 @@ impl<'v> Draft<'v> {
         });
     }
 
-    /// Gives the last segment another name.
+    /// Renames the last segment.
     pub fn rename(&mut self, name: &str) {
         if let Some(segment) = self.segments.last_mut() {
             segment.name = U32::new(self.strings.len() as u32);
@@ -110,12 +109,12 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// Adds an action whose only operand is an address or an offset.
+    /// Its only operand is an address or an offset.
     pub fn action(&mut self, opcode: Opcode, d: u64) {
         self.push(entry(opcode, 0, 0, d));
     }
 
-    /// Puts bytes after all data, and returns the actions that upload them to their addresses.
+    /// Appends data; returns the actions that upload them.
     pub fn store<B: AsRef<[u8]>>(&mut self, uploads: &[(u64, B)]) -> Vec<ActionEntry> {
         let mut actions = Vec::new();
         if !uploads.is_empty() {
@@ -134,7 +133,7 @@ impl<'v> Draft<'v> {
         actions
     }
 
-    /// Adds stored uploads to the last segment; its next upload then starts at `cursor`.
+    /// The segment's next upload then starts at `cursor`.
     pub fn insert(&mut self, uploads: &[ActionEntry], cursor: u64) {
         if !uploads.is_empty() {
             uploads.iter().for_each(|entry| self.push(*entry));
@@ -142,7 +141,7 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// Adds a launch with other words than those of `entry` to the last segment; its next upload then starts at `cursor`.
+    /// Adds `entry` with other words; the segment's next upload then starts at `cursor`.
     pub fn launch(&mut self, entry: ActionEntry, words: &[u8], cursor: u64) {
         self.action(Opcode::Seek, self.data.len() as u64);
         let b = U16::new(u16::try_from(words.len()).unwrap_or_else(|_| {
@@ -154,7 +153,7 @@ impl<'v> Draft<'v> {
         self.action(Opcode::Seek, cursor);
     }
 
-    /// The file.
+    /// Encodes the file.
     ///
     /// # Errors
     /// A table or an upload has more than 2^32 entries.

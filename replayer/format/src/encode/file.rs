@@ -23,7 +23,7 @@ impl Builder {
     /// Encodes the recording.
     ///
     /// # Errors
-    /// The first thing that could not be stored; see [`EncodeError`].
+    /// The first thing that could not be stored.
     pub fn finish(mut self) -> Result<Vec<u8>, EncodeError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -59,7 +59,7 @@ impl Builder {
 }
 
 impl<'a> Recording<'a> {
-    /// The bytes of all sections, in the order of their kinds, as [`assemble`] takes them.
+    /// In the order of kinds.
     pub fn sections(&self) -> [&'a [u8]; SECTIONS] {
         [
             bytes(self.identity()),
@@ -75,7 +75,7 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// The smallest version that knows all codes and fields of a file.
+/// Smallest that knows all codes and fields.
 fn minor(platform: Platform, sections: &[&[u8]; SECTIONS]) -> u16 {
     let section = |kind: Section| sections[usize::from(kind.code()) - 1];
     let (entries, _) = section(Section::Actions).as_chunks::<{ size_of::<ActionEntry>() }>();
@@ -95,9 +95,9 @@ fn minor(platform: Platform, sections: &[&[u8]; SECTIONS]) -> u16 {
     state.into()
 }
 
-/// Puts sections behind a header and a section table, with all checksums.
+/// Adds header, section table and checksums.
 ///
-/// Useful on its own to make files that are wrong in one point and right in all others.
+/// Also makes files that are wrong in one point.
 pub fn assemble(platform: Platform, sections: &[&[u8]; SECTIONS]) -> Vec<u8> {
     let start = size_of::<Header>() + SECTIONS * size_of::<SectionEntry>();
     let mut file = vec![0; start];

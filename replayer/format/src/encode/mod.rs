@@ -20,10 +20,10 @@
 //! # Ok::<(), gpureplay_format::EncodeError>(())
 //! ```
 
-/// Jobs of all submissions together that a trace or an original recording may have to be made into a recording.
+/// Jobs in all submissions of a trace or original recording.
 ///
-/// It bounds what follows from a small file: it may submit one long chain again and again, and each submission becomes an
-/// action for each of its jobs. A network has some hundred jobs; this is a thousand runs of one.
+/// A small file may submit one long chain again and again, and each submission has an action for each job. A
+/// network has some hundred jobs; this is a thousand runs of one.
 pub const MAX_SUBMITTED_JOBS: usize = 1 << 18;
 
 mod compress;
@@ -50,7 +50,7 @@ pub use draft::{Draft, Step};
 pub use file::assemble;
 pub use tensor::{Axis, Piece, Tensor};
 
-/// JS_CONFIG bits that drivers set for a job of their own: clean and invalidate caches at start and end, start the MMU.
+/// Drivers' own: clean and invalidate caches at start and end, start the MMU.
 pub const DEFAULT_JOB_CONFIG: u16 = 0x3700;
 
 /// Names a tensor of a builder.
@@ -60,20 +60,19 @@ pub struct TensorId(pub u32);
 /// Why a recording cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EncodeError {
-    /// A name is empty, or has characters other than printable ASCII without spaces.
+    /// Empty, or not printable ASCII without spaces.
     Name(String),
     /// Two tensors have this name.
     NameTwice(String),
     /// Action number `.0` comes before the first segment.
     NoSegment(usize),
-    /// The tensor has more than [`crate::MAX_RANK`] dimensions, no piece, or a piece with more than
-    /// [`crate::MAX_AXES`] axes.
+    /// More than [`crate::MAX_RANK`] dimensions, no piece, or more than [`crate::MAX_AXES`] axes in one.
     Shape(String),
-    /// Regions at these two addresses overlap.
+    /// Regions at these addresses overlap.
     RegionsOverlap(u64, u64),
     /// A table has more than 2^32 entries.
     TooLarge,
-    /// A launch has this many bytes of words, more than 16 bits hold.
+    /// Bytes of a launch's words that exceed 16 bits.
     Words(usize),
     /// The encoder's own output does not parse.
     Internal(ParseError),
@@ -106,10 +105,10 @@ impl core::fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// Collects the parts of a recording and encodes them.
+/// Collects and encodes a recording.
 ///
-/// Regions, identity checks and tensors may be added in any order and at any time; actions belong to the segment that
-/// was begun last. Nothing is checked before [`Builder::finish`].
+/// Regions, identity checks and tensors may come in any order; actions belong to the last segment. Only
+/// [`Builder::finish`] checks.
 #[derive(Debug)]
 pub struct Builder {
     platform: Platform,
@@ -124,17 +123,15 @@ pub struct Builder {
     data: Vec<u8>,
     history: History,
     matcher: compress::Matcher,
-    /// Pages that set-up has written; others are still zero.
+    /// Written by set-up; others are still zero.
     touched: BTreeSet<u64>,
-    /// Names of the tensors so far.
     names: BTreeSet<String>,
-    /// Whether a chain was submitted.
     submitted: bool,
     error: Option<EncodeError>,
 }
 
 impl Builder {
-    /// Starts a recording for the GPU with this `GPU_ID` (product in bits 31:16).
+    /// Starts a recording for this `GPU_ID` (product in bits 31:16).
     pub fn new(gpu_id: u32) -> Self {
         Self {
             platform: Platform::of(gpu_id),
@@ -156,7 +153,7 @@ impl Builder {
         }
     }
 
-    /// States whether the recording was taken where GPU and CPU caches are coherent.
+    /// Whether GPU and CPU caches are coherent.
     pub fn coherent(&mut self, coherent: bool) {
         self.platform.flags = if coherent { FLAG_COHERENT } else { 0 };
     }
@@ -166,7 +163,7 @@ impl Builder {
         self.platform = platform;
     }
 
-    /// Requires `read(register) & mask == value` of the GPU that replays.
+    /// `read(register) & mask == value` on the replay's GPU.
     pub fn identity(&mut self, register: u32, mask: u32, value: u32) {
         self.identity.push(IdentityCheck {
             register: U32::new(register),
@@ -175,7 +172,7 @@ impl Builder {
         });
     }
 
-    /// Adds a run of `pages` pages of GPU memory at `va`. They are zero when set-up starts.
+    /// Zero when set-up starts.
     pub fn region(&mut self, va: u64, pages: u32, access: Access, kind: RegionKind) {
         self.regions.push(Region {
             va: U64::new(va),
@@ -186,7 +183,7 @@ impl Builder {
         });
     }
 
-    /// Begins a segment. Set-up segments come first, then run segments, then finish segments.
+    /// Set-up comes first, then run, then finish segments.
     pub fn segment(&mut self, name: &str, kind: SegmentKind) {
         let name = self.intern(name);
         self.history.clear();
@@ -200,7 +197,6 @@ impl Builder {
         });
     }
 
-    /// Stores a name and returns its offset.
     fn intern(&mut self, name: &str) -> u32 {
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
             self.fail(EncodeError::Name(name.into()));
@@ -211,7 +207,6 @@ impl Builder {
         offset
     }
 
-    /// Keeps the first error for [`Builder::finish`].
     fn fail(&mut self, error: EncodeError) {
         self.error.get_or_insert(error);
     }

@@ -10,7 +10,6 @@ use crate::codes::{Encoding, Opcode, SegmentKind};
 use crate::layout::ActionEntry;
 use crate::lz4::MAX_BLOCK;
 
-/// Longest raw upload in one action.
 const MAX_RAW: u32 = 1 << 30;
 
 impl Builder {
@@ -36,25 +35,25 @@ impl Builder {
         self.push(Opcode::Write, 0, register, value, 0);
     }
 
-    /// Makes the job header at `va` ready for its next run; its status is checked after the next submit.
+    /// Readies a job header; the next submit checks its status.
     ///
-    /// Every header of a chain that a run segment submits needs this (or an upload of the header) before the submit.
+    /// Every header of a run segment's chain needs this (or an upload) before the submit.
     pub fn rearm(&mut self, va: u64) {
         self.push(Opcode::Rearm, 0, 0, 0, va);
     }
 
-    /// Starts the chain at `chain` on a slot and waits for its end, with the configuration that drivers use.
+    /// Submits a chain with the drivers' configuration.
     pub fn submit(&mut self, slot: u8, chain: u64, timeout_us: u32) {
         self.submit_with(slot, DEFAULT_JOB_CONFIG, chain, timeout_us);
     }
 
-    /// Like [`Builder::submit`] with bits 15:0 of JS_CONFIG. The address space (3:0) and flush reduction (14) are cleared.
+    /// As [`Builder::submit`] with bits 15:0 of JS_CONFIG, without address space (3:0) and flush reduction (14).
     pub fn submit_with(&mut self, slot: u8, config: u16, chain: u64, timeout_us: u32) {
         self.push(Opcode::Submit, slot, config & !0x400f, timeout_us, chain);
         self.submitted = true;
     }
 
-    /// Starts the work that words describe on a queue and waits for its end.
+    /// Starts a queue's work and waits for its end.
     pub fn launch(&mut self, queue: u8, words: &[u32], timeout_us: u32) {
         let Ok(bytes) = u16::try_from(size_of_val(words)) else {
             return self.fail(EncodeError::Words(size_of_val(words)));
@@ -75,7 +74,7 @@ impl Builder {
         self.push(Opcode::BindOutput, 0, 0, tensor.0, 0);
     }
 
-    /// Puts one repeated byte into GPU memory.
+    /// Repeats one byte in GPU memory.
     pub fn fill(&mut self, va: u64, length: u32, byte: u8) {
         if byte != 0 {
             self.touch(va, length as usize);
@@ -83,8 +82,8 @@ impl Builder {
         self.push(Opcode::Fill, byte, 0, length, va);
     }
 
-    /// Puts bytes into GPU memory, in the shortest form: bytes that are still zero are left out, repeated bytes
-    /// become fills, the rest is compressed page by page where that pays.
+    /// Leaves out bytes that are still zero, fills with repeated bytes, compresses the rest page by page where that
+    /// pays.
     pub fn upload(&mut self, va: u64, bytes: &[u8]) {
         let (mut va, mut bytes) = (va, bytes);
         while !bytes.is_empty() {
@@ -96,7 +95,6 @@ impl Builder {
         }
     }
 
-    /// Uploads bytes of one page.
     fn upload_chunk(&mut self, va: u64, chunk: &[u8]) {
         let (mut va, mut chunk) = (va, chunk);
         if self.is_fresh(va) {
@@ -145,13 +143,11 @@ impl Builder {
         }
     }
 
-    /// Lets the following uploads of the segment take their bytes from another offset of the section `data`; for
-    /// bytes that are in the file already. The encoder itself does not use it.
+    /// Moves to an offset in the section `data`; for bytes already in the file. The encoder does not use it.
     pub fn seek(&mut self, offset: u64) {
         self.push(Opcode::Seek, 0, 0, 0, offset);
     }
 
-    /// The last action, when it is a raw upload of the current segment that ends at `va` and may grow.
     fn raw_upload_ending_at(&mut self, va: u64) -> Option<&mut ActionEntry> {
         self.segments
             .last()
@@ -168,7 +164,6 @@ impl Builder {
         })
     }
 
-    /// Whether the page of `va` still has the zeros that it was mapped with.
     fn is_fresh(&self, va: u64) -> bool {
         let setup = SegmentKind::Setup.code();
         self.segments

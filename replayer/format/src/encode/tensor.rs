@@ -13,29 +13,29 @@ use crate::layout::{AxisEntry, PieceEntry, TENSOR_EXTERNAL, TensorEntry};
 use crate::view::Recording;
 use crate::{MAX_AXES, MAX_RANK};
 
-/// A named array and where its elements lie in GPU memory.
+/// A named array and its places in GPU memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
-    /// Name, unique in the recording; printable ASCII without spaces.
+    /// Unique; printable ASCII without spaces.
     pub name: String,
-    /// Its part in the computation.
+    /// Part in the computation.
     pub kind: TensorKind,
     /// Type of the elements.
     pub element: ElementType,
     /// Extents, slowest dimension first (C order).
     pub shape: Vec<u32>,
-    /// Where the elements lie. Pieces may overlap in elements: a tensor that the app copies is written to all its places.
+    /// Pieces may overlap: a tensor that the app copies is written to all its places.
     pub pieces: Vec<Piece>,
-    /// The recording carries no value; it must be bound before the first run.
+    /// Without recorded value: bind it before the first run.
     pub external: bool,
 }
 
-/// A loop nest from elements to addresses, see [`crate::layout::PieceEntry`].
+/// Loop nest, see [`crate::layout::PieceEntry`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// GPU virtual address of the first element.
+    /// GPU address of the first element.
     pub va: u64,
-    /// Index of the first element in the array in C order.
+    /// First element's index in C order.
     pub element: u32,
     /// Loops, slowest first.
     pub axes: Vec<Axis>,
@@ -46,14 +46,14 @@ pub struct Piece {
 pub struct Axis {
     /// Number of steps.
     pub extent: u32,
-    /// Elements of the array per step.
+    /// Elements per step.
     pub element_stride: u32,
     /// Bytes of GPU memory per step.
     pub byte_stride: u32,
 }
 
 impl Piece {
-    /// A piece of a recording.
+    /// Piece of a recording.
     pub fn of(view: &Recording<'_>, entry: &PieceEntry) -> Self {
         let axes = view.axes(entry).unwrap_or_default().iter();
         let axes = axes.map(|axis| Axis {
@@ -68,7 +68,7 @@ impl Piece {
         }
     }
 
-    /// All elements of a dense array in C order.
+    /// Dense array in C order.
     pub fn dense(elements: u32, element: ElementType, va: u64) -> Self {
         let axis = Axis {
             extent: elements,
@@ -82,7 +82,7 @@ impl Piece {
         }
     }
 
-    /// An array whose dimensions have the given strides in bytes (rows may be padded, dimensions permuted).
+    /// Strides in bytes (padded rows, permuted dimensions).
     pub fn strided(shape: &[u32], byte_strides: &[u32], va: u64) -> Self {
         let mut element_stride = 1u32;
         let mut axes: Vec<Axis> = shape
@@ -109,7 +109,7 @@ impl Piece {
 }
 
 impl Tensor {
-    /// A tensor that lies in GPU memory without gaps, in C order.
+    /// Dense tensor in C order.
     pub fn dense(
         name: &str,
         kind: TensorKind,
@@ -132,7 +132,7 @@ impl Tensor {
 }
 
 impl Builder {
-    /// Adds a tensor. It takes part in the program through [`Builder::bind_input`] and [`Builder::bind_output`].
+    /// Adds a tensor for [`Builder::bind_input`] and [`Builder::bind_output`].
     pub fn tensor(&mut self, tensor: Tensor) -> TensorId {
         let id = TensorId(self.tensors.len() as u32);
         let sound = tensor.shape.len() <= MAX_RANK

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Blocks of LZ4 decode to what a decoder of this test's own says, and the check of a block agrees with decoding it.
+//! LZ4 blocks, against this test's own decoder.
 
 use gpureplay_format::Payload;
 use gpureplay_format::lz4::{History, Level, MAX_BLOCK, WINDOW, check};
 
-/// What is left of a block.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -14,7 +13,6 @@ impl<'a> Rest<'a> {
         Some(taken)
     }
 
-    /// A length of four bits, and the bytes that continue it.
     fn length(&mut self, nibble: u8) -> Option<usize> {
         let mut sum = usize::from(nibble);
         let mut goes_on = nibble == 15;
@@ -27,7 +25,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// Decodes a block after what was decoded before, by the rules of LZ4's documentation.
+/// By the rules of LZ4's documentation.
 fn reference(block: &[u8], before: &[u8], length: usize) -> Option<Vec<u8>> {
     let (mut out, mut rest) = (before.to_vec(), Rest(block));
     loop {
@@ -47,7 +45,6 @@ fn reference(block: &[u8], before: &[u8], length: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// Numbers of a fixed sequence.
 fn random(state: &mut u64) -> usize {
     *state = state
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -55,7 +52,7 @@ fn random(state: &mut u64) -> usize {
     (*state >> 33) as usize
 }
 
-/// A block with a match or two, which is sound more often than not, and what it should decode to.
+/// Sound more often than not; with its decoded bytes.
 fn block(state: &mut u64, history: usize) -> (Vec<u8>, usize) {
     let (mut block, mut length) = (Vec::new(), 0);
     let long = |block: &mut Vec<u8>, count: usize| {
@@ -135,7 +132,6 @@ fn an_upload_is_kept_raw_or_as_a_block() {
 
 #[test]
 fn a_block_has_a_page_at_most() {
-    // A byte, and copies of it.
     let run = |length: usize| {
         let copied = length - 1 - 4 - 15;
         let mut block = vec![0x1f, 9, 1, 0];
@@ -156,7 +152,6 @@ fn a_block_has_a_page_at_most() {
         check(&run(MAX_BLOCK + 1), Level::default(), MAX_BLOCK + 1),
         None
     );
-    // Literals alone.
     let literals = |length: usize| {
         let mut block = vec![0xf0];
         block.extend(std::iter::repeat_n(255, (length - 15) / 255));

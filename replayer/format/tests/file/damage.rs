@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A damaged file is refused, and the section that is damaged is named.
+//! A damaged file is refused, and the damaged section is named.
 
 use gpureplay_format::layout::{Header, SECTIONS, SectionEntry};
 use gpureplay_format::{
@@ -148,7 +148,6 @@ fn what_was_built_is_what_is_read() {
     else {
         panic!("{:?}", actions[1])
     };
-    // The bytes before the first and after the last nonzero one are not stored.
     assert_eq!((va, length), (0x200_0001, 299));
     assert!(block.len() < 60, "{}", block.len());
     assert!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the encoder writes, compared with the bytes that a decoder of its own takes out of it, and with sizes worked out by hand.
+//! The encoder's output, against another decoder and sizes by hand.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use gpureplay_format::{
 const PAGE: u64 = 4096;
 const BASE: u64 = 0x10_0000;
 
-/// Memory after all uploads and fills of a recording, from a decoder of LZ4 that keeps all output as its window.
+/// Its LZ4 decoder keeps all output as its window.
 fn memory(file: &[u8]) -> BTreeMap<u64, u8> {
     let view = Recording::parse(file).unwrap();
     let mut memory = BTreeMap::new();
@@ -41,7 +41,6 @@ fn memory(file: &[u8]) -> BTreeMap<u64, u8> {
     memory
 }
 
-/// The block format of LZ4, as its specification says it.
 fn unpack(block: &[u8], window: &mut Vec<u8>) {
     let mut bytes = block.iter().copied();
     let length = |bytes: &mut dyn Iterator<Item = u8>, first: u8| {
@@ -72,7 +71,6 @@ fn builder(pages: u32) -> Builder {
     builder
 }
 
-/// Bytes without a pattern.
 fn noise(count: usize, mut seed: u64) -> Vec<u8> {
     let next = |_| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -81,7 +79,6 @@ fn noise(count: usize, mut seed: u64) -> Vec<u8> {
     (0..count).map(next).collect()
 }
 
-/// What opcode, encoding, length and address an action has.
 fn actions(file: &[u8]) -> Vec<(Opcode, u8, u32, u64)> {
     let view = Recording::parse(file).unwrap();
     let of = |entry: &ActionEntry| {
@@ -104,7 +101,7 @@ fn a_recording_says_whether_caches_were_coherent() {
 
 #[test]
 fn what_was_uploaded_is_there_and_takes_few_bytes() {
-    // Each text with the most bytes of data that a good encoder needs: literals once, then matches of three bytes and their lengths.
+    // With the most bytes that a good encoder needs: literals once, then matches of three bytes and their lengths.
     let text = noise(64, 1);
     let far = [&text[..], &noise(3000, 2), &text].concat();
     let runs: Vec<u8> = (0..600).map(|at| (at / 100) as u8 + 1).collect();
@@ -131,7 +128,7 @@ fn what_was_uploaded_is_there_and_takes_few_bytes() {
         let file = builder.finish().unwrap();
         let data = Recording::parse(&file).unwrap().data().len();
         assert!(data <= most, "{name}: {data} bytes, {most} are enough");
-        // Zeros at the ends of what a fresh page gets are left out.
+        // Zeros around what a fresh page gets are left out.
         let found = memory(&file).into_iter().filter(|(_, byte)| *byte != 0);
         let expected = (BASE..).zip(bytes).filter(|(_, byte)| *byte != 0);
         assert!(found.eq(expected), "{name}");
@@ -140,9 +137,9 @@ fn what_was_uploaded_is_there_and_takes_few_bytes() {
 
 #[test]
 fn pages_that_repeat_earlier_ones_cost_little_in_one_segment_and_all_in_the_next() {
-    // Noise alone would be stored as it is, and then is no part of the window.
+    // Noise alone is stored as it is, outside of the window.
     let text = [&noise(1400, 9)[..], &[0x55; 100]].concat();
-    // More pages than the window holds, so it slides; then the same bytes in another segment.
+    // The window slides; then the same bytes in another segment.
     let made = |twice: bool| {
         let mut builder = builder(64);
         for page in 0..40 {
@@ -159,7 +156,7 @@ fn pages_that_repeat_earlier_ones_cost_little_in_one_segment_and_all_in_the_next
     let (first, file) = (made(false), made(true));
     let data = |file| Recording::parse(file).unwrap().data().len();
     assert!(data(&first) < 1620 + 39 * 225, "{}", data(&first));
-    // A reader forgets its window where a segment begins.
+    // Segments forget the window.
     let more = data(&file) - data(&first);
     assert!((1400..1440).contains(&more), "{more}");
     let found = memory(&file);
@@ -168,7 +165,6 @@ fn pages_that_repeat_earlier_ones_cost_little_in_one_segment_and_all_in_the_next
         let bytes: Vec<u8> = found.range(at..at + 1500).map(|(_, byte)| *byte).collect();
         assert!(bytes == text, "page {page}");
     }
-    // The library's own reader agrees, when it forgets as well.
     let view = Recording::parse(&file).unwrap();
     let mut history = History::new();
     for segment in view.segments() {
@@ -195,14 +191,12 @@ fn zeros_of_fresh_pages_are_left_out_and_others_are_not() {
     let mut builder = builder(8);
     builder.upload(BASE, &[0; 100]);
     builder.upload(BASE + 10, &[0, 0, 1, 2, 3, 0]);
-    // The page is not fresh any more; the next one is.
     builder.upload(BASE + 20, &[0, 0, 4]);
     builder.upload(BASE + PAGE - 2, &[5, 0, 0, 6]);
     builder.fill(BASE + 3 * PAGE + 1, PAGE as u32, 9);
     builder.upload(BASE + 3 * PAGE, &[0, 7]);
     builder.upload(BASE + 4 * PAGE, &[0, 7]);
     builder.upload(BASE + 5 * PAGE, &[0, 7]);
-    // Nine equal bytes are a fill, eight are not.
     builder.upload(BASE + 6 * PAGE, &[8; 9]);
     builder.upload(BASE + 7 * PAGE, &[8; 8]);
     // Nothing is fresh in a run.
@@ -294,7 +288,6 @@ fn the_first_error_is_kept_and_says_what_it_is() {
     let mut early = Builder::new(0x7212_0000);
     early.fill(BASE, 1, 1);
     assert_eq!(early.finish().unwrap_err(), EncodeError::NoSegment(0));
-    // Regions may touch, and may not overlap.
     for (second, fits) in [(BASE + 2 * PAGE, true), (BASE + PAGE, false), (BASE, false)] {
         let mut two = builder(2);
         two.region(second, 1, Access::READ, RegionKind::Data);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A file as the encoder writes it, and what a reader says of others.
+//! What the encoder writes, and what a reader says of other files.
 #![allow(clippy::unwrap_used)]
 
 mod blocks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Conditions that other tests let slip when one operator in them is changed, in files whose checksums are right: `cargo xtask mutation`.
+//! For `cargo xtask mutation`: mutants that other tests let slip, with right checksums.
 
 use gpureplay_format::checksum::{Checksum, checksum};
 use gpureplay_format::layout::{ActionEntry, Header, SECTIONS, Segment, TensorEntry};
@@ -9,10 +9,8 @@ use zerocopy::FromZeros;
 const TABLE: usize = size_of::<Header>();
 const START: usize = TABLE + SECTIONS * 32;
 
-/// The sections of a file, by kind less one.
 type Sections = [Vec<u8>; SECTIONS];
 
-/// Makes the checksum of header and table right.
 fn seal(file: &mut [u8]) {
     file[32..40].fill(0);
     let (header, rest) = file.split_at(TABLE);
@@ -44,7 +42,6 @@ fn assembled(sections: &Sections) -> Vec<u8> {
     file
 }
 
-/// How a file is refused that is changed, and then sealed.
 fn refused(sections: &Sections, change: impl FnOnce(&mut Vec<u8>)) -> Option<ParseError> {
     let mut file = assembled(sections);
     change(&mut file);
@@ -52,7 +49,6 @@ fn refused(sections: &Sections, change: impl FnOnce(&mut Vec<u8>)) -> Option<Par
     Recording::parse(&file).err()
 }
 
-/// The fault of a file that is changed in its header or table.
 fn fault(change: impl FnOnce(&mut Vec<u8>)) -> Option<(Section, Fault)> {
     refused(&Sections::default(), change).map(|error| (error.section, error.fault))
 }
@@ -123,7 +119,7 @@ fn sections_are_whole_entries_and_names_are_ended() {
     ] {
         assert_eq!(of_section(Section::Strings, names), fault, "{names:?}");
     }
-    // What fills up to eight bytes is zero, also where the checksum agrees.
+    // Fill bytes are zero, also where the checksum agrees.
     let mut sections = Sections::default();
     sections[8] = vec![1; 7];
     let error = refused(&sections, |file| {
@@ -134,7 +130,6 @@ fn sections_are_whole_entries_and_names_are_ended() {
     assert_eq!(error.unwrap().fault, Fault::NotZero);
 }
 
-/// What a step over an action gives: opcode, bytes taken, and where the next ones start.
 fn step(op: u8, a: u8, b: u16, c: u32, d: u64) -> Result<(Opcode, usize, u64), ActionFault> {
     let mut sections = Sections::default();
     sections[8] = (0..32).collect();

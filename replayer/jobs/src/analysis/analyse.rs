@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a recording once on the model, with analysers in the jobs that were chosen.
+//! Runs a recording on the model, with analysers in chosen jobs.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use mali_model::Observer;
 
 use crate::analysis::map::{given, map_of};
 
-/// Runs a recording and analyses what its jobs do.
+/// Analyses jobs.
 ///
-/// `selected` are numbers of jobs; `bind` gives the session its inputs. A run that fails is reported as one that ended early, with
-/// what was found until then.
+/// `selected` are numbers of jobs; `bind` gives the session its inputs. A failed run is reported as ended early,
+/// with what was found.
 ///
 /// # Errors
 /// The model cannot be opened, or inputs do not fit.
@@ -31,7 +31,7 @@ pub fn analyse<E: From<Error>>(
     let chosen: std::collections::HashSet<usize> = selected.iter().copied().collect();
     let collector = Collector::new(what, map_of(view), move |index| chosen.contains(&index));
     let collector = Arc::new(collector.with_unordered(jobs.unordered()));
-    // Uploads leave out zeros, which fresh memory holds.
+    // Uploads leave out zeros.
     for (address, bytes) in given(view) {
         collector.wrote(address, bytes);
     }
@@ -66,7 +66,6 @@ pub fn analyse<E: From<Error>>(
     Ok(report)
 }
 
-/// Puts names of jobs and texts of instructions into a report.
 fn name(report: &mut Report, jobs: &Jobs) {
     let text = |job: usize, clause: u64, writes: Option<bool>| {
         let (shader, code) = jobs.jobs.get(job)?.code()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A shader as text with what analyses found beside its clauses or blocks.
+//! Shader's text with findings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,20 +8,17 @@ use mali_analysis::report::{Clause, Memory, Report};
 
 use crate::Shown;
 
-/// What analyses found in all jobs of a report that run one shader.
+/// Findings in all jobs of one shader.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Notes {
-    /// The jobs.
+    /// Jobs.
     pub jobs: Vec<usize>,
-    /// Clauses by offset in the shader.
     clauses: BTreeMap<u64, Clause>,
-    /// Findings by offset of the clause and kind.
     findings: BTreeMap<(u64, Finding), Found>,
     line_bytes: u64,
     warp_lanes: u32,
 }
 
-/// Kinds of findings, in the order of their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Finding {
     Race,
@@ -30,10 +27,8 @@ enum Finding {
     ReadOutside,
 }
 
-/// Findings of one kind at one clause.
 #[derive(Clone, Debug, PartialEq)]
 struct Found {
-    /// The first, as text.
     text: String,
     /// Bytes, or how often.
     sum: u64,
@@ -41,7 +36,7 @@ struct Found {
 }
 
 impl Notes {
-    /// The notes on a shader; `None` if no job of the report ran it.
+    /// `None` if no job of the report ran it.
     pub fn of(report: &Report, code: Shown<'_>) -> Option<Notes> {
         let kernel = format!("{:016x}", code.hash());
         let mut notes = Notes {
@@ -98,7 +93,6 @@ impl Notes {
         (!notes.jobs.is_empty()).then_some(notes)
     }
 
-    /// The lines for the clause or block at an offset.
     fn lines(&self, offset: u64) -> Vec<String> {
         let mut lines = Vec::new();
         match self.clauses.get(&offset) {
@@ -158,7 +152,7 @@ impl Notes {
         text
     }
 
-    /// Each clause or block of the shader with its notes.
+    /// Each clause or block with its notes.
     pub fn pieces(&self, code: Shown<'_>) -> Vec<(Vec<String>, String)> {
         let found = self.findings.keys().map(|(at, _)| *at);
         let pieces = code.pieces(self.clauses.keys().copied().chain(found));
@@ -168,7 +162,7 @@ impl Notes {
             .collect()
     }
 
-    /// The shader with these notes.
+    /// With these notes.
     pub fn text(&self, code: Shown<'_>) -> String {
         let mut text = String::new();
         for (number, (lines, piece)) in self.pieces(code).into_iter().enumerate() {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The memory of a recording for its analyses: regions and tensors by name.
+//! Regions and tensors by name, for analyses.
 
 use gpureplay_format::layout::{PieceEntry, TensorEntry};
 use gpureplay_format::{ElementType, Recording, RegionKind, TensorKind};
 use mali_analysis::{Area, AreaKind, Map};
 
-/// Runs of elements that the gaps of tensors are kept of; a tensor that has more counts as one range.
+/// A tensor with more counts as one range, without gaps.
 const MOST_RUNS: u64 = 1 << 16;
 
-/// The regions and tensors of a recording.
+/// Of a recording.
 pub fn map_of(recording: &Recording<'_>) -> Map {
     let regions = recording.regions().iter().map(|region| {
         let kind = RegionKind::from_code(region.kind.into());
@@ -47,7 +47,7 @@ pub fn map_of(recording: &Recording<'_>) -> Map {
     Map::new(regions.collect(), tensors, covered)
 }
 
-/// Where the inputs and weights lie: the recording or its user has a value for each of their bytes.
+/// The recording or its user has a value for each byte of inputs and weights.
 pub(crate) fn given(recording: &Recording<'_>) -> Vec<(u64, u64)> {
     let tensors = recording.tensors().iter();
     let given = tensors.filter(|tensor| {
@@ -57,7 +57,6 @@ pub(crate) fn given(recording: &Recording<'_>) -> Vec<(u64, u64)> {
     given.flat_map(|tensor| ranges(recording, tensor)).collect()
 }
 
-/// Where the elements of a tensor lie.
 fn ranges(recording: &Recording<'_>, tensor: &TensorEntry) -> Vec<(u64, u64)> {
     let element = ElementType::from_code(tensor.element.into());
     let bytes = element.map_or(1, |element| u64::from(element.size()));
@@ -72,7 +71,7 @@ fn of_piece(recording: &Recording<'_>, piece: &PieceEntry, element: u64) -> Vec<
         .iter()
         .map(|axis| (axis.extent.get().into(), axis.byte_stride.get().into()))
         .collect();
-    // The innermost axes follow each other without gaps.
+    // Without gaps, innermost axes join.
     let mut bytes = element;
     let mut outer = axes.as_slice();
     while let [rest @ .., (extent, stride)] = outer

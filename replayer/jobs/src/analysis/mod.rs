@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the jobs of a recording do to memory, and how that is shown: [`analyse`] runs a recording on the model with analysers,
-//! [`annotate`] writes what they found beside the instructions, [`page`] makes one HTML file of it.
+//! What jobs do to memory: [`analyse`] runs analysers, [`annotate`] writes findings beside instructions, [`page`]
+//! makes one HTML file.
 
 pub mod analyse;
 pub mod annotate;

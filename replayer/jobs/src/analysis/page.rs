@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One page of HTML about a recording's jobs: a file of its own that loads nothing. All data are embedded as JSON, and the script
-//! shows them as text, so that a name from a recording cannot become a part of the page.
+//! One HTML file that loads nothing. Data are JSON, and the script shows them as text: names from a recording
+//! cannot become a part of the page.
 
 use crate::{Jobs, Report as JobReport};
 use mali_analysis::report::{AreaHeat, Job, NamedVerdict, Outside, Race, Report, Unwritten};
@@ -12,16 +12,15 @@ const HTML: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// What a GPU can do at most; nobody but its user knows.
+/// GPU's peaks; only the user knows them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Peaks {
-    /// Instructions of threads in a second.
+    /// Thread instructions per second.
     pub instructions: Option<f64>,
-    /// Bytes of memory in a second.
+    /// Bytes of memory per second.
     pub bytes: Option<f64>,
 }
 
-/// All that the page shows.
 #[derive(Serialize)]
 struct Data<'a> {
     report: &'a JobReport,
@@ -53,7 +52,6 @@ struct AnalysedJob<'a> {
     lines: u64,
     accesses: u64,
     heat: Vec<Heat<'a>>,
-    /// How many findings there are; of each kind some are listed.
     findings: usize,
     races: &'a [Race],
     uninit: &'a [Unwritten],
@@ -69,9 +67,8 @@ struct Heat<'a> {
     read: u64,
     written: u64,
     cell_bytes: u64,
-    /// A character for each cell, 0 to 9 and a to z: how often its bytes were read on average, as a logarithm.
+    /// A character for each cell, 0 to 9 and a to z: a logarithm of the average reads of its bytes.
     reads: String,
-    /// The same for writes.
     writes: String,
 }
 
@@ -89,7 +86,7 @@ struct ShaderClause {
     text: String,
 }
 
-/// Two steps for each doubling, from an eighth of a read of each byte on: 0 is none, 35 more than sixteen thousand.
+/// Two steps per doubling, from an eighth of a read of each byte on: 0 is none, 35 more than sixteen thousand.
 fn level(bytes: u64, cell: u64) -> char {
     if bytes == 0 {
         return '0';
@@ -119,7 +116,6 @@ fn heat(area: &AreaHeat) -> Heat<'_> {
     }
 }
 
-/// The findings of a job that the page lists, of each kind.
 const MOST: usize = 6;
 
 fn some<T>(all: &[T]) -> &[T] {
@@ -175,7 +171,7 @@ fn shaders(report: &JobReport, jobs: &Jobs, analysis: Option<&Report>) -> Vec<Sh
     report.kernels.iter().filter_map(shader).collect()
 }
 
-/// The page of a report, with analyses of the same recording if there are any.
+/// The page of a report, with analyses if any.
 ///
 /// # Errors
 /// The data are no JSON, which happens with none.
@@ -201,8 +197,7 @@ pub fn page(
     Ok(fill(&embedded(&serde_json::to_string(&data)?)))
 }
 
-/// JSON that ends no element of HTML: what begins a tag or an entity is written as an escape, as are line ends that only
-/// scripts know.
+/// Escapes what begins a tag or an entity, and line ends that only scripts know.
 fn embedded(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for character in json.chars() {
@@ -216,7 +211,6 @@ fn embedded(json: &str) -> String {
     text
 }
 
-/// The page with style, script and data in their places.
 fn fill(data: &str) -> String {
     let mut text = String::with_capacity(HTML.len() + STYLE.len() + SCRIPT.len() + data.len());
     let mut rest = HTML;

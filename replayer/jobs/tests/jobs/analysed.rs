@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Analyses of the recordings that are shipped: what they count is what the model counts, outputs stay as they are, and results
-//! do not depend on the host's threads.
+//! Analyses agree with the model, keep outputs, and do not depend on host threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +25,6 @@ fn options(threads: usize) -> ModelOptions {
     }
 }
 
-/// What the jobs did without analysers.
 fn bare(recording: &Recording) -> Vec<JobReport> {
     let watch = Arc::new(Watch::default());
     let observer: Arc<dyn Observer> = watch.clone();
@@ -55,7 +53,6 @@ fn analysed(recording: &Recording, what: &str, threads: usize) -> Report {
     report.map_err(|error: Error| error.to_string()).unwrap()
 }
 
-/// All that analyses count adds up to what the model counts by itself.
 fn compare(name: &str, report: &Report, bare: &[JobReport]) {
     assert_eq!(report.ended_early, None, "{name}");
     assert_eq!(report.jobs.len(), bare.len(), "{name}");
@@ -74,7 +71,7 @@ fn compare(name: &str, report: &Report, bare: &[JobReport]) {
         assert_eq!(sum(&|c| c.lanes * u64::from(c.add)), counts.add, "{at}");
         let messages = sum(&|c| c.lanes * u64::from(c.messages));
         assert_eq!(messages, counts.messages(), "{at}");
-        // A block of Valhall has several messages, and names the kind of the first.
+        // A block of Valhall has several messages, and names the first one's kind.
         let one_each = job.clauses.iter().all(|clause| clause.messages < 2);
         for kind in Message::ALL.into_iter().filter(|_| one_each) {
             let of = |c: &gpureplay_jobs::analysis::report::Clause| match c.message.as_deref() {
@@ -163,7 +160,7 @@ fn networks_read_nothing_that_nobody_wrote() {
     }
 }
 
-/// Stacks of threads lie at the same places again and again, and are no memory that threads share.
+/// Stacks lie at the same places again and again, unshared.
 #[test]
 fn networks_do_not_race() {
     for name in ["digits-g52", "lenet-g52"] {

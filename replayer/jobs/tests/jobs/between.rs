@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Races between jobs of one chain: two that write the same tensor race if nothing orders them, and do not if something does.
+//! Two jobs that write one tensor race unless something orders them.
 
 use std::path::Path;
 
@@ -15,7 +15,6 @@ use mali_jobs::walk::{Full, submissions};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-/// Where the second job goes: free memory behind the first one.
 const SECOND: u64 = 0x0a00_7300;
 
 fn entry(opcode: Opcode, a: u8, c: usize, d: u64) -> ActionEntry {
@@ -28,7 +27,6 @@ fn entry(opcode: Opcode, a: u8, c: usize, d: u64) -> ActionEntry {
     }
 }
 
-/// saxpy with a second job of the same kind in its chain, whose header has these fields.
 fn twice(fields: &[(&str, u64)]) -> Recording {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/saxpy-g52");
     let recording = Recording::open(path).unwrap();
@@ -118,7 +116,6 @@ fn jobs_that_nothing_orders_race_for_what_both_write() {
     let [conflict] = &report.jobs[1].conflicts[..] else {
         panic!("{:?}", report.jobs[1].conflicts);
     };
-    // Both only read x and y, and write all 1000 numbers of out.
     assert_eq!((conflict.with, conflict.kind), (0, RaceKind::WriteWrite));
     assert_eq!((conflict.words, conflict.at.as_str()), (1000, "out"));
     let named = conflict.instructions.iter().flatten();

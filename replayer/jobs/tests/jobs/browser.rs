@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page in a real browser, without a network: nothing goes wrong in it, it shows the numbers of the reports, and names stay text.
+//! The page in a browser without a network: no errors, right numbers, names stay text.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Error, ModelOptions, Recording, Session};
 use mali_model::Observer;
 
-/// A name that a page which makes HTML of names would run.
+/// A page that makes HTML of names would run it.
 const EVIL: &str = "<script>throw 1</script><img src=x onerror=\"throw 2\">&amp;</td>";
 
 fn browser() -> Option<&'static str> {
@@ -27,7 +27,6 @@ fn browser() -> Option<&'static str> {
     found
 }
 
-/// The jobs of LeNet, their report and analyses, with a kernel that has an evil name.
 fn lenet() -> (Jobs, JobReport, Report) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/lenet-g52");
     let recording = Recording::open(path).unwrap().apart().unwrap();
@@ -55,7 +54,6 @@ fn lenet() -> (Jobs, JobReport, Report) {
     (jobs, report, analysis)
 }
 
-/// The page after its scripts have run, and what went to the console.
 fn shown(browser: &str, page: &str, view: &str) -> (String, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
@@ -134,7 +132,6 @@ fn the_page_works_in_a_browser_without_a_network() {
 
     let (dom, console) = shown(browser, &page, "");
     assert_eq!(console, [""; 0]);
-    // Numbers are those of the JSON.
     let work = || report.jobs.iter().map(|job| job.work.as_ref().unwrap());
     let all = |numbers: Vec<&str>| -> Vec<u64> { numbers.into_iter().map(number).collect() };
     assert_eq!(
@@ -149,7 +146,6 @@ fn the_page_works_in_a_browser_without_a_network() {
         all(titles(&dom, "data-field=\"written\"")),
         work().map(|work| work.bytes_written).collect::<Vec<_>>()
     );
-    // The name is text, where the job is listed.
     let text = EVIL
         .replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -183,7 +179,7 @@ fn the_page_works_in_a_browser_without_a_network() {
     assert!(details.contains("Job 13: ") && details.contains("<canvas"));
 }
 
-/// Says in the title of the frame's page, for each view, what does not fit the window, what lies over something else, and what is too small to use.
+/// For each view, into the frame's title: what does not fit, overlaps, or is too small to use.
 const MISFITS: &str = r##"<script>{
 const box = element => element.getBoundingClientRect();
 const all = names => [...document.querySelectorAll(names)];
@@ -220,7 +216,7 @@ fn every_view_fits_narrow_windows() {
         let page = page(&report, &jobs, Some(&analysis), peaks).unwrap();
         let page = page.replace("</body>", MISFITS);
         for width in [360, 600, 1200] {
-            // A frame, because Chromium's windows are at least 500 wide.
+            // Chromium's windows are at least 500 wide.
             let inner = page.replace('&', "&amp;").replace('"', "&quot;");
             let frame = format!(
                 "<title>?</title><body><iframe width={width} height=900 style=border:0 srcdoc=\"{inner}\"></iframe></body>"
@@ -263,7 +259,6 @@ fn keys_choose_views_and_jobs_and_colours_change() {
     assert_ne!(light[..18], dark[..18], "other colours");
     let (dom, _) = shown(browser, &press("4"), "");
     assert!(dom.contains("<h2>Findings</h2>"));
-    // The check of the console can fail.
     let broken = page.replace(
         "</body>",
         "<script>throw new Error('on purpose')</script></body>",

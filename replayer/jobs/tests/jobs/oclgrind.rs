@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recorded binary against its source: the kernel of `saxpy-g52`, as the model ran it in the app's job, moves the bytes that Oclgrind
-//! counts for the app's OpenCL C, and neither finds a race.
+//! The kernel of `saxpy-g52` moves the bytes that Oclgrind counts, and neither finds a race.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +9,6 @@ use gpureplay_jobs::analysis::analyse::analyse;
 use gpureplay_jobs::analysis::report::{Report, Verdict};
 use gpureplay_library::{Error, ModelOptions, Recording, Session};
 
-/// The kernel in the C file of the app.
 fn source(app: &str) -> String {
     let text = app
         .split_once("source[] =")
@@ -18,7 +16,6 @@ fn source(app: &str) -> String {
         .1
         .split_once(';')
         .unwrap();
-    // The first semicolon is the kernel's own.
     let rest = text.1.split_once("\";").unwrap().0;
     let quoted = format!("{};{rest}\"", text.0);
     quoted.split('"').skip(1).step_by(2).collect()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report of shipped recordings: it comes back from JSON, and its numbers are those of other commands.
+//! Reports survive JSON and agree with other commands.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn the_numbers_of_saxpy_are_those_of_its_formula() {
     assert_eq!(job.global, Some([1000, 1, 1]));
     let work = job.work.as_ref().unwrap();
     assert_eq!(work.threads, 1000);
-    // x and y are read, and the result is written: three times 1000 numbers of 4 bytes.
+    // x, y and the result: three times 1000 numbers of 4 bytes.
     assert_eq!((work.bytes_read, work.bytes_written), (8000, 4000));
     assert_eq!(
         (work.messages["load"], work.messages["store"]),
@@ -79,7 +79,6 @@ fn work_does_not_depend_on_host_threads() {
 #[test]
 fn the_gpus_own_counters_are_read_only_if_they_are_asked_for() {
     let folder = format!("{}/../../recordings/digits-g52", env!("CARGO_MANIFEST_DIR"));
-    // One job is measured at a time.
     let recording = Recording::open(&folder).unwrap().apart().unwrap();
     let jobs = Jobs::of(&recording).unwrap();
     let all: Vec<usize> = (0..jobs.jobs.len()).collect();
@@ -101,11 +100,10 @@ fn the_gpus_own_counters_are_read_only_if_they_are_asked_for() {
                 (chain.gpu_cycles.is_some(), chain.gpu_ticks.is_some()),
                 (wanted, wanted)
             );
-            // The model's counters follow the host's clock, and run at least as long as the chain.
+            // Counters follow the host's clock, at least as long as the chain.
             let cycles = chain.gpu_cycles.map_or(1.0, |it| it.min);
             assert!(cycles > 0.0 && chain.seconds.is_some(), "{chain:?}");
         }
     }
-    // The engine's own accesses are the same.
     assert_eq!(registers[0], registers[1]);
 }

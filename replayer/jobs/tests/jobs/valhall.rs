@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording of a Mali-G57: saxpy, compiled by Debian's Mesa 25.0.7, recorded on the model's render node with a = 2.5.
+//! saxpy by Debian's Mesa 25.0.7 for Mali-G57, from the model's render node with a = 2.5.
 
 use gpureplay_jobs::analysis::analyse::analyse;
 use gpureplay_jobs::analysis::report::Clause;
@@ -82,7 +82,7 @@ fn analyses_count_warps_of_16_lanes_and_all_messages() {
         panic!("one job")
     };
     let sum = |of: fn(&Clause) -> u64| job.clauses.iter().map(of).sum::<u64>();
-    // 125 groups of 8 threads, each a warp, and two blocks: 16 instructions and 4.
+    // 125 warps of 8 threads, and two blocks: 16 instructions and 4.
     assert_eq!((job.clauses.len(), sum(|it| it.warps)), (2, 250));
     let own = |it: &Clause| it.lanes * u64::from(it.fma + it.add + it.messages);
     assert_eq!(sum(own), 20 * 1000);

@@ -1,64 +1,64 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an OpenCL layer says in NOTE records: which launch the chains that follow belong to, and what the host wrote and read.
+//! NOTE records of an OpenCL layer: launches of the following chains, and transfers.
 //!
-//! A note is one line of printable ASCII: the word [`PREFIX`], what it tells, then `key=value` words. Names keep letters, digits and
-//! `_ * . -`; every other byte is written as `%` and two hexadecimal digits. The layer encodes with [`core::fmt::Display`], readers
-//! decode with [`Note::parse`]; a line with another first word is somebody else's remark.
+//! A note is one line of printable ASCII: [`PREFIX`], what it tells, then `key=value` words. Names keep letters,
+//! digits and `_ * . -`; other bytes become `%` and two hexadecimal digits. The layer encodes with
+//! [`core::fmt::Display`], readers decode with [`Note::parse`]; other lines are no notes of a layer.
 
 mod text;
 
-/// First word of every note of an OpenCL layer; the digit is the version of the grammar.
+/// First word of each note; the digit is the grammar's version.
 pub const PREFIX: &str = "cl2";
-/// Longest text of a NOTE record, in bytes.
+/// Text of a NOTE record, in bytes.
 pub const MAX_TEXT: usize = 4096;
 /// Bytes of a scalar argument that are kept.
 pub const MAX_SCALAR: usize = 16;
-/// Arguments of a launch that are read; OpenCL kernels with more are refused.
+/// Arguments of a launch; kernels with more are refused.
 pub const MAX_ARGUMENTS: usize = 255;
 
-/// One thing that an app did through OpenCL.
+/// What an app did through OpenCL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// A memory object was made.
     Object(Object),
     /// The host wrote or read memory.
     Transfer(Transfer),
-    /// The runtime copies memory between objects.
+    /// The runtime copies between objects.
     Copy(Copied),
-    /// The runtime fills memory with a pattern.
+    /// The runtime fills with a pattern.
     Fill(Filled),
-    /// A kernel is about to be given to a queue: its chains come after this note, and after those of earlier launches of the queue.
+    /// A kernel's chains come after this note, and after those of earlier launches of the queue.
     Launch(Launch),
-    /// The runtime refused the launch with this number: it has no chains.
+    /// The runtime refused the launch: it has no chains.
     Refused {
         /// Number of the launch.
         launch: u32,
-        /// What the runtime returned.
+        /// Error of the runtime.
         status: i32,
     },
-    /// Everything that this queue was given before is complete.
+    /// All earlier commands of this queue are complete.
     Idle {
         /// Number of the queue.
         queue: u32,
     },
-    /// What a transfer moved that was not complete when it was noted.
+    /// Content of a transfer that was incomplete when noted.
     Content {
-        /// The number in [`Content::Later`].
+        /// As in [`Content::Later`].
         id: u32,
         /// [`content_hash`] of the bytes.
         hash: u64,
     },
     /// The app used something that notes do not describe.
     Unseen {
-        /// The function that it called.
+        /// Called function.
         call: String,
     },
 }
 
-/// A memory object.
+/// Memory object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Number of the object, counted from 0 in the order of creation.
+    /// From 0, in the order of creation.
     pub id: u32,
     /// What it is.
     pub kind: ObjectKind,
@@ -69,15 +69,15 @@ pub struct Object {
 /// What a memory object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectKind {
-    /// A buffer with memory of its own.
+    /// Buffer with memory of its own.
     Buffer,
-    /// A part of a buffer.
+    /// Part of a buffer.
     Part(Place),
-    /// An image, whose layout in memory is the runtime's.
+    /// Image; the runtime chooses its layout.
     Image,
 }
 
-/// A byte of a memory object.
+/// Byte of a memory object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Number of the object.
@@ -93,7 +93,7 @@ pub enum Direction {
     Write,
     /// From the object to the host.
     Read,
-    /// Mapped for reading and writing, and unmapped without a change: a read, or a write of what was there.
+    /// Mapped and unmapped unchanged: a read, or a write of what was there.
     Unchanged,
 }
 
@@ -106,80 +106,80 @@ pub struct Transfer {
     pub at: Place,
     /// Bytes.
     pub size: u64,
-    /// What they are.
+    /// What the bytes are.
     pub content: Content,
-    /// The queue that was given the command; `None` for what happened with the creation of the object.
+    /// `None` if it happened with the creation of the object.
     pub queue: Option<u32>,
-    /// The transfer was complete when it was noted; else it happens after whatever its queue was given before.
+    /// Complete when noted; else it happens after its queue's earlier commands.
     pub complete: bool,
 }
 
-/// What is known about the bytes of a transfer.
+/// What is known about a transfer's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Their [`content_hash`].
     Hash(u64),
-    /// A [`Note::Content`] with this number says it.
+    /// [`Note::Content`] has this number.
     Later(u32),
     /// The layer could not see them.
     Unseen,
 }
 
-/// The runtime copies memory between objects, after whatever its queue was given before.
+/// Happens after the queue's earlier commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
     /// Where from.
     pub from: Place,
     /// Where to.
     pub to: Place,
-    /// Bytes of the source from the first to the last one that is copied; 0 of an image.
+    /// From the first byte copied to the last; 0 of an image.
     pub size: u64,
-    /// Bytes of the destination from the first to the last one that is written; 0 of an image.
+    /// From the first byte written to the last; 0 of an image.
     pub to_size: u64,
-    /// Source and destination are one run of bytes each; else bytes between the first and the last one are left out.
+    /// Both are one run; else bytes in between are left out.
     pub dense: bool,
-    /// The queue that was given the command.
+    /// Number of the queue.
     pub queue: Option<u32>,
-    /// The function that the app called.
+    /// Called function.
     pub call: String,
 }
 
-/// The runtime fills memory with a pattern, after whatever its queue was given before.
+/// Happens after the queue's earlier commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filled {
     /// Where.
     pub at: Place,
     /// Bytes; 0 of an image.
     pub size: u64,
-    /// The queue that was given the command.
+    /// Number of the queue.
     pub queue: Option<u32>,
-    /// The function that the app called.
+    /// Called function.
     pub call: String,
 }
 
-/// A launch of a kernel.
+/// Launch of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Number of the launch, counted from 0.
+    /// From 0.
     pub id: u32,
-    /// Number of the queue, counted from 0.
+    /// From 0.
     pub queue: u32,
     /// Name of the kernel function.
     pub kernel: String,
-    /// Work-items along each dimension.
+    /// Work-items by dimension.
     pub global: [u64; 3],
-    /// Work-items of a group along each dimension, if the app chose them.
+    /// Work-items of a group by dimension, if the app chose them.
     pub local: Option<[u64; 3]>,
-    /// Arguments by index.
+    /// By index.
     pub arguments: Vec<Argument>,
 }
 
-/// An argument of a launch.
+/// Argument of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// Its name; empty if the runtime does not know.
+    /// Empty if the runtime does not know it.
     pub name: String,
-    /// Name of its type as the runtime says it, such as `float*`; empty if it does not know.
+    /// As the runtime says it, such as `float*`; empty if unknown.
     pub type_name: String,
     /// What it was set to.
     pub value: Value,
@@ -188,36 +188,36 @@ pub struct Argument {
 /// What an argument was set to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A memory object.
+    /// Memory object.
     Object(u32),
-    /// Work-group memory of this many bytes.
+    /// Bytes of work-group memory.
     Local(u64),
-    /// A scalar or structure; its first [`MAX_SCALAR`] bytes.
+    /// A scalar or structure: its first [`MAX_SCALAR`] bytes.
     Scalar(Vec<u8>),
-    /// The layer did not see.
+    /// The layer did not see it.
     Unknown,
 }
 
-/// Why a note of an OpenCL layer cannot be read.
+/// Why a layer's note cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
     /// The line ends early.
     #[error("the note lacks its {0}")]
     Missing(&'static str),
-    /// A word has no meaning at its place.
+    /// Word without meaning at its place.
     #[error("the note's {field} is '{word}'")]
     Field {
         /// What the word should be.
         field: &'static str,
-        /// The word.
+        /// Word.
         word: String,
     },
-    /// There are more words than the note has fields, or more arguments than [`MAX_ARGUMENTS`].
+    /// Too many words or arguments ([`MAX_ARGUMENTS`]).
     #[error("the note continues with '{0}'")]
     Longer(String),
 }
 
-/// A hash of memory, to tell whether contents are the same. Not for secrets: whoever wants two contents of one hash can make them.
+/// Not for secrets: collisions are easy to make.
 pub fn content_hash(bytes: &[u8]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The line of text that a note is, read and written.
+//! Reads and writes a note's line of text.
 
 use core::fmt;
 use core::str::{FromStr, SplitAsciiWhitespace};
@@ -10,10 +10,10 @@ use super::{
 };
 
 impl Note {
-    /// Reads a note; `None` if the text is not of an OpenCL layer.
+    /// `None` if the text is not of an OpenCL layer.
     ///
     /// # Errors
-    /// The text begins as such a note and does not go on as one.
+    /// The text begins as a note and goes on otherwise.
     pub fn parse(text: &str) -> Option<Result<Self, NoteError>> {
         let mut words = Words(text.split_ascii_whitespace());
         (words.0.next()? == PREFIX).then(|| {
@@ -26,7 +26,6 @@ impl Note {
     }
 }
 
-/// What remains of a line.
 struct Words<'a>(SplitAsciiWhitespace<'a>);
 
 impl<'a> Words<'a> {
@@ -34,7 +33,6 @@ impl<'a> Words<'a> {
         self.0.next().ok_or(NoteError::Missing(field))
     }
 
-    /// The value of the word `field=value`.
     fn field(&mut self, field: &'static str) -> Result<&'a str, NoteError> {
         let word = self.word(field)?;
         let value = word.strip_prefix(field).and_then(|w| w.strip_prefix('='));
@@ -88,7 +86,7 @@ impl<'a> Words<'a> {
         Ok(Note::Object(Object { id, kind, size }))
     }
 
-    /// A layer of an earlier version ends with the size: it noted only buffers.
+    /// Earlier layers end with the size: only buffers were noted.
     fn copied(&mut self) -> Result<Note, NoteError> {
         let (from, to) = (self.place("from")?, self.place("to")?);
         let size = self.number("size")?;
@@ -109,7 +107,6 @@ impl<'a> Words<'a> {
         Ok(Note::Copy(copied))
     }
 
-    /// As for copies.
     fn filled(&mut self) -> Result<Note, NoteError> {
         let mut filled = Filled {
             at: self.place("at")?,
@@ -251,7 +248,6 @@ fn argument(word: &str) -> Result<Argument, NoteError> {
     })
 }
 
-/// Pairs of hexadecimal digits.
 fn bytes(digits: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
@@ -263,7 +259,6 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_*.-".contains(&byte)
 }
 
-/// A name as one word of a note.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {

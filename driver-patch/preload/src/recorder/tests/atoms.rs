@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls of kbase, on the driver of the test: regions by cookie and by address, memory that grows, and what is refused.
+//! kbase on the test's driver: cookies, addresses, growth, refusals.
 
 use gpureplay_trace::ErrorCode;
 use mali_facts::kbase::request::{Atom, Event, event, flags, requirement};
@@ -14,13 +14,13 @@ const COOKIE: u64 = 0x4_1000;
 impl App {
     fn on_kbase() -> Self {
         let mut app = Self::new();
-        // What was begun on panfrost is not written: it had no job.
+        // No job: nothing is written of panfrost.
         app.recorder = Recorder::new(Fake(app.state.clone()), app.trace());
         assert_eq!(app.recorder.kind(MALI), Some(Driven::Kbase));
         app
     }
 
-    /// Makes a region by a cookie that is mapped, as libmali does on 64 bits.
+    /// By a mapped cookie, as libmali on 64 bits.
     fn region(&mut self, handle: u32, pages: u64, flags: u64, grows: bool) {
         let region = Region {
             at: COOKIE,
@@ -32,7 +32,7 @@ impl App {
         self.recorder.placed(MALI, COOKIE, u64::from(handle) << 20);
     }
 
-    /// Runs an atom whose header is at the start of region 1, and which does `work`.
+    /// The header is at the start of region 1.
     fn atom(&mut self, code: u32, work: impl FnOnce(&Self)) {
         let atom = Atom {
             chain: 1 << 20,
@@ -53,7 +53,6 @@ const DATA: u64 = flags::GPU_READ | flags::GPU_WRITE;
 fn a_region_is_there_from_its_mapping_until_it_is_unmapped() {
     let mut app = App::on_kbase();
     app.region(1, 1, DATA, false);
-    // One with an address of its own, which is code.
     let code = Region {
         at: 2 << 20,
         pages: 2,
@@ -67,7 +66,7 @@ fn a_region_is_there_from_its_mapping_until_it_is_unmapped() {
     app.write(MALI, 2, WORDS, 6);
     app.atom(event::DONE, |_| {});
     assert!(app.recorder.has_regions(2 << 20, 1));
-    // A part of it is enough: the driver frees all of it.
+    // The driver frees all of it.
     app.recorder.vacated((2 << 20) + 0x1000, 0x1000);
     assert!(!app.recorder.has_regions(2 << 20, 1));
     app.atom(event::DONE, |_| {});
@@ -106,7 +105,7 @@ fn pages_that_a_region_gets_in_a_job_are_its_own() {
     app.atom(event::DONE, |app| {
         app.state.pages.borrow_mut().insert(2 << 20, 3);
         app.write(MALI, 2, 2 * WORDS, 9);
-        // Not there, whatever the memory behind it holds.
+        // Not there, whatever memory holds.
         app.write(MALI, 2, 3 * WORDS, 7);
     });
     let lines = app.end();

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder on panthor: streams, and objects that the app does not map.
+//! Recorder on panthor: streams, and unmapped objects.
 
 use mali_facts::panthor::{self, BoCreate, BoMmapOffset, QueueSubmit, VmBindOp};
 
 use super::*;
 use crate::files::Sealed;
 
-/// A file of panthor.
 const FD: RawFd = 23;
 
 #[test]
@@ -88,7 +87,7 @@ fn what_an_app_will_not_map_it_cannot_map() {
         pad: 0,
         offset,
     };
-    // Newer drivers do not say where it lies, older ones do not map it.
+    // Newer drivers do not say where, older ones do not map.
     recorder.made_sealed(FD, &made(1), Sealed::Refused(libc::EPERM));
     recorder.made_sealed(FD, &made(2), Sealed::At(None));
     recorder.made(FD, &made(3));
@@ -98,7 +97,6 @@ fn what_an_app_will_not_map_it_cannot_map() {
     recorder.place_told(FD, &told(3, 0x3000));
     let mut sealed = |offset| recorder.is_sealed(FD, offset);
     assert_eq!([0, 0x2000, 0x3000].map(&mut sealed), [false, true, false]);
-    // The handle names another object.
     recorder.given_up(FD, 2);
     recorder.made(FD, &made(2));
     assert!(!recorder.is_sealed(FD, 0x2000));

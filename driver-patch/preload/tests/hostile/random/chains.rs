@@ -7,7 +7,6 @@ use zerocopy::IntoBytes;
 use super::{App, REQUESTS};
 
 impl App<'_> {
-    /// Panfrost's requests.
     pub(crate) fn chains(&mut self) {
         for _ in 0..REQUESTS {
             match self.below(16) {

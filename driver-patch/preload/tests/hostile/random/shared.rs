@@ -8,11 +8,10 @@ use super::App;
 use crate::app::ioctl;
 
 impl App<'_> {
-    /// Requests that all drivers have.
     pub(super) fn shared(&mut self) {
         match self.below(7) {
             0 => {
-                // Few objects go, so that others are there.
+                // Few objects go, so that others stay.
                 let (handle, pad) = (self.handle(), self.pick(&[0, 0, 1]));
                 if self.below(3) == 0 && handle > 1 {
                     self.ask(uapi::GEM_CLOSE, &mut uapi::GemClose { handle, pad });
@@ -28,7 +27,7 @@ impl App<'_> {
             2 => {
                 let at = self.below(self.syncs.len());
                 let handle = self.syncs[at];
-                // A name that the app has given up may be the recorder's next.
+                // It may be the recorder's next.
                 if self.syncs.len() > 4 {
                     self.syncs.swap_remove(at);
                     self.ask(
@@ -70,7 +69,6 @@ impl App<'_> {
                 self.ask(request, &mut list);
             }
             _ => {
-                // Any number, direction and size.
                 let request =
                     Request(self.random() as u32 & 0xffff_00ff | u32::from(Request::DRM) << 8);
                 let waits = [0xc3, 0xca, 0x2d, 0x2e, 0xc1, 0xc2];

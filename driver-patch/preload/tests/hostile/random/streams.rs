@@ -18,7 +18,6 @@ impl App<'_> {
         }
     }
 
-    /// Panthor's requests.
     pub(crate) fn streams(&mut self) {
         for _ in 0..REQUESTS {
             match self.below(20) {

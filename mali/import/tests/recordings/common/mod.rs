@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests on recordings from silicon share: finding them, importing them, running them on the model.
+//! Finds recordings from silicon, imports them, runs them on the model.
 
 #![allow(unreachable_pub)]
 
@@ -14,12 +14,11 @@ use gpureplay_kit::{Values, floats, model, open};
 use gpureplay_on_model::OnModel;
 use mali_drive::Session;
 
-/// The directory of a recording from silicon; `None`, said aloud, where it is not there.
+/// `None`, said aloud, if absent.
 pub fn directory(name: &str) -> Option<PathBuf> {
     gpureplay_kit::shared(&format!("gpureplay-recordings/{name}"))
 }
 
-/// The recording with the description that comes with the crate.
 pub fn import(name: &str) -> Option<(Original, Imported)> {
     let original = read_directory(&directory(name)?).unwrap();
     let plain = convert(&original, &Options::default()).unwrap();
@@ -32,7 +31,6 @@ pub fn import(name: &str) -> Option<(Original, Imported)> {
     Some((original, imported))
 }
 
-/// Opens a recording on the G71 model and gives the session to `test`.
 pub fn on_g71(
     imported: &Imported,
     weights: &BTreeMap<&str, Vec<f32>>,
@@ -49,7 +47,7 @@ pub fn on_g71(
     session.finish().unwrap();
 }
 
-/// Uniform numbers between -1 and 1, the same on every machine.
+/// From -1 to 1, the same on every machine.
 pub struct Random(u64);
 
 impl Random {
@@ -70,7 +68,6 @@ impl Random {
     }
 }
 
-/// Largest absolute difference.
 pub fn difference(found: &[f32], expected: &[f64]) -> f64 {
     assert_eq!(found.len(), expected.len());
     let distance = |(f, e): (&f32, &f64)| {

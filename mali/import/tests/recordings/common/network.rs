@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Layers of convolutional networks in double precision, written for clarity: the reference of the tests.
+//! Convolutional layers in double precision: the tests' reference.
 
 #![allow(unreachable_pub)]
 
-/// An image with its channels innermost.
+/// Channels are innermost.
 #[derive(Clone)]
 pub struct Image {
     pub height: usize,
@@ -39,7 +39,6 @@ impl Image {
         self.map(|v| v.max(0.0))
     }
 
-    /// Channels `first` to `first + count`.
     pub fn channels(&self, first: usize, count: usize) -> Self {
         let data = self
             .data
@@ -50,7 +49,6 @@ impl Image {
         Self::new(self.height, self.width, count, data)
     }
 
-    /// Channels of both, `self`'s first.
     pub fn join(&self, other: &Self) -> Self {
         let pixels = self.data.chunks_exact(self.channels);
         let data = pixels
@@ -67,7 +65,7 @@ impl Image {
     }
 }
 
-/// Convolution; weights in the order output channel, height, width, input channel.
+/// Weights: output channel, height, width, input channel.
 pub fn convolution(
     image: &Image,
     weights: &[f32],
@@ -109,7 +107,6 @@ pub fn convolution(
     Image::new(height, width, outputs, data)
 }
 
-/// Largest number of each window.
 pub fn max_pool(image: &Image, size: usize, stride: usize) -> Image {
     let height = (image.height - size) / stride + 1;
     let width = (image.width - size) / stride + 1;
@@ -131,7 +128,7 @@ pub fn max_pool(image: &Image, size: usize, stride: usize) -> Image {
     Image::new(height, width, image.channels, data)
 }
 
-/// Fully connected layer; weights in the order output, input.
+/// Weights: output, input.
 pub fn fully_connected(input: &[f64], weights: &[f32], bias: &[f32]) -> Vec<f64> {
     let rows = weights.chunks_exact(input.len());
     rows.zip(bias)
@@ -149,7 +146,7 @@ pub fn softmax(input: &[f64]) -> Vec<f64> {
     powers.iter().map(|p| p / sum).collect()
 }
 
-/// Local response normalisation across channels: `x / (1 + alpha / size * sum of squares of neighbours)^beta`.
+/// `x / (1 + alpha / size * sum of squares of neighbours)^beta`, across channels.
 pub fn normalise_channels(image: &Image, size: usize, alpha: f64, beta: f64) -> Image {
     let reach = size / 2;
     let data = image

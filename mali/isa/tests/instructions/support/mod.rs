@@ -3,8 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A file or folder of the reference data: a folder `shared` beside the repository, or `GPUREPLAY_SHARED`.
-/// `None`, with a line on stderr, where it is not there.
+/// In `shared` beside the repository, or `GPUREPLAY_SHARED`. `None`, with a line on stderr, if absent.
 pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     let given = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
     let beside = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A queue's state as words of memory, for a queue that is put aside.
+//! Saves a queue's state as words of memory.
 
 use super::{CALLS, Frame, REGISTERS, SCOREBOARDS, Sequencer};
 
-/// Words of a set of registers.
 const SET: usize = 4;
 const FRAME: usize = 6;
 /// Words of a queue's state.
 pub const SAVED_WORDS: usize = REGISTERS + SET * (1 + SCOREBOARDS) + FRAME * (CALLS + 1) + 2;
 
 impl Sequencer {
-    /// The state as words.
+    /// State as words.
     pub fn save(&self) -> [u32; SAVED_WORDS] {
         let sets = core::iter::once(&self.defined).chain(&self.pending);
         let sets = sets.flat_map(|set| (0..SET).map(move |at| (set >> (32 * at)) as u32));
@@ -27,7 +26,7 @@ impl Sequencer {
         words
     }
 
-    /// The queue whose state these words are; none if no queue has such a state.
+    /// `None` if no queue has such a state.
     pub fn restore(words: &[u32; SAVED_WORDS]) -> Option<Sequencer> {
         let mut words = words.iter().copied();
         let mut word = || words.next().unwrap_or(0);
@@ -64,7 +63,6 @@ mod tests {
         let mut queue = Sequencer::new();
         queue.start(0x8_0000_1000, 0x40).unwrap();
         for word in [
-            // A pair, scoreboards, a load that is under way.
             1 << 56 | 92 << 48 | 0x1234_5678_9abc_u64,
             0x17 << 56 | 3 << 4 | 2,
             0x14 << 56 | 10 << 48 | 92 << 40 | 3 << 16,
