@@ -6,18 +6,18 @@ use std::str::FromStr;
 
 use gpureplay_tensors::f16_to_f32;
 
-/// What memory holds, where bits may differ.
+/// Element type of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// IEEE half precision.
+    /// IEEE half.
     F16,
-    /// The upper half of a single-precision number.
+    /// Upper half of a single.
     Bf16,
-    /// IEEE single precision.
+    /// IEEE single.
     F32,
-    /// IEEE double precision.
+    /// IEEE double.
     F64,
-    /// 32-bit integers with a sign.
+    /// Signed 32-bit integer.
     I32,
 }
 
@@ -62,7 +62,7 @@ impl Element {
 /// How memory is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// Type and relative error that is allowed; without it, bits.
+    /// Type and allowed relative error; none compares bits.
     pub tolerance: Option<(Element, f64)>,
 }
 
@@ -73,23 +73,23 @@ pub enum Verdict {
     Exact,
     /// Every element is within the tolerance.
     Within {
-        /// The largest relative error.
+        /// Largest relative error.
         worst: f64,
     },
     /// Something differs.
     Differs(Difference),
-    /// A replay that launches nothing would pass too, so this one shows nothing.
+    /// A replay that launches nothing would pass too.
     Inconclusive,
 }
 
 /// How memory differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Difference {
-    /// Elements (words of four bytes where no type is given) that differ.
+    /// Differing elements (words of four bytes without a type).
     pub elements: u64,
-    /// The largest relative error, where a type is given.
+    /// Largest relative error, if a type is given.
     pub worst: f64,
-    /// Where the first difference is: an address of the recorded process.
+    /// First difference: an address of the recorded process.
     pub first: u64,
 }
 
@@ -129,10 +129,10 @@ impl Verdict {
     }
 }
 
-/// Words that differ after a replay: where, as recorded, as found.
+/// A differing word: address, as recorded, as found.
 pub type Differing = (u64, u32, u32);
 
-/// The first words that differ, as many as are wanted in all.
+/// Up to `most` words in all.
 pub(crate) fn differing(
     found: &mut Vec<Differing>,
     most: usize,
@@ -152,7 +152,7 @@ pub(crate) fn differing(
     }));
 }
 
-/// Words of four bytes that differ, added to those that are known.
+/// Adds differing words (of four bytes) to the known ones.
 pub(crate) fn noisy(first: &[u8], second: &[u8], mask: &mut Vec<u32>) {
     if first == second {
         return;

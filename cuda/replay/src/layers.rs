@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Layers of a whole run: the ranges that its program named, as the library counts and names layers.
+//! Layers of a whole run: ranges that its program named.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(crate) fn parts(run: &Run) -> Vec<Range<u32>> {
     layers.map(|layer| layer.first..layer.end).collect()
 }
 
-/// The layers; of several of one name, the second gets `-2` behind it.
+/// The second of one name gets `-2` behind it.
 pub(crate) fn layers(run: &Run) -> Vec<Layer> {
     let mut names = Names::default();
     let layers = run.layers().into_iter().zip(0..);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Replays a recorded launch of a CUDA kernel in a process of its own.
 //!
-//! A [`Session`] puts memory back where it was, at the recorded addresses; [`Session::load`] loads the recorded image, or
-//! another one, and rewrites pointers to variables, which the driver places elsewhere in each process; [`Session::run`]
-//! launches. A result counts only if a replay that launches nothing fails the same comparison ([`Verdict`]). Where it passes,
-//! because memory held the results already, [`Session::poison`] finds words that can be changed before the launch.
+//! A [`Session`] puts memory back at the recorded addresses. [`Session::load`] loads an image and rewrites pointers
+//! to variables, which move from process to process. [`Session::run`] launches. A result counts only if a replay
+//! that launches nothing fails the same comparison ([`Verdict`]). Where it passes, [`Session::poison`] finds words
+//! to change before the launch.
 //!
-//! A [`RunSession`] does the same with a whole run: with the recorded inputs, or with others. Programs open one as any recording: see
-//! [`embed`].
+//! A [`RunSession`] does the same with a whole run, with recorded inputs or others. Programs use [`embed`].
 
 #![cfg_attr(
     not(feature = "command"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sizes of a launch, held against the limits of GPU and kernel before the driver sees them.
+//! Sizes of a launch against limits, before the driver sees them.
 
 use thiserror::Error;
 
@@ -15,7 +15,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Another block, and in each dimension as many blocks as are needed for at least as many threads.
+    /// Another block, with enough blocks per dimension for at least as many threads.
     #[must_use]
     pub fn keep_total(self, block: [u32; 3]) -> Self {
         let blocks = |axis: usize| {
@@ -34,7 +34,7 @@ impl Sizes {
 /// What GPU and kernel allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Threads of a block of this kernel: registers and `__launch_bounds__` make them fewer than the GPU's.
+    /// Threads of a block; registers and `__launch_bounds__` may lower the GPU's limit.
     pub threads: u32,
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
@@ -46,11 +46,11 @@ pub struct Limits {
     pub required: Option<[u32; 3]>,
     /// Registers of a thread.
     pub registers: u32,
-    /// What a kernel of OpenMP was compiled for.
+    /// Limits of an OpenMP kernel.
     pub openmp: OpenMp,
 }
 
-/// How many threads of a block, and teams (blocks), LLVM compiled a kernel of OpenMP for: at least, at most.
+/// Threads of a block, and teams (blocks), that LLVM compiled for: at least, at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenMp {
     threads: [Option<u32>; 2],
@@ -58,18 +58,18 @@ pub struct OpenMp {
 }
 
 impl OpenMp {
-    /// Bytes of a kernel's environment that are read.
+    /// Bytes read of a kernel's environment.
     pub(crate) const BYTES: usize = 20;
 
-    /// The name of a kernel's environment, a variable of its image.
+    /// The environment is a variable of the image.
     pub(crate) fn variable(kernel: &str) -> String {
         format!("{kernel}_kernel_environment")
     }
 
-    /// What a kernel's environment says. The recorded sizes are right whatever it says.
+    /// The recorded sizes are right whatever the environment says.
     ///
-    /// After bytes of modes, at 4, 8, 12 and 16, it has the least and the most threads and teams; none is not positive
-    /// (LLVM, `ConfigurationEnvironmentTy` in openmp's Environment.h).
+    /// At bytes 4, 8, 12 and 16: least and most threads, least and most teams; values above 0 only (LLVM,
+    /// `ConfigurationEnvironmentTy` in openmp's Environment.h).
     pub(crate) fn read(environment: &[u8; Self::BYTES], recorded: &Sizes) -> Self {
         let (_, limits) = environment.split_at(4);
         let (limits, _) = limits.as_chunks();
@@ -132,7 +132,7 @@ pub enum Refusal {
     /// Another block than the only one.
     #[error("block {block:?}: this kernel takes {required:?} only (.reqntid)")]
     Required {
-        /// The block that was asked for.
+        /// Wanted block.
         block: [u32; 3],
         /// The only one.
         required: [u32; 3],
@@ -143,11 +143,11 @@ pub enum Refusal {
          (it has {registers} registers, and perhaps launch bounds)"
     )]
     Threads {
-        /// The block that was asked for.
+        /// Wanted block.
         block: [u32; 3],
         /// Its threads.
         threads: u64,
-        /// How many there may be.
+        /// Limit.
         limit: u32,
         /// Registers of a thread.
         registers: u32,
@@ -159,29 +159,29 @@ pub enum Refusal {
         what: &'static str,
         /// x, y or z.
         axis: char,
-        /// What was asked for.
+        /// Wanted.
         value: u32,
-        /// What there may be.
+        /// Limit.
         limit: u32,
     },
-    /// More or fewer threads or teams than OpenMP compiled the kernel for.
+    /// Too few or too many threads or teams for OpenMP.
     #[error("{value} {what}; OpenMP compiled this kernel for at {bound} {limit}")]
     OpenMp {
         /// Threads or teams.
         what: &'static str,
-        /// What was asked for.
+        /// Wanted.
         value: u64,
         /// Least or most.
         bound: &'static str,
-        /// How many that is.
+        /// Limit.
         limit: u32,
     },
     /// Too much shared memory.
     #[error("{bytes} bytes of dynamic shared memory; this kernel allows at most {limit}")]
     Shared {
-        /// What was asked for.
+        /// Wanted.
         bytes: u32,
-        /// What there may be.
+        /// Limit.
         limit: u32,
     },
 }
@@ -190,7 +190,7 @@ impl Limits {
     /// Refuses sizes that break a limit.
     ///
     /// # Errors
-    /// Which limit, and its value.
+    /// The limit and its value.
     pub fn check(&self, sizes: &Sizes) -> Result<(), Refusal> {
         for (what, sizes) in [("block", sizes.block), ("grid", sizes.grid)] {
             if sizes.contains(&0) {
@@ -205,7 +205,7 @@ impl Limits {
                 required,
             });
         }
-        // Before the GPU's word: machine code has OpenMP's limit as a bound without a name.
+        // Before the GPU's limits: machine code has OpenMP's as a bound without a name.
         self.openmp.check(sizes)?;
         let threads = product(sizes.block);
         if threads > u64::from(self.threads) {

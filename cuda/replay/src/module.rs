@@ -16,12 +16,12 @@ pub struct Loaded {
     pub(crate) function: Handle,
     /// Address of each recorded variable in this process.
     pub(crate) variables: Vec<DevicePointer>,
-    /// It has a carve-out of shared memory of its own, which the launch's does not change.
+    /// Its own carve-out overrides the launch's.
     pub(crate) has_carveout: bool,
     limits: Limits,
 }
 
-/// Room for what the compiler says.
+/// Bytes for the compiler's log.
 const LOG: usize = 8192;
 
 impl Loaded {
@@ -127,7 +127,7 @@ impl Loaded {
         })
     }
 
-    /// What a kernel of OpenMP was compiled for; nothing of other kernels.
+    /// Without limits for other kernels.
     fn openmp(&self, gpu: &Gpu, launch: &Launch) -> Result<OpenMp, ReplayError> {
         let name = OpenMp::variable(&launch.kernel);
         let (address, size) = variable(gpu, self.module, &name)?;
@@ -144,7 +144,7 @@ impl Loaded {
         Ok(OpenMp::read(&environment, &recorded))
     }
 
-    /// Lets the kernel have so much dynamic shared memory, if it has less.
+    /// Raises the limit of dynamic shared memory, if it is less.
     pub(crate) fn allow_shared(&self, gpu: &Gpu, bytes: u32) -> Result<(), ReplayError> {
         let number = attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES;
         if bytes > self.attribute(gpu, number)? {
@@ -156,10 +156,10 @@ impl Loaded {
         Ok(())
     }
 
-    /// Prefers so many percent of what shared memory and the first-level cache share for shared memory.
+    /// Prefers so many percent of shared memory and first-level cache for shared memory.
     ///
     /// # Errors
-    /// If the driver refuses.
+    /// The driver refuses.
     pub fn prefer_shared(&mut self, gpu: &Gpu, percent: u32) -> Result<(), ReplayError> {
         let number = attribute::function::PREFERRED_SHARED_MEMORY_CARVEOUT;
         let percent = i32::try_from(percent).unwrap_or(i32::MAX);
@@ -179,8 +179,8 @@ impl Loaded {
     }
 }
 
-/// Offset and size of each parameter of a function. If the image says how many there are, the driver is not asked for more: a tool
-/// that watches the driver would show that as an error.
+/// Offset and size of each parameter. With a known count, the driver is not asked beyond: watching tools would show
+/// an error.
 pub(crate) fn layout(
     gpu: &Gpu,
     function: Handle,
@@ -206,7 +206,7 @@ pub(crate) fn layout(
     }
 }
 
-/// What the driver is given for an image: the image itself, or the PTX in it that options need.
+/// The image itself, or the PTX in it that options need.
 pub(crate) fn text(
     image: &[u8],
     kernel: &str,
@@ -238,7 +238,7 @@ pub(crate) fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
     Err(ReplayError::NoPtx(kernel.to_owned()))
 }
 
-/// Loads an image that ends with a zero byte.
+/// The image must end with a zero byte.
 pub(crate) fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handle, ReplayError> {
     let mut log = vec![0u8; LOG];
     let mut names = vec![
@@ -275,7 +275,7 @@ fn c_string(text: &str) -> Result<CString, ReplayError> {
     CString::new(text).map_err(|_| ReplayError::Impossible("a name holds a zero byte"))
 }
 
-/// The kernel of a module by its name and how many parameters it has; their places are the recorded ones.
+/// Its parameters must be as recorded, by number of bytes and place.
 pub(crate) fn kernel(
     gpu: &Gpu,
     module: Handle,
@@ -301,7 +301,6 @@ pub(crate) fn kernel(
     Ok(function)
 }
 
-/// Where a module has a variable of this name and size.
 pub(crate) fn variable_address(
     gpu: &Gpu,
     module: Handle,
@@ -319,7 +318,7 @@ pub(crate) fn variable_address(
     Ok(address)
 }
 
-/// Where a module has a variable, and its size; 0 if it has none of this name.
+/// Address and size; size 0 if there is none.
 fn variable(gpu: &Gpu, module: Handle, name: &str) -> Result<(u64, u64), ReplayError> {
     let text = c_string(name)?;
     let (mut address, mut size) = (0, 0);
@@ -334,7 +333,7 @@ fn variable(gpu: &Gpu, module: Handle, name: &str) -> Result<(u64, u64), ReplayE
     Ok((address, size as u64))
 }
 
-/// Gives a function the attributes that it was recorded with. One that this GPU lacks shows in the limits, or at the launch.
+/// Ignores refusals: an attribute that this GPU lacks shows in the limits, or at the launch.
 pub(crate) fn set_attributes(gpu: &Gpu, function: Handle, attributes: &[[i32; 2]]) {
     for [number, value] in attributes {
         // SAFETY: a function that is loaded.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which words a launch writes although memory held their values before: they are changed first, and must come back.
+//! Finds rewritten words: changed before a launch, they must come back.
 
 use std::collections::VecDeque;
 
-/// Launches that a search may use.
+/// Launches of a search, at most.
 const LAUNCHES: u32 = 24;
 const WORD: usize = 4;
 
-/// A set of words of one piece of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words(Vec<u64>);
 
@@ -44,7 +43,7 @@ pub(crate) struct Piece<'a> {
     pub(crate) after: &'a [u8],
 }
 
-/// Words that are changed before a launch which must write them.
+/// Words, changed before a launch, that it must write.
 #[derive(Clone, Debug, Default)]
 pub struct Poison {
     words: Vec<Words>,
@@ -52,7 +51,7 @@ pub struct Poison {
 }
 
 impl Poison {
-    /// Bytes that are changed before the launch.
+    /// Bytes that are changed.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         count(&self.words) * WORD as u64
@@ -76,10 +75,9 @@ impl Poison {
     }
 }
 
-/// How a word is changed.
 #[derive(Clone, Copy)]
 enum Scramble {
-    /// Its lowest bit: an index or a count stays near to what it was.
+    /// Its lowest bit: an index or a count stays near.
     Bit,
     /// All its bits.
     Word,
@@ -98,7 +96,7 @@ fn count(words: &[Words]) -> u64 {
     words.iter().map(Words::count).sum()
 }
 
-/// Memory before the launch, with these words other than they are afterwards.
+/// Words become other than they are after the launch.
 fn scrambled(pieces: &[Piece<'_>], words: &[Words], how: Scramble) -> Vec<Vec<u8>> {
     let change = |(piece, words): (&Piece<'_>, &Words)| {
         let mut bytes = piece.before.to_vec();
@@ -114,7 +112,6 @@ fn scrambled(pieces: &[Piece<'_>], words: &[Words], how: Scramble) -> Vec<Vec<u8
     pieces.iter().zip(words).map(change).collect()
 }
 
-/// Those of the words that satisfy a condition on the two contents.
 fn select(
     words: &[Words],
     one: &[Vec<u8>],
@@ -135,7 +132,7 @@ fn select(
     pieces.map(filter).collect()
 }
 
-/// Two halves of a set, by position.
+/// By position.
 fn halves(words: &[Words]) -> [Vec<Words>; 2] {
     let half = count(words) / 2;
     let mut passed = 0;
@@ -155,11 +152,10 @@ fn halves(words: &[Words]) -> [Vec<Words>; 2] {
     halves
 }
 
-/// A launch from changed memory.
 struct Probe {
-    /// All memory is as the recorded launch left it.
+    /// All memory is as recorded.
     is_right: bool,
-    /// Changed words that are as the recorded launch left them: the kernel wrote them.
+    /// Changed words that the kernel wrote as recorded.
     written: Vec<Words>,
 }
 
@@ -197,7 +193,7 @@ where
         Ok(select(may, &got, &from, |got, from| got != from))
     }
 
-    /// Parts of a set, each of which can be changed by a bit without a trace.
+    /// Parts, each of which can be changed by a bit without a trace.
     fn parts(&mut self, all: Vec<Words>) -> Result<Vec<Words>, E> {
         let empty = self
             .pieces
@@ -231,11 +227,10 @@ where
     }
 }
 
-/// Finds words that can be changed, all their bits, such that the recorded kernel leaves all memory as recorded all the same.
-/// It must then have written them. Words that may not be changed are `fixed` (the piece's number and the word's), pointers for example.
+/// Finds words to change wholly such that the recorded kernel still leaves all memory as recorded: it wrote them.
+/// `fixed` (piece, word) must not be changed, such as pointers.
 ///
-/// No set is trusted before a launch has confirmed it as a whole, and the words of a kernel that only adds to them, or writes
-/// nothing, never come back. At most 24 launches.
+/// A launch must confirm each set as a whole. Words that are only added to never come back. At most 24 launches.
 pub(crate) fn search<E>(
     pieces: &[Piece<'_>],
     fixed: impl Fn(usize, usize) -> bool,
@@ -270,7 +265,7 @@ pub(crate) fn search<E>(
         if probe.is_right && same {
             return Ok(Poison { words, written });
         }
-        // Words that come back and change others' results are no outputs: half of them is tried.
+        // Words that come back but change other results are no outputs: try half of them.
         words = if same {
             let [low, _] = halves(&probe.written);
             low
@@ -306,7 +301,7 @@ mod tests {
         memory[piece][word * 4..word * 4 + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Searches with a kernel whose output is in memory already: memory is what one run of it leaves.
+    /// Memory is what one run of the kernel leaves.
     fn poison(memory: &Memory, kernel: impl Fn(&mut Memory)) -> (Poison, Memory) {
         let mut memory = memory.clone();
         kernel(&mut memory);

@@ -10,7 +10,7 @@ use crate::command::app::beside;
 use crate::command::failure::Outcome;
 use crate::command::report::say;
 
-/// What records here, and what replays here, or why nothing does. `None` on a machine without NVIDIA's driver.
+/// What records and replays here, or why not. `None` without NVIDIA's driver.
 #[must_use]
 pub fn ways() -> Option<[Result<String, String>; 2]> {
     let gpu = match Gpu::open(0) {

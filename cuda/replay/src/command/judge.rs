@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `judge`: a changed kernel against a recorded launch, with a verdict that a kernel without the work does not get.
+//! `judge`: a changed kernel against a recorded launch; doing nothing never passes.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ pub(crate) struct Judge {
     checking: Checking,
 }
 
-/// Words that are reported where they differ, at most.
+/// Differing words to report, at most.
 const SHOWN: usize = 16;
 
 /// What a changed kernel did, for programs.
@@ -103,7 +103,7 @@ struct WordReport {
     found: String,
 }
 
-/// What earlier processes of this command found out, before the recorded kernel failed on changed memory.
+/// Findings before the recorded kernel failed on changed memory.
 #[derive(Default, Serialize, Deserialize)]
 struct Handed {
     seed: Option<u64>,
@@ -115,7 +115,6 @@ struct Handed {
     is_constant: bool,
 }
 
-/// What the recorded kernel showed.
 struct Reference {
     evidence: Option<Evidence>,
     second: Option<(Variation, Second)>,
@@ -158,7 +157,7 @@ impl Judge {
         Ok(ExitCode::from(u8::from(report.verdict != "right")))
     }
 
-    /// What the recorded kernel does here; the reason if nothing can be compared with it.
+    /// The reason, if nothing can be compared.
     fn reference(
         &self,
         session: &mut Session,
@@ -222,7 +221,6 @@ impl Judge {
         }))
     }
 
-    /// What the changed kernel does; a kernel that fails ends the checks.
     fn candidate(
         &self,
         session: &mut Session,
@@ -299,7 +297,6 @@ impl Judge {
 }
 
 impl JudgeReport {
-    /// Says which checks there were no means for.
     fn note_skipped(&mut self, reference: &Reference, handed: &Handed) {
         let skipped = |what, reason: String| CheckReport {
             what,
@@ -326,7 +323,7 @@ impl JudgeReport {
         }
     }
 
-    /// The verdict of all checks. A check shows nothing that a kernel passes which does nothing.
+    /// A check that a kernel passes which does nothing shows nothing.
     fn conclude(&mut self) {
         let has = |words: &[&str]| {
             let mut checks = self.checks.iter();

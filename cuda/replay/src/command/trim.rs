@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording becomes smaller: memory that a run writes before it reads it holds zeros.
+//! Zeros memory that a run writes before it reads it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::command::report::{bytes, note};
 use crate::weights::Given;
 use crate::{Gpu, How, LeftOut, ReplayError, RunSession};
 
-/// Puts zeros where a run writes first, if the run then still reproduces its outputs and those of all later turns; and cubins with only
-/// its kernels in the place of its images. What the run had is still there.
+/// Keeps zeros only if the run still reproduces its outputs and later turns. Reduces its images, too. Old contents
+/// stay in the store.
 pub(crate) fn trim(
     folder: &Path,
     number: u32,
@@ -28,7 +28,7 @@ pub(crate) fn trim(
     let weights = Given::of(&recording, &run, weights)?.map(Given::bytes);
     let session = RunSession::open(gpu, &recording, run.clone(), weights, time_limit);
     let mut session = session.map_err(again)?;
-    // Another input may make the run read what this one writes first; only turns show that none does.
+    // Another input may make the run read first; only turns show that none does.
     let has_others = run.checked.as_ref().is_some_and(|one| one.others > 0);
     let left_out = match has_others {
         true => session.written_first(recording.store())?,
@@ -71,7 +71,7 @@ pub(crate) fn trim(
     Ok(())
 }
 
-/// Puts cubins with only the kernels of the run in the place of its images, where one cubin has them all.
+/// Replaces images by cubins with the run's kernels, where one cubin has them all.
 fn reduce(recording: &Recording, writer: &Writer, run: &mut Run) -> Result<(), Failure> {
     let [major, minor] = run.device.capability;
     let capability = u32::try_from(major * 10 + minor).unwrap_or(0);

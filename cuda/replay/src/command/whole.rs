@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run` of a whole run: the recorded inputs or others, what comes out, and whether it is as recorded.
+//! `run` of a whole run, with recorded or other inputs.
 
 mod info;
 mod part;
@@ -74,7 +74,7 @@ impl FromStr for Given {
 }
 
 impl Given {
-    /// The number of the input or output that is meant, and the file.
+    /// The number of the input or output, and the file.
     fn of(&self, option: &str, ports: &[Port]) -> Result<(usize, PathBuf), Failure> {
         if let Some((name, path)) = self.0.split_once('=')
             && let Some(number) = ports.iter().position(|port| port.name == name)
@@ -121,7 +121,6 @@ impl FromStr for Setting {
     }
 }
 
-/// How a whole run is replayed, from options that launches have, too.
 pub(crate) struct Options {
     pub(crate) gpu: i32,
     pub(crate) time_limit: u64,
@@ -153,7 +152,7 @@ pub(crate) struct WholeReport {
 }
 
 impl Whole {
-    /// The option that was given and is only for whole runs, if any.
+    /// Names a given option that is only for whole runs.
     pub(crate) fn given(&self) -> Option<&'static str> {
         [
             (!self.input.is_empty(), "--input"),
@@ -176,7 +175,7 @@ impl Whole {
         !self.input.is_empty() || !self.set.is_empty() || self.state_in.is_some() || self.repeat > 1
     }
 
-    /// The words that are set, by the numbers of the run's numbers. Who gives other inputs gives all of them.
+    /// By the numbers of the run's numbers. With other inputs, all must be given.
     fn words(&self, run: &Run) -> Result<Vec<(usize, u32)>, Failure> {
         let mut words = Vec::new();
         for Setting(name, word) in &self.set {
@@ -332,7 +331,7 @@ impl Whole {
     }
 }
 
-/// Whether a turn was reproduced whose outputs are others than the recorded ones.
+/// Whether a turn with other outputs than recorded was reproduced.
 fn proven(run: &Run, turns: Option<[usize; 2]>) -> bool {
     let right = turns.map_or(0, |[_, right]| right);
     let recorded: Vec<Hash> = run.outputs.iter().map(|port| port.contents).collect();
@@ -383,7 +382,6 @@ impl WholeReport {
     }
 }
 
-/// The bytes for an input: as many as it has.
 fn read(path: &Path, port: &Port) -> Result<Vec<u8>, Failure> {
     let found = File::open(path)
         .and_then(|opened| beneath::contents(opened, port.size))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a kernel comes from: the PTX of its image or of Triton's cache, and files that these name.
+//! A kernel's text: PTX of its image or Triton's cache, and sources.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -11,29 +11,25 @@ use gpureplay_host::beneath;
 use crate::ReplayError;
 use crate::command::failure::{Failure, file};
 
-/// The largest text that is copied, in bytes.
+/// Bytes of a text, at most.
 const MAX_TEXT: u64 = 64 << 20;
-/// Folders of Triton's cache that are looked into, at most.
+/// Directories of Triton's cache to search, at most.
 pub(crate) const MAX_FOLDERS: usize = 1 << 16;
-/// Files of sources: nothing else that a recording names is copied.
+/// Only these are copied, whatever a recording names.
 const SOURCES: [&str; 8] = ["cu", "cuh", "h", "hpp", "cpp", "cc", "inl", "py"];
-/// What Triton keeps of a kernel as text.
+/// Text files that Triton keeps of a kernel.
 const STAGES: [&str; 6] = ["source", "ttir", "ttgir", "llir", "ptx", "json"];
 
-/// What was found of a kernel.
 #[derive(Default)]
 pub(crate) struct Source {
     pub(crate) ptx: Option<Vec<u8>>,
-    /// Where the PTX is from, in words.
     pub(crate) from: Option<String>,
     pub(crate) files: Vec<PathBuf>,
 }
 
 impl Source {
-    /// Looks for a kernel's text.
-    ///
     /// # Errors
-    /// If the image cannot be read.
+    /// The image cannot be read.
     pub(crate) fn find(image: &[u8], kernel: &str) -> Result<Self, Failure> {
         let mut found = Self::default();
         match crate::module::ptx(image, kernel) {
@@ -54,7 +50,7 @@ impl Source {
         Ok(found)
     }
 
-    /// Triton gives the driver machine code, and keeps it in a file beside its text.
+    /// Triton gives the driver machine code, and keeps the same file beside its text.
     fn look_in_caches(&mut self, image: &[u8], kernel: &str) -> Result<(), Failure> {
         let is_cubin = |part: &image::Part<'_>| part.kind == MemberKind::Cubin;
         let single = image::parts(image).map_err(ReplayError::from)?;
@@ -79,14 +75,12 @@ impl Source {
     }
 }
 
-/// A text of at most [`MAX_TEXT`] bytes.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     File::open(path)
         .and_then(|opened| beneath::contents(opened, MAX_TEXT))
         .map_err(file(path))
 }
 
-/// Where Triton, alone or in PyTorch, keeps kernels.
 pub(crate) fn caches() -> Vec<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let own = set("TRITON_CACHE_DIR");
@@ -98,7 +92,6 @@ pub(crate) fn caches() -> Vec<PathBuf> {
     own.into_iter().chain(home).chain(devices).collect()
 }
 
-/// The cubin in a cache, a folder of folders, that has these bytes.
 fn same_file(cache: &Path, image: &[u8], kernel: &str) -> Option<PathBuf> {
     let is_same = |path: &Path| {
         let size = path.metadata().ok().map(|found| found.len());
@@ -122,7 +115,7 @@ fn same_file(cache: &Path, image: &[u8], kernel: &str) -> Option<PathBuf> {
     None
 }
 
-/// Sources that the `.file` directives of a PTX text name: `-lineinfo` writes them.
+/// Sources named by `.file` directives, which `-lineinfo` writes.
 fn named_files(text: &[u8]) -> BTreeSet<PathBuf> {
     let text = String::from_utf8_lossy(text);
     let lines = text

@@ -8,7 +8,7 @@ use gpureplay_host::csv;
 
 use crate::command::failure::{Failure, write, written};
 
-/// Writes a file for each region and variable, and `memory.csv`, which says where each lay and whether the launch changed it.
+/// Writes each region and variable; `memory.csv` has addresses and whether each changed.
 pub(super) fn save(folder: &Path, session: &Session, loaded: &Loaded) -> Result<(), Failure> {
     std::fs::create_dir(folder).map_err(written(folder))?;
     let mut table = csv::line(["file", "address", "bytes", "changed", "variable"]);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which candidate is tried next. `learn` prefers what is like the fastest tries so far: a tree-structured Parzen estimator of each list
-//! of the search, such as blocks.
+//! The next candidate. `learn` is a tree-structured Parzen estimator per list.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +11,19 @@ use super::space::Candidate;
 use super::tries::Tries;
 use super::words::Sampler;
 
-/// Tries at random before anything is learnt.
+/// Random tries before learning.
 const FIRST: usize = 12;
-/// Draws at most: combinations that are no candidates or were tried are drawn in vain.
+/// Draws at most: combinations may be no candidates, or tried already.
 const MOST_DRAWS: usize = 40;
-/// Values of a list that are compared. With more of them a search keeps to the first good value: of 20 seeds of the test below, all find
-/// the best with 4, and 14 with 24, the crate's default.
+/// Values of a list that are compared. More makes a search keep to the first good value: in the test below, all 20
+/// seeds find the best with 4, and 14 with 24, the crate's default.
 const DRAWN: usize = 4;
 /// The part of the tries that counts as fast.
 const FAST: f64 = 0.25;
 
-/// The lists of a search: image, registers, optimisation, bounds, carve-out, block, grid.
+/// Image, registers, optimisation, bounds, carve-out, block, grid.
 const LISTS: usize = 7;
 
-/// The order in which candidates are tried.
 pub(super) enum Order<'a> {
     Listed(std::slice::Iter<'a, Candidate>),
     Learnt(Estimator<'a>),
@@ -39,7 +37,6 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// A candidate that was not tried.
     pub(super) fn next(&mut self, tries: &Tries) -> Option<&'a Candidate> {
         match self {
             Self::Listed(candidates) => candidates.find(|one| !tries.knows(one)),
@@ -57,15 +54,14 @@ impl<'a> Order<'a> {
 /// Where a candidate stands in each list.
 type Place = [usize; LISTS];
 
-/// What is known of the lists.
 pub(super) struct Estimator<'a> {
     seed: u64,
     candidates: &'a [Candidate],
     numbers: BTreeMap<&'a Candidate, usize>,
-    /// Where each candidate stands.
+    /// By candidate.
     places: Vec<Place>,
     at: BTreeMap<Place, usize>,
-    /// How many values each list has.
+    /// Values of each list.
     lengths: Place,
 }
 
@@ -96,7 +92,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// The next candidate after tries and their times, of which those have none that are not right.
+    /// `times` has none for tries that are not right.
     fn next<'b>(
         &self,
         tries: impl Iterator<Item = (&'b Candidate, Option<f64>)>,
@@ -106,11 +102,11 @@ impl<'a> Estimator<'a> {
         for (candidate, time) in tries {
             if let Some(number) = self.numbers.get(candidate).copied() {
                 known[number] = true;
-                // Those that fail are the slowest, so that a search leaves what is refused.
+                // Failures count as slowest, so that a search leaves what is refused.
                 times.push((self.places[number], time.unwrap_or(f64::INFINITY)));
             }
         }
-        // The same tries lead to the same next one, also in another process that goes on with them.
+        // The same tries give the same next one, also in another process.
         let seed = self.seed ^ (times.len() as u64).rotate_left(32);
         let mut random = StdRng::seed_from_u64(seed);
         let is_any_right = times.iter().any(|(_, time)| time.is_finite());
@@ -125,7 +121,7 @@ impl<'a> Estimator<'a> {
         self.candidates.get(number?)
     }
 
-    /// A candidate that was not tried, like the fastest of those that were; none if only others are drawn.
+    /// An untried candidate like the fastest tries; none if only others are drawn.
     fn learnt(&self, times: &[(Place, f64)], known: &[bool], random: &mut StdRng) -> Option<usize> {
         let mut lists = Vec::with_capacity(LISTS);
         for (list, length) in self.lengths.into_iter().enumerate() {
@@ -152,7 +148,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// Sizes by how many there are, so that neighbours in a list are alike.
+/// By product first, so that neighbours in a list are alike.
 fn by_size(sizes: [u32; 3]) -> (u64, [u32; 3]) {
     let all = sizes
         .iter()
@@ -160,7 +156,7 @@ fn by_size(sizes: [u32; 3]) -> (u64, [u32; 3]) {
     (all, sizes)
 }
 
-/// Where the value of each candidate stands among the values that there are.
+/// Rank of each candidate's value.
 fn ranks<'a, K: Ord>(
     candidates: &'a [Candidate],
     value: impl Fn(&'a Candidate) -> K,
@@ -206,7 +202,6 @@ mod tests {
         (block <= 12.0).then_some(time)
     }
 
-    /// The best of so many tries.
     fn best(
         all: &[Candidate],
         tries: usize,
@@ -236,7 +231,6 @@ mod tests {
             by_chance.push(best(&all, 80, |_| order.borrow_mut().usize(..all.len())));
         }
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
-        // The best is 10.
         assert!(mean(&learnt) < 10.1, "{learnt:?}");
         assert!(
             mean(&learnt) + 0.5 < mean(&by_chance),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The candidates of a search: what its lists make together.
+//! The candidates that the lists of a search make together.
 
 use crate::{JitOptions, Sizes};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::words::Bounds;
 use crate::command::failure::Failure;
 use crate::command::report;
 
-/// The most candidates that lists may make together.
+/// Candidates at most.
 const MOST: usize = 1 << 20;
 
 /// One way to run the launch.
@@ -37,10 +37,9 @@ fn as_recorded() -> i32 {
 }
 
 impl Candidate {
-    /// The name of the recorded image.
+    /// Name of the recorded image.
     pub(super) const RECORDED: &str = "recorded";
 
-    /// What the compiler is told.
     pub(super) fn options(&self) -> JitOptions {
         let said = |value: u32| (value > 0).then_some(value);
         JitOptions {
@@ -57,7 +56,6 @@ impl Candidate {
         self.image == other.image && key(self) == key(other)
     }
 
-    /// In words.
     pub(super) fn words(&self) -> String {
         let mut words = format!(
             "{}, grid {}, block {}",
@@ -84,17 +82,15 @@ impl Candidate {
     }
 }
 
-/// How the grid follows the block.
 #[derive(Clone, Copy)]
 pub(super) enum Grids<'a> {
-    /// As many blocks in each dimension as keep the number of threads.
+    /// As many blocks per dimension as keep the number of threads.
     Adapted,
     /// As recorded.
     Kept,
     Given(&'a [[u32; 3]]),
 }
 
-/// What the lists say.
 pub(super) struct Space<'a> {
     pub(super) images: Vec<&'a str>,
     pub(super) registers: &'a [u32],
@@ -106,8 +102,8 @@ pub(super) struct Space<'a> {
 }
 
 impl Space<'_> {
-    /// All candidates, those of one image and one way to compile it after each other. The fewest blocks of a multiprocessor do not
-    /// count beside registers, so that no candidate has both.
+    /// Candidates of one image and compilation are neighbours. Minimum blocks per multiprocessor do not count
+    /// beside registers, so no candidate has both.
     pub(super) fn candidates(&self, recorded: Sizes) -> Result<Vec<Candidate>, Failure> {
         let shapes = self.shapes(recorded);
         let mut all = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels that Triton compiled in other ways and keeps in its cache: other warps, stages and sizes of blocks.
+//! A kernel's other variants (warps, stages, block sizes) in Triton's cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,11 @@ use serde::Deserialize;
 
 use crate::command::extract::source::{MAX_FOLDERS, caches};
 
-/// Kernels that are tried, at most.
+/// Kernels to try, at most.
 const MOST: usize = 1 << 10;
-/// The largest description of a kernel, in bytes.
+/// Bytes of a kernel's description, at most.
 const MAX_TEXT: u64 = 1 << 20;
 
-/// How an image must be launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Own {
     pub(super) threads: u32,
@@ -21,7 +20,6 @@ pub(super) struct Own {
     pub(super) shared: u32,
 }
 
-/// What Triton says of a kernel.
 #[derive(Deserialize)]
 struct Description {
     name: String,
@@ -37,7 +35,7 @@ struct Target {
     warp_size: u32,
 }
 
-/// Images of a kernel in Triton's caches for a GPU of a compute capability (`sm_90`: 90), by path.
+/// By path; a capability of 90 is `sm_90`.
 pub(super) fn images(kernel: &str, capability: u32) -> Vec<(PathBuf, Own)> {
     let folders = caches().into_iter().flat_map(|cache| {
         let entries = fs::read_dir(cache).ok().into_iter().flatten();

@@ -10,7 +10,7 @@ use super::space::Candidate;
 use super::tries::Try;
 use crate::command::failure::Failure;
 
-/// Whether a program that runs can be given the candidate. The variables of another image are not those that the program set.
+/// Another image would lack the variables that the program set.
 pub(super) fn is_for_programs(session: &Session, candidate: &Candidate) -> bool {
     is_program_image(candidate) || session.launch().variables.is_empty()
 }
@@ -21,7 +21,7 @@ fn is_program_image(candidate: &Candidate) -> bool {
     candidate.image == Candidate::RECORDED && !is_compiled && candidate.carveout < 0
 }
 
-/// Adds a try to a file; `image` is the candidate's, if it is not the recorded one, and `shared` its dynamic shared memory in bytes.
+/// `image` is the candidate's unless recorded; `shared` is dynamic shared memory in bytes.
 pub(super) fn write(
     path: &Path,
     session: &Session,
