@@ -275,7 +275,7 @@ fn c_string(text: &str) -> Result<CString, ReplayError> {
     CString::new(text).map_err(|_| ReplayError::Impossible("a name holds a zero byte"))
 }
 
-/// Its parameters must be as recorded, by number of bytes and place.
+/// Parameters must be at the recorded places.
 pub(crate) fn kernel(
     gpu: &Gpu,
     module: Handle,

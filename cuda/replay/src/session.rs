@@ -32,12 +32,11 @@ pub use second::{Second, Useless};
 pub use strays::Strays;
 use tools::Tools;
 
-/// Bytes that are read and compared at a time: a whole number of elements of any type.
+/// Bytes to read and compare at a time: whole elements of any type.
 const PART: usize = 64 << 20;
 
-/// What a piece of memory holds before and after the recorded launch.
 struct Contents {
-    /// Where it lies; of a variable, in the recorded process.
+    /// Of a variable: in the recorded process.
     address: u64,
     kind: Kind,
     before: Vec<u8>,
@@ -48,13 +47,13 @@ struct Contents {
 
 /// A piece of memory as a replay leaves it.
 pub struct Left<'a> {
-    /// Where it lies; of a variable, in the recorded process.
+    /// Its address; of a variable, in the recorded process.
     pub address: u64,
     /// The variable's name.
     pub variable: Option<&'a str>,
-    /// Whether it is not what it was before the launch.
+    /// Whether it differs from before the launch.
     pub is_changed: bool,
-    /// What it holds.
+    /// Contents.
     pub bytes: Vec<u8>,
 }
 
@@ -65,7 +64,7 @@ enum Kind {
     Variable(usize),
 }
 
-/// Where words were rewritten, and what they were.
+/// Offsets of rewritten words, and their old values.
 type Rewritten = Vec<(usize, u64)>;
 
 /// A recorded launch in this process.
@@ -78,25 +77,24 @@ pub struct Session {
     time_limit: Duration,
     /// Memory that evicts other memory from the second-level cache.
     evicting: Option<(u64, usize)>,
-    /// Kernels of ours.
     tools: OnceCell<Tools>,
-    /// Bytes of shared memory of a block that are filled before launches.
+    /// Bytes of shared memory per block to fill before launches.
     scratch: Option<u32>,
-    /// What the launch changes, as it was before it.
+    /// What the launch changes, as it was before.
     backups: Backups,
     /// What the launch is to leave.
     expected: Expected,
     rewritten: Vec<(Rewritten, Rewritten)>,
     rewritten_parameters: Rewritten,
-    /// For each piece, whether it is left out of comparisons.
+    /// By piece: left out of comparisons.
     ignored: Vec<bool>,
 }
 
 impl Session {
-    /// Has a launch's addresses, and fills them; the launch is one of the recording.
+    /// Maps and fills memory of a launch of the recording.
     ///
     /// # Errors
-    /// If the recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
+    /// The recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
     pub fn open(
         gpu: Gpu,
         recording: &Recording,
@@ -179,8 +177,8 @@ impl Session {
         }
     }
 
-    /// From now on, the region that holds this address is left out of comparisons: room for stacks that a runtime keeps in
-    /// memory of the device, for example. Says whether there is one.
+    /// Leaves the region with this address out of comparisons, such as a runtime's stacks. Returns whether there is
+    /// one.
     pub fn ignore(&mut self, address: u64) -> bool {
         let mut found = false;
         for (contents, ignored) in self.contents.iter().zip(&mut self.ignored) {
@@ -193,11 +191,11 @@ impl Session {
         found
     }
 
-    /// From now on, a piece of memory holds other bytes before each launch. Pieces are regions, then variables. What a launch leaves is
-    /// then not what was recorded.
+    /// Sets a piece's bytes before each launch. Pieces are regions, then variables. Results are then not the
+    /// recorded ones.
     ///
     /// # Errors
-    /// If there is no such piece, or it has another size.
+    /// No such piece, or another size.
     pub fn replace_memory(&mut self, piece: usize, bytes: Vec<u8>) -> Result<(), ReplayError> {
         let size = self.contents.get(piece).map(|piece| piece.before.len());
         if size != Some(bytes.len()) {
@@ -215,11 +213,11 @@ impl Session {
         Ok(())
     }
 
-    /// Loads an image, the recorded one if none is given, and rewrites pointers to its variables. One image at a time:
-    /// [`Session::unload`] comes before the next.
+    /// Loads an image (none: the recorded one) and rewrites pointers to its variables. Call [`Session::unload`]
+    /// before the next.
     ///
     /// # Errors
-    /// If the image has no such kernel, its parameters or variables are others, or the driver refuses.
+    /// No such kernel, other parameters or variables, or the driver refuses.
     pub fn load(
         &mut self,
         image: Option<&[u8]>,
@@ -256,22 +254,22 @@ impl Session {
         Ok(loaded)
     }
 
-    /// What [`Session::load`] gives the driver: the image, the recorded one if none is given, or the PTX in it that options need.
+    /// What [`Session::load`] gives the driver: the image (none: the recorded one), or its PTX if options need it.
     ///
     /// # Errors
-    /// If the image cannot be read, or holds no PTX of the kernel.
+    /// The image cannot be read, or has no PTX of the kernel.
     pub fn text(&self, image: Option<&[u8]>, options: JitOptions) -> Result<Vec<u8>, ReplayError> {
         crate::module::text(image.unwrap_or(&self.image), &self.launch.kernel, options)
     }
 
-    /// How many words that point at variables are rewritten for the loaded image.
+    /// Words rewritten for the loaded image.
     #[must_use]
     pub fn rewritten(&self) -> usize {
         let before = self.rewritten.iter().map(|rewritten| rewritten.0.len());
         self.rewritten_parameters.len() + before.sum::<usize>()
     }
 
-    /// Unloads an image and takes rewritten pointers back.
+    /// Unloads an image and restores rewritten pointers.
     pub fn unload(&mut self, loaded: &Loaded) {
         if !self.launch.variables.is_empty() {
             self.contents_are_new();
@@ -290,7 +288,7 @@ impl Session {
         loaded.unload(&self.gpu);
     }
 
-    /// Copies on the GPU are of other memory than the launch has from now on.
+    /// Drops copies on the GPU: contents have changed.
     fn contents_are_new(&self) {
         self.backups.are_old();
         self.expected.are_old();
@@ -303,7 +301,7 @@ impl Session {
         }
     }
 
-    /// Address, size and number of each piece of memory, in this process.
+    /// Address, size and number of each piece, in this process.
     pub(crate) fn ranges(&self, loaded: &Loaded) -> Vec<[u64; 3]> {
         let pieces = self.contents.iter().enumerate();
         let range = |(number, contents): (usize, &Contents)| {
@@ -313,7 +311,6 @@ impl Session {
         pieces.map(range).collect()
     }
 
-    /// Memory as it was before the recorded launch: all of it.
     fn restore(&self, loaded: &Loaded) -> Result<(), ReplayError> {
         for (number, contents) in self.contents.iter().enumerate() {
             self.put(loaded, contents, &contents.before)?;
@@ -322,7 +319,7 @@ impl Session {
         self.gpu.synchronize()
     }
 
-    /// Puts bytes where a piece of memory lies, no more than it has.
+    /// At most as many bytes as the piece has.
     fn put(&self, loaded: &Loaded, contents: &Contents, bytes: &[u8]) -> Result<(), ReplayError> {
         let address = self.address(loaded, contents);
         let bytes = &bytes[..bytes.len().min(contents.before.len())];
@@ -350,7 +347,7 @@ impl Session {
         Ok(bytes)
     }
 
-    /// Bytes of a piece of memory from a place in it, which it has.
+    /// The range lies in the piece.
     fn read_part(
         &self,
         loaded: &Loaded,
@@ -375,7 +372,7 @@ impl Session {
     /// Restores everything, launches once, and compares.
     ///
     /// # Errors
-    /// If a limit would be broken, the kernel fails, or it does not end in time.
+    /// A limit would be broken, the kernel fails, or it does not end in time.
     pub fn run(
         &self,
         loaded: &Loaded,
@@ -416,10 +413,10 @@ impl Session {
         })
     }
 
-    /// Restores everything, launches nothing, and compares: this should not be right.
+    /// Restores and compares without a launch: this should not be right.
     ///
     /// # Errors
-    /// If the driver refuses.
+    /// The driver refuses.
     pub fn null(
         &self,
         loaded: &Loaded,
@@ -430,10 +427,10 @@ impl Session {
         Ok(self.found(loaded, how, mask)?.verdict())
     }
 
-    /// Compares memory as it is now with what the recorded launch left; right after [`Session::launch_restored`].
+    /// Compares memory with the recorded results; right after [`Session::launch_restored`].
     ///
     /// # Errors
-    /// If memory cannot be read.
+    /// Memory cannot be read.
     pub fn compare(
         &self,
         loaded: &Loaded,
@@ -458,7 +455,7 @@ impl Session {
         })
     }
 
-    /// Memory as it is now against what the recorded launch left: parts that differ are read, and compared on all cores.
+    /// Reads only parts that differ; compares on all cores.
     fn found(&self, loaded: &Loaded, how: &Comparison, mask: &Mask) -> Result<Sum, ReplayError> {
         let mut sum = Sum::default();
         let mut room = Vec::new();
@@ -482,10 +479,10 @@ impl Session {
         Ok(sum)
     }
 
-    /// Words of memory that are other than the recorded launch left them, the first `most` of them; right after [`Session::run`].
+    /// The first `most` words that differ from the recorded results; right after [`Session::run`].
     ///
     /// # Errors
-    /// If memory cannot be read.
+    /// Memory cannot be read.
     pub fn differing(&self, loaded: &Loaded, most: usize) -> Result<Vec<Differing>, ReplayError> {
         let mut found = Vec::new();
         for (contents, ignored) in self.contents.iter().zip(&self.ignored) {
@@ -506,7 +503,6 @@ impl Session {
         pieces.collect()
     }
 
-    /// Whether such memory is what the recorded launch left.
     fn verdict(&self, memory: &[Vec<u8>], how: &Comparison, mask: &Mask) -> Verdict {
         let mut sum = Sum::default();
         let pieces = self.contents.iter().zip(self.pieces()).zip(memory);

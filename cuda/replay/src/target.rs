@@ -13,10 +13,9 @@ use crate::failure::Failure;
 
 /// Bytes that tell a pack.
 const BEGIN: u64 = 64;
-/// The largest pack, in bytes.
+/// Bytes of a pack, at most.
 const MOST_OF_A_PACK: u64 = 1 << 32;
 
-/// A recording, and perhaps which of its launches.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) folder: PathBuf,
@@ -58,7 +57,7 @@ impl Target {
         Ok(Recording::open(&self.folder)?)
     }
 
-    /// The recording, if it is a pack of a run. The rest of another file is not read.
+    /// Reads the rest of the file only if it is a pack.
     pub(crate) fn packed(&self) -> Option<Recording> {
         let mut file = File::open(&self.folder).ok()?;
         if !file.metadata().ok()?.is_file() {
@@ -73,7 +72,7 @@ impl Target {
         Recording::of_pack(&bytes)
     }
 
-    /// The number of the run, if a whole run is meant; a recording that holds one run and no launch needs none.
+    /// A recording of one run and no launch needs no number.
     pub(crate) fn run(&self, recording: &Recording) -> Result<Option<u32>, Failure> {
         if let Some(number) = self.number {
             return Ok(self.is_run.then_some(number));
@@ -93,7 +92,6 @@ impl Target {
         }
     }
 
-    /// What is meant: one launch or whole run, or all of both.
     pub(crate) fn parts(&self, recording: &Recording) -> Result<Vec<(Part, u32)>, Failure> {
         if let Some(number) = self.number {
             let part = if self.is_run { Part::Run } else { Part::Launch };
@@ -107,7 +105,7 @@ impl Target {
             .collect())
     }
 
-    /// That no whole run is meant.
+    /// Fails if a whole run is meant.
     fn launches_only(&self) -> Result<(), Failure> {
         if self.is_run {
             return Err(Failure::Usage(
@@ -117,7 +115,7 @@ impl Target {
         Ok(())
     }
 
-    /// The number of the launch; a recording of one launch needs none.
+    /// A recording of one launch needs no number.
     pub(crate) fn one(&self, recording: &Recording) -> Result<u32, Failure> {
         self.launches_only()?;
         if let Some(number) = self.number {
@@ -134,7 +132,6 @@ impl Target {
         }
     }
 
-    /// Numbers of the launches that are meant: one, or all.
     pub(crate) fn numbers(&self, recording: &Recording) -> Result<Vec<u32>, Failure> {
         self.launches_only()?;
         Ok(match self.number {
@@ -143,7 +140,6 @@ impl Target {
         })
     }
 
-    /// The launches that are meant: one, or all.
     pub(crate) fn launches(&self, recording: &Recording) -> Result<Vec<(u32, Launch)>, Failure> {
         let numbers = self.numbers(recording)?;
         numbers
@@ -153,7 +149,7 @@ impl Target {
     }
 }
 
-/// Sizes as `x`, `x,y` or `x,y,z`; those left out are 1.
+/// `x`, `x,y` or `x,y,z`; those left out are 1.
 pub(crate) fn sizes(text: &str) -> Result<[u32; 3], String> {
     let mut sizes = [1; 3];
     for (index, part) in text.split(',').enumerate() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which piece of a launch's memory an address lies in, and which parameter leads there.
+//! The piece that an address lies in, and the parameter leading there.
 
 use gpureplay_cuda_launch::recording::Launch;
 
@@ -8,9 +8,9 @@ use gpureplay_cuda_launch::recording::Launch;
 pub struct Whereabouts {
     /// Number of the piece: regions by address, then variables.
     pub piece: usize,
-    /// Bytes from where the piece begins.
+    /// Bytes from the piece's start.
     pub offset: u64,
-    /// The parameter with the highest address up to this one in the piece, and the bytes from there.
+    /// The closest parameter at or below, in the piece, and the bytes from there.
     pub parameter: Option<(usize, u64)>,
 }
 
@@ -23,7 +23,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Of a launch: addresses are those of the recorded process.
+    /// With addresses of the recorded process.
     #[must_use]
     pub fn of(launch: &Launch) -> Self {
         let regions = launch.regions.iter();
@@ -53,14 +53,14 @@ impl Pieces {
         pieces
     }
 
-    /// Address, size and number of the piece that holds an address.
+    /// Address, size and number.
     fn piece(&self, address: u64) -> Option<(u64, u64, usize)> {
         let after = self.ranges.partition_point(|range| range.0 <= address);
         let range = *self.ranges.get(after.checked_sub(1)?)?;
         (address - range.0 < range.1).then_some(range)
     }
 
-    /// Where an address lies; none if it is in no piece.
+    /// Where an address lies; none outside all pieces.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<Whereabouts> {
         let (start, _, piece) = self.piece(address)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a recording of strangers may cost, and numbers at which sums and products go wrong.
+//! Bounded costs of hostile recordings, and numbers that overflow.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
@@ -7,11 +7,11 @@ use std::process::{Command, Output};
 use gpureplay_cuda_launch::recording::{CHUNK, Hash, Launch, Region, RegionKind, Writer};
 
 const MANIFEST: &str = include_str!("../../launch/tests/recording/golden/launch.toml");
-/// Address space of a command, in KiB: more than enough for it.
+/// In KiB: more than enough for a command.
 const SPACE_KIB: u64 = 1 << 20;
 const EMPTY: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {}\n";
 
-/// A recording of one launch of the kernel `k` with an image, changed before it is written.
+/// One launch of the kernel `k`, changed before it is written.
 fn recorded(
     image: impl AsRef<[u8]>,
     change: impl FnOnce(&Writer, &mut Launch),
@@ -34,7 +34,6 @@ fn run(folder: &tempfile::TempDir, words: &str) -> Output {
     run_in(SPACE_KIB, folder, words)
 }
 
-/// A command in a bounded address space.
 fn run_in(space_kib: u64, folder: &tempfile::TempDir, words: &str) -> Output {
     Command::new("sh")
         .arg("-c")
@@ -207,7 +206,7 @@ fn an_image_that_launches_share_is_read_once_for_all_of_them() {
         writer.add(&launch).unwrap();
         let said = run(&folder, "verify rec");
         assert_eq!(said.status.code(), Some(code), "{said:?}");
-        // Images are looked at for all launches before any of them is told of.
+        // Images are looked at for all launches before anything is printed.
         assert_eq!(said.stdout.is_empty(), code != 0, "{said:?}");
     }
 }

@@ -239,10 +239,11 @@ pub fn cross(
 }
 
 impl RunSession {
-    /// Takes operations of the same structure, and their numbers; restores memory.
+    /// Compares the session's second turn with the first one's operations; the session keeps the second's. `None`
+    /// if the second turn is not reproduced twice.
     ///
     /// # Errors
-    /// The driver refuses.
+    /// The driver refuses, or an operation fails.
     pub fn adopt(
         &mut self,
         operations: Vec<Operation>,

@@ -8,13 +8,12 @@ use crate::module::{self, load, set_attributes, variable_address};
 use crate::relocate::{Move, Moves};
 use crate::{Gpu, JitOptions, ReplayError};
 
-/// What is read of images and variables, before anything is loaded.
 pub(super) struct Read {
     images: Vec<Vec<u8>>,
     variables: Vec<Vec<u8>>,
 }
 
-/// Reads images and the contents of variables, each checked against its hash.
+/// Each is checked against its hash.
 pub(super) fn read(
     [major, minor]: [i32; 2],
     store: &Store,
@@ -28,7 +27,7 @@ pub(super) fn read(
         bytes.push(0);
         Ok::<_, ReplayError>(bytes)
     };
-    // Images decompress slowly: each core takes a share of them.
+    // Images decompress slowly, so on all cores.
     let cores = gpureplay_host::cores();
     let share = run.images.len().div_ceil(cores).max(1);
     let mut images = Vec::with_capacity(run.images.len());
@@ -52,17 +51,14 @@ pub(super) fn read(
     })
 }
 
-/// A variable in this process.
 struct Placed {
     address: DevicePointer,
     contents: Vec<u8>,
 }
 
-/// Kernels and variables in this process.
 pub(super) struct Images {
     gpu: Gpu,
     modules: Vec<Handle>,
-    /// By the numbers of kernels.
     pub(super) functions: Vec<Handle>,
     variables: Vec<Placed>,
     moves: Moves,
@@ -113,12 +109,11 @@ impl Images {
         self.modules.clear();
     }
 
-    /// Where variables moved.
     pub(super) fn moves(&self) -> &Moves {
         &self.moves
     }
 
-    /// Where each variable lies, and what it held at the beginning.
+    /// Addresses, and contents at the beginning.
     pub(super) fn variables(&self) -> impl Iterator<Item = (DevicePointer, &[u8])> {
         let variables = self.variables.iter();
         variables.map(|variable| (variable.address, variable.contents.as_slice()))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gives the operations of a run to the driver, in their streams: to run now, or into a capture.
+//! Gives a run's operations to the driver, to run or to capture.
 //!
-//! All streams begin behind the main one and end before it. What the host waited for becomes an event that every later operation
-//! waits for; a replay itself waits for nothing in between.
+//! All streams begin behind the main one and end before it. Operations after a host wait wait for its event; a
+//! replay itself never waits in between.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,31 +19,29 @@ use crate::{Gpu, ReplayError};
 
 type Done = Result<(), ReplayError>;
 
-/// Which operations are given.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     All,
     /// All but launches.
     NoLaunches,
-    /// Those from a number to before another one.
+    /// From a number to before another one.
     Part(u32, u32),
 }
 
-/// A stream of the replay.
 struct Lane {
     stream: Handle,
     kind: StreamKind,
     /// It waits for what comes before the run.
     begun: bool,
-    /// Of the waits of the host, how many it came after.
+    /// Host waits that it came after.
     waits: usize,
     /// The default stream has not waited for its last operations.
     ahead: bool,
-    /// It has not waited for the last operations of the default stream.
+    /// It has not waited for the default stream's last operations.
     behind: bool,
 }
 
-/// Streams and events that are made once and used again, since making them costs more than an operation.
+/// Kept, since making them costs more than an operation.
 #[derive(Default)]
 pub(super) struct Pool {
     streams: Vec<Handle>,
@@ -51,7 +49,6 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Destroys all of them; none is in use.
     pub(super) fn destroy(&mut self, gpu: &Gpu) {
         for stream in self.streams.drain(..) {
             // SAFETY: our stream, which is idle. A failure leaves memory that the process gives back.
@@ -64,7 +61,6 @@ impl Pool {
     }
 }
 
-/// Gives the operations of a run to the driver.
 pub(super) struct Issuer<'a> {
     gpu: &'a Gpu,
     run: &'a Run,
@@ -84,7 +80,7 @@ impl<'a> Issuer<'a> {
         pool: &'a RefCell<Pool>,
     ) -> Result<Self, ReplayError> {
         let mut streams = pool.borrow_mut();
-        // Streams are made before a capture begins.
+        // Before a capture begins.
         while streams.streams.len() < run.streams.len() {
             let mut stream = 0;
             // SAFETY: a pointer to a local.
@@ -106,7 +102,6 @@ impl<'a> Issuer<'a> {
         })
     }
 
-    /// Gives all operations.
     pub(super) fn issue(&self, what: What) -> Done {
         let pool = &mut *self.pool.borrow_mut();
         let of = |(number, stream): (usize, &gpureplay_cuda_launch::recording::Stream)| Lane {
@@ -153,21 +148,20 @@ impl<'a> Issuer<'a> {
     }
 }
 
-/// The operations once.
 struct Turn<'a> {
     issuer: &'a Issuer<'a>,
     lanes: Vec<Lane>,
     pool: &'a mut Vec<Handle>,
     used: usize,
     begin: Handle,
-    /// Recorded events by number.
+    /// By number.
     events: HashMap<u32, Handle>,
-    /// Events that stand for what the host waited for.
+    /// Host waits.
     waits: Vec<Handle>,
 }
 
 impl Turn<'_> {
-    /// An event that stands for all that a stream was given.
+    /// Stands for all that a stream was given.
     fn recorded(&mut self, stream: Handle) -> Result<Handle, ReplayError> {
         let driver_ = &self.issuer.gpu.driver;
         if self.used == self.pool.len() {
@@ -200,7 +194,7 @@ impl Turn<'_> {
         self.waits(to, event)
     }
 
-    /// The stream for the next operation of a recorded one, behind all that it comes after.
+    /// Ordered behind all that it comes after.
     fn lane(&mut self, number: u32) -> Result<Handle, ReplayError> {
         let number = number as usize;
         let (stream, kind) = (self.lanes[number].stream, self.lanes[number].kind);
@@ -318,7 +312,7 @@ impl Turn<'_> {
                     None => Ok(()),
                 }
             }
-            // With one stream, all comes after all before it.
+            // One stream is in order anyway.
             _ if self.lanes.len() == 1 => Ok(()),
             Operation::HostStream { stream } => {
                 let stream = self.lane(*stream)?;
@@ -342,7 +336,6 @@ impl Turn<'_> {
         }
     }
 
-    /// Copies several rows.
     fn copy_rows(&self, copy: &Copy3d, stream: Handle) -> Done {
         // SAFETY: rows on the host lie without gaps in pinned memory of ours of as many bytes; the driver checks addresses on the device.
         let status = unsafe { self.issuer.gpu.driver.cuMemcpy3DAsync_v2(copy, stream) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recorded run, back in memory, ready to run with the recorded inputs or others.
+//! A recorded run, back in memory, for recorded or other inputs.
 
 mod crossing;
 mod images;
@@ -57,11 +57,11 @@ pub struct RunSession {
 }
 
 impl RunSession {
-    /// Has a run's addresses, fills them, and loads its kernels, in a context that stays this thread's. Every byte is checked against its hash before anything runs; those of
-    /// weights that the recording does not have are what `weights` says.
+    /// Maps and fills memory, and loads kernels, in a context that stays this thread's. All bytes are checked
+    /// against hashes before anything runs; missing weights come from `weights`.
     ///
     /// # Errors
-    /// If the recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
+    /// The recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
     pub fn open(
         gpu: Gpu,
         recording: &Recording,
@@ -138,33 +138,33 @@ impl RunSession {
         &self.gpu
     }
 
-    /// How many words of memory that point at variables are rewritten.
+    /// Rewritten words that point at variables.
     #[must_use]
     pub fn rewritten(&self) -> usize {
         self.rewritten
     }
 
-    /// Makes the GPU's context this thread's, for all calls until what is returned is dropped. The thread that opened a session and a
-    /// program without a context of its own need it, too.
+    /// Makes the context this thread's until the result is dropped. Needed by the opening thread too, if the
+    /// program has no other context.
     pub(crate) fn enter(&self) -> Result<Entered, ReplayError> {
         self.context.enter()
     }
 
-    /// Takes weights from elsewhere; memory is as it was at the beginning, but for them.
+    /// Restores memory, with other weights.
     pub(crate) fn set_weights(&mut self, weights: Weights) -> Result<(), ReplayError> {
         self.source.set_weights(weights);
         self.restore()
     }
 
-    /// Memory and variables as they were at the beginning; zeros where memory was allocated later.
+    /// Restores memory and variables; zeros memory that was allocated later.
     ///
     /// # Errors
-    /// If the driver refuses.
+    /// The driver refuses.
     pub fn restore(&self) -> Result<(), ReplayError> {
         self.filled().map(drop)
     }
 
-    /// As [`RunSession::restore`]; says how many words were rewritten.
+    /// As [`RunSession::restore`]; returns how many words were rewritten.
     fn filled(&self) -> Result<usize, ReplayError> {
         if !self.source.held().is_empty() {
             self.source.put_back(&self.gpu, &self.run)?;
@@ -176,7 +176,7 @@ impl RunSession {
         self.begin(&found)
     }
 
-    /// Rewrites words that point at variables, which have their contents again; says how many.
+    /// Restores variables and rewrites words that point at them; returns how many.
     fn begin(&self, found: &[(u64, u64)]) -> Result<usize, ReplayError> {
         let moves = self.images.moves();
         let mut rewritten = 0;
@@ -191,29 +191,29 @@ impl RunSession {
         Ok(rewritten)
     }
 
-    /// Holds memory as it was at the beginning in memory of the host, so that it is restored faster.
+    /// Keeps the first memory on the host, to restore it faster.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// The recording is damaged.
     pub fn hold(&mut self) -> Result<(), ReplayError> {
         self.source.hold(&self.run, self.images.moves())
     }
 
-    /// Puts other bytes in the place of an input; as many as it has.
+    /// Replaces an input.
     ///
     /// # Errors
-    /// If the size is another one.
+    /// Another size.
     pub fn set_input(&mut self, number: usize, bytes: &[u8]) -> Result<(), ReplayError> {
         self.ports.set_input(number, bytes)
     }
 
-    /// Puts a value in the place of a number that the host computed: [`Run::numbers`].
+    /// Replaces a number of the host: [`Run::numbers`].
     pub fn set_number(&mut self, number: usize, value: u32) {
         self.run.set_number(number, value);
         self.forget_graph();
     }
 
-    /// Other operations of the same structure take the place of the run's, which are given back.
+    /// Of the same structure; returns the old ones.
     fn swap_operations(&mut self, operations: Vec<Operation>) -> Vec<Operation> {
         self.forget_graph();
         std::mem::replace(&mut self.run.operations, operations)
@@ -238,23 +238,23 @@ impl RunSession {
         self.ports.output(number)
     }
 
-    /// What was recorded as an output.
+    /// The recorded output.
     #[must_use]
     pub fn recorded_output(&self, number: usize) -> &[u8] {
         self.ports.recorded_output(number)
     }
 
-    /// Runs once, from memory as it is: the state that an earlier run left stays.
+    /// Runs once, from memory as it is.
     ///
     /// # Errors
-    /// If the driver refuses, an operation fails, or it does not end in time.
+    /// The driver refuses, an operation fails, or it does not end in time.
     pub fn execute(&mut self, how: How) -> Result<(), ReplayError> {
         self.ports.clear_outputs();
         self.submit(how)?;
         self.wait()
     }
 
-    /// Runs the operations from one number to before another, from memory as it is.
+    /// Runs a range of operations, from memory as it is.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
@@ -264,8 +264,8 @@ impl RunSession {
         self.wait()
     }
 
-    /// Does everything but the launches, from memory as it is: whether the outputs are as recorded all the same, since memory held the
-    /// results. A replay then proves nothing. Memory is restored afterwards.
+    /// Does everything but launches, from memory as it is. If outputs are right all the same, a replay proves
+    /// nothing. Restores memory.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
@@ -278,8 +278,8 @@ impl RunSession {
         Ok(right)
     }
 
-    /// Times so many runs, each with its copies of inputs and outputs, after a few that are not timed; in microseconds by the
-    /// host's clock.
+    /// Times runs with their copies of inputs and outputs, after some untimed ones; in microseconds by the host's
+    /// clock.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
@@ -324,7 +324,6 @@ impl RunSession {
         })
     }
 
-    /// The run as an executable graph.
     fn captured(&self) -> Result<Handle, ReplayError> {
         let driver_ = &self.gpu.driver;
         let issuer = self.issuer()?;
@@ -346,7 +345,7 @@ impl RunSession {
         Ok(executable)
     }
 
-    /// Waits until everything has ended. What does not end cannot be stopped but by the end of the process.
+    /// What does not end can only be stopped with the process.
     fn wait(&self) -> Result<(), ReplayError> {
         let began = Instant::now();
         loop {
@@ -388,5 +387,4 @@ impl Drop for RunSession {
     }
 }
 
-/// Runs that are not timed.
 const WARM: u32 = 5;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that a run writes before it reads it: what it held at the beginning need not be recorded.
+//! Finds memory that a run writes first: its contents need not be recorded.
 //!
-//! A trial puts other bytes there and replays. If outputs and all other memory are as ever, nothing read them; a part in which every byte
-//! is then as ever was written whole. Only such parts are left out: what no run writes stays, although no output of this input shows it.
-//! Weights stay as they are.
+//! A trial replays with other bytes there. If outputs and other memory stay the same, nothing read them; if a
+//! part's every byte is then as ever, it was written whole. Only such parts are left out. Weights stay.
 
 use std::ops::Range;
 
@@ -12,23 +11,22 @@ use gpureplay_cuda_launch::recording::Store;
 use super::{How, RunSession};
 use crate::ReplayError;
 
-/// What is kept or left out as a whole, in bytes.
+/// Unit of the search, in bytes.
 const PART: usize = 256;
-/// Replays of a search, at most; what is not decided by then is kept.
+/// Replays at most; the undecided is kept.
 const MOST_TRIALS: usize = 200;
-/// Bytes that are tried as a whole, at least. Smaller tensors may be positions and counters: a kernel that reads another one may leave its
-/// memory.
+/// Least bytes tried as a whole. Smaller tensors may be positions and counters: another value may lead a kernel
+/// outside its memory.
 const LEAST: usize = 16 << 10;
 /// Parts that are not searched further.
 const FEW: usize = 256;
 
-/// A part of memory: number of the piece, and of the part in it.
+/// Numbers of the piece, and of the part in it.
 type Part = (usize, usize);
 
-/// Memory that is left out: number of the piece, bytes in it.
+/// Number of the piece, and bytes in it.
 pub type LeftOut = Vec<(usize, Range<usize>)>;
 
-/// The run in memory, and what is known of it.
 struct Trials<'a> {
     session: &'a mut RunSession,
     before: Vec<Vec<u8>>,
@@ -42,7 +40,7 @@ fn part(piece: &[u8], number: usize) -> &[u8] {
 }
 
 impl Trials<'_> {
-    /// Memory after a run from the beginning, in which some parts held other bytes; nothing if outputs are others.
+    /// Memory after a run with other bytes in some parts; `None` if outputs change.
     fn changed(&mut self, parts: &[Part]) -> Result<Option<Vec<Vec<u8>>>, ReplayError> {
         self.count += 1;
         let mut held = self.before.clone();
@@ -62,7 +60,7 @@ impl Trials<'_> {
         self.session.memory().map(Some)
     }
 
-    /// Those of some parts, ascending, that are written before they are read.
+    /// Parts ascend.
     fn search(&mut self, parts: &[Part], found: &mut Vec<Part>) -> Result<(), ReplayError> {
         if parts.is_empty() || self.count >= MOST_TRIALS {
             return Ok(());
@@ -92,12 +90,11 @@ impl Trials<'_> {
 }
 
 impl RunSession {
-    /// Parts of memory that the run writes before it reads them, by what it does with the recorded inputs. Nothing if it does not give
-    /// the recorded outputs, the same memory twice, or addresses of variables lie in memory. The run's memory is as at the beginning
-    /// afterwards, with zeros in these parts.
+    /// Parts that the run writes before it reads them, with the recorded inputs. None if outputs or memory are not
+    /// reproduced, or memory holds addresses of variables. Restores memory, with zeros in these parts.
     ///
     /// # Errors
-    /// If the recording is damaged, the driver refuses, or an operation fails.
+    /// The recording is damaged, the driver refuses, or an operation fails.
     pub fn written_first(&mut self, store: &Store) -> Result<LeftOut, ReplayError> {
         if self.rewritten > 0 {
             return Ok(Vec::new());
@@ -105,7 +102,7 @@ impl RunSession {
         self.hold()?;
         let mut before = self.source.held().to_vec();
         for (piece, memory) in before.iter_mut().zip(&self.run.memory) {
-            // What was allocated in the run has no contents; zeros stand for them.
+            // What was allocated in the run has no contents: zeros.
             piece.resize(usize::try_from(memory.size).unwrap_or(0), 0);
         }
         let mut trials = Trials {
@@ -117,7 +114,7 @@ impl RunSession {
         let (Some(after), Some(again)) = (trials.changed(&[])?, trials.changed(&[])?) else {
             return Ok(Vec::new());
         };
-        // What other inputs leave shows what is written with equal bytes.
+        // Memory left by other inputs shows writes of equal bytes.
         let turns = trials.session.run.turns.clone();
         let inputs = trials.session.ports.inputs().to_vec();
         let run = &trials.session.run;
@@ -142,7 +139,7 @@ impl RunSession {
                 continue;
             }
             let count = trials.before[piece].len().div_ceil(PART);
-            // Where weights are known, the rest may be what the run makes of them anew: it is tried, too.
+            // With known weights, the rest may be what the run makes of them anew: it is tried, too.
             let others = |number: &usize| {
                 let begin = memory.address + (number * PART) as u64;
                 let end = begin + PART as u64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches from changed memory, where recorded memory does not tell a launch from none.
+//! Launches from changed memory, where recorded memory proves nothing.
 
 use super::{Mask, Session};
 use crate::poison::{Poison, search};
@@ -7,7 +7,7 @@ use crate::reaction::{self, Reaction, WINDOW};
 use crate::{Comparison, Loaded, ReplayError, Sizes, Verdict};
 
 impl Session {
-    /// Words that are not to be changed before a launch: those that look like pointers, and those of the mask.
+    /// Words that must not be changed: possible pointers, and the mask.
     pub(super) fn fixed<'a>(
         &'a self,
         loaded: &Loaded,
@@ -39,7 +39,7 @@ impl Session {
         }
     }
 
-    /// Where parameters point: a piece of memory, and bytes of it up to where another parameter points.
+    /// Where parameters point: pieces, and bytes up to the next parameter's.
     fn windows(&self, loaded: &Loaded) -> Vec<(usize, std::ops::Range<usize>)> {
         let mut starts = Vec::new();
         for word in self.parameters.as_chunks::<8>().0 {
@@ -70,11 +70,11 @@ impl Session {
         memory.collect()
     }
 
-    /// Which words the recorded launch writes although memory held their values before. It is launched from changed memory, 24
-    /// times at most; the image is the recorded one. Words of the mask, and those that look like pointers, are not changed.
+    /// Finds words that the recorded launch rewrites with the same values, by at most 24 launches of the recorded
+    /// image from changed memory. Masked words and possible pointers stay.
     ///
     /// # Errors
-    /// As [`Session::run`]. A kernel that fails here takes its context with it: no launch of this process succeeds any more.
+    /// As [`Session::run`]. After a failed kernel no launch of this process succeeds.
     pub fn poison(
         &self,
         loaded: &Loaded,
@@ -92,7 +92,7 @@ impl Session {
         )
     }
 
-    /// Restores everything but the words that the launch must write, which are changed, launches once, and compares.
+    /// Launches once with the words changed that it must write, and compares.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -118,8 +118,8 @@ impl Session {
         Ok(self.found(loaded, how, mask)?.verdict())
     }
 
-    /// Which change of inputs makes the recorded launch write, if it writes nothing on what was recorded. At most 24 launches;
-    /// the image is the recorded one.
+    /// Finds a change of inputs that makes the recorded launch write, if it writes nothing. At most 24 launches of
+    /// the recorded image.
     ///
     /// # Errors
     /// As [`Session::poison`].
@@ -139,7 +139,7 @@ impl Session {
         )
     }
 
-    /// Launches from changed inputs and compares with what the recorded kernel left of them.
+    /// Launches from changed inputs and compares with the recorded kernel.
     ///
     /// # Errors
     /// As [`Session::run`].

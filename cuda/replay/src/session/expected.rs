@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sums of what the recorded launch left, share by share: large memory is summed on the GPU, and only shares that differ are read. While a
-//! candidate runs, the GPU holds neither what memory is to be nor the key of the sums.
+//! Sums of recorded results by share, made on the GPU for large memory; only differing shares are read. While a
+//! candidate runs, the GPU holds neither wanted memory nor the key of the sums.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
@@ -12,19 +12,18 @@ use crate::error::driver;
 use crate::room::Room;
 use crate::{Loaded, ReplayError};
 
-/// Pieces of fewer bytes are read and compared here, which takes less time than to load a kernel.
+/// Smaller pieces are compared on the host, faster than a kernel loads.
 pub(super) const LARGE: usize = 16 << 20;
 
-/// What is known of a piece.
 #[derive(Clone, Default)]
 struct Held {
-    /// Of each share; none yet, or no more.
+    /// By share; empty if there are none.
     sums: Vec<[u64; 2]>,
-    /// A verdict has been asked for. The first one reads memory, which takes less time than to make the sums.
+    /// A verdict was asked for. The first one reads memory, which is faster than sums.
     is_wanted: bool,
 }
 
-/// Each piece, by its number.
+/// By piece.
 pub(super) struct Expected {
     pieces: RefCell<Vec<Held>>,
     key: u64,
@@ -49,8 +48,7 @@ impl Expected {
 }
 
 impl Session {
-    /// Sums of what a piece is to be after the launch; none if it is compared here. Right after the piece was restored, only what the launch
-    /// changes goes to the GPU for them.
+    /// Wanted sums of a piece; none if the host compares it. Right after a restore, only changes go to the GPU.
     pub(super) fn expect(
         &self,
         loaded: &Loaded,
@@ -101,7 +99,7 @@ impl Session {
         Ok(Some(held.sums.clone()))
     }
 
-    /// Parts of a piece that may differ from what the recorded launch left, in order: of large ones those whose sums do.
+    /// Parts that may differ, in order: of large pieces those whose sums do.
     pub(super) fn parts_to_compare(
         &self,
         loaded: &Loaded,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words that are left out of comparisons: those that differ between runs of the recorded launch in one process, and those
-//! that differ between processes, such as addresses of code, of shared memory or of the kernels' heap that a kernel leaves in
-//! memory.
+//! Words left out of comparisons: different in each run or process, such as addresses of code, shared memory or the
+//! kernels' heap.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +8,12 @@ use super::Session;
 use crate::compare::noisy;
 use crate::{Loaded, ReplayError};
 
-/// Words of each piece of memory that are left out, ascending.
+/// Left-out words by piece, ascending.
 #[derive(Clone, Debug, Default)]
 pub struct Mask(pub(super) Vec<Vec<u32>>);
 
 impl Mask {
-    /// How many words of four bytes are left out.
+    /// Words of four bytes that are left out.
     #[must_use]
     pub fn words(&self) -> usize {
         self.0.iter().map(Vec::len).sum()
@@ -24,7 +23,7 @@ impl Mask {
         self.0.get(index).map_or(&[], Vec::as_slice)
     }
 
-    /// Leaves out the words of another mask of the same launch, too.
+    /// Adds another mask of the same launch.
     pub fn add(&mut self, other: Self) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), Vec::new());
@@ -37,23 +36,22 @@ impl Mask {
     }
 }
 
-/// Words that a process may tell of, at most.
+/// Words from one process, at most.
 const MOST_DIFFERENCES: usize = 1 << 24;
 
-/// Words that the recorded launch leaves otherwise in a process than it did where it was recorded: number of the piece, number of
-/// the word in it, and what it holds.
+/// Words with other results than recorded: numbers of piece and word, and value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences(Vec<[u32; 3]>);
 
 impl Differences {
-    /// As bytes for another process: three little-endian words each.
+    /// Three little-endian words each.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let words = self.0.as_flattened().iter();
         words.flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// From such bytes. None if they are none.
+    /// From such bytes; `None` if they are malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (all, []) = bytes.as_chunks::<12>() else {
@@ -68,7 +66,7 @@ impl Differences {
 }
 
 impl Session {
-    /// Runs the recorded launch several times and finds the words that differ from run to run.
+    /// Finds words that differ between runs of the recorded launch.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -92,7 +90,7 @@ impl Session {
         Ok(mask)
     }
 
-    /// Runs the recorded launch once and finds the words that are not as recorded.
+    /// Runs the recorded launch and finds words that are not as recorded.
     ///
     /// # Errors
     /// As [`Session::run`], and if more words differ than a mask may hold.
@@ -122,19 +120,18 @@ impl Session {
         Ok(Differences(found))
     }
 
-    /// Words that are not the same in all of these processes. What is wrong in the same way in each of them stays in.
+    /// Words that differ between processes. What all have equally wrong stays in.
     ///
     /// # Errors
-    /// If a process tells of memory that the launch does not have.
+    /// A process names memory that the launch does not have.
     pub fn mask_of_processes(&self, processes: &[Differences]) -> Result<Mask, ReplayError> {
         unequal(processes, self.contents.len())
             .ok_or(ReplayError::Impossible("a process told of other memory"))
     }
 }
 
-/// Words that differ between processes, for each of so many pieces.
 fn unequal(processes: &[Differences], pieces: usize) -> Option<Mask> {
-    // How many processes tell of the word, what the first says, and whether all say the same.
+    // Processes that name the word, the first value, and whether all are equal.
     let mut words: BTreeMap<(u32, u32), (usize, u32, bool)> = BTreeMap::new();
     for differences in processes {
         for [piece, word, value] in &differences.0 {
@@ -146,7 +143,7 @@ fn unequal(processes: &[Differences], pieces: usize) -> Option<Mask> {
     let mut mask = Mask(vec![Vec::new(); pieces]);
     for ((piece, word), (count, _, same)) in words {
         let list = mask.0.get_mut(usize::try_from(piece).ok()?)?;
-        // A process that does not tell of it has what was recorded.
+        // A process that does not name it has the recorded value.
         if count < processes.len() || !same {
             list.push(word);
         }

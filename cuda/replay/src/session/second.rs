@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches from a second input, of which the recorded kernel says what is right.
+//! Launches from a second input; the recorded kernel gives the reference.
 
 use super::{Mask, Session};
 use crate::sum::Sum;
 use crate::{Comparison, Loaded, ReplayError, Sizes, Variation, Verdict};
 
-/// Memory that was not recorded, and what the recorded kernel makes of it.
+/// Unrecorded memory, and what the recorded kernel makes of it.
 pub struct Second {
     before: Vec<Vec<u8>>,
     after: Vec<Vec<u8>>,
@@ -20,7 +20,7 @@ pub enum Useless {
     Differs,
     /// The recorded kernel leaves memory as it was.
     Idle,
-    /// The recorded kernel writes what it wrote from recorded memory.
+    /// The recorded kernel writes the recorded results.
     NoEffect,
 }
 
@@ -38,10 +38,10 @@ impl Useless {
 }
 
 impl Session {
-    /// A second input, and what the recorded kernel, which is loaded, makes of it: two launches.
+    /// A second input, launched twice with the recorded kernel, which is loaded.
     ///
     /// # Errors
-    /// As [`Session::run`]. A kernel that fails takes its context with it: no launch of this process succeeds any more.
+    /// As [`Session::run`]. After a failed kernel no launch of this process succeeds.
     pub fn second(
         &self,
         loaded: &Loaded,
@@ -73,7 +73,7 @@ impl Session {
         if self.sum_of(&before, &after, how, mask).is_right() {
             return Ok(Err(Useless::Idle));
         }
-        // Words that it wrote and that it did not write so from recorded memory.
+        // Words that it wrote, other than from recorded memory.
         let results = pieces.zip(&after).enumerate();
         let has_effect = results
             .into_iter()
@@ -94,7 +94,7 @@ impl Session {
         Ok(Ok(Second { before, after }))
     }
 
-    /// Launches from a second input and compares with what the recorded kernel made of it.
+    /// Launches from a second input and compares with the recorded kernel.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -111,7 +111,6 @@ impl Session {
         Ok(self.sum_of(&got, &second.after, how, mask))
     }
 
-    /// Memory against other memory of the launch.
     pub(super) fn sum_of(
         &self,
         got: &[Vec<u8>],

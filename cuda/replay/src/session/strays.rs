@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words that look like addresses of memory which the recording does not hold: why a replay may differ or fail.
+//! Words that look like addresses of unrecorded memory: a replay may differ.
 
 use std::fmt;
 
 use super::Session;
 
-/// Where the driver was seen to put memory, by the upper half of addresses: what it maps, and the heap of kernels.
+/// Observed upper halves of addresses: what the driver maps, and the kernels' heap.
 const UPPER: [std::ops::RangeInclusive<u64>; 2] = [0x7000..=0x7fff, 2..=3];
 
-/// Such words of a launch's parameters and memory before it.
+/// Such words in parameters and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strays {
     /// How many.
     pub words: u64,
     /// The first.
     pub first: u64,
-    /// Where it lies in the recorded process; nothing if it is a parameter.
+    /// Its recorded address; none in a parameter.
     pub at: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Strays {
 }
 
 impl Session {
-    /// Words that look like addresses of memory which the recording does not hold. Numbers can look so, too.
+    /// Words that look like addresses of unrecorded memory. Numbers can, too.
     #[must_use]
     pub fn strays(&self) -> Option<Strays> {
         let held = |contents: &super::Contents| {

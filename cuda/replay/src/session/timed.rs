@@ -15,11 +15,11 @@ use crate::{Loaded, ReplayError, Sizes, Times};
 const PAIRS: usize = 9;
 
 impl Session {
-    /// From now on, the second-level cache holds other memory before each timed run. Otherwise it holds what the run before and the
-    /// restoring of memory left there.
+    /// Fills the second-level cache with other memory before timed runs. Otherwise it holds what the last run and
+    /// the restore left.
     ///
     /// # Errors
-    /// If there is no memory for that.
+    /// No memory for that.
     pub fn make_cold(&mut self) -> Result<(), ReplayError> {
         let cache = self.gpu.attribute(attribute::device::L2_CACHE_SIZE)?;
         let size = (usize::try_from(cache).unwrap_or(0) * 4).max(1 << 20);
@@ -33,7 +33,7 @@ impl Session {
         Ok(())
     }
 
-    /// What two events say of nothing between them, in microseconds: the median of several.
+    /// Median time between two events with nothing between, in microseconds.
     fn between_events(&self) -> Result<f64, ReplayError> {
         let mut times = Vec::new();
         for _ in 0..PAIRS {
@@ -48,8 +48,8 @@ impl Session {
         Ok(Times::new(times).median())
     }
 
-    /// Runs so many times and takes the times, less what events take themselves. What the recorded launch changes is restored before each run, and one run before
-    /// them is not timed: it loads the kernel, and warms caches.
+    /// Times runs, less the events' own time. Before each, changed memory is restored. A first untimed run loads
+    /// the kernel and warms caches.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -72,7 +72,7 @@ impl Session {
                 self.read_on_gpu(address, size)?;
             }
             let events = Events::new(&self.gpu)?;
-            // The GPU begins when all is queued, so that no time of the host is between the events.
+            // The GPU begins when all is queued, so that no host time is between the events.
             let hold = Hold::new(&self.gpu)?;
             self.submit(loaded, sizes, &events)?;
             drop(hold);
@@ -89,7 +89,6 @@ impl Session {
         events.wait(self.time_limit)
     }
 
-    /// Launches between two events.
     fn submit(
         &self,
         loaded: &Loaded,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs open runs as they open recordings of Mali GPUs, in processes that use the stand-in for the driver.
+//! Programs open runs as recordings of Mali GPUs, on the driver's stand-in.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::stage::Stage;
 /// Set in a process that is the program with a replay inside.
 const INSIDE: &str = "PLUMBING_INSIDE";
 
-/// A recording of turns, with the program's answers beside it.
+/// Turns, with the program's answers beside them.
 fn recorded(what: &str, words: &str) -> Stage {
     let stage = Stage::new();
     let answers = stage.path("answers");
@@ -24,7 +24,7 @@ fn recorded(what: &str, words: &str) -> Stage {
     stage
 }
 
-/// Does a test in a process of its own that finds the stand-in; says whether this is that process.
+/// Runs a test in a process with the stand-in; returns whether this is it.
 fn inside(name: &str, stage: impl FnOnce() -> Stage) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;

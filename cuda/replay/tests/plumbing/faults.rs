@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every call of the driver fails once, in the program that is recorded and in the replay.
+//! Every driver call fails once, in the recorded program and in replays.
 
 use crate::stage::Stage;
 
@@ -17,7 +17,7 @@ fn a_failing_call_leaves_the_program_as_it_would_be_alone_or_no_recording_that_i
             .unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         let out = String::from_utf8_lossy(&output.stdout);
-        // The program ends with its own answer or with its own message; nothing panics or is killed.
+        // The program ends with its own answer or message; nothing panics or is killed.
         assert!(
             matches!(output.status.code(), Some(0 | 1)),
             "call {call}: {output:?}"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels inside graphs, images of the driver's linker, limits of contexts, memory of an arena: recorded and replayed.
+//! Graphs, linked images, limits of contexts, and arenas.
 
 use crate::stage::{Said, Stage};
 
-/// Records a task, replays every launch, and says what the recording said; the program's answer is the one it gives alone.
+/// Replays every launch; the program's answer is the one it gives alone.
 fn recorded(words: &str, task: &str, launches: usize) -> (Stage, Said) {
     let stage = Stage::new();
     let alone = stage.alone(task).gave(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cuda run` on whole runs and launches that were changed at random: each ends in time with one of the stated exit codes.
+//! `cuda run` on randomly changed recordings ends in time with a stated code.
 
 use std::fs;
 use std::process::Stdio;
@@ -11,11 +11,10 @@ use crate::stage::Stage;
 
 /// Changed files of each kind.
 const TRIALS: usize = 60;
-/// Longest time of a run.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Exit codes that the manual states for a recording that is changed.
+/// What the manual states for a changed recording.
 const CODES: [i32; 6] = [0, 1, 2, 3, 4, 5];
-/// Lines whose change moves what a kernel writes to: the stand-in's kernels are host functions, which no GPU's page tables hold back.
+/// Changing these moves a kernel's writes: the stand-in's kernels are host functions without a GPU's page tables.
 const POINTERS: [&str; 5] = ["parameters", "address", "grid", "block", "size"];
 
 /// Lines are left out, doubled, or get another line's value; bytes are changed.
@@ -49,7 +48,7 @@ fn damaged(random: &mut Rng, text: &str) -> String {
     lines.join("\n")
 }
 
-/// Runs a recording whose file is changed again and again; gives how often it was refused.
+/// Returns how often the changed recording was refused.
 fn trial(stage: &Stage, file: &str, words: &str, seed: u64) -> usize {
     let path = stage.path(file);
     let good = fs::read_to_string(&path).unwrap();

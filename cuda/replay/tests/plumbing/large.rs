@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Large memory: compared and restored on the GPU, and here where that has no room.
+//! Large memory, on the GPU, and on the host if that lacks room.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn large_memory_is_compared_on_the_gpu_as_it_is_here() {
     let halves = format!("{PTX}.visible .global .align 4 .u32 halves;\n");
     std::fs::write(stage.path("half.ptx"), halves).unwrap();
     std::fs::write(stage.path("same.ptx"), PTX).unwrap();
-    // Numbers that half of the threads leave as they were, and the count of threads in a variable.
+    // Half of the threads leave numbers as they were; a variable counts threads.
     for (launch, image, wrong) in [
         (0, "half", Some(2_500_003)),
         (1, "same", None),

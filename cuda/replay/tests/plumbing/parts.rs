@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of a run: layers that run alone, and the first operation that differs from the recorded run.
+//! Layers that run alone, and the first operation that differs.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn memory_that_a_region_allocates_is_empty_again_for_each_run() {
         .record("--run", "region accumulated")
         .warns("run 0 is recorded: 1 launches");
     stage.run("run rec --output out0=first").gave(0);
-    // What a first run left is gone where the second one begins anew: with the state of the beginning.
+    // The second run begins with the first state.
     stage
         .run("run rec --repeat 2 --state-out left --output out0=second")
         .gave(0);
@@ -42,7 +42,7 @@ fn the_first_operation_that_differs_is_named() {
         if !changes.iter().any(|kind| one.contains(kind)) {
             continue;
         }
-        // Something that changes nothing stands in its place, so that numbers stay.
+        // A stand-in that changes nothing keeps the numbers.
         let all = operations.iter().enumerate();
         let all = all.map(|(number, one)| match number == left_out {
             true => "\ndo = \"host-all\"\n\n",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recording: every way to find the driver, what is picked, what is refused by name.
+//! Recording: ways to find the driver, what is picked and refused.
 
 use crate::stage::Stage;
 

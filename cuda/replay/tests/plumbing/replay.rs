@@ -36,7 +36,6 @@ fn memory_is_restored_before_each_timed_run() {
         let times = format!("4 runs, {cache} caches: median 1.00 us");
         assert!(said.out.contains(&times), "{said:?}");
     }
-    // As it was called before.
     stage
         .run("run rec --runs 1 --cold")
         .says("1 runs, cold caches");
@@ -100,7 +99,7 @@ fn what_differs_from_process_to_process_can_be_left_out() {
         .warns("words differ between 3 processes that replay the recorded launch");
     let tuned = stage.run("tune rec --mask-processes 2 --runs 1").gave(0);
     assert_eq!(tuned.out.matches(",exact,").count(), 1, "{tuned:?}");
-    // Nothing launched is still told from the kernel, and so is a kernel that is wrong in every process.
+    // Nothing launched is still noticed, and so is a kernel wrong in every process.
     stage.run("run rec --mask-processes 2 --null").gave(1);
     let stage = recorded("scale");
     stage.run("run rec#0 --mask-processes 2 --grid 2").gave(1);
@@ -169,7 +168,7 @@ fn limits_are_refused_with_their_values() {
     }
     stage.run("run rec#0 --block 256 --keep-total").gave(0);
     stage.run("run rec#0 --shared 100000").gave(0);
-    // Launch bounds of one's own: the recorded ones are 512.
+    // The recorded launch bounds are 512.
     stage
         .run("run rec#0 --max-threads 64 --min-blocks 4")
         .gave(4)
@@ -221,7 +220,6 @@ fn regions_are_left_out_by_address() {
     };
     let address = region(&stage.run("info rec#1").out);
     stage.run("run rec#1").gave(1);
-    // Nothing is left that a launch changes.
     stage
         .run(&format!("run rec#1 --ignore {address}"))
         .gave(1)
@@ -250,7 +248,6 @@ fn a_kernel_that_only_checks_is_seen_to_react() {
         (&json["verdict"], &json["changed"]),
         (&"exact".into(), &"inputs".into())
     );
-    // Nothing is written.
     stage.run("run rec#0 --null").gave(0);
 }
 

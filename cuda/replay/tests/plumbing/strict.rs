@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No launch is missed in silence: graphs that are timed, nodes that decide, counts against those of a profiler.
+//! No launch is missed in silence: timed graphs, conditional nodes, counts.
 
 use crate::stage::{Said, Stage};
 

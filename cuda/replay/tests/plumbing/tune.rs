@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tuning: sizes in every dimension, grids, bounds, samples, budgets, and searches that go on later.
+//! Tuning: sizes, grids, bounds, samples, budgets, continued searches.
 
 use serde_json::Value;
 
 use crate::stage::{Said, Stage, recorded};
 
-/// A search; `lists` are options whose values have spaces.
+/// `lists` are options whose values have spaces.
 fn tune(stage: &Stage, words: &str, lists: &[&str]) -> Said {
     let mut command = stage.command(&format!("tune {words} --runs 2"));
     command.args(lists).output().unwrap().into()
@@ -179,7 +179,7 @@ fn a_search_that_learns_has_a_budget_and_goes_on_later() {
         &lists,
     );
     assert_eq!(part.code, Some(0), "{part:?}");
-    // What is learnt goes on from the file: as in one search.
+    // Learning goes on from the file: as in one search.
     let rest = tune(
         &stage,
         "rec#1 --sampler learn:3 --budget 40 --resume r.jsonl --json",
@@ -197,7 +197,7 @@ fn what_is_learnt_from_the_largest_launch_is_tried_for_all() {
     let said = tune(&stage, words, &lists);
     assert_eq!(said.code, Some(0), "{said:?}");
     let report: Value = serde_json::from_str(&said.out).unwrap();
-    // The recorded one of each size, and those that were learnt; none was tried for one launch only.
+    // The recorded one of each size, and the learnt ones; none was tried for one launch only.
     let ways = report["ways"].as_array().unwrap();
     assert!((30..=42).contains(&ways.len()), "{report}");
     assert_eq!(report["launches"], serde_json::json!([1, 2, 3]));
@@ -264,8 +264,7 @@ fn a_search_has_a_budget_and_goes_on_later() {
     let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
     assert_eq!(table.matches(",exact,").count(), 21, "{table}");
     assert!(rest.out.contains("grid 32x1x1, block 64x1x1"), "{rest:?}");
-    // Tries of another launch are not those of this one.
-    // The same kernel and size with other memory, and the same launch compared in another way.
+    // Tries of another launch: other memory, or another comparison.
     for words in ["rec#2", "rec#1 --tolerance 0.1 --type f32"] {
         let other = tune(&stage, &format!("{words} --resume r.jsonl"), &lists);
         assert_eq!(other.code, Some(2), "{words}: {other:?}");
@@ -330,7 +329,8 @@ fn tuning_goes_on_after_kernels_that_fail() {
             .count(),
         7
     );
-    // The second finds its results in memory, and fails on changed memory: it is not shown to be right, but all is tried.
+    // The second finds its results in memory, and fails on changed memory: not shown to be right, but all is
+    // tried.
     let said = stage
         .run("tune rec#1 --runs 1 --blocks 16;64;128")
         .gave(1)
@@ -424,7 +424,7 @@ fn other_kernels_of_tritons_cache_run_with_their_own_warps() {
         "{said:?}"
     );
     assert_eq!(rows("cache/old"), 0, "{said:?}");
-    // A program launches it with its own shared memory, which is more than the driver allows at first.
+    // A program launches it with its own shared memory, more than the driver allows at first.
     let tuned = std::fs::read_to_string(stage.path("t.toml")).unwrap();
     assert!(tuned.contains("shared = 60000"), "{tuned}");
     let mut app = stage.with_app("replace --tuned t.toml", "shapes", "proc");

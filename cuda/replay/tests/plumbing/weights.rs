@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Weights of a whole run lie in a file of their own, and may be others.
+//! Weights in a file of their own, also other ones.
 
 use std::fs;
 
 use crate::app::turns::{input, weights};
 use crate::stage::Stage;
 
-/// A `.safetensors` file of tensors of 32-bit floats, written without the library that reads it.
+/// 32-bit floats, written without the library that reads them.
 pub(crate) fn file(tensors: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut at = 0;
     let entries = tensors.iter().map(|(name, bytes)| {
@@ -26,7 +26,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     words.map(|word| f32::from_le_bytes(*word)).collect()
 }
 
-/// The program with weights, recorded, and a file of them; `ones` are not told from other ones.
+/// `ones` are not told from other ones.
 fn recorded() -> Stage {
     let stage = Stage::new();
     let ones = [1f32; 64].map(f32::to_le_bytes).concat();
@@ -143,7 +143,7 @@ fn weights_that_do_not_fit_are_refused() {
         .warns("does not lie beside the recording");
 }
 
-/// A recording whose file has more tensors than the second one: those that `extra` says.
+/// The file has more tensors than the second one: those of `extra`.
 fn recorded_with(extra: &[(&str, Vec<u8>)], found: &str) -> Stage {
     let stage = Stage::new();
     let mut held = extra.to_vec();
@@ -158,7 +158,7 @@ fn recorded_with(extra: &[(&str, Vec<u8>)], found: &str) -> Stage {
 
 #[test]
 fn tensors_that_were_alike_stay_alike() {
-    // One place in memory, two names: which of them it is, nobody can say.
+    // One place in memory, two names: which of them it is, cannot be told.
     let stage = recorded_with(&[("twin", weights(1))], "run 0: 2 of 3 tensors");
     let run = |second: Vec<u8>, twin: Vec<u8>| {
         let held = [("first", weights(0)), ("second", second), ("twin", twin)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `extract` and `judge`: a folder to work in, and which changed kernels are called right.
+//! `extract` and `judge`: a work directory, and which kernels pass.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::stage::{Said, Stage, recorded};
 
-/// The launch in a folder to work in.
 fn bench() -> Stage {
     let stage = recorded("scale");
     stage
@@ -160,7 +159,6 @@ fn the_script_gives_the_verdict() {
     assert_eq!(run("missing.ptx").code, Some(4));
 }
 
-/// The module of Python against the stand-in.
 #[test]
 fn python_opens_runs_and_judges_a_launch() {
     let has_numpy = Command::new("/usr/bin/python3")

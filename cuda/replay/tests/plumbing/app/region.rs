@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the program does with a region that is recorded as a whole.
+//! The program's region that is recorded as a whole.
 
 use std::ffi::c_void;
 use std::ptr::null;
@@ -8,7 +8,7 @@ use gpureplay_cuda_launch::abi::{Copy3d, KernelNode, Status};
 
 use super::{Driver, Program};
 
-/// The number that the inputs of the region begin with.
+/// The inputs' first number.
 pub(crate) const INPUT: &str = "PLUMBING_INPUT";
 /// Numbers of an input.
 const COUNT: usize = 256;
@@ -57,7 +57,7 @@ impl Program {
         bytes
     }
 
-    /// One turn: two inputs come in, two streams work on them, two results go out.
+    /// Two inputs come in, two streams work on them, two results go out.
     fn turn(&self, [p, q, r]: [u64; 3], [a, b]: [u64; 2], inputs: [&[u8]; 2]) -> [Vec<u8>; 2] {
         self.send(p, inputs[0], a);
         self.send(r, inputs[1], b);
@@ -74,7 +74,7 @@ impl Program {
         [self.receive(q, a), self.receive(r, a)]
     }
 
-    /// The stream calls a function of the host that does nothing.
+    /// A host function that does nothing.
     fn call(&self, stream: u64) {
         extern "C" fn nothing(_: usize) {}
         call!(self.driver, cuLaunchHostFunc(stream => u64, nothing => extern "C" fn(usize), 0 => usize));
@@ -98,7 +98,7 @@ impl Program {
         shapes.launch_sized("plane", [[2, 2], [8, 8]], stream, &parameters);
     }
 
-    /// Every second row of an input comes in; rows go to two layers of q, and a column of these goes out.
+    /// Every second input row comes in; rows go to two layers of q, and a column goes out.
     fn rows(&self, [p, q, _]: [u64; 3], stream: u64, input: &[u8]) -> [Vec<u8>; 2] {
         let [host, device] = [1u64, 2];
         let flat = |from: (u64, u64, u64), to: (u64, u64, u64), [width, height]: [u64; 2]| {
@@ -144,7 +144,7 @@ impl Program {
         self.kernel_node(graph, after, &node)
     }
 
-    /// A graph: p becomes six times as much, and a copy of it goes to q.
+    /// p becomes six times as much, and a copy of it goes to q.
     fn nodes(&self, p: u64, q: u64) -> u64 {
         let (mut graph, mut last, n) = (0u64, 0u64, COUNT as u32);
         call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
@@ -163,7 +163,7 @@ impl Program {
         self.instantiated(graph)
     }
 
-    /// A variable of an image of which no kernel is launched, with numbers in it.
+    /// A variable of an image of which no kernel is launched.
     fn table(&self) -> u64 {
         let (mut module, mut table, mut size) = (0u64, 0u64, 0usize);
         let image = std::ffi::CString::new(super::TABLES).expect("works");
@@ -178,7 +178,7 @@ impl Program {
         table
     }
 
-    /// A region that leaves memory as it found it.
+    /// Leaves memory as it found it.
     fn constants(&self, p: u64, stream: u64) {
         let n = COUNT as u32;
         let parameters = [(&raw const p).cast(), (&raw const n).cast()];
@@ -189,7 +189,7 @@ impl Program {
         call!(self.driver, cuProfilerStop());
     }
 
-    /// The region. Another turn comes before, as in programs that warm up; `what` is something in the region that cannot be recorded.
+    /// A warm-up turn comes before; `what` is something that cannot be recorded.
     pub(crate) fn region(&self, what: &str) {
         let begin: f32 = std::env::var(INPUT)
             .ok()
@@ -217,7 +217,7 @@ impl Program {
         call!(self.driver, cuProfilerStart());
         match what {
             "callback" => self.call(streams[0]),
-            // The host may take the result of a part before it asks for the rest.
+            // The host may take a part's result before it asks for the rest.
             "told" => {
                 let mut pinned = 0u64;
                 call!(self.driver, cuMemHostAlloc(&raw mut pinned => *mut u64, 64 => usize, 0 => u32));

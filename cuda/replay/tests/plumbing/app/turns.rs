@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the program does in turns of the same work, each a region.
+//! Turns of the same work, each a region.
 
 use std::ffi::{CString, c_void};
 
@@ -17,7 +17,7 @@ pub(crate) fn input(turn: usize) -> Vec<u8> {
     numbers.flat_map(f32::to_le_bytes).collect()
 }
 
-/// Weights of the program; they do not compress, so a file that holds them has their bytes.
+/// They do not compress, so a file that holds them has their bytes.
 pub(crate) fn weights(number: usize) -> Vec<u8> {
     let mut state = number as u32 + 1;
     let numbers = (0..COUNT).map(|_| {
@@ -48,7 +48,6 @@ impl Program {
         bytes
     }
 
-    /// The kernel of another image that has the same name.
     fn scaled_by(&self, module: u64, p: u64) {
         let (mut function, factor, n) = (0, 2f32, COUNT as u32);
         call!(self.driver, cuModuleGetFunction(&raw mut function => *mut u64, module => u64, c"scale".as_ptr() => *const i8));
@@ -63,7 +62,7 @@ impl Program {
         ));
     }
 
-    /// Turns, in which `what` is otherwise from turn to turn.
+    /// `what` changes from turn to turn.
     pub(crate) fn turns(&self, what: &str) {
         let (what, profiled) = match what.split_once(' ') {
             Some((what, _)) => (what, false),
@@ -113,7 +112,7 @@ impl Program {
                     self.scaled(0, state, 2.0);
                     self.received(state, size)
                 }
-                // A kernel is given the number of the turn, twice; another one a number that it does not look at.
+                // One kernel gets the turn's number twice, another one an unread number.
                 "number" => {
                     self.scaled(0, input_memory, turn as f32 + 2.0);
                     self.one("idle", turn as u64 * 77 + 5);
@@ -132,7 +131,7 @@ impl Program {
                     self.scaled(0, slot, 2.0);
                     self.received(cache, size * TURNS)
                 }
-                // The host uses two parts of memory by turns, and neither holds anything from turn to turn.
+                // Two parts of memory by turns; neither holds anything from turn to turn.
                 "swap" => {
                     let scratch = cache + (turn % 2 * size) as u64;
                     self.copied(scratch, input_memory);
@@ -145,7 +144,7 @@ impl Program {
                     self.scaled(0, input_memory, 3.0);
                     self.received(state, size)
                 }
-                // The first turn has the kernel of its own image, the others one of the same name.
+                // The first turn has its own image's kernel, the others one of the same name.
                 "image" => {
                     let module = if turn == 0 { self.module } else { module };
                     self.scaled_by(module, input_memory);
