@@ -8,7 +8,7 @@ use core::fmt;
 pub enum Access {
     /// Reads data.
     Read,
-    /// Writes data, or reads and writes it atomically.
+    /// Writes data, also atomically.
     Write,
     /// Fetches instructions.
     Execute,

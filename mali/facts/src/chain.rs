@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains: a list of headers, each with the address of the next.
+//! Job chains: headers, each with the address of the next.
 //!
-//! [`follow`] is the only walk from header to header. It allocates nothing, ends on every memory, and says how the chain ends; the
-//! jobs before that end can then be listed ([`Chain::jobs`]).
+//! [`follow`] allocates nothing, ends on every memory, and says how the chain ends; [`Chain::jobs`] lists the jobs
+//! before.
 
 use core::fmt;
 
 use crate::job::{ALIGNMENT, JobHeader, JobType};
 
-/// Jobs that a chain has at most. The index in a job's header has 16 bits, and 0 stands for no job.
+/// Jobs of a chain, at most: a header's index has 16 bits, and 0 is no job.
 pub const LONGEST_CHAIN: u32 = u16::MAX as u32;
 
 /// GPU virtual memory, as far as it is known.
 pub trait Memory {
-    /// Fills `to` from `va` on. False: some of it is unknown, and `to` holds anything.
+    /// Fills `to` from `va` on. False: some is unknown, and `to` holds anything.
     fn read(&self, va: u64, to: &mut [u8]) -> bool;
 }
 
@@ -33,34 +33,34 @@ pub struct Job {
 }
 
 impl Job {
-    /// Its type; `None`: there is no such type.
+    /// `None`: no such type.
     pub fn job_type(&self) -> Option<JobType> {
         JobType::from_bits(self.header.job_type())
     }
 
-    /// Index in the chain, as dependencies name it.
+    /// Index that dependencies name.
     pub fn index(&self) -> u16 {
         self.header.index() as u16
     }
 }
 
-/// How a chain ends. The address is that of the header that cannot be taken in.
+/// How a chain ends, with the address of the unusable header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainEnd {
     /// The last header has no next one.
     Complete,
-    /// A header is at an address that is not a multiple of [`ALIGNMENT`].
+    /// A header is not at a multiple of [`ALIGNMENT`].
     Misaligned(u64),
-    /// A header is in memory that is not known.
+    /// A header is in unknown memory.
     Unknown(u64),
     /// The next header is one that the chain already has.
     Loop(u64),
-    /// The chain has this header after [`LONGEST_CHAIN`] others.
+    /// A header after [`LONGEST_CHAIN`] others.
     TooLong(u64),
 }
 
 impl fmt::Display for ChainEnd {
-    /// Writes what is wrong with the header, without its address.
+    /// Without the header's address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ChainEnd::Complete => f.write_str("the chain is complete"),
@@ -75,7 +75,7 @@ impl fmt::Display for ChainEnd {
 /// What [`follow`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Address of the first header; 0: there is none.
+    /// Address of the first header; 0 for none.
     pub head: u64,
     /// Headers before the end, all different.
     pub length: u32,
@@ -84,7 +84,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The jobs before the end. The memory must be what it was when the chain was followed; fewer are found otherwise.
+    /// The jobs before the end; fewer if memory has changed since.
     pub fn jobs<'m, M: Memory + ?Sized>(
         &self,
         memory: &'m M,
@@ -106,15 +106,15 @@ fn header<M: Memory + ?Sized>(memory: &M, address: u64) -> Option<JobHeader> {
     known.then(|| JobHeader::from_bytes(&bytes))
 }
 
-/// Follows the chain whose first header is at `head` to its end. Types of jobs are not looked at.
+/// Follows a chain from `head`, whatever its jobs' types.
 ///
-/// Every header is read once, and a few times where the chain is a loop.
+/// Reads every header once, a few times in a loop.
 pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
     let (mut address, mut length) = (head, 0);
-    // The header after the longest chain, if there is one.
+    // The header after the longest chain, if any.
     let mut excess = 0;
-    // Brent's algorithm: the mark stays for `span` headers, then it moves up and stays twice as long. A loop that the longest chain
-    // has room for is met within three times its length.
+    // Brent's algorithm: the mark moves up after `span` headers, which then doubles. A loop within the longest
+    // chain is met within three times its length.
     let (mut mark, mut since, mut span) = (head, 0, 1);
     let end = loop {
         if length == LONGEST_CHAIN {
@@ -154,7 +154,7 @@ pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
     }
 }
 
-/// The first header of a loop of `span` headers that the walk from `head` runs into, and how many headers come before it.
+/// First header of a loop of `span` headers on the walk from `head`, and headers before it.
 fn start_of_loop<M: Memory + ?Sized>(memory: &M, head: u64, span: u32) -> Option<(u64, u32)> {
     let next = |address| header(memory, address).map(|header| header.next());
     let mut ahead = head;
@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// Memory of headers at multiples of 64 from 64 on: `next[i]` is the number of the header after the one with number `i + 1`.
+    /// Headers at multiples of 64 from 64 on: `next[i]` is the number of the header after number `i + 1`.
     fn chain(next: &[u32], reads: &Cell<usize>) -> impl Memory {
         move |va: u64, to: &mut [u8]| {
             reads.set(reads.get() + 1);

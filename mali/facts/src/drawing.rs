@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of drawing: primitives, the tiler, state of fragments, framebuffers. Only what the model reads; the names are those
-//! of Mesa's descriptions of v6 and v7.
+//! Descriptors of drawing, as far as the model reads them. Names are Mesa's for v6 and v7.
 
 use crate::field::Kind::{
     Address, Bool, Enum, Float, Hex, MinusOne, PowerOfTwo, Signed, Swizzle, Unsigned,
 };
 use crate::field::{descriptors, encodings};
 
-/// Side of the tiles in which the bounds of a fragment job count, in pixels.
+/// Side of a fragment job's tiles, in pixels.
 pub const TILE_SIDE: u32 = 16;
 /// Bytes from a framebuffer's start to its first [`RenderTarget`].
 pub const RENDER_TARGET_OFFSET: u64 = 128;
-/// Bytes from a tiler context's start to the part that hardware, and the model, keep their own state in.
+/// Bytes from a tiler context's start to the state that hardware, or the model, keeps.
 pub const TILER_STATE_OFFSET: u64 = 128;
 
 const DRAW_MODES: &[(u32, &str)] = &[
@@ -40,7 +39,7 @@ const MSAA: &[(u32, &str)] = &[
     (3, "layered"),
 ];
 encodings! {
-    /// Values of [`Blend::mode`](super::Blend::mode).
+    /// Of [`Blend::mode`](super::Blend::mode).
     blend_mode {
         SHADER = 0, "shader";
         OPAQUE = 1, "opaque";
@@ -50,7 +49,7 @@ encodings! {
 }
 
 descriptors! {
-    /// Which primitives an indexed vertex job makes, 40 bytes into it.
+    /// Primitives of an indexed vertex job, 40 bytes into it.
     Primitive = "Primitive", 6 words {
         draw_mode = "Draw mode", 0:0, 8, Enum(DRAW_MODES);
         index_type = "Index type", 0:8, 3, Unsigned;
@@ -62,12 +61,12 @@ descriptors! {
         index_count = "Index count", 3:0, 32, MinusOne;
     }
 
-    /// Where an indexed vertex job's primitives go, 72 bytes into it.
+    /// Where primitives go, 72 bytes into an indexed vertex job.
     TilerPointer = "Tiler pointer", 2 words {
         context = "Address", 0:0, 64, Address;
     }
 
-    /// What the tiler knows of a framebuffer. Hardware keeps its own state from word 32 on; so does the model.
+    /// A framebuffer for the tiler. Hardware keeps its own state from word 32 on; so does the model.
     TilerContext = "Tiler context", 48 words {
         polygon_list = "Polygon list", 0:0, 64, Address;
         /// Of Valhall; Bifrost has it in each primitive.
@@ -84,13 +83,13 @@ descriptors! {
         top = "Top", 6:0, 64, Address;
     }
 
-    /// First word of a draw descriptor, as drawing sees it.
+    /// First word of a draw descriptor, for drawing.
     DrawFlags = "Draw flags", 1 words {
         occlusion_query = "Occlusion query", 0:3, 2, Unsigned;
         cull = "Cull", 0:6, 2, Hex;
     }
 
-    /// Renderer state of the two shaders that vertices have.
+    /// Renderer state of the two shaders of vertices.
     VertexState = "Renderer state, vertices", 16 words {
         shader = "Shader", 0:0, 64, Address;
         sampler_count = "Sampler count", 2:0, 16, Unsigned;
@@ -103,7 +102,7 @@ descriptors! {
         secondary_shader = "Secondary shader", 14:0, 64, Address;
     }
 
-    /// Renderer state of a fragment shader; blend descriptors follow it.
+    /// Renderer state of a fragment shader, before its blend descriptors.
     FragmentState = "Renderer state, fragments", 16 words {
         shader = "Shader", 0:0, 64, Address;
         sampler_count = "Sampler count", 2:0, 16, Unsigned;
@@ -159,7 +158,7 @@ descriptors! {
         scissor_maximum_y = "Scissor maximum Y", 7:16, 16, Unsigned;
     }
 
-    /// Payload of a fragment job, 32 bytes into it. Bounds are in tiles of 16 by 16 pixels; the maximum is included.
+    /// Payload, 32 bytes into a fragment job. Bounds in tiles of 16 by 16 pixels, maximum included.
     FragmentPayload = "Fragment job payload", 8 words {
         minimum_x = "Bound minimum X", 0:0, 12, Unsigned;
         minimum_y = "Bound minimum Y", 0:16, 12, Unsigned;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Page tables: four levels of 512 entries, pages of 4 KiB, in the two formats that Bifrost drivers use.
+//! Page tables: four levels of 512 entries, pages of 4 KiB, in the two formats of Bifrost drivers.
 //!
-//! Level 0 is the root. Mali LPAE is the legacy mode, which Linux's panfrost uses; AArch64 (ARMv8 stage 1, 4 KiB granule) is what Arm's
-//! driver uses. They differ in the type of a page's entry, in permissions, and in the access flag. Only constants and inline functions,
-//! so that a replayer without an allocator pays for what it uses.
+//! Level 0 is the root. Mali LPAE is the legacy mode (Linux's panfrost); AArch64 is ARMv8 stage 1, 4 KiB granule
+//! (Arm's driver). They differ in page entries' type, permissions and access flag. Only constants and inline
+//! functions, for replayers without an allocator.
 
 /// Levels of tables.
 pub const LEVELS: u32 = 4;
@@ -13,31 +13,31 @@ pub const ENTRIES: usize = 512;
 pub const ENTRY_BYTES: u64 = 8;
 /// Bytes of a page, and of a table.
 pub const PAGE_BYTES: u64 = 1 << PAGE_BITS;
-/// Bits of a virtual address that the tables translate.
+/// Translated bits of a virtual address.
 pub const VIRTUAL_BITS: u32 = PAGE_BITS + LEVELS * INDEX_BITS;
 
 const PAGE_BITS: u32 = 12;
 const INDEX_BITS: u32 = 9;
 
-/// Memory attributes (AS_MEMATTR) for Mali LPAE: index 0 as the implementation likes, 1 write-back with allocation, 2 as the
+/// AS_MEMATTR for Mali LPAE: index 0 as the implementation likes, 1 write-back with allocation, 2 as the
 /// implementation likes.
 pub const LPAE_MEMORY_ATTRIBUTES: u64 = 0x0088_8d88;
-/// Memory attributes (AS_MEMATTR) for AArch64 as Arm's driver sets them: index 0 as the implementation likes.
+/// AS_MEMATTR for AArch64 by Arm's driver: index 0 as the implementation likes.
 pub const AARCH64_MEMORY_ATTRIBUTES: u64 = 0x4c8d_888d_8f88;
 
-/// Lowest bit of a virtual address that an entry of `level` (0 to 3) leaves to lower levels; it maps `1 << shift(level)` bytes.
+/// Lowest address bit that `level` (0 to 3) leaves to lower levels; an entry maps `1 << shift(level)` bytes.
 #[inline]
 pub const fn shift(level: u32) -> u32 {
     PAGE_BITS + INDEX_BITS * (LEVELS - 1 - level)
 }
 
-/// Bytes from the start of a table of `level` (0 to 3) to the entry for `va`.
+/// Bytes from a table's start to the entry for `va`; levels 0 to 3.
 #[inline]
 pub const fn entry_offset(va: u64, level: u32) -> u64 {
     (va >> shift(level) & (ENTRIES as u64 - 1)) * ENTRY_BYTES
 }
 
-/// The level of the root for so many bits of a virtual address, 13 to 48: small ranges need fewer levels.
+/// Level of the root for 13 to 48 address bits: small ranges need fewer.
 #[inline]
 pub const fn first_level(bits: u32) -> u32 {
     LEVELS - (bits - PAGE_BITS).div_ceil(INDEX_BITS)
@@ -55,13 +55,13 @@ pub enum Format {
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryType {
-    /// The table of the next level is at its address.
+    /// A table of the next level.
     Table,
-    /// A page or, above the last level, a block is at its address.
+    /// A page or, above the last level, a block.
     Leaf,
-    /// Nothing is mapped. Bit 0 is clear; drivers write 0 or 2.
+    /// Nothing. Bit 0 is clear; drivers write 0 or 2.
     Unmapped,
-    /// The entry is reserved at this level.
+    /// Reserved at this level.
     Reserved,
 }
 
@@ -83,13 +83,13 @@ pub struct Entry(pub u64);
 impl Entry {
     /// Bits 1:0: the type.
     pub const TYPE: u64 = 3;
-    /// Bits 47:12: the address of a table, page or block.
+    /// Bits 47:12: address of a table, page or block.
     pub const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
     /// Bits 9:8 of a leaf: coherent with all observers.
     pub const OUTER_SHAREABLE: u64 = 2 << 8;
     /// Bits 9:8 of a leaf: coherent with the processors and the GPU.
     pub const INNER_SHAREABLE: u64 = 3 << 8;
-    /// Bit 53 of a leaf: no instruction fetches of privileged software. Linux sets it for Mali LPAE.
+    /// Bit 53 of a leaf: no privileged fetches. Linux sets it for Mali LPAE.
     pub const PRIVILEGED_EXECUTE_NEVER: u64 = 1 << 53;
     /// Bit 54 of a leaf: no instruction fetches.
     pub const EXECUTE_NEVER: u64 = 1 << 54;
@@ -108,13 +108,13 @@ impl Entry {
     const BLOCK: u64 = 1;
     const AARCH64_PAGE: u64 = 3;
 
-    /// The entry for a table of the next level.
+    /// A table of the next level.
     #[inline]
     pub const fn table(address: u64) -> Self {
         Self(address & Self::ADDRESS | Self::TABLE)
     }
 
-    /// The entry for a page that the GPU may load from, and store to and execute as `write` and `execute` say.
+    /// A readable page, also writable or executable.
     #[inline]
     pub const fn page(format: Format, address: u64, write: bool, execute: bool) -> Self {
         let mut entry = address & Self::ADDRESS;
@@ -144,7 +144,7 @@ impl Entry {
         Self(entry)
     }
 
-    /// The entry for a block of 2 MiB or 1 GiB, in the table above that of pages.
+    /// A block of 2 MiB or 1 GiB, in the table above pages.
     #[inline]
     pub const fn block(format: Format, address: u64, write: bool, execute: bool) -> Self {
         Self(Self::page(format, address, write, execute).0 & !Self::TYPE | Self::BLOCK)
@@ -156,7 +156,7 @@ impl Entry {
         self.0 & Self::ADDRESS
     }
 
-    /// What the entry is in a table of `level`.
+    /// Type in a table of `level`.
     #[inline]
     pub const fn entry_type(self, format: Format, level: u32) -> EntryType {
         match (self.0 & Self::TYPE, level, format) {
@@ -169,7 +169,7 @@ impl Entry {
         }
     }
 
-    /// What a leaf may be used for, settings of the address space aside.
+    /// Of a leaf, without the address space's settings.
     #[inline]
     pub const fn permissions(self, format: Format) -> Permissions {
         let (read, write) = match format {
@@ -210,7 +210,7 @@ mod tests {
         );
     }
 
-    /// Entries as Linux's `io-pgtable-arm` makes them for panfrost, and as the dumps of the original GPUReplay have them.
+    /// From Linux's `io-pgtable-arm` for panfrost, and dumps of the original GPUReplay.
     #[test]
     fn entries_of_drivers() {
         for (format, entry, write, execute) in [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interface of Linux's panthor driver to user space: requests of `ioctl` and their arguments. Source: `panthor_drm.h` of Linux,
-//! version 1.2 of the interface. What all drivers share is in [`panfrost`](crate::panfrost::request).
+//! Linux panthor's interface to user space, version 1.2, from `panthor_drm.h`. Shared requests are in
+//! [`panfrost`](crate::panfrost::request).
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -11,42 +11,42 @@ requests! {
     DRM {
         /// What the GPU and its firmware are.
         DEV_QUERY = 0x40, IN | OUT, DevQuery;
-        /// A new address space.
+        /// Creates an address space.
         VM_CREATE = 0x41, IN | OUT, VmCreate;
-        /// An address space less.
+        /// Destroys an address space.
         VM_DESTROY = 0x42, IN | OUT, VmDestroy;
         /// Maps and unmaps objects.
         VM_BIND = 0x43, IN | OUT, VmBind;
         /// Whether an address space can be used.
         VM_GET_STATE = 0x44, IN | OUT, VmGetState;
-        /// A new object.
+        /// Creates an object.
         BO_CREATE = 0x45, IN | OUT, BoCreate;
-        /// Where the file maps an object.
+        /// The file offset of an object.
         BO_MMAP_OFFSET = 0x46, IN | OUT, BoMmapOffset;
-        /// A new group of queues.
+        /// Creates a group of queues.
         GROUP_CREATE = 0x47, IN | OUT, GroupCreate;
-        /// A group less.
+        /// Destroys a group.
         GROUP_DESTROY = 0x48, IN | OUT, GroupDestroy;
-        /// Streams for queues of a group.
+        /// Submits streams to queues of a group.
         GROUP_SUBMIT = 0x49, IN | OUT, GroupSubmit;
         /// Whether a group can be used.
         GROUP_GET_STATE = 0x4a, IN | OUT, GroupGetState;
-        /// A new heap of the tiler.
+        /// Creates a tiler heap.
         TILER_HEAP_CREATE = 0x4b, IN | OUT, TilerHeapCreate;
-        /// A heap less.
+        /// Destroys a tiler heap.
         TILER_HEAP_DESTROY = 0x4c, IN | OUT, TilerHeapDestroy;
     }
 }
 
-/// Where a file maps the page with LATEST_FLUSH.
+/// File offset of the page with LATEST_FLUSH.
 pub const FLUSH_ID_OFFSET: u64 = 1 << 56;
-/// [`SyncOp::flags`]: the kind of the handle.
+/// [`SyncOp::flags`]: the handle's kind.
 pub const SYNC_KIND: u32 = 0xff;
-/// [`SyncOp::flags`]: the handle's kind is a sync object with a time line.
+/// [`SyncOp::flags`]: a sync object with a time line.
 pub const SYNC_TIMELINE: u32 = 1;
 /// [`SyncOp::flags`]: signal, do not wait.
 pub const SYNC_SIGNAL: u32 = 1 << 31;
-/// [`VmBind::flags`]: operations go through the queue of the address space, with their sync operations.
+/// [`VmBind::flags`]: through the address space's queue, with sync operations.
 pub const BIND_ASYNC: u32 = 1;
 /// [`VmBindOp::flags`]: the GPU may not write.
 pub const MAP_READ_ONLY: u32 = 1;
@@ -54,7 +54,7 @@ pub const MAP_READ_ONLY: u32 = 1;
 pub const MAP_NO_EXECUTE: u32 = 2;
 /// [`VmBindOp::flags`]: past the GPU's caches.
 pub const MAP_UNCACHED: u32 = 4;
-/// [`VmBindOp::flags`]: what is done.
+/// [`VmBindOp::flags`]: the operation.
 pub const BIND_KIND: u32 = 0xf << 28;
 /// [`BIND_KIND`]: map.
 pub const BIND_MAP: u32 = 0;
@@ -64,7 +64,7 @@ pub const BIND_UNMAP: u32 = 1 << 28;
 pub const BIND_SYNC_ONLY: u32 = 2 << 28;
 /// [`BoCreate::flags`]: the processor will not map it.
 pub const NO_MMAP: u32 = 1;
-/// [`GroupGetState::state`]: a stream ended with a fault, and the group takes no more.
+/// [`GroupGetState::state`]: a stream faulted, and the group takes no more.
 pub const GROUP_FATAL_FAULT: u32 = 2;
 
 /// Values of [`DevQuery::kind`].
@@ -159,7 +159,7 @@ pub fn registers(info: &GpuInfo) -> [(u32, u32); 12] {
 mod tests {
     use super::*;
 
-    /// Numbers as a C compiler computes them from the header.
+    /// As a C compiler computes them from the header.
     #[test]
     fn requests_are_the_kernels() {
         for (request, number) in [

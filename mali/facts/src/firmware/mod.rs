@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a driver talks to the firmware of a GPU with command streams: [`registers`], the blocks of memory that both read
-//! ([`interface`]), and the file that the driver loads ([`file()`]).
+//! How a driver talks to firmware: [`registers`], shared memory ([`interface`]), and the file ([`file()`]).
 //!
 //! Source: the headers of Linux's `panthor` (6.12 to 7.3).
 

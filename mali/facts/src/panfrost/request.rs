@@ -3,21 +3,19 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// A request of `ioctl`: direction, bytes of the argument, class and number, as `_IOC` puts them together.
+/// An `ioctl`: direction, argument's bytes, class and number, as `_IOC` has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request(pub u32);
 
-/// The driver reads the argument.
 pub(crate) const IN: u32 = 1;
-/// The driver writes the argument.
 pub(crate) const OUT: u32 = 2;
 
 impl Request {
-    /// Class of DRM and its drivers.
+    /// DRM and its drivers.
     pub const DRM: u8 = b'd';
-    /// Class of kbase.
+    /// kbase.
     pub const KBASE: u8 = 0x80;
-    /// Class of sync files.
+    /// Sync files.
     pub const SYNC_FILE: u8 = b'>';
 
     pub(crate) const fn new<T>(direction: u32, class: u8, number: u8) -> Self {
@@ -25,7 +23,7 @@ impl Request {
         Self(direction << 30 | size << 16 | (class as u32) << 8 | number as u32)
     }
 
-    /// Its number in its class. Arguments grow from kernel to kernel, and the rest of the request with them.
+    /// Number in its class. Argument sizes differ from kernel to kernel.
     pub const fn number(self) -> u8 {
         self.0 as u8
     }
@@ -35,12 +33,12 @@ impl Request {
         (self.0 >> 8) as u8
     }
 
-    /// Bytes of the argument as the caller knows it, which may be an older or a newer one.
+    /// Bytes of the argument; the caller may have an older or newer one.
     pub const fn size(self) -> usize {
         (self.0 >> 16 & 0x3fff) as usize
     }
 
-    /// The same request for an argument of another size, of at most 16,383 bytes.
+    /// For another argument size, at most 16,383 bytes.
     #[must_use]
     pub const fn of_size(self, bytes: usize) -> Self {
         const BITS: u32 = 0x3fff;
@@ -58,12 +56,12 @@ impl Request {
     }
 }
 
-/// Declares requests: the number, the direction and the argument of each. A request and its number have one name.
+/// Declares requests by number, direction and argument. A request and its number share a name.
 macro_rules! requests {
     ($($class:ident { $($(#[$doc:meta])* $name:ident = $number:literal, $direction:expr, $argument:ty;)+ })+) => {
         $($($(#[$doc])* pub const $name: Request = Request::new::<$argument>($direction, Request::$class, $number);)+)+
 
-        /// Numbers of the requests in their classes.
+        /// Numbers of requests in their classes.
         pub mod number {
             $($($(#[$doc])* pub const $name: u8 = $number;)+)+
         }
@@ -77,7 +75,7 @@ requests! {
         VERSION = 0x00, IN | OUT, Version;
         /// A name of the bus.
         GET_UNIQUE = 0x01, IN | OUT, Unique;
-        /// Gives an object up.
+        /// Closes an object.
         GEM_CLOSE = 0x09, IN, GemClose;
         /// What the driver can do.
         GET_CAP = 0x0c, IN | OUT, Capability;
@@ -85,9 +83,9 @@ requests! {
         PRIME_HANDLE_TO_FD = 0x2d, IN | OUT, Prime;
         /// An object of a file.
         PRIME_FD_TO_HANDLE = 0x2e, IN | OUT, Prime;
-        /// A new sync object.
+        /// Creates a sync object.
         SYNCOBJ_CREATE = 0xbf, IN | OUT, Syncobj;
-        /// A sync object less.
+        /// Destroys a sync object.
         SYNCOBJ_DESTROY = 0xc0, IN | OUT, Syncobj;
         /// A file for a sync object or its fence.
         SYNCOBJ_HANDLE_TO_FD = 0xc1, IN | OUT, SyncobjFd;
@@ -95,33 +93,33 @@ requests! {
         SYNCOBJ_FD_TO_HANDLE = 0xc2, IN | OUT, SyncobjFd;
         /// Waits for sync objects.
         SYNCOBJ_WAIT = 0xc3, IN | OUT, SyncobjWait;
-        /// Takes fences away.
+        /// Removes fences.
         SYNCOBJ_RESET = 0xc4, IN | OUT, SyncobjArray;
-        /// Gives sync objects a fence that has ended.
+        /// Gives sync objects an ended fence.
         SYNCOBJ_SIGNAL = 0xc5, IN | OUT, SyncobjArray;
         /// Waits for points of time lines.
         SYNCOBJ_TIMELINE_WAIT = 0xca, IN | OUT, SyncobjTimelineWait;
         /// The last points of time lines.
         SYNCOBJ_QUERY = 0xcb, IN | OUT, SyncobjTimelineArray;
-        /// A fence of one sync object becomes another's.
+        /// Copies a fence to another sync object.
         SYNCOBJ_TRANSFER = 0xcc, IN | OUT, SyncobjTransfer;
-        /// Gives time lines points that have ended.
+        /// Gives time lines ended points.
         SYNCOBJ_TIMELINE_SIGNAL = 0xcd, IN | OUT, SyncobjTimelineArray;
-        /// A job chain.
+        /// Submits a job chain.
         SUBMIT = 0x40, IN, Submit;
         /// Waits for the jobs of an object.
         WAIT_BO = 0x41, IN, WaitBo;
-        /// A new object.
+        /// Creates an object.
         CREATE_BO = 0x42, IN | OUT, CreateBo;
-        /// Where the file maps an object.
+        /// The file offset of an object.
         MMAP_BO = 0x43, IN | OUT, MmapBo;
         /// A parameter of the GPU.
         GET_PARAM = 0x44, IN | OUT, GetParam;
         /// The GPU address of an object.
         GET_BO_OFFSET = 0x45, IN | OUT, GetBoOffset;
-        /// Counters of the GPU.
+        /// Enables counters.
         PERFCNT_ENABLE = 0x46, IN, [u32; 2];
-        /// Values of the counters.
+        /// Reads counters.
         PERFCNT_DUMP = 0x47, IN, u64;
         /// Whether the kernel may take an object's pages.
         MADVISE = 0x48, IN | OUT, Madvise;
@@ -129,16 +127,16 @@ requests! {
         SYNC_BO = 0x4c, IN | OUT, SyncBo;
     }
     SYNC_FILE {
-        /// Two files become one.
+        /// Merges two files.
         SYNC_MERGE = 3, IN | OUT, SyncMerge;
-        /// How the fences of a file stand.
+        /// States of a file's fences.
         SYNC_FILE_INFO = 4, IN | OUT, SyncFileInfo;
     }
 }
 
 /// [`CreateBo::flags`]: the GPU may not execute it.
 pub const NO_EXECUTE: u32 = 1;
-/// [`CreateBo::flags`]: pages come when the GPU touches them. Whole pieces of 2 MiB, which user space cannot map.
+/// [`CreateBo::flags`]: pages come when the GPU touches them, 2 MiB at a time; user space cannot map them.
 pub const HEAP: u32 = 2;
 /// [`CreateBo::flags`]: mapped through the processor's cache (panfrost 1.6).
 pub const CACHED_MAPPING: u32 = 4;
@@ -189,13 +187,13 @@ arguments! {
     Prime { handle: u32, flags: u32, fd: i32 }
     /// `drm_syncobj_create`, `drm_syncobj_destroy`
     Syncobj { handle: u32, flags: u32 }
-    /// `drm_syncobj_handle`, as it was before it could name a point of a time line.
+    /// `drm_syncobj_handle`, before points of time lines.
     SyncobjFd { handle: u32, flags: u32, fd: i32, pad: u32 }
-    /// `drm_syncobj_wait`, as it was before it had a deadline. The time is one of the monotonic clock.
+    /// `drm_syncobj_wait`, before deadlines. Monotonic clock.
     SyncobjWait { handles: u64, timeout_ns: i64, count: u32, flags: u32, first: u32, pad: u32 }
     /// `drm_syncobj_array`
     SyncobjArray { handles: u64, count: u32, pad: u32 }
-    /// `drm_syncobj_timeline_wait`, as it was before it had a deadline.
+    /// `drm_syncobj_timeline_wait`, before deadlines.
     SyncobjTimelineWait { handles: u64, points: u64, timeout_ns: i64, count: u32, flags: u32, first: u32, pad: u32 }
     /// `drm_syncobj_timeline_array`
     SyncobjTimelineArray { handles: u64, points: u64, count: u32, flags: u32 }
@@ -221,7 +219,7 @@ arguments! {
     SyncOperation { handle: u32, kind: u32, offset: u32, size: u32 }
     /// `sync_merge_data`
     SyncMerge { name: [u8; 32], fd: i32, fence: i32, flags: u32, pad: u32 }
-    /// `sync_file_info`; a status of 1 has ended, 0 has not, less is an error.
+    /// `sync_file_info`; status: 1 ended, 0 not, less is an error.
     SyncFileInfo { name: [u8; 32], status: i32, flags: u32, fences: u32, pad: u32, list: u64 }
     /// `sync_fence_info`
     SyncFenceInfo { object: [u8; 32], driver: [u8; 32], status: i32, flags: u32, timestamp: u64 }
@@ -231,7 +229,7 @@ arguments! {
 mod tests {
     use super::*;
 
-    /// Numbers as a C compiler computes them from the headers of Linux 6.12.
+    /// As a C compiler computes them from Linux 6.12's headers.
     #[test]
     fn requests_are_the_kernels() {
         for (request, number) in [
