@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-/// The 22-bit pixel format of attributes, textures and conversions.
+/// 22 bits, of attributes, textures and conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PixelFormat(pub u32);
 
@@ -36,7 +36,7 @@ impl PixelFormat {
         self.0 >> 12 & 0xff
     }
 
-    /// True for sRGB encoded colours.
+    /// Whether colours are sRGB encoded.
     pub const fn is_srgb(self) -> bool {
         self.0 >> 20 & 1 != 0
     }
@@ -46,7 +46,7 @@ impl PixelFormat {
         self.0 & 0xfff
     }
 
-    /// Writes the name of the memory format: `RGBA8 UNORM`. Formats that compute never uses are a number.
+    /// As `RGBA8 UNORM`; a number for formats that compute never uses.
     fn memory_format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = self.number();
         let special = match number {

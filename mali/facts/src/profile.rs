@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a GPU says about itself: the values of its identity registers, and where each comes from.
+//! Values of a GPU's identity registers, with sources.
 
 use crate::registers::{GpuId, gpu};
 
 use crate::Architecture;
 
-/// Where the values of a profile come from.
+/// Source of a profile's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Read from registers of the real GPU, by the recordings of the original GPUReplay.
+    /// Read from the real GPU, by the original GPUReplay's recordings.
     Silicon,
     /// Printed by Linux at boot on the named board; the rest as on the nearest GPU.
     BootLog(&'static str),
-    /// As on silicon, but for the product in GPU_ID: that is the one by which the named driver knows the GPU.
+    /// As on silicon, but with the product by which the named driver knows the GPU.
     DriverTable(&'static str),
-    /// Not public; this is the value of silicon of the GPU whose profile has the name.
+    /// Not public; from the named profile's silicon.
     Nearest(&'static str),
-    /// Not public; this is what the named driver assumes when the register is 0.
+    /// Not public; what the named driver assumes for 0.
     DriverDefault(&'static str),
-    /// The model's own choice, for this reason.
+    /// The model's choice, for this reason.
     Model(&'static str),
 }
 
-/// One GPU: its name and all registers that say what it is.
+/// Name and identity registers of one GPU.
 ///
-/// Values that are the model's own choice and not the GPU's: `afbc_features` (1 declares frame buffer compression
-/// missing, which the model does not decode), `texture_features[0]` of all but G71 (0: no compressed textures), and
-/// `coherency_features` of all but G71 (1: ACE-lite; the model is always coherent with its host's memory). `l2_present`
-/// of G76 is one cache with the slices that `mem_features` says, so that Linux uses all of its cores.
+/// The model's own choices: `afbc_features` (1: no frame buffer compression, which the model does not decode),
+/// `texture_features[0]` but for G71 (0: no compressed textures), `coherency_features` but for G71 (1: ACE-lite;
+/// the model is coherent with its host's memory). `l2_present` of G76 is one cache with `mem_features`' slices, so
+/// that Linux uses all cores.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// Name on the command line: `g52`.
+    /// Command-line name: `g52`.
     pub name: &'static str,
-    /// Where most values come from; [`Profile::source_of`] has the source of each.
+    /// Source of most values; see [`Profile::source_of`].
     pub source: Source,
     /// Generation of instructions and descriptors.
     pub architecture: Architecture,
@@ -87,13 +87,12 @@ impl Profile {
         self.mmu_features >> 8 & 0xff
     }
 
-    /// One more than the highest core id.
+    /// Highest core id plus one.
     pub const fn core_id_range(&self) -> u32 {
         64 - self.shader_present.leading_zeros()
     }
 
-    /// The same GPU as software sees it that leaves some shader cores unused, by their bits in SHADER_PRESENT. With none left, which no
-    /// job can run on, as if all were used.
+    /// The GPU without some shader cores, by bits of SHADER_PRESENT; with all if none is left.
     #[must_use]
     pub fn without_cores(&self, unused: u32) -> Self {
         let mut profile = self.clone();
@@ -104,7 +103,7 @@ impl Profile {
         profile
     }
 
-    /// Offsets and values of all identity registers that are not 0.
+    /// Offsets and values of identity registers that are not 0.
     pub fn identity(&self) -> impl Iterator<Item = (u32, u32)> {
         let words = [
             (gpu::GPU_ID, self.gpu_id.0),
@@ -138,7 +137,7 @@ impl Profile {
         words.into_iter().filter(|(_, value)| *value != 0)
     }
 
-    /// Where the value of an identity register comes from.
+    /// Source of an identity register's value.
     pub fn source_of(&self, register: u32) -> Source {
         let printed = matches!(
             register,

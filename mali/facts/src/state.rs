@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of a shader's environment: renderer state and local storage.
+//! Descriptors of renderer state and local storage.
 
 use crate::field::Kind::{Address, Bool, Enum, Hex, PowerOfTwo, Unsigned};
 use crate::field::descriptors;
 
-/// Bytes from a fragment shader's renderer state to its first [`Blend`](crate::Blend) descriptor.
+/// Bytes from a fragment shader's renderer state to its first [`Blend`](crate::Blend).
 pub const BLEND_OFFSET: u64 = RendererState::SIZE as u64;
 
 const REGISTER_ALLOCATIONS: &[(u32, &str)] = &[(0, "64 per thread"), (2, "32 per thread")];
 
 descriptors! {
-    /// Renderer state: which shader, and what its threads start with. Words about fragments are left out.
+    /// Shader, and what threads start with; without words about fragments.
     RendererState = "Renderer state", 16 words {
         shader = "Shader", 0:0, 64, Address;
         sampler_count = "Sampler count", 2:0, 16, Unsigned;
@@ -34,7 +34,7 @@ descriptors! {
 
     /// Thread and work group storage.
     LocalStorage = "Local storage", 8 words {
-        /// Each thread has 16 bytes, shifted left by this, when there is a TLS base pointer.
+        /// 16 bytes per thread, shifted left by this, with a TLS base pointer.
         tls_size = "TLS size", 0:0, 5, Unsigned;
         tls_stack_offset = "TLS initial stack pointer offset", 0:5, 27, Hex;
         /// 1 << 31 stands for no work group memory.
@@ -47,19 +47,19 @@ descriptors! {
 }
 
 impl RendererState {
-    /// Bytes of push uniforms: they are counted in pairs of words.
+    /// Bytes of push uniforms, counted in pairs of words.
     pub fn uniform_bytes(&self) -> u64 {
         self.uniform_count() * 8
     }
 }
 
 impl LocalStorage {
-    /// Base addresses of thread and work group storage; 0 where there is none.
+    /// Base addresses of thread and work group storage; 0 for none.
     pub fn bases(&self) -> [u64; 2] {
         [self.tls_base(), self.wls_base()]
     }
 
-    /// Bytes of thread storage per thread; 0 when there is none.
+    /// Bytes of storage per thread; 0 for none.
     pub fn tls_bytes(&self) -> u64 {
         if self.tls_base() == 0 {
             0
@@ -68,17 +68,17 @@ impl LocalStorage {
         }
     }
 
-    /// Bytes of work group storage per instance; 0 when there is none.
+    /// Bytes of work group storage per instance; 0 for none.
     pub fn wls_bytes(&self) -> u64 {
         let size = (self.wls_size_base(), self.wls_size_scale());
         workgroup_bytes(self.wls_instances(), size)
     }
 }
 
-/// Bytes of an instance of work group storage, from the number of instances and a size of base and scale.
+/// Bytes of an instance of work group storage.
 ///
-/// `(2 base + 1) << (scale - 1)`: the smallest formula that agrees with what runtimes allocate and with the
-/// one shader of real hardware that uses a base other than 0.
+/// `(2 base + 1) << (scale - 1)`: the smallest formula that agrees with runtimes' allocations and the one real
+/// shader with a base other than 0.
 pub(crate) fn workgroup_bytes(instances: u64, (base, scale): (u64, u64)) -> u64 {
     match scale.checked_sub(1) {
         Some(shift) if instances != 1 << 31 => (2 * base + 1) << shift,

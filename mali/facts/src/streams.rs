@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPUs that take command streams instead of job chains: their identity, and the codes with which streams end.
+//! GPUs with command streams: identity and end codes of streams.
 //!
-//! They are a list of their own: no tool that drives job slots can choose one by mistake.
+//! A list of their own, so that tools for job slots cannot choose one.
 
 use crate::products::without_family;
 use crate::profile::{Profile, Source};
 use crate::registers::GpuId;
 use crate::{Architecture, Board};
 
-/// A GPU that takes command streams, as its driver tells of it.
+/// A GPU with command streams, as its driver tells of it.
 #[derive(Clone, Debug)]
 pub struct StreamGpu {
     /// Registers. It has no job slots.
     pub profile: Profile,
-    /// CSF_ID: versions of the front end and its processor.
+    /// CSF_ID: versions of front end and processor.
     pub csf_id: u32,
-    /// Groups that the firmware runs at once.
+    /// Groups that run at once.
     pub groups: u32,
     /// Streams of a group.
     pub streams: u32,
@@ -26,10 +26,10 @@ pub struct StreamGpu {
 }
 
 impl StreamGpu {
-    /// Registers at the end that the kernel's driver uses to call a stream.
+    /// Last registers, used by the kernel driver to call a stream.
     pub const KERNEL_REGISTERS: u32 = 4;
 
-    /// The GPU with this name (`g610`), in any case, with or without `mali-` before it, or that of the board with this name.
+    /// By GPU (`g610`) in any case, with or without `mali-`, or by board.
     pub fn by_name(name: &str) -> Option<&'static StreamGpu> {
         let lower = |text: &str, other: &str| text.eq_ignore_ascii_case(other);
         let board = STREAM_BOARDS.iter().find(|board| lower(board.name, name));
@@ -45,7 +45,7 @@ impl StreamGpu {
     }
 }
 
-/// Every GPU with command streams that is modelled.
+/// All modelled GPUs with command streams.
 pub static STREAM_GPUS: &[StreamGpu] = &[StreamGpu {
     profile: Profile {
         name: "g610",
@@ -86,7 +86,7 @@ pub static STREAM_BOARDS: &[Board] = &[Board {
     source: "boot logs: GPU_ID a867, SHADER_PRESENT 50005",
 }];
 
-/// How a stream ends that does not end well. Source: Linux's panthor, `panthor_exception_name`.
+/// A stream's bad end. Source: Linux's panthor, `panthor_exception_name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamStatus(pub u32);
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a pixel format means: how a texel lies in memory, and which of its components are red, green, blue and alpha.
+//! Pixel formats: a texel's memory layout and components.
 //!
-//! Bits 19:12 number the format, bit 20 says sRGB, bits 11:0 say how memory's components become red, green,
-//! blue and alpha: on v7 one of a list of orders, on v6 a selector of 3 bits for each of the four.
+//! Bits 19:12 are the format, bit 20 sRGB, bits 11:0 the order of components: on v7 from a list, on v6 four 3-bit
+//! selectors.
 
 use crate::PixelFormat;
 
-/// A texel in registers: four words, each a single-precision number or an integer as the format's [`Kind`] says.
+/// Four words: singles or integers, by the format's [`Kind`].
 pub type Texel = [u32; 4];
 
-/// What the words of a decoded texel are.
+/// Words of a decoded texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Single-precision numbers.
+    /// Singles.
     Float,
     /// Signed integers.
     Signed,
@@ -42,27 +42,27 @@ pub enum Encoding {
     Uint,
     /// Signed integer.
     Sint,
-    /// Floating-point number of 16 or 32 bits, or without sign of 10 or 11.
+    /// Floating point of 16 or 32 bits, or unsigned of 10 or 11.
     Float,
-    /// Floating-point number of 32 bits; the first two components of a texel are rounded to a multiple of 1/256 when stored.
+    /// 32-bit float; stores round the first two components to multiples of 1/256.
     Position,
 }
 
-/// How a texel's components lie in its bytes.
+/// Layout of components in a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packing {
-    /// Components in order from the least significant bit, with these widths (0: absent).
+    /// From the least significant bit, with these widths (0: absent).
     Fields([u8; 4]),
-    /// Three 9-bit mantissas and a common 5-bit exponent, from the least significant bit.
+    /// From the least significant bit: three 9-bit mantissas, a 5-bit exponent.
     SharedExponent,
-    /// A common 5-bit exponent in the least significant bits, then three 9-bit mantissas.
+    /// From the least significant bit: a 5-bit exponent, three 9-bit mantissas.
     ExponentFirst,
 }
 
-/// Where one component of the result comes from.
+/// Source of a component of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
-    /// Component 0 to 3 of memory (or, in a texture's own swizzle, of the format's result).
+    /// Component 0 to 3 of memory, or of the format's result in a texture's swizzle.
     Component(u8),
     /// Zero.
     Zero,
@@ -71,7 +71,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// The 3-bit selector of swizzles: R, G, B, A, zero, one.
+    /// 3-bit selector of swizzles: R, G, B, A, zero, one.
     pub const fn from_selector(selector: u32) -> Option<Channel> {
         match selector {
             0..=3 => Some(Channel::Component(selector as u8)),
@@ -81,7 +81,7 @@ impl Channel {
         }
     }
 
-    /// The component of `texel` that the selector names.
+    /// The component that the selector names.
     #[inline]
     pub const fn pick(self, texel: Texel, kind: Kind) -> u32 {
         match self {
@@ -106,7 +106,7 @@ pub const fn swizzle(bits: u32) -> Option<[Channel; 4]> {
     Some(out)
 }
 
-/// A pixel format word of which it is not known what it means.
+/// A pixel format of unknown meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownFormat {
     /// The 22-bit word.
@@ -130,20 +130,20 @@ impl core::error::Error for UnknownFormat {}
 /// A pixel format, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TexelFormat {
-    /// Where components lie.
+    /// Layout of components.
     pub packing: Packing,
     /// How each is stored.
     pub encoding: Encoding,
-    /// Red, green, blue and alpha in terms of memory's components.
+    /// Red, green, blue and alpha in memory's components.
     pub order: [Channel; 4],
-    /// Red, green and blue are stored with the sRGB transfer function.
+    /// Red, green and blue use the sRGB transfer function.
     pub srgb: bool,
     /// Bytes per texel.
     pub bytes: u8,
 }
 
 impl TexelFormat {
-    /// Decodes a pixel format; `explicit_swizzle` on v6, where its low bits are a swizzle.
+    /// Decodes a word; `explicit_swizzle` on v6, whose low bits are a swizzle.
     pub const fn parse(
         format: PixelFormat,
         explicit_swizzle: bool,
@@ -180,7 +180,7 @@ impl TexelFormat {
         })
     }
 
-    /// What the words of a decoded texel are.
+    /// Words of a decoded texel.
     #[inline]
     pub const fn kind(&self) -> Kind {
         match self.encoding {
@@ -228,7 +228,7 @@ const fn layout(number: u32) -> Option<(Packing, Encoding)> {
     Some(irregular)
 }
 
-/// The regular formats: 3 bits of class, 2 of component count less one, 3 of component size.
+/// Regular formats: 3 bits of class, 2 of component count less one, 3 of component size.
 const fn regular(number: u32) -> Option<(Packing, Encoding)> {
     let class = number >> 5;
     let float = number & 7 == 7;
@@ -259,7 +259,7 @@ const fn regular(number: u32) -> Option<(Packing, Encoding)> {
     Some((Packing::Fields(widths), encoding))
 }
 
-/// A v7 component order. Its name lists what memory's components are, the first in memory first.
+/// A v7 order's name lists memory's components, the first in memory first.
 const fn component_order(order: u32) -> Option<[Channel; 4]> {
     use Channel::{Component, One, Zero};
     const C: [Channel; 4] = [Component(0), Component(1), Component(2), Component(3)];

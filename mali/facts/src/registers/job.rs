@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job interrupts: bit n for the completion of a chain on slot n, bit 16 + n for its failure.
+//! Job interrupts: bit n for completion on slot n, 16 + n for failure.
 
 use crate::registers::register::registers;
 
@@ -12,12 +12,12 @@ registers! {
     JOB_INT_THROTTLE = 0x1014, ReadWrite, Quirk, 0, "Cycles between two job interrupts.";
 }
 
-/// Interrupt bit for a chain that completed on `slot`.
+/// Interrupt bit for completion on `slot`.
 pub const fn done(slot: u32) -> u32 {
     1 << (slot & 15)
 }
 
-/// Interrupt bit for a chain that failed on `slot`.
+/// Interrupt bit for failure on `slot`.
 pub const fn failed(slot: u32) -> u32 {
     1 << (16 + (slot & 15))
 }
@@ -27,7 +27,7 @@ pub const fn active(slot: u32) -> u32 {
     done(slot)
 }
 
-/// JOB_INT_JS_STATE bit: the NEXT registers of `slot` hold a job.
+/// JOB_INT_JS_STATE bit: `slot`'s NEXT registers hold a job.
 pub const fn next_pending(slot: u32) -> u32 {
     failed(slot)
 }

@@ -36,11 +36,11 @@ pub use job_slot::{JobCommand, JobConfig, JobConfigFlags, JobStatus};
 pub use map::{Block, Located, all, by_name, lookup};
 pub use register::{Access, Class, Register};
 
-/// Bytes of the register window that the job-manager GPUs use.
+/// Bytes of the window on job-manager GPUs.
 pub const WINDOW_SIZE: u32 = 0x4000;
 
-/// Largest number of job slots the register window has room for (`JS_PRESENT` says how many exist).
+/// Job slots in the window, at most (`JS_PRESENT` says which exist).
 pub const JOB_SLOTS: u32 = 16;
 
-/// Largest number of address spaces the register window has room for (`AS_PRESENT` says how many exist).
+/// Address spaces in the window, at most (`AS_PRESENT` says which exist).
 pub const ADDRESS_SPACES: u32 = 16;

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of a malloc vertex job, with which Valhall draws. Only what the model reads; fragment jobs are as on Bifrost.
+//! Descriptors of malloc vertex jobs, as far as the model reads them; fragment jobs are as on Bifrost.
 
 use super::ShaderEnvironment;
 use crate::field::Kind::{Address, Bool, Float, Hex, Signed, Unsigned};
 use crate::field::descriptors;
 
-/// Bytes from the start of a MALLOC_VERTEX job to its [`VertexPrimitive`].
+/// Bytes into a MALLOC_VERTEX job to its [`VertexPrimitive`].
 pub const PRIMITIVE: u64 = 32;
-/// Bytes from the start of a MALLOC_VERTEX job to its [`VertexAllocation`].
+/// Bytes into a MALLOC_VERTEX job to its [`VertexAllocation`].
 pub const ALLOCATION: u64 = 48;
-/// Bytes from the start of a MALLOC_VERTEX job to its tiler pointer.
+/// Bytes into a MALLOC_VERTEX job to its tiler pointer.
 pub const TILER_POINTER: u64 = 56;
-/// Bytes from the start of a MALLOC_VERTEX job to its [`Scissor`].
+/// Bytes into a MALLOC_VERTEX job to its [`Scissor`].
 pub const SCISSOR: u64 = 104;
-/// Bytes from the start of a MALLOC_VERTEX job to its [`FragmentDraw`], which an environment follows.
+/// Bytes into a MALLOC_VERTEX job to its [`FragmentDraw`], before an environment.
 pub const FRAGMENT_DRAW: u64 = 128;
-/// Bytes from the start of a [`FragmentDraw`] to the environment of its shader.
+/// Bytes into a [`FragmentDraw`] to its shader's environment.
 pub const DRAW_ENVIRONMENT: u64 = FragmentDraw::SIZE as u64;
-/// Bytes from the start of a MALLOC_VERTEX job to the environment of the shader of positions.
+/// Bytes into a MALLOC_VERTEX job to the position shader's environment.
 pub const POSITION_ENVIRONMENT: u64 = 256;
-/// Bytes from the start of a MALLOC_VERTEX job to the environment of the shader of varyings.
+/// Bytes into a MALLOC_VERTEX job to the varying shader's environment.
 pub const VARYING_ENVIRONMENT: u64 = POSITION_ENVIRONMENT + ShaderEnvironment::SIZE as u64;
 
 descriptors! {
-    /// Which primitives a malloc vertex job makes.
+    /// Primitives of a malloc vertex job.
     VertexPrimitive = "Primitive", 4 words {
         draw_mode = "Draw mode", 0:0, 8, Unsigned;
         index_type = "Index type", 0:8, 3, Unsigned;
@@ -39,7 +39,7 @@ descriptors! {
         index_count = "Index count", 3:0, 32, Unsigned;
     }
 
-    /// How many instances there are, and what the tiler's heap keeps of each vertex.
+    /// Instances, and the tiler heap's data per vertex.
     VertexAllocation = "Allocation", 2 words {
         instances = "Instance count", 0:0, 32, Unsigned;
         /// Bytes of a vertex: position and attributes.
@@ -48,7 +48,7 @@ descriptors! {
         attribute_stride = "Vertex attribute stride", 1:16, 16, Unsigned;
     }
 
-    /// Pixels that may be drawn to; the maximum is included.
+    /// Pixels to draw; the maximum is included.
     Scissor = "Scissor", 2 words {
         minimum_x = "Scissor minimum X", 0:0, 16, Unsigned;
         minimum_y = "Scissor minimum Y", 0:16, 16, Unsigned;
@@ -56,7 +56,7 @@ descriptors! {
         maximum_y = "Scissor maximum Y", 1:16, 16, Unsigned;
     }
 
-    /// How fragments are drawn. The environment of their shader follows it.
+    /// How fragments are drawn; their shader's environment follows.
     FragmentDraw = "Draw", 16 words {
         per_sample = "Evaluate per-sample", 0:11, 1, Bool;
         occlusion_query = "Occlusion query", 0:14, 2, Unsigned;
@@ -73,7 +73,7 @@ descriptors! {
         blend = "Blend", 12:0, 64, Address;
     }
 
-    /// What a draw does with depth and stencil.
+    /// Depth and stencil of a draw.
     DepthStencil = "Depth/stencil", 8 words {
         descriptor_type = "Type", 0:0, 4, Unsigned;
         stencil_from_shader = "Stencil from shader", 0:30, 1, Bool;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of Valhall: what a shader reaches by a list of resources, and what a compute job says.
+//! Valhall's descriptors: resources and compute jobs.
 //!
-//! Architectures 9 and 10 differ in few fields; such a field says since when it is there. Source: Mesa's `v9.xml` and `v10.xml`.
+//! Fields that architectures 9 and 10 do not share say since when they exist. Source: Mesa's `v9.xml` and
+//! `v10.xml`.
 
 pub mod drawing;
 mod walk;
@@ -19,7 +20,7 @@ pub(crate) use walk::compute;
 pub use walk::{COMPUTE_BYTES, LONGEST_TABLE, environment};
 
 encodings! {
-    /// Values of the type in the lowest bits of a descriptor.
+    /// Type in a descriptor's lowest bits.
     descriptor_type {
         NONE = 0, "none";
         SAMPLER = 1, "sampler";
@@ -31,20 +32,20 @@ encodings! {
         PLANE = 10, "plane";
     }
 
-    /// Values of [`ShaderProgram::stage`](crate::valhall::ShaderProgram::stage).
+    /// Of [`ShaderProgram::stage`](crate::valhall::ShaderProgram::stage).
     stage {
         COMPUTE = 1, "compute";
         FRAGMENT = 2, "fragment";
         VERTEX = 3, "vertex";
     }
 
-    /// Values of [`Plane::clump_ordering`](crate::valhall::Plane::clump_ordering).
+    /// Of [`Plane::clump_ordering`](crate::valhall::Plane::clump_ordering).
     clump_ordering {
         TILED = 1, "tiled";
         LINEAR = 2, "linear";
     }
 
-    /// Values of [`ShaderProgram::subnormals`](crate::valhall::ShaderProgram::subnormals).
+    /// Of [`ShaderProgram::subnormals`](crate::valhall::ShaderProgram::subnormals).
     subnormals {
         KEPT = 0, "kept";
         DX11 = 1, "DX11";
@@ -52,13 +53,13 @@ encodings! {
         ABRUPT = 3, "abrupt";
     }
 
-    /// Values of [`ShaderProgram::register_allocation`](crate::valhall::ShaderProgram::register_allocation).
+    /// Of [`ShaderProgram::register_allocation`](crate::valhall::ShaderProgram::register_allocation).
     register_allocation {
         SIXTY_FOUR = 0, "64 per thread";
         THIRTY_TWO = 2, "32 per thread";
     }
 
-    /// Values of [`LocalStorage::tls_mode`](crate::valhall::LocalStorage::tls_mode).
+    /// Of [`LocalStorage::tls_mode`](crate::valhall::LocalStorage::tls_mode).
     address_mode {
         FLAT = 0, "flat";
         PACKED = 1, "packed";
@@ -92,7 +93,7 @@ const ATTRIBUTE_TYPES: &[(u32, &str)] = &[
 const AXES: &[(u32, &str)] = &[(0, "x"), (1, "y"), (2, "z")];
 const REDUCTIONS: &[(u32, &str)] = &[(0, "average"), (1, "minimum"), (2, "maximum")];
 
-/// How the bytes of a texel, or of a compressed block, are read.
+/// Of a texel or compressed block.
 #[rustfmt::skip]
 const CLUMP_FORMATS: &[(u32, &str)] = &[
     (0, "RAW8"), (1, "RAW16"), (2, "RAW32"), (3, "RAW64"), (4, "RAW128"), (8, "RAW24"), (9, "RAW48"), (10, "RAW96"), (16,
@@ -120,7 +121,7 @@ descriptors! {
         stride = "Stride", 4:0, 32, Unsigned;
     }
 
-    /// How an attribute lies in a buffer.
+    /// An attribute's layout in a buffer.
     Attribute = "Attribute", 8 words {
         descriptor_type = "Type", 0:0, 4, Enum(TYPES);
         attribute_type = "Attribute type", 0:4, 4, Enum(ATTRIBUTE_TYPES);
@@ -157,7 +158,7 @@ descriptors! {
         depth = "Depth", 7:0, 16, MinusOne;
     }
 
-    /// Memory of one level of one layer of a texture.
+    /// Memory of a level of a texture's layer.
     Plane = "Plane", 8 words {
         descriptor_type = "Type", 0:0, 4, Enum(TYPES);
         plane_type = "Plane type", 0:4, 4, Enum(PLANE_TYPES);
@@ -200,7 +201,7 @@ descriptors! {
         border_alpha = "Border colour A", 7:0, 32, Float;
     }
 
-    /// Which code, and what its threads start with.
+    /// Code, and what threads start with.
     ShaderProgram = "Shader program", 8 words {
         descriptor_type = "Type", 0:0, 4, Enum(TYPES);
         stage = "Stage", 0:4, 4, Enum(stage::NAMES);
@@ -218,7 +219,7 @@ descriptors! {
 
     /// Thread and work group storage.
     LocalStorage = "Local storage", 8 words {
-        /// Each thread has 16 bytes, shifted left by this, when there is a base.
+        /// 16 bytes per thread, shifted left by this, with a base.
         tls_size = "TLS size", 0:0, 5, Unsigned;
         /// 1 << 31 stands for no work group memory.
         wls_instances = "WLS instances", 1:0, 5, PowerOfTwo;
@@ -240,7 +241,7 @@ descriptors! {
         uniforms = "FAU", 14:0, 64, Address;
     }
 
-    /// What a compute job says in front of its [`ShaderEnvironment`].
+    /// A compute job's words before its [`ShaderEnvironment`].
     ComputePayload = "Compute payload", 8 words {
         size_x = "Work group size X", 0:0, 10, MinusOne;
         size_y = "Work group size Y", 0:10, 10, MinusOne;
@@ -256,7 +257,7 @@ descriptors! {
         offset_z = "Offset Z", 7:0, 32, Unsigned;
     }
 
-    /// What LEA_TEX gives a store that converts, beside the address.
+    /// LEA_TEX's format for converting stores, beside the address.
     Conversion = "Internal conversion", 1 words {
         format = "Memory format", 0:0, 22, Format;
         raw = "Raw", 0:22, 1, Bool;
@@ -265,7 +266,7 @@ descriptors! {
     }
 }
 
-/// Every kind of descriptor that Valhall has in place of Bifrost's.
+/// Descriptors in place of Bifrost's.
 pub static LAYOUTS: &[&Layout] = &[
     Resource::LAYOUT,
     Buffer::LAYOUT,
@@ -286,7 +287,7 @@ pub static LAYOUTS: &[&Layout] = &[
 ];
 
 impl LocalStorage {
-    /// Bytes of thread storage per thread; 0 when there is none.
+    /// Bytes of storage per thread; 0 for none.
     pub fn tls_bytes(&self) -> u64 {
         match self.tls_base() {
             0 => 0,
@@ -294,13 +295,13 @@ impl LocalStorage {
         }
     }
 
-    /// Bytes of work group storage per instance; 0 when there is none.
+    /// Bytes of work group storage per instance; 0 for none.
     pub fn wls_bytes(&self) -> u64 {
         let size = (self.wls_size_base(), self.wls_size_scale());
         workgroup_bytes(self.wls_instances(), size)
     }
 
-    /// Where thread storage starts. A packed address is stored without its low eight bits.
+    /// Start of thread storage. A packed address lacks its low eight bits.
     pub fn tls_address(&self) -> u64 {
         match self.tls_mode() as u32 {
             address_mode::PACKED => self.tls_base() << 8,
@@ -310,29 +311,29 @@ impl LocalStorage {
 }
 
 impl ShaderEnvironment {
-    /// Bytes of uniforms: they are counted in pairs of words.
+    /// Bytes of uniforms, counted in pairs of words.
     pub fn uniform_bytes(&self) -> u64 {
         self.uniform_count() * 8
     }
 
-    /// Where the [`ShaderProgram`] is: at a multiple of 32.
+    /// Address of the [`ShaderProgram`], a multiple of 32.
     pub fn program(&self) -> u64 {
         self.shader() & !31
     }
 
-    /// Where the [`LocalStorage`] is, at a multiple of 64; 0 where there is none.
+    /// Address of the [`LocalStorage`], a multiple of 64; 0 for none.
     pub fn storage_at(&self) -> u64 {
         descriptor_address(self.storage())
     }
 
-    /// Where the list of resources is, and how many there are.
+    /// Address and length of the list of resources.
     pub fn resource_list(&self) -> (u64, u64) {
         (descriptor_address(self.resources()), self.resources() & 63)
     }
 }
 
-/// Payload and environment of a dispatch whose words a command stream has in registers: the payload's words; pointers to resources,
-/// program, storage and uniforms (their number of pairs in bits 63:56); the offset of attributes.
+/// From a command stream's registers: the payload's words; pointers to resources, program, storage and uniforms
+/// (their pairs in bits 63:56); the offset of attributes.
 pub fn of_registers(
     payload: [u32; 8],
     pointers: [u64; 4],
@@ -351,7 +352,7 @@ pub fn of_registers(
 }
 
 impl Texture {
-    /// How many [`Plane`]s the texture has.
+    /// Number of [`Plane`]s.
     pub fn plane_count(&self) -> u64 {
         let faces = match self.dimension() as u32 {
             texture_dimension::CUBE => 6,

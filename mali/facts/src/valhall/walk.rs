@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The walk over what a Valhall shader reaches: program, storage, uniforms, and the tables of the list of resources.
+//! Walks what a Valhall shader reaches.
 
 use super::{
     Attribute, Buffer, ComputePayload, LocalStorage, Plane, Resource, Sampler, ShaderEnvironment,
@@ -8,19 +8,18 @@ use super::{
 use crate::walk::{Pointer, Problem, Purpose, Reading, Visitor, descriptor};
 use crate::{Layout, Memory, Profile, job};
 
-/// Descriptors of a table, and planes of a texture, beyond this number are not listed.
+/// Descriptors of a table, and planes of a texture, listed at most.
 pub const LONGEST_TABLE: u64 = 4096;
 
-/// Where a compute job has its environment, from its payload.
+/// Bytes of the payload before the environment.
 const ENVIRONMENT: u64 = ComputePayload::SIZE as u64;
 
-/// The table that Mesa's OpenGL and OpenCL drivers put uniform buffers in.
+/// Table of uniform buffers in Mesa's OpenGL and OpenCL drivers.
 const UNIFORM_BUFFERS: u64 = 0;
 
 /// Bytes of a compute job: header, payload, environment.
 pub const COMPUTE_BYTES: u64 = job::PAYLOAD + ENVIRONMENT + ShaderEnvironment::SIZE as u64;
 
-/// Walks the payload of the compute job at an address.
 pub(crate) fn compute(reading: &mut Reading<'_>, job: u64) {
     let at = job.wrapping_add(job::PAYLOAD);
     if let Some(payload) = descriptor!(reading, ComputePayload, at, Pointer::Chain) {
@@ -34,7 +33,7 @@ pub(crate) fn compute(reading: &mut Reading<'_>, job: u64) {
     }
 }
 
-/// Walks a shader environment, and all that it names, on a GPU.
+/// Walks an environment and all that it names.
 pub fn environment(memory: &dyn Memory, profile: &Profile, at: u64, visitor: &mut dyn Visitor) {
     let word = |offset| Pointer::Word {
         at: at.wrapping_add(offset),
@@ -43,7 +42,6 @@ pub fn environment(memory: &dyn Memory, profile: &Profile, at: u64, visitor: &mu
     Reading::new(memory, profile, visitor).environment(at, word);
 }
 
-/// The pointer in a field of the descriptor at an address.
 fn word(layout: &Layout, field: &str, at: u64) -> Pointer {
     layout
         .offset_of(field)
@@ -110,7 +108,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A table of descriptors: each says what it is.
+    /// Each descriptor says what it is.
     fn table(&mut self, table: u64, resource_at: u64, resource: &Resource) {
         let size = Buffer::SIZE as u64;
         // The address takes the low 56 bits of its word.
@@ -197,7 +195,7 @@ mod tests {
     use super::*;
     use crate::walk::Found;
 
-    /// Counts, and ends the walk after so many descriptors.
+    /// Ends the walk after so many descriptors.
     struct Counted {
         descriptors: u32,
         problems: u32,
@@ -218,7 +216,7 @@ mod tests {
         }
     }
 
-    /// Walks an environment in memory that is the same word everywhere.
+    /// The same word is everywhere in memory.
     fn walked(word: u32, most: u32) -> Counted {
         let read = |_: u64, to: &mut [u8]| {
             for bytes in to.chunks_exact_mut(4) {
@@ -237,7 +235,7 @@ mod tests {
 
     #[test]
     fn hostile_lists_end_where_the_visitor_does() {
-        // Samplers, textures, buffers: as many as the visitor takes, and one more of each resource.
+        // As many as the visitor takes, and one more of each resource.
         for kind in [1, 2, 9] {
             let counted = walked(0xffff_ffc0 | kind, 1000);
             assert!((1000..1100).contains(&counted.descriptors), "{kind}");
