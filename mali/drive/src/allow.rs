@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which registers a recording may touch, and with which values.
+//! Registers and values that a recording may touch.
 //!
-//! Reset, power, address spaces, job slots and interrupt masks belong to the engine; a recording can touch none of
-//! them. What remains are the chip-specific settings that a driver makes once after reset, limited to the bits that
-//! drivers set on that GPU, and reads of constants. The set of these is computed from the register map at compile time;
-//! its names and explanations stay out of the binary.
+//! Reset, power, address spaces, job slots and interrupt masks are the engine's. A recording may set only
+//! chip-specific bits that drivers set after reset on that GPU, and read constants. The set is computed from the
+//! register map at compile time, without names and explanations.
 
 use mali_facts::registers::Class;
 use mali_facts::registers::gpu::{JM_CONFIG, L2_MMU_CONFIG, SHADER_CONFIG, TABLE, TILER_CONFIG};
@@ -25,7 +24,7 @@ const LIMITS: u32 = 0xf << 24;
 /// The same in three bits each: 14:12, 17:15.
 const WIDE_LIMITS: u32 = 0x3f << 12;
 
-/// The bits of a register that set-up may set on some products. No product has two entries for one register.
+/// Bits that set-up may set on some products. No product has two entries for one register.
 struct Setting {
     register: u16,
     products: u16,
@@ -40,10 +39,10 @@ const fn setting(register: u32, products: u16, bits: u32) -> Setting {
     }
 }
 
-/// What drivers set: Linux's panfrost (panfrost_gpu.c, panfrost_features.h, panfrost_regs.h of Linux 6.12) and Arm's kbase
-/// (mali_kbase_pm_driver.c, mali_base_hwconfig_features.h; r15p0 for the limits of L2_MMU_CONFIG, r37p0 for the rest).
-/// Left out on purpose: the other bits of JM_CONFIG (clocks and throttling of Midgard), PWR_OVERRIDE1 (power of core stacks by
-/// hand, which would be the engine's), and what only a vendor's device tree sets.
+/// What Linux's panfrost (panfrost_gpu.c, panfrost_features.h, panfrost_regs.h of Linux 6.12) and Arm's kbase
+/// (mali_kbase_pm_driver.c, mali_base_hwconfig_features.h; r15p0 for limits of L2_MMU_CONFIG, else r37p0) set. Left
+/// out: other bits of JM_CONFIG (Midgard's clocks and throttling), PWR_OVERRIDE1 (core stacks' power, the
+/// engine's), and settings of vendors' device trees.
 static SETTINGS: [Setting; 8] = [
     // JM_FORCE_COHERENCY_FEATURES: the G71 misreports what it can do.
     setting(JM_CONFIG, G71, 0xc),
@@ -56,12 +55,12 @@ static SETTINGS: [Setting; 8] = [
     // TC_CLOCK_GATE_OVERRIDE: HW_ISSUE_T76X_3953 of the G71 r0p0 05dev0.
     setting(TILER_CONFIG, G71, 1),
     setting(L2_MMU_CONFIG, G71 | G72 | G51, SNOOP_DISPARITY | LIMITS),
-    // HW_FEATURE_3BIT_EXT_RW_L2_MMU_CONFIG: of the G31 panfrost says that it has it, kbase that it has not.
+    // HW_FEATURE_3BIT_EXT_RW_L2_MMU_CONFIG: panfrost says that the G31 has it, kbase that it has not.
     setting(L2_MMU_CONFIG, G76 | G52, SNOOP_DISPARITY | WIDE_LIMITS),
     setting(L2_MMU_CONFIG, G31, SNOOP_DISPARITY | LIMITS | WIDE_LIMITS),
 ];
 
-/// A set of registers of the first KiB of the GPU control block, where all but the core stacks are; one bit per word.
+/// One bit per word of the GPU control block's first KiB, where all but the core stacks are.
 struct Registers([u32; 8]);
 
 impl Registers {
@@ -90,12 +89,12 @@ impl Registers {
 }
 
 static IDENTITY: Registers = Registers::of_class(Class::Identity);
-/// Whether an identity check may read this register: a constant of the GPU.
+/// Whether an identity check may read this constant.
 pub(super) fn identity(register: u32) -> bool {
     IDENTITY.contains(register)
 }
 
-/// Whether a recording for this GPU may write this value. On a GPU that is not known, settings may be zero only.
+/// Whether a recording for this GPU may write this value. On unknown GPUs settings may only be zero.
 pub fn writable(gpu_id: u32, register: u32, value: u32) -> bool {
     // Version 6 to 9, product 0 to 3.
     let from_6 = (gpu_id >> 16).wrapping_sub(0x6000);
@@ -119,7 +118,7 @@ mod tests {
     use super::*;
     use mali_facts::registers::{all, gpu};
 
-    /// A GPU_ID as chips have it: version and product, and something in the fields between and below.
+    /// With something in the fields between and below.
     fn chip(product: u32) -> u32 {
         product << 16 | 0x0210_1005
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mali GPUs with a job manager: which settings and chains a recording may have, and how registers drive them.
+//! Job-manager Malis: permitted settings and chains, and how registers drive them.
 //!
-//! No allocation, no panic, no unsafe code, as in the engine that this is a family of.
+//! No allocation, no panic, no unsafe code, as in the engine.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -36,11 +36,10 @@ pub type Verified<'a> = gpureplay_core::verify::Verified<'a, Mali>;
 /// A session on a Mali.
 pub type Session<'a, 'w, G> = gpureplay_core::engine::Session<'a, 'w, G, Mali>;
 
-/// Where the instructions of a command stream lie while a device of the model's kind runs them: above all that a recording maps. A dispatch
-/// is named by its place there.
+/// Place of a command stream's instructions on a model's device, above all recorded maps. It names dispatches.
 pub const LAUNCHED_AT: u64 = 1 << 47;
 
-/// Checks a recording of a Mali against all rules.
+/// Checks a recording against all rules.
 ///
 /// # Errors
 /// As for [`gpureplay_core::verify()`].
@@ -51,22 +50,21 @@ pub fn verify<'a>(
     gpureplay_core::verify::verify(recording, limits)
 }
 
-/// What is kept between chains.
+/// Kept between chains.
 #[derive(Debug)]
 pub struct State {
     /// Shader cores that jobs run on.
     affinity: u32,
-    /// High word of the head, configuration and slot that the NEXT registers hold (bits 3:0 of a configuration are free), or
-    /// [`NOT_LOADED`].
+    /// High word of the head, configuration (bits 3:0 are free) and slot in the NEXT registers, or [`NOT_LOADED`].
     loaded: u64,
 }
 
-/// A value of [`State::loaded`] that no chain has.
+/// No chain has it.
 const NOT_LOADED: u64 = u64::MAX;
 /// The product in GPU_ID.
 const PRODUCT: u32 = 0xffff_0000;
 const JOB_HEADER: u64 = 32;
-/// Job slots of every GPU with a job manager.
+/// Of every GPU with a job manager.
 const SLOTS: u8 = 3;
 /// JS_CONFIG bits that a recording may choose.
 const CONFIG: u32 = JobConfigFlags::START_FLUSH_CLEAN.bits()
@@ -79,7 +77,7 @@ const CONFIG: u32 = JobConfigFlags::START_FLUSH_CLEAN.bits()
 impl Family for Mali {
     const ID: u16 = FAMILY_MALI;
     const LAUNCHES: bool = false;
-    /// Of the largest; the engine compares with the actual one.
+    /// The largest; the engine checks the actual one.
     const ADDRESS_BITS: u32 = 48;
     type State = State;
     const RESET: State = State {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPU page tables, for devices that build them themselves, in both formats of [`mali_facts::page_table`].
+//! Builds GPU page tables in both formats of [`mali_facts::page_table`].
 
 use gpureplay_format::Access;
 pub use mali_facts::page_table::Format;
@@ -17,26 +17,26 @@ use gpureplay_core::gpu::{Gpu, poll};
 
 /// Memory for page tables, by physical (bus) address.
 pub trait TableMemory {
-    /// A zeroed page, or `None` when there is none left.
+    /// A zeroed page; `None`: none left.
     fn allocate(&mut self) -> Option<u64>;
-    /// Reads the 64-bit entry at a physical address.
+    /// Reads a 64-bit entry.
     fn read(&mut self, pa: u64) -> u64;
-    /// Writes the 64-bit entry at a physical address.
+    /// Writes a 64-bit entry.
     fn write(&mut self, pa: u64, entry: u64);
 }
 
-/// Page tables under construction. Pages are added one by one; nothing is ever changed once the GPU uses them.
+/// Tables under construction: only pages are added once the GPU uses them.
 #[derive(Clone, Copy, Debug)]
 pub struct PageTables {
     format: Format,
     root: u64,
 }
 
-/// Bound of an address-space command, as drivers have it.
+/// As drivers have it.
 const COMMAND_TIMEOUT_US: u32 = 100_000;
 
 impl PageTables {
-    /// Empty tables. `None` without memory for the root.
+    /// Empty tables; `None` without memory for the root.
     pub fn new(format: Format, memory: &mut impl TableMemory) -> Option<Self> {
         Some(Self {
             format,
@@ -44,7 +44,7 @@ impl PageTables {
         })
     }
 
-    /// Maps one page. `None` without memory for a table.
+    /// Maps one page; `None` without memory for a table.
     pub fn map(
         &mut self,
         memory: &mut impl TableMemory,
@@ -56,7 +56,7 @@ impl PageTables {
         for level in 0..LEVELS - 1 {
             let slot = table + entry_offset(va, level);
             let mut entry = Entry(memory.read(slot));
-            // Only this object writes entries: those of these levels are 0 or tables.
+            // Only this object writes entries: at these levels 0 or tables.
             if entry.0 == 0 {
                 entry = Entry::table(memory.allocate()?);
                 memory.write(slot, entry.0);
@@ -70,7 +70,7 @@ impl PageTables {
         Some(())
     }
 
-    /// The physical address that a GPU address is mapped to; `None` when it is not.
+    /// Physical address of a GPU address; `None` if unmapped.
     pub fn find(&self, memory: &mut impl TableMemory, va: u64) -> Option<u64> {
         let mut table = self.root;
         for level in 0..LEVELS {
@@ -88,10 +88,10 @@ impl PageTables {
         self.root
     }
 
-    /// Lets address space `space` of a GPU use these tables.
+    /// Makes address space `space` use these tables.
     ///
     /// # Errors
-    /// A command of the address space does not end.
+    /// An address-space command does not end.
     pub fn activate(
         &self,
         gpu: &mut (impl Gpu + ?Sized),

@@ -14,27 +14,27 @@ use gpureplay_core::ErrorKind;
 use gpureplay_core::family::{Driver, Failed};
 use gpureplay_core::gpu::{Gpu, poll};
 
-/// Bound of a power transition, as drivers have it.
+/// As drivers have it.
 const POWER_TIMEOUT_US: u32 = 20_000;
 
-/// Interrupts of the GPU line that end a replay: faults.
+/// Faults, which end a replay.
 pub(super) const FAULTS: u32 = GpuInterrupt::FAULT.bits() | GpuInterrupt::MULTIPLE_FAULT.bits();
 
-/// Power domains in the order of their power-up, by the register that says what is present. A reset switches all of them off.
+/// Registers of present units, in power-up order. A reset switches all off.
 static DOMAINS: [u16; 2] = [L2_PRESENT_LO as u16, SHADER_PRESENT_LO as u16];
-/// From a domain's register of what is present to those that switch on and that say what is ready.
+/// From the register of present units to those that switch on and say what is ready.
 const ON: u32 = L2_PWRON_LO - L2_PRESENT_LO;
 const READY: u32 = L2_READY_LO - L2_PRESENT_LO;
 const _: () = assert!(SHADER_PWRON_LO - SHADER_PRESENT_LO == ON);
 const _: () = assert!(SHADER_READY_LO - SHADER_PRESENT_LO == READY);
 
-/// Interrupt lines, by the register that clears.
+/// By the register that clears.
 static LINES: [u16; 3] = [
     GPU_INT_CLEAR as u16,
     JOB_INT_CLEAR as u16,
     MMU_INT_CLEAR as u16,
 ];
-/// From a line's register that clears to the one that masks.
+/// From the register that clears to the one that masks.
 const MASK: u32 = GPU_INT_MASK - GPU_INT_CLEAR;
 const _: () = assert!(JOB_INT_MASK - JOB_INT_CLEAR == MASK);
 const _: () = assert!(MMU_INT_MASK - MMU_INT_CLEAR == MASK);

@@ -7,14 +7,14 @@ use crate::clean_caches;
 use gpureplay_core::gpu::{Chain, Gpu, Lines, Submission, UsedUp, Wrapper};
 use gpureplay_core::{DeviceError, ErrorKind};
 
-/// Where two devices first differed.
+/// Where two devices first differed, after so many submitted chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Divergence {
-    /// A register: chains submitted before, offset, first value, second value.
+    /// Chains, register offset, first value, second value.
     Register(u32, u32, u32, u32),
-    /// Memory: chains submitted before, address of the first byte that differs, first value, second value.
+    /// Chains, address of the first byte, first value, second value.
     Memory(u32, u64, u8, u8),
-    /// One device refused what the other did; chains submitted before.
+    /// Chains; one device refused what the other did.
     Refused(u32),
 }
 
@@ -30,8 +30,7 @@ pub struct Diff<A, B> {
 }
 
 impl<A: Gpu, B: Gpu> Diff<A, B> {
-    /// Compares two devices in all registers but those for which `ignored` holds (counters, flush ids), and in all memory that
-    /// is read.
+    /// Compares all read memory and registers but the `ignored` (counters, flush ids).
     pub const fn new(first: A, second: B, ignored: fn(u32) -> bool) -> Self {
         Self {
             first,
@@ -52,12 +51,12 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
         (&self.first, &self.second)
     }
 
-    /// Both devices; what is done to one this way the other does not do.
+    /// Both devices; a change of one does not reach the other.
     pub const fn get_mut(&mut self) -> (&mut A, &mut B) {
         (&mut self.first, &mut self.second)
     }
 
-    /// Gives both devices back.
+    /// Both devices.
     pub fn into_inner(self) -> (A, B) {
         (self.first, self.second)
     }
@@ -66,7 +65,6 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
         self.divergence.get_or_insert(divergence);
     }
 
-    /// Takes the results of both.
     fn both(
         &mut self,
         first: Result<(), DeviceError>,
@@ -80,8 +78,8 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
 }
 
 impl<A: Gpu, B: Gpu> Diff<A, B> {
-    /// Takes the results of a step that devices without registers take as a whole. Two devices of which one has registers cannot be
-    /// compared.
+    /// For devices without registers, which take whole steps. A device with registers cannot be compared with one
+    /// without.
     fn whole(
         &mut self,
         first: Option<Result<(), ErrorKind>>,
@@ -99,10 +97,10 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
     }
 }
 
-/// What a comparison of a device that has registers with one that has none says.
+/// A device with registers against one without.
 const MIXED: ErrorKind = ErrorKind::Device(DeviceError::Refused(0));
 
-/// Does to a device what lending has done to the other one: the GPU is reset, the memory is what it was.
+/// After lending the other device: the GPU is reset, memory stays.
 fn as_if_lent(gpu: &mut impl Gpu) -> Result<(), DeviceError> {
     clean_caches(gpu).map_err(|_| DeviceError::ResetFailed)?;
     gpu.reset()

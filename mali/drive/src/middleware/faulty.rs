@@ -13,33 +13,33 @@ gpureplay_format::named! {
     /// What goes wrong.
     FaultKind;
 
-    /// A register reads as all ones, as from a bus without a device.
+    /// A register reads as all ones, as without a device.
     ReadOnes = "read-ones";
     /// A register reads as zero.
     ReadZero = "read-zero";
-    /// A register write does not arrive.
+    /// A register write is lost.
     LostWrite = "lost-write";
-    /// All interrupt lines stay silent until the GPU is reset.
+    /// All interrupt lines stay silent until a reset.
     LostInterrupt = "lost-interrupt";
-    /// One wait for an interrupt ends without it; the next one sees it.
+    /// One interrupt comes only at the next wait.
     LateInterrupt = "late-interrupt";
     /// A line is raised although nothing happened.
     SpuriousInterrupt = "spurious-interrupt";
-    /// All lines are raised from now on until the GPU is reset.
+    /// All lines are raised until a reset.
     StuckInterrupt = "stuck-interrupt";
     /// The job manager reports a failed chain.
     FailedJob = "job-fault";
     /// A job faults in the MMU.
     MmuFault = "mmu-fault";
-    /// The GPU reports a bus fault, and its job never ends.
+    /// A bus fault, whose job never ends.
     BusFault = "bus-fault";
     /// Memory cannot be accessed or mapped.
     Memory = "memory";
-    /// A register reads as zero until the GPU is reset: what polls it never ends.
+    /// A register reads as zero until a reset: polls never end.
     EndlessPoll = "endless-poll";
-    /// A job fails, and the reset that follows does not end.
+    /// A job fails, and its reset does not end.
     NoReset = "no-reset";
-    /// The GPU loses power: all registers read as zero and nothing arrives, until it is reset.
+    /// Until a reset all registers read as zero, and nothing arrives.
     PowerLoss = "power-loss";
 }
 
@@ -54,12 +54,12 @@ pub struct Faulty<G> {
     fired_us: u64,
     /// What lasts until the next reset.
     lasting: bool,
-    /// The register that the fault is about.
+    /// The register of the fault.
     register: u32,
 }
 
 impl<G: Gpu> Faulty<G> {
-    /// Disturbs the first call from number `at` on that this kind of fault can disturb.
+    /// Disturbs the first suitable call from number `at` on.
     pub const fn new(gpu: G, kind: FaultKind, at: u64) -> Self {
         Self {
             gpu,
@@ -73,7 +73,7 @@ impl<G: Gpu> Faulty<G> {
         }
     }
 
-    /// Disturbs a call below number `below` in a way that follows from `seed`.
+    /// Disturbs a call below number `below`, by `seed`.
     pub const fn seeded(gpu: G, seed: u64, below: u64) -> Self {
         // One step of a multiplicative generator spreads neighbouring seeds.
         let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -97,7 +97,7 @@ impl<G: Gpu> Faulty<G> {
         self.fired_us
     }
 
-    /// What goes wrong, and from which call on.
+    /// The fault, and its first call.
     pub const fn plan(&self) -> (FaultKind, u64) {
         (self.kind, self.at)
     }
@@ -107,17 +107,17 @@ impl<G: Gpu> Faulty<G> {
         &self.gpu
     }
 
-    /// The device; calls to it this way are neither counted nor disturbed.
+    /// The device; calls this way are neither counted nor disturbed.
     pub const fn get_mut(&mut self) -> &mut G {
         &mut self.gpu
     }
 
-    /// Gives the device back.
+    /// The device.
     pub fn into_inner(self) -> G {
         self.gpu
     }
 
-    /// Counts a call; true when it is the one that goes wrong.
+    /// Counts a call; true if it goes wrong.
     fn fires(&mut self, kinds: &[FaultKind]) -> bool {
         let now = !self.fired && self.calls >= self.at && kinds.contains(&self.kind);
         self.calls += 1;
@@ -129,7 +129,7 @@ impl<G: Gpu> Faulty<G> {
         now
     }
 
-    /// Whether a fault of this kind has happened since the last reset.
+    /// Since the last reset.
     fn is(&self, kind: FaultKind) -> bool {
         self.lasting && self.kind == kind
     }
@@ -143,7 +143,7 @@ impl<G: Gpu> Faulty<G> {
     }
 }
 
-/// An external memory fault in GPU_FAULT_STATUS.
+/// In GPU_FAULT_STATUS.
 const EXTERNAL_FAULT: u32 = 0x80;
 /// Kinds that disturb any read.
 const READS: [FaultKind; 4] = [
