@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probes in PTX texts: what is added where, and that everything else stays. `device-test analyse` compiles and runs such texts.
+//! Where probes are added; all else stays. `device-test analyse` runs such texts.
 #![allow(clippy::unwrap_used)]
 
 use gpureplay_cuda_launch::probe::{Calls, Instrumented, Kind, ProbeError, Space, instrument};
@@ -181,7 +181,7 @@ fn what_fits_no_probes_is_refused() {
     assert_eq!(refused(&many, "kernel"), ProbeError::TooMany);
 }
 
-/// Texts cut and changed anywhere: no panic, and no more than is added to each statement.
+/// Texts cut and changed anywhere: no panic, and bounded additions per statement.
 #[test]
 fn names_that_places_repeat_are_bounded() {
     let long = "n".repeat(1 << 20);

@@ -25,7 +25,7 @@ pub trait TableMemory {
     fn write(&mut self, pa: u64, entry: u64);
 }
 
-/// Tables under construction: only pages are added once the GPU uses them.
+/// Tables under construction, page by page; nothing changes once the GPU uses them.
 #[derive(Clone, Copy, Debug)]
 pub struct PageTables {
     format: Format,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers of attributes: of devices, functions, launches and the compiler inside the driver.
+//! Numbers of attributes of devices, functions, launches and the compiler.
 
 /// `CUdevice_attribute`.
 pub mod device {
@@ -11,11 +11,11 @@ pub mod device {
     pub const MAX_GRID_DIM_X: i32 = 5;
     /// Bytes of the second-level cache.
     pub const L2_CACHE_SIZE: i32 = 38;
-    /// Major number of the compute capability.
+    /// Compute capability, major.
     pub const CAPABILITY_MAJOR: i32 = 75;
-    /// Minor number of the compute capability.
+    /// Compute capability, minor.
     pub const CAPABILITY_MINOR: i32 = 76;
-    /// Bytes of shared memory that a block may have if its function asks for them.
+    /// Bytes of shared memory of a block, if its function asks for them.
     pub const MAX_SHARED_MEMORY_OPTIN: i32 = 97;
 }
 
@@ -29,7 +29,7 @@ pub mod function {
     pub const NUM_REGS: i32 = 4;
     /// Largest dynamic shared memory in bytes; can be set.
     pub const MAX_DYNAMIC_SHARED_SIZE_BYTES: i32 = 8;
-    /// How much of the memory that the first-level cache shares is for shared memory, in percent; can be set.
+    /// Shared memory's part, in percent, of what it shares with the first-level cache; can be set.
     pub const PREFERRED_SHARED_MEMORY_CARVEOUT: i32 = 9;
 }
 
@@ -39,15 +39,15 @@ pub mod launch {
     pub const COOPERATIVE: u8 = 2;
     /// Blocks of a cluster.
     pub const CLUSTER_DIMENSION: u8 = 4;
-    /// How clusters are scheduled.
+    /// Scheduling of clusters.
     pub const CLUSTER_SCHEDULING_POLICY: u8 = 5;
     /// An event that the launch records.
     pub const PROGRAMMATIC_EVENT: u8 = 7;
-    /// An event that the launch records when its blocks have begun.
+    /// An event recorded when the launch's blocks have begun.
     pub const COMPLETION_EVENT: u8 = 12;
     /// Preferred carve-out of shared memory.
     pub const PREFERRED_SHARED_MEMORY_CARVEOUT: u8 = 14;
-    /// Attributes that say how a kernel runs, not how it waits for others: a replay keeps them.
+    /// How a kernel runs, not how it waits for others: a replay keeps them.
     pub const KEPT: [u8; 4] = [
         COOPERATIVE,
         CLUSTER_DIMENSION,
@@ -60,17 +60,17 @@ pub mod launch {
 pub mod jit {
     /// Registers of a thread, at most.
     pub const MAX_REGISTERS: i32 = 0;
-    /// Buffer for texts of errors.
+    /// Buffer for error texts.
     pub const ERROR_LOG_BUFFER: i32 = 5;
     /// Its size in bytes.
     pub const ERROR_LOG_BUFFER_SIZE_BYTES: i32 = 6;
     /// 0 to 4.
     pub const OPTIMIZATION_LEVEL: i32 = 7;
-    /// Blocks that a multiprocessor should hold at least.
+    /// Blocks per multiprocessor, at least.
     pub const MIN_CTA_PER_SM: i32 = 31;
     /// Threads of a block, at most.
     pub const MAX_THREADS_PER_BLOCK: i32 = 32;
-    /// 1: options count more than what the PTX says.
+    /// 1: options overrule the PTX.
     pub const OVERRIDE_DIRECTIVE_VALUES: i32 = 33;
 }
 
@@ -84,7 +84,7 @@ pub mod host {
 
 /// `CUpointer_attribute`.
 pub mod pointer {
-    /// The ordinal of the device that memory belongs to, an `i32`.
+    /// Ordinal of the memory's device, an `i32`.
     pub const DEVICE_ORDINAL: i32 = 9;
 }
 
@@ -92,11 +92,11 @@ pub mod pointer {
 pub mod limit {
     /// Bytes of a thread's stack.
     pub const STACK_SIZE: i32 = 0;
-    /// Bytes of the buffer that `printf` of kernels fills.
+    /// Bytes of the kernels' `printf` buffer.
     pub const PRINTF_FIFO_SIZE: i32 = 1;
-    /// Bytes of the heap that `malloc` of kernels takes from.
+    /// Bytes of the kernels' `malloc` heap.
     pub const MALLOC_HEAP_SIZE: i32 = 2;
-    /// Limits that a kernel depends on, in the order of their numbers: a replay sets them.
+    /// Limits that a replay sets, since kernels depend on them; by number.
     pub const KEPT: [i32; 3] = [STACK_SIZE, PRINTF_FIFO_SIZE, MALLOC_HEAP_SIZE];
 }
 
@@ -112,13 +112,13 @@ pub mod node {
     pub const HOST: i32 = 3;
     /// A graph inside the graph.
     pub const GRAPH: i32 = 4;
-    /// Nothing: it only orders others.
+    /// Only orders others.
     pub const EMPTY: i32 = 5;
 
-    /// It decides which of its graphs run, and how often.
+    /// Decides which of its graphs run, and how often.
     pub const CONDITIONAL: i32 = 13;
 
-    /// What a node does that is none of the above.
+    /// What any other node does.
     #[must_use]
     pub const fn name(kind: i32) -> &'static str {
         match kind {
@@ -135,12 +135,12 @@ pub mod node {
 
 /// Streams with names of their own.
 pub mod stream {
-    /// The default stream that all threads share, `CU_STREAM_LEGACY`.
+    /// The default stream of all threads, `CU_STREAM_LEGACY`.
     pub const LEGACY: u64 = 1;
-    /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: a capture that other threads do not disturb.
+    /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: other threads do not disturb it.
     pub const CAPTURE_OF_THREAD: i32 = 1;
-    /// The default stream of the thread, `CU_STREAM_PER_THREAD`.
+    /// The thread's default stream, `CU_STREAM_PER_THREAD`.
     pub const PER_THREAD: u64 = 2;
-    /// `CU_STREAM_NON_BLOCKING`: a stream that does not wait for the default stream.
+    /// `CU_STREAM_NON_BLOCKING`: does not wait for the default stream.
     pub const NON_BLOCKING: u32 = 1;
 }

@@ -9,26 +9,26 @@ use crate::abi::{
     KernelNode, LaunchConfiguration, MemsetNode, Status,
 };
 
-/// The driver lacks a function without which nothing works.
+/// A function without which nothing works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing(pub &'static str);
 
 macro_rules! driver {
     ($($name:ident ( $($argument:ident : $kind:ty),* );)*) => {
-        /// The driver's functions. One that this driver lacks answers `CUDA_ERROR_NOT_FOUND`.
+        /// The driver's functions. A missing one answers `CUDA_ERROR_NOT_FOUND`.
         #[derive(Clone)]
         pub struct Driver {
             $($name: usize,)*
         }
 
         impl Driver {
-            /// Looks every function up; `address` says where a function is, 0 if it is nowhere.
+            /// Looks up every function by `address`, which returns 0 for a missing one.
             ///
             /// # Safety
-            /// What `address` answers is 0 or the address of the driver's function of that name.
+            /// `address` must return 0 or the driver's function of that name.
             ///
             /// # Errors
-            /// If the function `cuInit` is nowhere.
+            /// Without `cuInit`.
             #[allow(unsafe_code, reason = "the caller vouches for addresses of functions")]
             pub unsafe fn new(mut address: impl FnMut(&CStr) -> usize) -> Result<Self, Missing> {
                 let driver = Self {

@@ -66,8 +66,6 @@ statuses! {
 }
 
 impl Status {
-    /// Success as `Ok`.
-    ///
     /// # Errors
     /// The status itself, if it is not success.
     pub const fn check(self) -> Result<(), Self> {

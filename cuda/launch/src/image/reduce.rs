@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Of an image, the cubin with only some of its kernels.
+//! The cubin of an image with only some of its kernels.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -7,11 +7,11 @@ use std::collections::HashSet;
 use crate::image::cut::cut;
 use crate::image::{ImageError, MemberKind, usable};
 
-/// The cubin that the driver takes from an image for some kernels on a GPU of a compute capability (`sm_90`: 90), without all other
-/// kernels. Nothing if the kernels lie in several parts, or in a PTX text.
+/// The cubin that the driver takes for a compute capability (90 for `sm_90`), with these kernels only. `None` if
+/// they lie in several parts, or in PTX.
 ///
 /// # Errors
-/// If a part that was looked at is damaged.
+/// A damaged part.
 pub fn reduced(
     image: &[u8],
     kernels: &HashSet<&str>,

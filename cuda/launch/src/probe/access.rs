@@ -34,14 +34,14 @@ impl Kind {
     }
 }
 
-/// The memory that an access says it reaches.
+/// The memory that an access names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// Of the device.
     Global,
     /// Of the block.
     Shared,
-    /// Any of these: the address decides.
+    /// The address decides.
     Generic,
 }
 
@@ -57,7 +57,6 @@ impl Space {
     }
 }
 
-/// An access, as its instruction says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access<'a> {
     pub(super) kind: Kind,
@@ -65,21 +64,20 @@ pub(super) struct Access<'a> {
     pub(super) bytes: u32,
     /// A register, a variable or a number.
     pub(super) base: &'a str,
-    /// Bytes that are added, as they are written.
+    /// Added bytes, as written.
     pub(super) offset: &'a str,
 }
 
-/// What an instruction is for probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found<'a> {
     Access(Access<'a>),
-    /// It reaches memory in a way that is not followed: its name.
+    /// An access that is not followed: its name.
     LeftOut(&'a str),
-    /// Memory that is not looked at (parameters, constants, the stack), or none.
+    /// Ignored memory (parameters, constants, the stack), or none.
     Nothing,
 }
 
-/// Beginnings of names of instructions that reach memory in ways that are not followed.
+/// Prefixes of instructions that are not followed.
 const LEFT_OUT: [&str; 18] = [
     "cp.async",
     "cp.reduce",
@@ -101,7 +99,7 @@ const LEFT_OUT: [&str; 18] = [
     "st.async",
 ];
 
-/// The predicate of an instruction with its sign, if it has one, and the rest.
+/// The predicate with its sign, and the rest.
 pub(super) fn predicate(instruction: &str) -> (Option<&str>, &str) {
     let Some(rest) = instruction.strip_prefix('@') else {
         return (None, instruction);
@@ -115,7 +113,7 @@ pub(super) fn name(instruction: &str) -> &str {
     &instruction[..end.unwrap_or(instruction.len())]
 }
 
-/// What an instruction without its predicate accesses.
+/// Without its predicate.
 pub(super) fn access(instruction: &str) -> Found<'_> {
     let whole = name(instruction);
     if let Some(known) = LEFT_OUT.iter().find(|known| whole.starts_with(**known)) {

@@ -9,11 +9,11 @@ use super::registers::Registers;
 use super::scan::{Statement, Statements, What, without_comments};
 use super::{ProbeError, module};
 
-/// Places for probes in one text, at most.
+/// Probed places of a text, at most.
 pub const MAX_SITES: usize = 1 << 16;
-/// Bytes of the names of functions and sources that all places repeat, at most.
+/// Bytes of functions' and sources' names that all places repeat, at most.
 const MAX_NAMES: usize = 128 << 20;
-/// The longest instruction that a report shows, in bytes.
+/// Bytes of an instruction in a report, at most.
 const SHOWN: usize = 120;
 
 /// What is called, and where.
@@ -21,29 +21,29 @@ const SHOWN: usize = 120;
 pub struct Calls<'a> {
     /// `gpureplay_global`, `gpureplay_shared` and `gpureplay_generic` before accesses: address, site, bytes.
     pub accesses: bool,
-    /// `gpureplay_block` where basic blocks begin: site.
+    /// `gpureplay_block` at basic blocks: site.
     pub blocks: bool,
-    /// `gpureplay_race` before accesses of the kernel to shared memory: address, site, bytes, kind, barriers so far of the block and of
-    /// the warp.
+    /// `gpureplay_race` before the kernel's accesses to shared memory: address, site, bytes, kind, passed barriers
+    /// of block and warp.
     pub races: bool,
-    /// A function of the user's at all of these: address, site, bytes, kind (0 load, 1 store, 2 atomic, 3 block).
+    /// The user's function at all of these: address, site, bytes, kind (0 load, 1 store, 2 atomic, 3 block).
     pub own: Option<&'a str>,
 }
 
 /// A place where probes are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// None where a basic block begins.
+    /// None at a basic block.
     pub access: Option<(Kind, Space)>,
     /// Bytes of one thread.
     pub bytes: u32,
-    /// The function that it is in.
+    /// Its function.
     pub function: String,
-    /// The instruction.
+    /// Its instruction.
     pub instruction: String,
-    /// The line of the PTX, from 1.
+    /// PTX line, from 1.
     pub line: usize,
-    /// File and line of the source, if the text says it.
+    /// File and line of the source, if known.
     pub source: Option<(String, u32)>,
 }
 
@@ -54,16 +54,16 @@ pub struct Instrumented {
     pub text: String,
     /// By number.
     pub sites: Vec<Site>,
-    /// Instructions that reach memory and are not followed, and how many of each there are.
+    /// Instructions that reach memory but are not followed, with counts.
     pub left_out: BTreeMap<String, usize>,
     /// Why races may be missed or reported wrongly.
     pub unordered: Option<&'static str>,
 }
 
-/// Puts calls into a text; `probes` is the text of the functions that are called.
+/// Puts calls into a text; `probes` has the called functions.
 ///
 /// # Errors
-/// If the text is none, or not one that probes fit.
+/// No text, or none that probes fit.
 pub fn instrument(
     text: &[u8],
     kernel: &str,
@@ -122,9 +122,8 @@ struct Rewriter<'a> {
     calls: &'a Calls<'a>,
     files: &'a BTreeMap<u32, &'a str>,
     out: String,
-    /// How far the text was copied.
     copied: usize,
-    /// A place in the text, and its line.
+    /// Offset in the text, and its line.
     line: (usize, usize),
     source: Option<(u32, u32)>,
     sites: Vec<Site>,
@@ -344,7 +343,7 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// Counts barriers after they were passed.
+    /// Counts after the barrier.
     fn barrier(&mut self, statement: &Statement<'_>, predicate: Option<&str>, plain: &str) {
         let name = access::name(plain);
         let counter = if name.starts_with("bar.warp.sync") {
@@ -378,7 +377,7 @@ mov.u32 %gpureplay_barriers, 0;
 mov.u32 %gpureplay_warp, 0;
 ";
 
-/// The statements of a body with its braces, and whether it ends.
+/// With its braces; also whether the body ends.
 fn body(text: &str, start: usize) -> (Vec<Statement<'_>>, bool) {
     let mut depth = 0usize;
     let mut all = Vec::new();
@@ -398,7 +397,7 @@ fn body(text: &str, start: usize) -> (Vec<Statement<'_>>, bool) {
     (all, false)
 }
 
-/// For each statement, whether a carry of an addition is alive there: a call would lose it.
+/// Where an addition's carry is alive: a call would lose it.
 fn carries(statements: &[Statement<'_>]) -> Vec<bool> {
     let mut is_alive = false;
     let mut all: Vec<bool> = statements
@@ -425,7 +424,6 @@ fn carries(statements: &[Statement<'_>]) -> Vec<bool> {
     all
 }
 
-/// File and line of `.loc`.
 fn location(words: &str) -> Option<(u32, u32)> {
     let mut words = words
         .split([' ', '\t', ','])
@@ -433,7 +431,7 @@ fn location(words: &str) -> Option<(u32, u32)> {
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
-/// Instructions that compute an access's address: in `%gpureplay_a`, and for shared memory in `%gpureplay_b`, too.
+/// Computes the address into `%gpureplay_a`, for shared memory also into `%gpureplay_b`.
 fn address(access: &Access<'_>, registers: &Registers<'_>) -> Option<String> {
     let Access {
         space,

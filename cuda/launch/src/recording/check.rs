@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules that a launch obeys before anything is mapped for it.
+//! Rules for launches, checked before anything is mapped.
 
 use crate::abi::{MAX_PARAMETER_BYTES, attribute};
 
 use crate::recording::format::FORMAT;
 use crate::recording::{Launch, RecordingError};
 
-/// Memory of one launch, all its regions and variables together, in bytes.
+/// Bytes of a launch's regions and variables.
 pub const MAX_BYTES: u64 = 1 << 40;
 /// Regions of one launch, and likewise variables.
 pub const MAX_REGIONS: usize = 1 << 18;
-/// A stack, a heap or a buffer for `printf`, in bytes.
+/// Bytes of a stack, a heap or a `printf` buffer.
 const MAX_LIMIT: u64 = 1 << 38;
-/// The largest image, in bytes.
+/// In bytes.
 pub(crate) const MAX_IMAGE: u64 = 1 << 30;
 /// User addresses of a 64-bit process end here.
 pub(crate) const ADDRESS_END: u64 = 1 << 47;
-/// The lowest address that a host region may have: Linux refuses lower ones.
+/// Linux refuses host regions below.
 pub(crate) const ADDRESS_START: u64 = 1 << 16;
 
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// That limits of the context are those that a replay may set.
+/// Only limits that a replay may set.
 pub(crate) fn limits(limits: &[[u64; 2]]) -> Result<(), RecordingError> {
     let wrong = |[number, value]: &[u64; 2]| {
         *number >= attribute::limit::KEPT.len() as u64 || *value > MAX_LIMIT

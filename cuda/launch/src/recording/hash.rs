@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of some bytes.
+/// A SHA-256.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hash(pub(crate) [u8; 32]);
 
@@ -24,12 +24,12 @@ impl Hash {
 pub struct Hasher(Sha256);
 
 impl Hasher {
-    /// These bytes follow.
+    /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// Of all that came.
+    /// Of all bytes.
     #[must_use]
     pub fn end(self) -> Hash {
         Hash(self.0.finalize().into())
@@ -74,7 +74,7 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// Bytes as lower-case hexadecimal digits, for serde.
+/// Lower-case hexadecimal digits, for serde.
 pub(crate) mod hex {
     use std::fmt::Write;
 

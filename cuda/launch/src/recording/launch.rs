@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One recorded launch, as `launches/K.toml` says it.
+//! One recorded launch: `launches/K.toml`.
 
 use std::path::PathBuf;
 
@@ -9,17 +9,17 @@ use crate::recording::check::check;
 use crate::recording::hash::hex;
 use crate::recording::{Hash, RecordingError};
 
-/// One launch of a kernel, with everything that it needs to run alone.
+/// A launch with everything to run alone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
     /// Version of the format: 1.
     pub format: u32,
-    /// The mangled name of the kernel.
+    /// Mangled name.
     pub kernel: String,
     /// Which process launched it, and when.
     pub origin: Origin,
-    /// On which GPU.
+    /// GPU.
     pub device: Device,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
@@ -27,20 +27,20 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Dynamic shared memory, in bytes.
     pub shared: u32,
-    /// The packed parameters.
+    /// Packed.
     #[serde(with = "hex")]
     pub parameters: Vec<u8>,
-    /// Offset and size of each parameter, in bytes; ascending, and none lies over another.
+    /// Offset and size of each parameter, in bytes; ascending, without overlaps.
     pub layout: Vec<[usize; 2]>,
-    /// Attributes of the launch, 72 bytes each, one after the other.
+    /// 72 bytes each, one after the other.
     #[serde(with = "hex")]
     pub attributes: Vec<u8>,
-    /// Attributes of the function that the program set: number, value.
+    /// Set by the program for the function: number, value.
     pub function_attributes: Vec<[i32; 2]>,
-    /// Limits of the context that the program set: number, value. See `crate::abi::attribute::limit`.
+    /// Set by the program for the context: number, value. See `crate::abi::attribute::limit`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<[u64; 2]>,
-    /// The kernel's image.
+    /// Kernel's image.
     pub image: ImageReference,
     /// Memory that the kernel can reach, ascending.
     #[serde(default, rename = "region")]
@@ -54,13 +54,13 @@ pub struct Launch {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
-    /// The process.
+    /// Process.
     pub process: u32,
-    /// Its rank, where a launcher such as `mpirun` or `torchrun` gave one.
+    /// Rank, if a launcher such as `mpirun` or `torchrun` gave one.
     pub rank: Option<u32>,
-    /// Launches of this kernel before this one in the process.
+    /// Earlier launches of this kernel in the process.
     pub occurrence: u64,
-    /// The function that launched it.
+    /// Launching function.
     pub entry: String,
 }
 
@@ -74,7 +74,7 @@ pub struct Device {
     pub capability: [i32; 2],
     /// The driver's version of CUDA: 13000 is 13.0.
     pub driver: i32,
-    /// Its ordinal in the process.
+    /// Ordinal in the process.
     pub ordinal: i32,
 }
 
@@ -82,59 +82,58 @@ pub struct Device {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageReference {
-    /// The name of the file in `images`.
+    /// File's name in `images`.
     pub hash: Hash,
     /// Bytes.
     pub size: u64,
 }
 
-/// What kind of memory a region is.
+/// Kind of a region's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RegionKind {
     /// Memory of the device.
     Device,
-    /// Memory of the host that the device sees.
+    /// Host memory that the device sees.
     Host,
 }
 
-/// A piece of memory before and after the launch.
+/// Memory before and after the launch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Region {
-    /// Its address in the recorded process.
+    /// Recorded address.
     pub address: u64,
     /// Bytes.
     pub size: u64,
     /// Device or host.
     pub kind: RegionKind,
-    /// The list of its chunks before the launch.
+    /// List of its chunks before the launch.
     pub before: Hash,
     /// After the launch; absent if nothing changed.
     pub after: Option<Hash>,
 }
 
-/// A variable of the image before and after the launch.
+/// A variable before and after the launch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variable {
-    /// Its mangled name.
+    /// Mangled name.
     pub name: String,
-    /// Its address in the recorded process.
+    /// Recorded address.
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// The list of its chunks before the launch.
+    /// List of its chunks before the launch.
     pub before: Hash,
     /// After the launch; absent if nothing changed.
     pub after: Option<Hash>,
 }
 
-/// The largest part of a manifest that is parsed at once, in bytes: all that comes before the first region, or a region or a variable.
-/// Parsing takes some hundred times as much memory.
+/// Bytes of a manifest to parse at once: the part before the first region, or one region or variable. Parsing takes
+/// some hundred times as much memory.
 const MAX_TABLE: usize = 512 << 10;
 
-/// A region or a variable.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Memory {
@@ -144,7 +143,7 @@ struct Memory {
     variables: Vec<Variable>,
 }
 
-/// What comes before the first line that begins with `[[`, and each such line with what follows it.
+/// The text before the first `[[` line, then each such line with what follows.
 pub(crate) fn tables(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -172,10 +171,10 @@ pub(crate) fn parsed<T: DeserializeOwned>(table: &str) -> Result<T, RecordingErr
 }
 
 impl Launch {
-    /// A launch from the text of its manifest, checked. Regions and variables come last in it.
+    /// Parses and checks a manifest, in which regions and variables come last.
     ///
     /// # Errors
-    /// If the text is no manifest, or says something that cannot be.
+    /// No manifest, or an impossible value.
     pub fn parse(text: &str) -> Result<Self, RecordingError> {
         let mut tables = tables(text);
         let mut launch: Self = parsed(tables.next().unwrap_or_default())?;
@@ -188,7 +187,7 @@ impl Launch {
         Ok(launch)
     }
 
-    /// The launch attributes one by one.
+    /// Launch attributes one by one.
     #[must_use]
     pub fn attribute_list(&self) -> &[[u8; 72]] {
         self.attributes.as_chunks().0
@@ -203,7 +202,7 @@ impl Launch {
             .fold(0, u64::saturating_add)
     }
 
-    /// How many regions and variables the kernel changed.
+    /// Regions and variables that the kernel changed.
     #[must_use]
     pub fn changed(&self) -> usize {
         let regions = self.regions.iter().filter(|region| region.after.is_some());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Objects by hash: chunks of memory, lists of chunks, images.
 //!
-//! A piece of memory is cut into chunks of [`CHUNK`] bytes; its name is the hash of the list of their hashes. An object file
-//! begins with a byte that says how the rest is kept: 0 as it is, 1 as an LZ4 block.
+//! Memory is cut into chunks of [`CHUNK`] bytes and named by the hash of their hashes' list. An object file's first
+//! byte says: 0 as it is, 1 an LZ4 block.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -20,14 +20,14 @@ pub const CHUNK: usize = 256 << 10;
 
 const RAW: u8 = 0;
 const LZ4: u8 = 1;
-/// Most bytes that one byte of an LZ4 block stands for.
+/// Bytes per byte of an LZ4 block, at most.
 const MOST_OF_A_BYTE: usize = 255;
 /// Bytes of a hash in a list.
 const HASH: usize = 32;
 
 /// A chunk of a piece of memory.
 pub struct Chunk {
-    /// Where it begins in the piece.
+    /// Offset in the piece.
     pub at: u64,
     hash: Hash,
     size: usize,
@@ -47,9 +47,9 @@ impl Chunk {
 #[derive(Clone)]
 pub struct Store {
     folder: PathBuf,
-    /// Another recording, whose files are linked instead of written again.
+    /// Another recording, to link files from.
     other: Option<PathBuf>,
-    /// The files, if they are in memory.
+    /// Files in memory, if so.
     held: Option<Arc<BTreeMap<PathBuf, Vec<u8>>>>,
 }
 
@@ -66,7 +66,7 @@ impl Store {
         }
     }
 
-    /// Files that are in memory, by their names in a recording.
+    /// By their names in a recording.
     pub(crate) fn held(files: Arc<BTreeMap<PathBuf, Vec<u8>>>) -> Self {
         Self {
             folder: PathBuf::new(),
@@ -75,12 +75,11 @@ impl Store {
         }
     }
 
-    /// Whether the files are in memory.
     pub(crate) fn is_held(&self) -> bool {
         self.held.is_some()
     }
 
-    /// The first bytes of a file: one more than `limit` at most.
+    /// Reads at most `limit` + 1 bytes.
     pub(crate) fn file(&self, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
         let Some(held) = &self.held else {
             return read_at_most(&self.folder, name, limit);
@@ -91,17 +90,16 @@ impl Store {
         Ok(bytes.get(..end).unwrap_or(bytes).to_vec())
     }
 
-    /// Links a file from the other recording, if it has it. A file that is damaged there is told when it is read; a symbolic
-    /// link there is none.
+    /// Links a file if the other recording has it. Damage shows at reading; symbolic links do not count.
     fn linked(&self, name: &Path) -> bool {
         let other = self.other.as_ref();
         other.is_some_and(|other| beneath::link(other, &self.folder, name).is_ok())
     }
 
-    /// Keeps an image and says its name.
+    /// Keeps an image; returns its name.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// It cannot be written.
     pub fn put_image(&self, image: &[u8]) -> Result<Hash, RecordingError> {
         let hash = Hash::of(image);
         let name = image_path(hash);
@@ -114,7 +112,7 @@ impl Store {
     /// An image.
     ///
     /// # Errors
-    /// If it is not there, or is not what its name says.
+    /// Missing, or not what its name says.
     pub fn image(&self, hash: Hash, size: u64) -> Result<Vec<u8>, RecordingError> {
         let bytes = self.file(&image_path(hash), size)?;
         if bytes.len() as u64 != size {
@@ -127,10 +125,10 @@ impl Store {
         }
     }
 
-    /// Keeps a piece of memory and says its name. Works on all cores.
+    /// Keeps a piece of memory, on all cores; returns its name.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// It cannot be written.
     pub fn put(&self, bytes: &[u8]) -> Result<Hash, RecordingError> {
         let chunks: Vec<&[u8]> = bytes.chunks(CHUNK).collect();
         let hashes = in_parallel(&chunks, |chunk| {
@@ -144,29 +142,29 @@ impl Store {
         Ok(name)
     }
 
-    /// The name that [`Store::put`] would give, without keeping anything.
+    /// The name that [`Store::put`] would give.
     #[must_use]
     pub fn name(bytes: &[u8]) -> Hash {
         let hashes: Vec<Hash> = bytes.chunks(CHUNK).map(Hash::of).collect();
         Self::name_of(&hashes)
     }
 
-    /// The name of what has chunks of these hashes.
+    /// The name of chunks with these hashes.
     #[must_use]
     pub fn name_of(chunks: &[Hash]) -> Hash {
         let list: Vec<u8> = chunks.iter().flat_map(|hash| hash.0).collect();
         Hash::of(&list)
     }
 
-    /// A piece of memory of a known size. Works on all cores.
+    /// A piece of memory of a known size, read on all cores.
     ///
     /// # Errors
-    /// If an object is missing, is not what its name says, or has another size.
+    /// An object is missing, damaged, or of another size.
     pub fn get(&self, name: Hash, size: u64) -> Result<Vec<u8>, RecordingError> {
         self.read(name, size, &[], &[])
     }
 
-    /// As [`Store::get`], of a piece that has chunks of another one, which [`Store::get`] gave: these are not read again.
+    /// As [`Store::get`], but takes shared chunks from a piece that it gave.
     ///
     /// # Errors
     /// As for [`Store::get`].
@@ -181,7 +179,7 @@ impl Store {
         self.read(name, size, &known, bytes)
     }
 
-    /// A piece of memory; chunks with hashes of a list are taken from the bytes that it is of.
+    /// Takes chunks with listed hashes from the given bytes.
     fn read(
         &self,
         name: Hash,
@@ -192,7 +190,7 @@ impl Store {
         let wrong_size = || RecordingError::Size { hash: name, size };
         let list = self.list(name, size)?;
         let size = usize::try_from(size).map_err(|_| wrong_size())?;
-        // Whether there is room; zeroes that the system gives are not written here, but by each core where it reads to.
+        // Fails without room; zeroes from the system are first touched by the core that reads there.
         let mut room: Vec<u8> = Vec::new();
         room.try_reserve_exact(size).map_err(|_| wrong_size())?;
         drop(room);
@@ -216,10 +214,10 @@ impl Store {
         Ok(bytes)
     }
 
-    /// The chunks of a piece of memory, to be read one by one.
+    /// Chunks of a piece, to be read one by one.
     ///
     /// # Errors
-    /// If the list of them is missing, is not what its name says, or is of another size.
+    /// The list is missing, damaged, or of another size.
     pub fn chunks(&self, name: Hash, size: u64) -> Result<Vec<Chunk>, RecordingError> {
         let list = self.list(name, size)?;
         let chunks = list.into_iter().zip((0..).step_by(CHUNK));
@@ -234,7 +232,7 @@ impl Store {
         Ok(chunks.collect())
     }
 
-    /// Where one piece of memory may differ from another of the same size: outside of these ranges they hold the same.
+    /// Ranges outside of which two pieces of one size are equal.
     ///
     /// # Errors
     /// As for [`Store::chunks`].
@@ -258,7 +256,7 @@ impl Store {
         Ok(ranges)
     }
 
-    /// The bytes of a chunk, checked against its hash.
+    /// Bytes of a chunk, checked.
     ///
     /// # Errors
     /// As for [`Store::get`].
@@ -268,7 +266,7 @@ impl Store {
         Ok(bytes)
     }
 
-    /// What checks pieces of memory without holding them.
+    /// Checks memory without holding it.
     #[must_use]
     pub fn checker(&self) -> Checker<'_> {
         Checker {
@@ -278,7 +276,7 @@ impl Store {
         }
     }
 
-    /// The hashes of the chunks of a piece of memory.
+    /// Hashes of a piece's chunks.
     pub(crate) fn list(&self, name: Hash, size: u64) -> Result<Vec<Hash>, RecordingError> {
         let wrong_size = || RecordingError::Size { hash: name, size };
         let bytes = usize::try_from(size.div_ceil(CHUNK as u64))
@@ -296,7 +294,7 @@ impl Store {
         Ok(list.as_chunks().0.iter().copied().map(Hash).collect())
     }
 
-    /// Removes objects and images that are not wanted.
+    /// Removes unwanted objects and images.
     pub(crate) fn keep_only(&self, wanted: &dyn Fn(Hash) -> bool) -> Result<(), RecordingError> {
         let mut folders = vec![PathBuf::from("images")];
         let listed = beneath::names(&self.folder, Path::new("objects"), |name| {
@@ -335,15 +333,15 @@ impl Store {
         }
     }
 
-    /// Reads an object that holds exactly as many bytes as `out` has.
+    /// The object must fill `out`.
     fn get_object(&self, hash: Hash, out: &mut [u8]) -> Result<(), RecordingError> {
-        // A chunk that does not compress is kept as it is, so a file is never longer than that.
+        // An incompressible chunk is kept as it is, so no file is longer.
         let file = self.file(&object_path(hash), out.len() as u64 + 1)?;
         unpack(hash, &file, out)
     }
 }
 
-/// What the file of an object holds: exactly as many bytes as `out` has.
+/// The object must fill `out`.
 fn unpack(hash: Hash, file: &[u8], out: &mut [u8]) -> Result<(), RecordingError> {
     let wrong_size = RecordingError::Size {
         hash,
@@ -364,17 +362,17 @@ fn unpack(hash: Hash, file: &[u8], out: &mut [u8]) -> Result<(), RecordingError>
     }
 }
 
-/// Checks pieces of memory, each object and each list of chunks once: work and memory go with the files of a recording, not with what they unpack to.
+/// Checks each object and list once: cost follows files, not what they unpack to.
 pub struct Checker<'a> {
     store: &'a Store,
-    /// Objects that are what their names say, and their sizes.
+    /// Good objects and their sizes.
     right: HashSet<(Hash, usize)>,
-    /// Pieces whose lists and chunks are right, and their sizes.
+    /// Good pieces and their sizes.
     pieces: HashSet<(Hash, u64)>,
 }
 
 impl Checker<'_> {
-    /// As [`Store::get`], but the piece is not held: only one chunk on each core. Works on all cores.
+    /// As [`Store::get`] on all cores, but holds one chunk per core only.
     ///
     /// # Errors
     /// As for [`Store::get`].
@@ -388,7 +386,7 @@ impl Checker<'_> {
         let rest = rest.map_err(|_| RecordingError::Size { hash: name, size })?;
         let chunks = list.into_iter().enumerate();
         let chunks = chunks.map(|(at, hash)| (hash, if at == last { rest } else { CHUNK }));
-        // Once each, in their order: of several errors the first is told.
+        // Once each, in order: the first error is told.
         let mut seen = HashSet::new();
         let new: Vec<_> = chunks
             .filter(|chunk| !self.right.contains(chunk) && seen.insert(*chunk))
@@ -402,18 +400,16 @@ impl Checker<'_> {
     }
 }
 
-/// Where an image lies in a recording.
 pub(crate) fn image_path(hash: Hash) -> PathBuf {
     Path::new("images").join(hash.to_string())
 }
 
-/// Where an object lies in a recording.
 pub(crate) fn object_path(hash: Hash) -> PathBuf {
     let name = hash.to_string();
     Path::new("objects").join(&name[..2]).join(name)
 }
 
-/// Does `work` on every item, on all cores, and answers in order.
+/// Answers in order.
 fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<R, RecordingError> + Sync,
@@ -429,7 +425,7 @@ fn in_parallel<T: Sync, R: Send>(
             .chunks(share)
             .map(|items| {
                 let all = move || items.iter().map(work).collect::<Result<Vec<R>, _>>();
-                // Where the system has no thread left, this one does it.
+                // Without another thread, this one does it.
                 let other = std::thread::Builder::new().spawn_scoped(scope, all);
                 other.map_err(|_| all())
             })
@@ -451,7 +447,7 @@ fn in_parallel<T: Sync, R: Send>(
     Ok(all)
 }
 
-/// The first bytes of a file of a recording: one more than `limit` at most.
+/// Reads at most `limit` + 1 bytes.
 fn read_at_most(folder: &Path, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
     let failed = |error| RecordingError::file(&folder.join(name), error);
     let file = beneath::open(folder, name).map_err(failed)?;
@@ -463,7 +459,7 @@ fn read_at_most(folder: &Path, name: &Path, limit: u64) -> Result<Vec<u8>, Recor
     Ok(bytes)
 }
 
-/// Writes a file of a recording; a file that is there already stays, and a link that is there is replaced.
+/// Keeps an existing file, and replaces a link.
 fn write_once(recording: &Path, name: &Path, parts: &[&[u8]]) -> Result<(), RecordingError> {
     let written = beneath::is_file(recording, name).and_then(|there| match there {
         true => Ok(()),

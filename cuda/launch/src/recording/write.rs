@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writing launches into a folder that other processes may write to as well.
+//! Writes launches into a directory, perhaps beside other processes.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,24 +17,24 @@ use crate::recording::{
 pub struct Writer {
     folder: PathBuf,
     store: Store,
-    /// The number to try first: one above the last that was given.
+    /// The number to try first: one above the last given.
     next: AtomicU32,
 }
 
 impl Writer {
-    /// Opens a folder, or makes it.
+    /// Opens or makes a directory.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// It cannot be made.
     pub fn create(folder: &Path) -> Result<Self, RecordingError> {
         Self::sharing(folder, None)
     }
 
-    /// Opens a folder, or makes it. Chunks and images that `other`, another recording on the same file system, holds are
-    /// linked from there: they take no room, and stay if the other recording is removed.
+    /// As [`Writer::create`], but links chunks and images from `other`, a recording on the same file system: no
+    /// room taken, and they stay if it is removed.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// It cannot be made.
     pub fn sharing(folder: &Path, other: Option<PathBuf>) -> Result<Self, RecordingError> {
         fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
         for part in [LAUNCHES, RUNS, "images", "objects"] {
@@ -54,28 +54,28 @@ impl Writer {
         &self.store
     }
 
-    /// Adds a launch and says its number, the lowest free one above those that this writer gave. It appears whole or not at all.
+    /// Adds a launch, whole or not at all; returns the lowest free number above this writer's earlier ones.
     ///
     /// # Errors
-    /// If the launch breaks a rule, or cannot be written.
+    /// It breaks a rule, or cannot be written.
     pub fn add(&self, launch: &Launch) -> Result<u32, RecordingError> {
         check::check(launch)?;
         self.numbered(launch, &self.next, LAUNCHES, manifest_name)
     }
 
-    /// Adds a run and says its number, as [`Writer::add`].
+    /// Adds a run; returns its number, as [`Writer::add`].
     ///
     /// # Errors
-    /// If the run breaks a rule, or cannot be written.
+    /// It breaks a rule, or cannot be written.
     pub fn add_run(&self, run: &Run) -> Result<u32, RecordingError> {
         run.check()?;
         self.numbered(run, &AtomicU32::new(0), RUNS, run_name)
     }
 
-    /// Writes a run in the place of the one of that number.
+    /// Replaces the run of that number.
     ///
     /// # Errors
-    /// If the run breaks a rule, or cannot be written.
+    /// It breaks a rule, or cannot be written.
     pub fn replace_run(&self, number: u32, run: &Run) -> Result<(), RecordingError> {
         run.check()?;
         let (name, text) = (run_name(number), self.text(run, RUNS)?);
@@ -83,10 +83,10 @@ impl Writer {
             .map_err(|error| RecordingError::file(&self.folder.join(name), error))
     }
 
-    /// What writes the second turn of a run, which is compared with it later. What both hold takes no room twice.
+    /// Writes a run's second turn for a later comparison; shared contents take no room.
     ///
     /// # Errors
-    /// If its folder cannot be made.
+    /// Its directory cannot be made.
     pub fn second(&self, number: u32) -> Result<Self, RecordingError> {
         let name = Path::new("turns").join(number.to_string()).join("any");
         beneath::make_folder(&self.folder, &name)
@@ -115,7 +115,7 @@ impl Writer {
         for number in next.load(Relaxed)..=u32::MAX {
             let name = name_of(number);
             let path = self.folder.join(&name);
-            // A manifest is not written for nothing where many are there already.
+            // Do not write a manifest for nothing where many exist.
             if path.symlink_metadata().is_ok() {
                 continue;
             }

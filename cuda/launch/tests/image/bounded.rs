@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a part of an image may hold: at each limit, and one beyond it.
+//! Limits of an image's part, and one beyond each.
 
 use gpureplay_cuda_launch::image::{
     Allowance, Contents, ImageError, MAX_IMAGE, MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS,
@@ -16,7 +16,6 @@ fn ptx(text: &str) -> Result<Contents, ImageError> {
     contents(format!(".version 8.0\n{text}").as_bytes())
 }
 
-/// Asserts that there is too much of something.
 fn refused(result: Result<Contents, ImageError>, expected: &str) {
     match result {
         Err(ImageError::TooMany { what, limit }) => {
@@ -99,7 +98,7 @@ fn an_error_shows_the_start_of_a_long_text() {
     assert!(told.contains("the PTX says") && told.len() < 200, "{told}");
 }
 
-/// A fatbin of members of kind, bytes and the size that they promise after decompression with Zstandard.
+/// Kind, bytes, and stated size after decompression with Zstandard.
 fn fatbin(members: &[(u16, &[u8], u64)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (kind, bytes, size) in members {
@@ -164,7 +163,6 @@ fn an_image_itself_is_bounded() {
     );
 }
 
-/// A section's header.
 fn section(name: usize, kind: u32, offset: usize, size: usize, link: u32, entry: u64) -> Vec<u8> {
     let mut bytes = [name as u32, kind].map(u32::to_le_bytes).concat();
     bytes.extend(
@@ -177,8 +175,7 @@ fn section(name: usize, kind: u32, offset: usize, size: usize, link: u32, entry:
     bytes
 }
 
-/// A cubin whose kernels begin at these places of the table of names, each with a section of the same parameters, and more
-/// sections of one name.
+/// `kernels` are offsets of names, with sections of the same parameters; then more sections of one name.
 fn cubin(names: &str, kernels: &[usize], parameters: usize, sections: (usize, &str)) -> Vec<u8> {
     let mut info = Vec::new();
     for _ in 0..parameters {
@@ -273,7 +270,7 @@ fn names_that_a_cubin_shares_are_bounded() {
     refused(sections(most + 1), "268435456 bytes of names of sections");
 }
 
-/// How many images of one part fit into an allowance, and what is too much then.
+/// How many one-part images fit, and what is too much then.
 fn fit(image: &[u8]) -> (usize, String) {
     let mut allowance = Allowance::default();
     for count in 0..100 {
@@ -287,7 +284,7 @@ fn fit(image: &[u8]) -> (usize, String) {
     panic!("everything fits");
 }
 
-/// A text of so many blocks of 128 KiB of one byte, compressed by Zstandard to four bytes a block.
+/// So many blocks of 128 KiB of one byte; Zstandard needs four bytes a block.
 fn repeated(byte: u8, blocks: u32) -> Vec<u8> {
     let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38];
     for block in 0..blocks {

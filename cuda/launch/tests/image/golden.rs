@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is read from images that nvcc made of `golden/kernels.cu`, against what that source says.
+//! nvcc's images of `golden/kernels.cu`, against that source.
 
 use gpureplay_cuda_launch::image::{
     Compression, Extent, Format, ImageError, MemberKind, Objects, Parameter, extent, kernel,
@@ -196,7 +196,7 @@ fn a_reduced_cubin_has_wanted_kernels_only() {
                 let expected = !other && !section.contains(".debug");
                 assert_eq!(new.contains_key(section), expected, "{section}");
             }
-            // Tables name symbols and sections that went; all else has the bytes that it had.
+            // Tables name symbols and sections that went; the rest keeps its bytes.
             for (section, bytes) in &new {
                 let is_table = [".strtab", ".symtab", ".nv.info", ".nv.callgraph"];
                 if !is_table.contains(&section.as_str()) {
@@ -227,7 +227,7 @@ fn sections(cubin: &[u8]) -> std::collections::BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Name of each section and of the one that its `sh_info` means, for what describes or relocates another one; and of each symbol's.
+/// Names of sections and of what `sh_info` means, for describing and relocating ones; and of each symbol's.
 fn targets(cubin: &[u8]) -> std::collections::BTreeSet<(String, String)> {
     use object::read::elf::{FileHeader, SectionHeader};
     use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is read from images of code, what is refused, and what it may cost.
+//! What is read from images, what is refused, and its cost.
 #![allow(clippy::unwrap_used)]
 
 mod bounded;

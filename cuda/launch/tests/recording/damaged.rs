@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A launch's manifest, damaged at random: what is accepted keeps the rules that a replay counts on. The seed is fixed, so a failure repeats.
+//! Manifests damaged at random with a fixed seed: what is accepted keeps all rules.
 //!
 //! All ten million: `cargo test --release -p gpureplay-cuda-launch --test recording -- --ignored`.
 
 use fastrand::Rng;
 use gpureplay_cuda_launch::recording::Launch;
 
-/// What takes the place of a number or a word.
 const WORDS: [&str; 12] = [
     "0",
     "1",
@@ -22,7 +21,7 @@ const WORDS: [&str; 12] = [
     "\u{fffd}",
 ];
 
-/// Damages a text in up to four places: a value becomes another one, or lines are left out, doubled or exchanged.
+/// Up to four places: values change, or lines are left out, doubled or exchanged.
 fn damaged(random: &mut Rng, text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..random.usize(1..=4) {
@@ -56,7 +55,6 @@ fn damaged(random: &mut Rng, text: &str) -> String {
     lines.join("\n")
 }
 
-/// Reads so many damaged manifests.
 fn read_damaged(count: u32) {
     let golden = include_str!("golden/launch.toml");
     assert!(Launch::parse(golden).is_ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches are written, read back, shared and refused as a user would see it.
+//! Launches are written, read back, shared and refused.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -361,7 +361,7 @@ fn memory_is_checked_chunk_by_chunk_and_each_chunk_once() {
             "{wrong}: {refused:?}"
         );
     }
-    // Nothing of the other piece is read but its list: its chunk was right.
+    // Only the other piece's list is read: its chunk was right.
     let chunk = object(&folder, Hash::of(&memory[..CHUNK]));
     fs::rename(&chunk, folder.path().join("elsewhere")).unwrap();
     check.check(short, CHUNK as u64).unwrap();
@@ -460,7 +460,7 @@ fn nothing_is_written_outside_however_folders_change_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("outside")).unwrap();
-    // All folders of objects: where one is missing outside, nothing could be written.
+    // All directories of objects: where one is missing outside, nothing could be written.
     for byte in 0..=u8::MAX {
         fs::create_dir(at("outside").join(format!("{byte:02x}"))).unwrap();
     }
@@ -477,7 +477,7 @@ fn nothing_is_written_outside_however_folders_change_meanwhile() {
                     fs::rename(&from, &to).unwrap();
                     let _ = symlink(&outside, &from);
                     std::thread::yield_now();
-                    // The writer may have made the folder again, before the link or after it.
+                    // The writer may have made the directory again, before the link or after it.
                     while fs::rename(&to, &from).is_err() {
                         let _ = fs::remove_file(&from);
                         let _ = fs::remove_dir_all(&from);
@@ -516,7 +516,7 @@ fn chunks_that_another_piece_has_are_not_read_again() {
     let (old, new) = (store.put(&before).unwrap(), store.put(&after).unwrap());
     let size = after.len() as u64;
     assert_eq!(store.get_changed(new, size, old, &before).unwrap(), after);
-    // The files of shared chunks are gone: only they are taken from the other piece.
+    // Shared chunks' files are gone: only the other piece has them.
     for chunk in [
         &before[..CHUNK],
         &before[2 * CHUNK..3 * CHUNK],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Manifests of whole runs: one of `region.cu` from an H100, and what is refused of others.
+//! Manifests of whole runs: `region.cu` from an H100, and refused ones.
 
 use fastrand::Rng;
 use gpureplay_cuda_launch::recording::{Operation, Recording, Run, StreamKind, Writer};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One recorded run, as `runs/K.toml` says it: all that a program asked of the GPU in a region of its time, in order.
+//! One recorded run, `runs/K.toml`: a region of a program, in order.
 
 mod check;
 mod operation;
@@ -16,7 +16,7 @@ use crate::recording::hash::hex;
 use crate::recording::launch::{parsed, tables};
 use crate::recording::{Device, Hash, RecordingError, Store};
 
-/// A region of a program's time, with everything that it needs to run again.
+/// A region of a program, with everything to run again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
@@ -24,31 +24,31 @@ pub struct Run {
     pub format: u32,
     /// What began and ended the region.
     pub region_of: String,
-    /// The process that was recorded.
+    /// Recorded process.
     pub process: u32,
-    /// Its rank, where a launcher gave one.
+    /// Rank, if a launcher gave one.
     pub rank: Option<u32>,
-    /// The name of the file that weights lie in; absent if the recording has them.
+    /// File of the weights; absent if the recording has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
-    /// On which GPU.
+    /// GPU.
     pub device: Device,
-    /// Limits of the context that the program set: number, value.
+    /// Set by the program for the context: number, value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<[u64; 2]>,
-    /// What a comparison with later turns showed; absent if there was none.
+    /// Comparison with later turns, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
-    /// What all memory came to after each operation of a replay that was right, 8 bytes each; [`UNKNOWN_SUM`] where replays differ.
+    /// Memory's sum after each operation of a right replay, 8 bytes each; [`UNKNOWN_SUM`] where replays differ.
     #[serde(default, with = "hex", skip_serializing_if = "Vec::is_empty")]
     pub sums: Vec<u8>,
-    /// Streams, by the numbers that operations use.
+    /// By the numbers that operations use.
     #[serde(default, rename = "stream")]
     pub streams: Vec<Stream>,
-    /// Images, by the numbers that kernels and variables use.
+    /// By the numbers that kernels and variables use.
     #[serde(default, rename = "image")]
     pub images: Vec<RunImage>,
-    /// Kernels, by the numbers that launches use.
+    /// By the numbers that launches use.
     #[serde(default, rename = "kernel")]
     pub kernels: Vec<Kernel>,
     /// Device memory, ascending.
@@ -57,62 +57,62 @@ pub struct Run {
     /// Variables of images.
     #[serde(default, rename = "variable")]
     pub variables: Vec<RunVariable>,
-    /// What the host copies in.
+    /// Copied in by the host.
     #[serde(default, rename = "input")]
     pub inputs: Vec<Port>,
-    /// What the host copies out.
+    /// Copied out by the host.
     #[serde(default, rename = "output")]
     pub outputs: Vec<Port>,
-    /// Numbers that the host computed, and that results depend on.
+    /// The host's numbers that results depend on.
     #[serde(default, rename = "number", skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<Number>,
-    /// Later turns that the run reproduces, one after the other, from where the one before left memory.
+    /// Later turns that the run reproduces, each continuing the memory before it.
     #[serde(default, rename = "turn", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
-    /// Tensors of a file of weights, whose bytes are not in the recording.
+    /// Weights whose bytes are not in the recording.
     #[serde(default, rename = "tensor", skip_serializing_if = "Vec::is_empty")]
     pub tensors: Vec<WeightTensor>,
-    /// Ranges that the program named, in the order of their ends.
+    /// Ranges that the program named, by their ends.
     #[serde(default, rename = "range", skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<Range>,
-    /// What was asked of the GPU, in the order of the program.
+    /// In the order of the program.
     #[serde(default, rename = "operation")]
     pub operations: Vec<Operation>,
 }
 
-/// What is said of memory that is not the same in all replays.
+/// Sum of memory that differs between replays.
 pub const UNKNOWN_SUM: u64 = 0;
 
 /// A tensor of a file of weights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeightTensor {
-    /// Its name in the file.
+    /// Name in the file.
     pub name: String,
-    /// Its element type and shape, such as `F16[768,3072]`.
+    /// Element type and shape, such as `F16[768,3072]`.
     pub form: String,
     /// Bytes.
     pub size: u64,
-    /// The SHA-256 of its bytes when the run was recorded.
+    /// SHA-256 when recorded.
     pub hash: Hash,
-    /// Where memory has it; the recording has zeros there. None if it was not found: then the recording has its bytes, if it needs them.
+    /// Addresses, where the recording has zeros. None if it was not found: then the recording has needed bytes.
     pub places: Vec<u64>,
 }
 
-/// A range of operations that the program named (NVTX).
+/// Operations that the program named (NVTX).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The number of its first operation.
+    /// First operation.
     pub first: u32,
-    /// The number of the operation after its last one.
+    /// Operation after the last one.
     pub end: u32,
 }
 
 impl Range {
-    /// The range, if its name is one that manifests have; other characters become `_`, and long names are cut.
+    /// With a valid name: other characters become `_`, long names are cut. `None` if that gives none.
     #[must_use]
     pub fn named(mut self) -> Option<Self> {
         let fits = |letter: char| letter.is_ascii_graphic() || letter == ' ';
@@ -124,18 +124,18 @@ impl Range {
     }
 }
 
-/// Letters of a range's name.
+/// Letters, at most.
 const MAX_RANGE_NAME: usize = 200;
 
-/// How a stream stands to the default stream.
+/// Relation to the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StreamKind {
-    /// It is the default stream: it waits for blocking streams, and they for it.
+    /// The default stream: blocking streams and it wait for each other.
     Default,
     /// It waits for the default stream.
     Blocking,
-    /// It waits for nothing but events.
+    /// It waits only for events.
     Free,
 }
 
@@ -143,7 +143,7 @@ pub enum StreamKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
-    /// How it stands to the default stream.
+    /// Relation to the default stream.
     pub kind: StreamKind,
 }
 
@@ -151,11 +151,11 @@ pub struct Stream {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunImage {
-    /// Its SHA-256: the name of the file in `images`, if it is held.
+    /// SHA-256, and file name in `images` if held.
     pub hash: Hash,
     /// Bytes.
     pub size: u64,
-    /// What is held instead: a cubin of it, in which the code of kernels that the run does not launch is zero.
+    /// Held instead: its cubin, with unused kernels' code zeroed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduced: Option<Reduced>,
 }
@@ -166,7 +166,7 @@ pub struct RunImage {
 pub struct Reduced {
     /// Bytes.
     pub size: u64,
-    /// The list of its chunks.
+    /// List of its chunks.
     pub contents: Hash,
 }
 
@@ -174,7 +174,7 @@ impl RunImage {
     /// What the driver is given.
     ///
     /// # Errors
-    /// If it is not there, or is not what its name says.
+    /// Missing, or not what its name says.
     pub fn read(&self, store: &Store) -> Result<Vec<u8>, RecordingError> {
         match &self.reduced {
             Some(reduced) => store.get(reduced.contents, reduced.size),
@@ -187,41 +187,41 @@ impl RunImage {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
-    /// Its mangled name.
+    /// Mangled name.
     pub name: String,
-    /// The number of its image.
+    /// Number of its image.
     pub image: u32,
-    /// Offset and size of each parameter, in bytes; ascending, and none lies over another.
+    /// Offset and size of each parameter, in bytes; ascending, without overlaps.
     pub layout: Vec<[usize; 2]>,
-    /// Attributes of the function that the program set: number, value.
+    /// Set by the program for the function: number, value.
     pub attributes: Vec<[i32; 2]>,
 }
 
-/// Device memory at the beginning of the region.
+/// Device memory when the region begins.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Its address in the recorded process, and in a replay.
+    /// Address, recorded and in replays.
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// The list of its chunks; absent if the memory was allocated inside of the region.
+    /// List of its chunks; absent if allocated inside the region.
     pub contents: Option<Hash>,
 }
 
-/// A variable of an image at the beginning of the region.
+/// A variable when the region begins.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunVariable {
-    /// The number of its image.
+    /// Number of its image.
     pub image: u32,
-    /// Its mangled name.
+    /// Mangled name.
     pub name: String,
-    /// Its address in the recorded process.
+    /// Recorded address.
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// The list of its chunks.
+    /// List of its chunks.
     pub contents: Hash,
 }
 
@@ -229,13 +229,13 @@ pub struct RunVariable {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Port {
-    /// What it is called; no other input or output of the run is.
+    /// Name, unique in the run.
     pub name: String,
     /// Bytes.
     pub size: u64,
-    /// The list of its chunks, as recorded.
+    /// List of its chunks, as recorded.
     pub contents: Hash,
-    /// Element type and shape that the user stated, such as `f32[1,3,224,224]`; absent for bytes.
+    /// The user's element type and shape, such as `f32[1,3,224,224]`; absent for bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<String>,
 }
@@ -271,10 +271,10 @@ struct Part {
 }
 
 impl Run {
-    /// A run from the text of its manifest, checked. Its lists come last in it.
+    /// Parses and checks a manifest, in which lists come last.
     ///
     /// # Errors
-    /// If the text is no manifest, or says something that cannot be.
+    /// No manifest, or an impossible value.
     pub fn parse(text: &str) -> Result<Self, RecordingError> {
         let mut tables = tables(text);
         let mut run: Self = parsed(tables.next().unwrap_or_default())?;
@@ -297,7 +297,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Bytes of memory, variables, inputs and outputs together, those of later turns included.
+    /// Bytes of memory, variables, inputs and outputs, with later turns'.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let memory = self.memory.iter().map(|memory| memory.size);
@@ -311,7 +311,7 @@ impl Run {
             .saturating_add(ports.saturating_mul(turns.saturating_add(1)))
     }
 
-    /// Bytes and name of each piece of memory that the run needs.
+    /// Bytes and name of each needed piece of memory.
     pub fn pieces(&self) -> impl Iterator<Item = (u64, Hash)> {
         let memory = self.memory.iter();
         let memory = memory.filter_map(|memory| Some((memory.size, memory.contents?)));
@@ -332,7 +332,7 @@ impl Run {
             .chain(turns)
     }
 
-    /// What another turn of the same work has in common with it: [`structure`].
+    /// What turns of the same work share: [`structure`].
     #[must_use]
     pub fn structure(&self) -> Hash {
         let images: Vec<Hash> = self.images.iter().map(|image| image.hash).collect();
@@ -342,8 +342,7 @@ impl Run {
         structure(&self.kernels, &images, ports, &self.operations)
     }
 
-    /// The run in parts, one after the other: ranges that lie in no other, each with the operations before it that lie in none.
-    /// The last one has those behind it, too.
+    /// Outermost ranges in order, each with the unnamed operations before it; the last with those behind it, too.
     #[must_use]
     pub fn layers(&self) -> Vec<Range> {
         let mut ranges: Vec<&Range> = self.ranges.iter().collect();
@@ -365,13 +364,13 @@ impl Run {
         layers
     }
 
-    /// What memory came to after each operation, if the recording says it.
+    /// Memory's sum after each operation, if recorded.
     pub fn sums(&self) -> impl Iterator<Item = u64> {
         let words = self.sums.as_chunks().0.iter();
         words.map(|word| u64::from_le_bytes(*word))
     }
 
-    /// How many kernels are launched.
+    /// Launched kernels.
     #[must_use]
     pub fn launches(&self) -> usize {
         let launches = self.operations.iter();
@@ -382,7 +381,7 @@ impl Run {
 }
 
 impl Run {
-    /// The word of the run at an operation and an offset of its [`Operation::host_bytes`], if it has one.
+    /// The word at an operation and an offset of [`Operation::host_bytes`].
     #[must_use]
     pub fn word(&self, [operation, offset]: [u32; 2]) -> Option<u32> {
         let operation = self.operations.get(operation as usize)?;
@@ -390,7 +389,7 @@ impl Run {
         (offset < operation.host_size()).then(|| word_at(&operation.host_bytes(), offset))
     }
 
-    /// What a number was in a later turn, or in the run itself.
+    /// A number's value in a later turn, or in the run.
     #[must_use]
     pub fn number(&self, number: &Number, turn: Option<&Turn>) -> u32 {
         let place = number.places.first().copied().unwrap_or_default();
@@ -399,7 +398,7 @@ impl Run {
         other.map_or_else(|| self.word(place).unwrap_or(0), |[_, _, value]| *value)
     }
 
-    /// Puts a value in all places of a number.
+    /// Sets a number in all its places.
     pub fn set_number(&mut self, number: usize, value: u32) {
         let Some(number) = self.numbers.get(number) else {
             return;
