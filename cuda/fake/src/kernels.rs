@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels as host functions, by name. Memory is what the parameters point at, as on a GPU.
+//! Kernels as host functions, by name. Memory is what the parameters point at.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -38,7 +38,7 @@ fn half(parameters: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(word)
 }
 
-/// Nanoseconds that the last kernel took, as events say it.
+/// Nanoseconds of the last kernel, for events.
 static TOOK: AtomicU64 = AtomicU64::new(1000);
 
 /// Milliseconds of the last kernel.
@@ -46,10 +46,9 @@ pub(crate) fn took() -> f32 {
     TOOK.load(Ordering::SeqCst) as f32 / 1e6
 }
 
-/// Kernels that have run.
 static RAN: AtomicU64 = AtomicU64::new(0);
 
-/// Nanoseconds that the last kernel before each event took, and kernels that had run then.
+/// Per event: nanoseconds of the last kernel before, and kernels that had run.
 static BEFORE: Mutex<BTreeMap<u64, [u64; 2]>> = Mutex::new(BTreeMap::new());
 
 /// Nanoseconds between two events with nothing between them.
@@ -61,7 +60,7 @@ pub(crate) fn recorded(event: u64) {
     before.insert(event, now);
 }
 
-/// Milliseconds from one event to another: of the last kernel before that, if any ran, and what events take.
+/// Milliseconds between events: the last kernel's, if any ran, and the events' own.
 pub(crate) fn took_between(start: u64, end: u64) -> f32 {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
     let nanoseconds = match (before.get(&start), before.get(&end)) {
@@ -76,16 +75,12 @@ pub(crate) fn took_between(start: u64, end: u64) -> f32 {
 static RESTED: AtomicU64 = AtomicU64::new(0);
 static FIRST: Mutex<Vec<f32>> = Mutex::new(Vec::new());
 
-/// Kernels that wait for the host.
 static WAITING: AtomicU64 = AtomicU64::new(0);
 
-/// Whether a kernel waits for the host.
 pub(crate) fn waiting() -> bool {
     WAITING.load(Ordering::SeqCst) > 0
 }
 
-/// Runs a kernel.
-///
 /// # Safety
 /// The parameters are those of the kernel of that name.
 pub(crate) unsafe fn run(
@@ -98,8 +93,8 @@ pub(crate) unsafe fn run(
     // SAFETY: our caller's promise: the pointers in the parameters are to memory of the sizes that the kernels use.
     unsafe {
         match name {
-            // scale(float *p, float factor, unsigned n), and counts threads in the variable `hits`. An image with a variable of one of
-            // these names has a kernel that does less: idles, halves, triples, repeats, rests.
+            // scale(float *p, float factor, unsigned n), and counts threads in `hits`. Variables of an image name
+            // what its kernel does less: idles, halves, triples, repeats, rests.
             "scale" => {
                 let (p, factor, n) = (
                     word(parameters, 0) as *mut f32,
@@ -126,7 +121,7 @@ pub(crate) unsafe fn run(
                 }
                 *(variable("hits")? as *mut u32) += threads as u32;
             }
-            // What fills shared memory, of which there is none here.
+            // There is no shared memory.
             "gpureplay_scratch" => {}
             // gpureplay_read(u64 *from, u64 bytes): there are no caches.
             "gpureplay_read" => {}
@@ -185,7 +180,7 @@ pub(crate) unsafe fn run(
             "bump" => *(*(variable("target")? as *const u64) as *mut u32) += 1,
             // idle(float *p): changes nothing.
             "idle" => {}
-            // textured(u64 *handles): its text reads a texture; here it does nothing.
+            // textured(u64 *handles): its text reads a texture; here nothing.
             "textured" => {}
             // noise(u64 *p): p[0] differs in every run, p[1] does not.
             "noise" => {
@@ -198,7 +193,7 @@ pub(crate) unsafe fn run(
                 *p = now.map_or(1, scattered);
                 *p.add(1) = 42;
             }
-            // constant(float *p, unsigned n): p[i] = i + 1, by as many threads as there are.
+            // constant(float *p, unsigned n): p[i] = i + 1, by all threads.
             "constant" => {
                 let (p, n) = (word(parameters, 0) as *mut f32, half(parameters, 8));
                 for index in 0..sizes.threads().min(u64::from(n)) as usize {
@@ -225,15 +220,15 @@ pub(crate) unsafe fn run(
                     WAITING.fetch_sub(1, Ordering::SeqCst);
                 });
             }
-            // place(u64 *p): leaves an address of this process in p[0], as stacks of runtimes hold them, and 42 in p[1].
+            // place(u64 *p): leaves an address of this process in p[0], as runtimes' stacks do, and 42 in p[1].
             "place" => {
                 let p = word(parameters, 0) as *mut u64;
                 *p = (&raw const WAITING) as u64 + u64::from(std::process::id());
                 *p.add(1) = 42;
             }
-            // heap(u64 *p): says how large the heap of kernels is.
+            // heap(u64 *p): the size of the kernels' heap.
             "heap" => *(word(parameters, 0) as *mut u64) = variable("limit 2")?,
-            // fragile(u32 *index, float *p): p[*index] = 1, and fails if the index is odd or a block has 64 threads.
+            // fragile(u32 *index, float *p): p[*index] = 1; fails if the index is odd or a block has 64 threads.
             "fragile" => {
                 let index = *(word(parameters, 0) as *const u32);
                 if index % 2 == 1 || sizes.block[0] == 64 {
@@ -241,7 +236,7 @@ pub(crate) unsafe fn run(
                 }
                 *(word(parameters, 8) as *mut f32).add(index as usize) = 1.0;
             }
-            // once(u32 *word): word = 1, and fails if it is 1 already.
+            // once(u32 *word): word = 1; fails if it is 1 already.
             "once" => {
                 let at = word(parameters, 0) as *mut u32;
                 if *at == 1 {
@@ -261,7 +256,7 @@ pub(crate) unsafe fn run(
                     *(word(parameters, 16) as *mut u32) += count;
                 }
             }
-            // plane(float *p, unsigned width, unsigned height): p += 1 + x + 1000 y, by a thread for each x and y.
+            // plane(float *p, unsigned width, unsigned height): p += 1 + x + 1000 y.
             "plane" => {
                 let (p, width, height) = (
                     word(parameters, 0) as *mut f32,
@@ -275,8 +270,8 @@ pub(crate) unsafe fn run(
                     }
                 }
             }
-            // stride(float *p, unsigned n): p = 3 p + 1, however many threads there are; 32 blocks of 64 threads take 2 us, others longer. With 75 % of shared
-            // memory it takes half of that.
+            // stride(float *p, unsigned n): p = 3 p + 1, with any number of threads; 32 blocks of 64 threads take
+            // 2 us, others longer, 75 % of shared memory half.
             "stride" => {
                 let (p, n) = (word(parameters, 0) as *mut f32, half(parameters, 8));
                 for index in 0..n as usize {
@@ -288,7 +283,7 @@ pub(crate) unsafe fn run(
                     nanoseconds /= 2;
                 }
             }
-            // stray(u64 *p): p[1] = *p[0], and fails if no memory is there.
+            // stray(u64 *p): p[1] = *p[0]; fails if no memory is there.
             "stray" => {
                 let p = word(parameters, 0) as *mut u64;
                 let page = (*p & !4095) as *mut libc::c_void;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A launch: whether it is recorded, timed, replaced or only passed on.
+//! A launch: recorded, timed, replaced or passed on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,10 +14,10 @@ use crate::settings::{Mode, Pick, Record, settings};
 use crate::state::CAPTURES;
 use crate::{cupti, durations, gate, record, replace, run, tally};
 
-/// Tries of one kernel after which "the first launch" is given up: each costs time, and the reason stays the same.
+/// Tries per kernel for "the first launch": each costs time, and the reason stays.
 const TRIES: u64 = 3;
 
-/// Does what the settings say with a launch; `call` launches a handle as the program asked, or with other sizes.
+/// `call` launches a handle, perhaps with other sizes.
 pub(crate) fn launch(
     launch: impl FnOnce() -> Launch,
     function: Handle,
@@ -25,7 +25,7 @@ pub(crate) fn launch(
 ) -> Status {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
     let mode = &settings().mode;
-    // What goes into a graph runs when the graph does: only then it is recorded (`graphs.rs`).
+    // In a graph it runs when the graph does: recorded only then (`graphs.rs`).
     if CAPTURES.load(Ordering::Relaxed) > 0 && !matches!(mode, Mode::Off) {
         let launch = launch();
         if is_capturing(&launch) {
@@ -41,7 +41,7 @@ pub(crate) fn launch(
     counted(function, decided(mode, launch, function, call))
 }
 
-/// Counts a launch that the driver took, if that is wanted.
+/// Counts a launch that the driver took, if wanted.
 fn counted(function: Handle, status: Status) -> Status {
     if tally::is_on()
         && status == Status::SUCCESS
@@ -86,7 +86,7 @@ fn decided(
     }
 }
 
-/// The function and how many launches of it came before, if this one is to be recorded.
+/// With earlier launches of it.
 pub(crate) fn wanted(settings: &Record, handle: Handle) -> Option<(Arc<Function>, u64)> {
     let look = |function: &Arc<Function>| {
         let occurrence = function.counts.launched();
@@ -116,7 +116,7 @@ fn picked(settings: &Record, function: &Function, occurrence: u64) -> bool {
     }
 }
 
-/// The mixing step of SplitMix64: numbers that look random, the same in every run.
+/// SplitMix64's mixing step: random-looking, the same in every run.
 fn scatter(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -138,7 +138,7 @@ fn recorded(
         return call(launch.function);
     }
     let closed = gate::close();
-    // Between looking and closing, another thread may have recorded the launch that was wanted.
+    // Another thread may have recorded the wanted launch meanwhile.
     if !picked(settings, function, occurrence) || CAPTURES.load(Ordering::SeqCst) > 0 {
         return call(launch.function);
     }
@@ -151,7 +151,7 @@ fn recorded(
     status
 }
 
-/// Launches between two snapshots, if that is possible. The gate is closed.
+/// Between two snapshots if possible. The gate is closed.
 pub(crate) fn taken(
     settings: &Record,
     launch: &Launch,

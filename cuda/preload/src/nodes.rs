@@ -5,7 +5,7 @@ use gpureplay_cuda_launch::abi::{Driver, EdgeData, Handle, Status};
 
 use crate::order;
 
-/// A list that the driver gives in two calls: its length, then its items.
+/// The driver's lists take two calls: length, then items.
 pub(crate) fn list<T: Clone>(
     empty: T,
     mut get: impl FnMut(*mut T, *mut usize) -> Status,
@@ -24,7 +24,7 @@ pub(crate) fn because(call: &'static str) -> impl Fn(Status) -> String {
     move |status| format!("the nodes of its graph cannot be read: {call}: {status}")
 }
 
-/// The nodes of a graph, each after those that it waits for.
+/// Each after those that it waits for.
 pub(crate) fn nodes(driver: &Driver, graph: Handle) -> Result<Vec<Handle>, String> {
     // SAFETY: the graph is alive; the arrays have as many places as the driver is told.
     let nodes = list(0, |nodes, count| unsafe {

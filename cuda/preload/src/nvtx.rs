@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ranges that a program names with NVTX. NVTX loads this library as its injection (`NVTX_INJECTION64_PATH`) and asks for functions.
+//! NVTX ranges. NVTX loads this library as injection (`NVTX_INJECTION64_PATH`) and asks for functions.
 //!
-//! Numbers and layouts are those of `nvtxTypes.h` and `nvtxImpl.h` of NVTX 3.
+//! Numbers and layouts: `nvtxTypes.h` and `nvtxImpl.h` of NVTX 3.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::run;
 
-/// What NVTX hands over: a function that says where functions go.
+/// A function that says where functions go.
 #[repr(C)]
 struct Callbacks {
     size: usize,
     table: Option<unsafe extern "C" fn(c_int, *mut *mut *mut usize, *mut u32) -> c_int>,
 }
 
-/// What functions without a domain stand for.
+/// Of functions without a domain.
 const NO_DOMAIN: usize = 0;
 /// `NVTX_ETID_CALLBACKS`.
 const CALLBACKS: u32 = 1;
 
-/// `NVTX_CB_MODULE_CORE` and `NVTX_CB_MODULE_CORE2`, each with numbers of functions and ours.
+/// `NVTX_CB_MODULE_CORE` and `NVTX_CB_MODULE_CORE2`: numbers of functions and ours.
 fn ours() -> [(c_int, Vec<(usize, usize)>); 2] {
     [
         (
@@ -42,7 +42,7 @@ fn ours() -> [(c_int, Vec<(usize, usize)>); 2] {
     ]
 }
 
-/// Called by NVTX, once for each library that it is built into; 1 if it is to call us.
+/// Called by NVTX, once per library that contains it; 1 makes it call us.
 ///
 /// # Safety
 /// `export` is NVTX's function that gives tables by number.
@@ -78,8 +78,6 @@ pub(crate) unsafe extern "C" fn InitializeInjectionNvtx2(
     1
 }
 
-/// A text of the program's.
-///
 /// # Safety
 /// The pointer is null or that of a C string.
 unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
@@ -90,13 +88,13 @@ unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
     }
 }
 
-/// Where the kind of a message lies in a range's attributes, and the message.
+/// Offsets in a range's attributes of the message's kind, and the message.
 const KIND: usize = 32;
 const MESSAGE: usize = 40;
 /// `NVTX_MESSAGE_TYPE_ASCII`.
 const ASCII: i32 = 1;
 
-/// The message of a range's attributes; registered and wide ones are none.
+/// Registered and wide messages are left out.
 ///
 /// # Safety
 /// The pointer is null or that of `nvtxEventAttributes_t`.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An order of a graph's nodes in which each comes after those that it waits for.
+//! Orders a graph's nodes, each after those that it waits for.
 
 use std::collections::{BTreeSet, HashMap};
 
-/// The nodes, each after all that have an edge to it, in the given order where that is free. None if there is a cycle, or an edge
-/// names no node.
+/// In the given order where free. None for a cycle, or an edge without a node.
 pub(crate) fn topological(nodes: &[u64], edges: &[(u64, u64)]) -> Option<Vec<u64>> {
     let number: HashMap<u64, usize> = nodes
         .iter()

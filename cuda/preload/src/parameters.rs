@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parameters of a launch, packed as the kernel sees them, and handles in them that cannot be recorded.
+//! Packed parameters of a launch, and handles that cannot be recorded.
 
 use gpureplay_cuda_launch::abi::{LaunchParameter, MAX_PARAMETER_BYTES};
 use gpureplay_cuda_launch::image::objects;
@@ -12,7 +12,7 @@ use crate::state::{Image, unrecordable};
 /// Why a launch is not recorded.
 pub(crate) type Reason = String;
 
-/// The parameters as the kernel sees them.
+/// As the kernel sees them.
 pub(crate) fn pack(launch: &Launch, layout: &Layout) -> Result<Vec<u8>, Reason> {
     if !launch.parameters.is_null() {
         let end = layout
@@ -75,7 +75,7 @@ pub(crate) fn pack(launch: &Launch, layout: &Layout) -> Result<Vec<u8>, Reason> 
     Ok(packed)
 }
 
-/// Textures and surfaces are parameters of eight bytes, or such members of larger ones.
+/// Textures and surfaces are eight bytes, alone or in larger parameters.
 pub(crate) fn refuse_handles(parameters: &[u8], layout: &Layout) -> Result<(), Reason> {
     let objects = unrecordable();
     for [offset, size] in layout {
@@ -93,8 +93,8 @@ pub(crate) fn refuse_handles(parameters: &[u8], layout: &Layout) -> Result<(), R
     Ok(())
 }
 
-/// Handles may lie in memory, too, where they look like any number: then the code says that it uses some. It can only if the program
-/// has such objects.
+/// Handles in memory look like any number: the code says whether it uses some. It can only if the program has such
+/// objects.
 pub(crate) fn refuse_hidden_handles(
     image: &Image,
     kernel: &str,

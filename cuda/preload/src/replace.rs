@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels of the same name and parameters out of other images, and other sizes of launches, while the program runs.
+//! Other images' kernels of equal name and parameters, and other sizes, in a running program.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,10 +17,10 @@ use crate::say::say;
 use crate::settings::{Mode, Replace, settings};
 use crate::tuned::{self, Plan};
 
-/// Modules of the given images, loaded into the context of the first launch.
+/// Loaded into the context of the first launch.
 static MODULES: Mutex<Option<Vec<Handle>>> = Mutex::new(None);
 
-/// The kernel to launch instead of this one, if an image has one that fits.
+/// If an image has one that fits.
 fn replacement(function: &Function, handle: Handle, images: &[PathBuf]) -> Option<Handle> {
     *function.replacement.get_or_init(|| {
         let layout = function.layout(handle).ok()?;
@@ -39,7 +39,7 @@ fn replacement(function: &Function, handle: Handle, images: &[PathBuf]) -> Optio
     })
 }
 
-/// A node of the kernel that takes the place of a node's, if kernels are replaced and one does.
+/// The replacing node, if any.
 pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
     let handle = if node.function == 0 {
         node.kernel
@@ -52,7 +52,7 @@ pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
         shared: node.shared,
     };
     let (function, sizes) = instead(handle, sizes)?;
-    // Which of the two a handle is, its owner knows.
+    // The owner tells function from kernel.
     let (function, kernel) = match function == node.kernel {
         true => (0, function),
         false => (function, 0),
@@ -67,7 +67,7 @@ pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
     })
 }
 
-/// The same for a node as programs of older drivers describe it.
+/// The same for older drivers' nodes.
 pub(crate) fn in_old_node(node: &OldKernelNode) -> Option<OldKernelNode> {
     let sizes = Sizes {
         grid: node.grid,
@@ -84,7 +84,7 @@ pub(crate) fn in_old_node(node: &OldKernelNode) -> Option<OldKernelNode> {
     })
 }
 
-/// The kernel and the sizes that take the place of these in a graph, if something is replaced.
+/// The replacing kernel and sizes in a graph, if any.
 fn instead(handle: Handle, sizes: Sizes) -> Option<(Handle, Sizes)> {
     let Mode::Replace(replace) = &settings().mode else {
         return None;
@@ -96,7 +96,7 @@ fn instead(handle: Handle, sizes: Sizes) -> Option<(Handle, Sizes)> {
     replacement(&function, handle, &replace.images).map(|other| (other, sizes))
 }
 
-/// A function that is replaced, perhaps.
+/// A function that may be replaced.
 fn wanted(handle: Handle) -> Option<Arc<Function>> {
     if functions::is_unwanted(handle) {
         return None;
@@ -113,7 +113,6 @@ fn planned(
     tuned::plan(replace.tuned.as_ref()?, function, handle, sizes)
 }
 
-/// Launches what takes the place of a kernel and its sizes, or what the program asked for.
 pub(crate) fn launch(
     replace: &Replace,
     handle: Handle,
@@ -142,7 +141,7 @@ pub(crate) fn launch(
     call(other.unwrap_or(handle), None)
 }
 
-/// Launches a kernel and what takes its place in turn, and times both. In a graph the replacement runs, and nothing is timed.
+/// Alternates a kernel and its replacement, and times both. In a graph the replacement runs untimed.
 fn in_turn(
     replace: &Replace,
     function: &Arc<Function>,
@@ -194,7 +193,7 @@ fn modules(images: &[PathBuf]) -> Vec<Handle> {
         .clone()
 }
 
-/// A file; no more of one that is too long for an image than says so.
+/// Reads only enough of a file that is too long for an image to tell.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut image = Vec::new();
     File::open(path)?

@@ -11,59 +11,53 @@ use regex_lite::Regex;
 
 use crate::say::say;
 
-/// What is done with the program.
 pub(crate) enum Mode {
-    /// Nothing.
     Off,
     Record(Record),
-    /// Launches are timed.
     Durations(Durations),
-    /// Kernels are taken from other images, or run with other sizes.
     Replace(Replace),
 }
 
-/// What takes the place of the program's kernels and sizes.
 pub(crate) struct Replace {
-    /// Images that are tried in turn.
+    /// Tried in order.
     pub(crate) images: Vec<PathBuf>,
-    /// A file of winners, and what it says.
+    /// File of winners, and its contents.
     pub(crate) tuned: Option<(PathBuf, Tuned)>,
-    /// Originals and replacements run in turn, and their times go here.
+    /// Alternates originals and replacements; their times go here.
     pub(crate) table: Option<PathBuf>,
 }
 
-/// Where recordings go and what is recorded.
 pub(crate) struct Record {
     pub(crate) folder: PathBuf,
     pub(crate) pick: Pick,
     pub(crate) most_per_kernel: u64,
     pub(crate) all_memory: bool,
     pub(crate) most_bytes: u64,
-    /// Another recording, whose chunks are linked instead of written again.
+    /// Another recording to link chunks from.
     pub(crate) share: Option<PathBuf>,
     /// Whether device memory comes from our arena.
     pub(crate) arena: bool,
     /// How long a snapshot waits for the GPU.
     pub(crate) time_limit: Duration,
-    /// A region is recorded as a whole, and no single launch.
+    /// Records a region as a whole, no single launch.
     pub(crate) run: Option<Region>,
-    /// Turns after the second of which inputs and outputs are kept.
+    /// Later turns whose inputs and outputs are kept.
     pub(crate) later_turns: u64,
-    /// Other names of inputs and outputs than those by order.
+    /// Names of inputs and outputs, other than by order.
     pub(crate) names: Vec<(String, String)>,
 }
 
-/// What begins and ends the region that is recorded as a whole.
+/// What begins and ends a whole region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Region {
     /// `cuProfilerStart` and `cuProfilerStop`.
     Profiler,
-    /// A turn of a loop that is found by itself.
+    /// A turn of a loop that is found.
     Turn,
-    /// A range of NVTX of this name.
+    /// An NVTX range of this name.
     Nvtx(&'static str),
-    /// From behind the launch before the first of these numbers to before the launch of the second, or to the first work after the
-    /// launch before that of which the host may know a result.
+    /// From behind the launch before the first number to the second, or to the first work after the launch before
+    /// that whose result the host may know.
     Launches(u64, u64),
 }
 
@@ -94,7 +88,7 @@ impl FromStr for Region {
 /// How launches are timed and where the table goes.
 pub(crate) struct Durations {
     pub(crate) table: PathBuf,
-    /// Where a line for each launch goes.
+    /// A line per launch.
     pub(crate) log: Option<PathBuf>,
 }
 
@@ -133,11 +127,11 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     kernel: Option<Regex>,
     pub(crate) rank: Option<u32>,
-    /// The path of CUPTI, if it is wanted.
+    /// CUPTI's path, if wanted.
     pub(crate) cupti: Option<PathBuf>,
-    /// Where launches are counted for a comparison with CUPTI.
+    /// Counts for a comparison with CUPTI.
     pub(crate) strict: Option<PathBuf>,
-    /// Say each refusal's details and a sum at the end.
+    /// Details of each refusal, and a sum at the end.
     pub(crate) verbose: bool,
 }
 
@@ -260,7 +254,7 @@ fn read() -> Result<Settings, String> {
     })
 }
 
-/// The rank that a launcher of several processes gave this one.
+/// From a launcher of several processes.
 fn rank() -> Option<u32> {
     [
         "OMPI_COMM_WORLD_RANK",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Captures of streams begin and end: meanwhile nothing can be recorded.
+//! Captures of streams: meanwhile nothing can be recorded.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;

@@ -11,7 +11,6 @@ use crate::settings::{Mode, settings};
 use crate::state::{CAPTURES, memory, track, unrecordable};
 use crate::{arena, gate, real, run};
 
-/// New memory, if the driver made it.
 unsafe fn made(status: Status, address: *const u64, size: usize, kind: Kind) -> Status {
     if status == Status::SUCCESS && !address.is_null() {
         // SAFETY: the driver wrote the address.
@@ -22,7 +21,7 @@ unsafe fn made(status: Status, address: *const u64, size: usize, kind: Kind) -> 
     status
 }
 
-/// New memory out of the arena, if that is wanted; otherwise the driver makes it.
+/// From the arena if wanted, else from the driver.
 unsafe fn allocated(address: *mut u64, size: usize, call: impl FnOnce() -> Status) -> Status {
     let wanted = matches!(&settings().mode, Mode::Record(record) if record.arena);
     // What is allocated during a capture belongs to a graph.
@@ -46,7 +45,7 @@ unsafe fn allocated(address: *mut u64, size: usize, call: impl FnOnce() -> Statu
     unsafe { made(status, address, size, Kind::Device) }
 }
 
-/// Memory of the arena is freed once `wait` has waited for everything that uses it; otherwise the driver frees it.
+/// Arena memory is freed after `wait`; else the driver frees.
 fn given_back(
     address: u64,
     wait: impl FnOnce() -> Status,
@@ -56,7 +55,7 @@ fn given_back(
         if arena::range(address).is_none_or(|(start, _)| start != address) {
             return call();
         }
-        // A wait would break a capture. Then the memory stays where it is, unused.
+        // A wait would break a capture. Then the memory stays unused.
         if CAPTURES.load(Ordering::SeqCst) == 0 {
             let status = wait();
             if status != Status::SUCCESS {
@@ -81,7 +80,7 @@ fn wait_for(stream: Handle) -> Status {
     }
 }
 
-/// Memory is freed: it stays while a snapshot is taken.
+/// Waits for a snapshot.
 fn freed(address: u64, call: impl FnOnce() -> Status) -> Status {
     let _pass = gate::pass();
     let status = call();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What orders streams, events and the host: kept in a recorded region. Functions of the host are only waits in it.
+//! Orders of streams, events and host, kept in regions; host functions are only waits.
 
 use gpureplay_cuda_launch::abi::{Handle, Status};
 

@@ -25,14 +25,13 @@ pub(super) type Result<T> = std::result::Result<T, String>;
 
 /// Bytes that the device copied to the host.
 pub(super) enum Outcome {
-    /// They were there when the copy returned.
+    /// There when the copy returned.
     Bytes(Vec<u8>),
-    /// They come into pinned memory of ours: its address, and how many.
+    /// Coming into our pinned memory: its address, and bytes.
     Coming(usize, usize),
 }
 
 impl Outcome {
-    /// How many bytes.
     pub(super) fn size(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
@@ -41,39 +40,36 @@ impl Outcome {
     }
 }
 
-/// Regions that began.
 static REGIONS: AtomicU64 = AtomicU64::new(0);
-/// Ranges of a region that are kept.
+/// Ranges of a region, at most.
 const MOST_RANGES: usize = 1 << 16;
 
-/// A region while it runs.
 pub(super) struct Log {
     pub(super) device: Device,
     /// Device memory at the beginning.
     pub(super) before: Vec<(u64, Vec<u8>)>,
-    /// Variables at the beginning of which the program has the address.
+    /// At the beginning; the program has their addresses.
     pub(super) asked: BTreeMap<u64, Asked>,
-    /// Memory at the beginning, and what was allocated since.
+    /// At the beginning, and allocated since.
     pub(super) memory: Memory,
     pub(super) streams: Vec<Stream>,
     pub(super) images: Vec<Arc<Image>>,
     pub(super) kernels: Vec<Kernel>,
-    /// Variables, each with the number of its image.
+    /// Each with its image's number.
     pub(super) variables: Vec<(u32, HeldVariable)>,
     pub(super) inputs: Vec<Vec<u8>>,
     pub(super) outputs: Vec<Outcome>,
     pub(super) operations: Vec<Operation>,
     pub(super) ranges: Vec<Range>,
-    /// Which region of the process it is.
     pub(super) number: u64,
     pub(super) refusal: Option<String>,
     stream_numbers: HashMap<Handle, u32>,
     event_numbers: HashMap<Handle, u32>,
     events: u32,
     pub(super) kernel_numbers: HashMap<Handle, (u32, Arc<Function>)>,
-    /// Something was done: what is copied out before is no result of the region.
+    /// Work was done: copies out before it are no results.
     begun: bool,
-    /// A result was copied that the host may read after its next wait.
+    /// The host may read a copied result after its next wait.
     pending: bool,
     /// The host may have read a result.
     seen: bool,
@@ -136,7 +132,7 @@ impl Log {
         })
     }
 
-    /// A range ends that began with an operation of a region.
+    /// Began with an operation of region `number`.
     pub(super) fn range(&mut self, number: u64, name: String, first: usize) {
         let ends = [first, self.operations.len()].map(u32::try_from);
         if let ([Ok(first), Ok(end)], true) = (ends, number == self.number)
@@ -158,7 +154,7 @@ impl Log {
         }
     }
 
-    /// Something that changes memory: not after the host may have read a result, since it may depend on that.
+    /// Refuses memory changes after the host may have read a result: they may depend on it.
     pub(super) fn work(&mut self, what: &str, operation: Operation) -> Result<()> {
         if self.seen {
             return Err(format!(
@@ -205,7 +201,6 @@ impl Log {
         Ok(number)
     }
 
-    /// Whether the host may have read a result.
     pub(super) fn is_seen(&self) -> bool {
         self.seen
     }
@@ -231,7 +226,7 @@ impl Log {
             })
     }
 
-    /// That an address does not lie in memory that a replay cannot have.
+    /// Refuses addresses in memory that a replay cannot have.
     pub(super) fn usable(&self, address: u64) -> Result<()> {
         match self.memory.at(address).map(|piece| piece.kind) {
             Some(Kind::Managed) => Err("it uses managed memory".into()),
@@ -241,7 +236,7 @@ impl Log {
         }
     }
 
-    /// That a word is not the address of memory that the driver has and nothing here knows of: a replay would not have it.
+    /// Refuses addresses of the driver's memory that is unknown here: a replay would not have it.
     pub(super) fn known(&self, address: u64) -> Result<()> {
         // What was freed in the arena is still mapped; no program uses it.
         if self.memory.at(address).is_some()
@@ -320,7 +315,7 @@ impl Log {
             output,
             rows: packed,
         });
-        // A copy to memory that is not pinned returns when it is done.
+        // A copy to unpinned memory returns when it is done.
         if waits || self.memory.at(to).is_none() {
             let bytes = host_rows(to, size, rows.map(|rows| (rows, rows.to)));
             self.outputs.push(Outcome::Bytes(bytes));
@@ -328,7 +323,7 @@ impl Log {
             self.seen = true;
             return Ok(());
         }
-        // The host may overwrite what it got before the region ends: a second copy goes to memory of ours.
+        // The host may overwrite its result before the region ends: copy it to our memory, too.
         let driver = driver().map_err(because("no driver"))?;
         let mut buffer = std::ptr::null_mut();
         // SAFETY: a pointer to a local, then our buffer of as many bytes; the stream is the program's.
@@ -412,7 +407,7 @@ impl Log {
 
     pub(super) fn wait(&mut self, stream: Handle, event: Handle) -> Result<()> {
         let stream = self.stream(stream)?;
-        // An event from before the region has happened: the GPU was idle when it began.
+        // An earlier event has happened: the GPU was idle when the region began.
         if let Some(event) = self.event_numbers.get(&event).copied() {
             self.push(Operation::Wait { stream, event });
         }
@@ -441,7 +436,6 @@ impl Log {
     }
 }
 
-/// Waits for the GPU.
 pub(super) fn idle(settings: &Record) -> Result<()> {
     if idle_within(settings.time_limit).map_err(because("the GPU is not idle"))? {
         return Ok(());

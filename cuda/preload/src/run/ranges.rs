@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ranges that the program names, around operations of a region; one of them may be the region.
+//! Named ranges around a region's operations; one may be the region.
 
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
@@ -10,9 +10,9 @@ use crate::settings::Region;
 /// A range of this thread that has not ended.
 struct Open {
     name: String,
-    /// The domain: each has an order of its own.
+    /// Each domain has its own order.
     domain: usize,
-    /// The region's number and that of the next operation, if it lies in a region.
+    /// Region's number and next operation, if in a region.
     first: Option<(u64, usize)>,
     is_region: bool,
 }
@@ -21,7 +21,7 @@ thread_local! {
     static OPEN: RefCell<Vec<Open>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A range of a domain begins; says how many of it there were.
+/// Returns how many of the domain there were.
 pub(crate) fn range_begins(name: &str, domain: usize) -> i32 {
     let mut is_region = false;
     if let Some((record, Region::Nvtx(wanted))) = wanted()
@@ -53,7 +53,7 @@ fn of_domain(all: &[Open], domain: usize) -> usize {
     all.iter().filter(|open| open.domain == domain).count()
 }
 
-/// The last range of a domain ends; says how many of it there are still.
+/// Returns how many of the domain are left.
 pub(crate) fn range_ends(domain: usize) -> i32 {
     let ended = OPEN.try_with(|all| {
         let mut all = all.borrow_mut();

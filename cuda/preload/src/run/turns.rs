@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which turn of the same work a region is: the first is the run, the second is kept beside it, and of later ones inputs and outputs.
+//! A region's turn: the first is the run; the second is kept, and later inputs and outputs.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,12 +10,11 @@ use gpureplay_cuda_launch::recording::{
 use super::log::{Log, Outcome, Result};
 use crate::settings::{Record, Region};
 
-/// Work that was recorded.
 struct Known {
     structure: Hash,
     number: u32,
     operations: Vec<Operation>,
-    /// The second turn, with later ones.
+    /// With later turns.
     second: Option<Run>,
 }
 
@@ -28,7 +27,7 @@ impl Known {
 
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-/// Whether no further turn is needed. Of turns that are looked for, one that came often enough is the loop's.
+/// Whether no further turn is needed: a found turn that came often enough is the loop's.
 pub(super) fn is_complete(settings: &Record) -> bool {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = known.iter().map(|known| known.is_complete(settings));
@@ -38,7 +37,7 @@ pub(super) fn is_complete(settings: &Record) -> bool {
     }
 }
 
-/// Keeps a region that has ended, and says what it is.
+/// Returns what the region is.
 pub(super) fn keep(log: Log, settings: &Record) -> Result<String> {
     let told = |error: recording::RecordingError| error.to_string();
     let writer = Writer::sharing(&settings.folder, settings.share.clone()).map_err(told)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds turns of a loop by itself (`--region turn`). A turn ends with the first work after the host may have read a result, as
-//! every region must; the turn that is recorded is the one with the most launches that came before.
+//! Finds turns of a loop (`--region turn`). A turn ends with the first work after the host may have read a result.
+//! The one with the most launches that came before is recorded.
 
 use std::collections::HashMap;
 
@@ -8,20 +8,20 @@ use std::collections::HashMap;
 struct Kind {
     times: u64,
     launches: u64,
-    /// What came after it the last time.
+    /// What followed the last time.
     next: Option<u64>,
 }
 
-/// What becomes of a region where a turn ends.
+/// At a turn's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Border {
-    /// The turn that ended is the one that was expected.
+    /// The ended turn was expected.
     pub(super) expected: bool,
     /// The next one is worth recording.
     pub(super) begins: bool,
 }
 
-/// What the program did since the last border, and turns before.
+/// Since the last border, and turns before.
 pub(super) struct Watch {
     hash: u64,
     launches: u64,
@@ -32,9 +32,8 @@ pub(super) struct Watch {
     kinds: HashMap<u64, Kind>,
 }
 
-/// Kinds of turns that are remembered: a program whose turns are all different has none to record.
+/// A program whose turns are all different has none to record.
 const MOST_KINDS: usize = 1 << 16;
-/// Kinds of a loop at most.
 const MOST_OF_LOOP: usize = 1 << 10;
 /// Offset and prime of the hash of Fowler, Noll and Vo for 64 bits.
 const FNV: [u64; 2] = [0xcbf2_9ce4_8422_2325, 0x0100_0000_01b3];
@@ -54,8 +53,7 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Something that changes memory is about to be done, in words that are the same for the same work; says whether a turn ends
-    /// before it.
+    /// Before memory changes; `words` are the same for the same work. Returns a border if a turn ends.
     pub(super) fn work(&mut self, words: &[u64], is_launch: bool) -> Option<Border> {
         let border = self.seen.then(|| self.border());
         for word in words {
@@ -67,7 +65,7 @@ impl Watch {
         border
     }
 
-    /// A result is copied to the host, which has it now or after its next wait.
+    /// The host has the result `now` or after its next wait.
     pub(super) fn output(&mut self, now: bool) {
         self.pending = true;
         self.seen |= now;
@@ -77,13 +75,13 @@ impl Watch {
         self.seen |= self.pending;
     }
 
-    /// Whether the turn is the expected one so far as it went, and the host may have read its result.
+    /// Whether the turn is as expected so far, and its result may be read.
     pub(super) fn is_whole(&self) -> bool {
         self.seen && self.expected == Some(self.hash)
     }
 
-    /// The most launches of a kind in the loop that a kind is in, as each was followed the last time; 0 if it is in none. What came before
-    /// the loop, such as trials of a tuner, does not count.
+    /// Most launches of any kind in this kind's loop, by what followed last time; 0 outside loops. What came before
+    /// the loop, such as a tuner's trials, does not count.
     fn most_of_loop(&self, kind: u64) -> u64 {
         let mut most = 0;
         let mut at = kind;
@@ -132,7 +130,7 @@ impl Watch {
 mod tests {
     use super::{Border, Watch};
 
-    /// A turn: an input, launches of one kernel, a result. Says what its first work found.
+    /// An input, launches of one kernel, a result. Returns what its first work found.
     fn turn(watch: &mut Watch, kernel: u64, launches: usize) -> Option<Border> {
         let border = watch.work(&[1, 64], false);
         for _ in 0..launches {
