@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A launch with probes in its kernel, counted by site and piece.
+//! A launch with probes, counted by site and piece.
 
 use gpureplay_cuda_launch::abi::JitOptions;
 use gpureplay_cuda_launch::image;
@@ -13,14 +13,14 @@ use crate::{Comparison, Loaded, Mask, ReplayError, Session, Times, Verdict};
 pub const COUNTERS: usize = 16;
 /// Parts of a piece that heat tells apart.
 pub const CELLS: usize = 64;
-/// Bytes of counters by site and piece, at most.
+/// Bytes, at most.
 const MAX_HEAT: u64 = 1 << 30;
 
-/// Bytes of marks of shared memory, at most; blocks beyond have none.
+/// Bytes, at most; blocks beyond have none.
 const MAX_MARKS: u64 = 1 << 30;
-/// Bytes of marks per word of shared memory.
+/// Bytes of marks per word.
 const MARK: u64 = 32;
-/// Bytes that the driver keeps at the start of shared memory, and what alignment may add.
+/// Bytes that the driver keeps at the start, and alignment.
 const RESERVED: u64 = 2048;
 const RUNS: u32 = 3;
 const FINDINGS: usize = 4096;
@@ -31,17 +31,17 @@ const RACES: &str = include_str!("analysis/races.ptx");
 /// What to look for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
-    /// Lines, sectors, bank conflicts and heat.
+    /// Lines, sectors, bank conflicts, heat.
     pub accesses: bool,
-    /// Executions of basic blocks, and how many have lanes elsewhere.
+    /// Executions of basic blocks, with or without lanes elsewhere.
     pub divergence: bool,
-    /// Races in shared memory, and reads before any write.
+    /// Races, and reads before any write.
     pub races: bool,
-    /// The user's text with probes, and its function to call.
+    /// The user's probes, and the function to call.
     pub own: Option<(&'a str, &'a str)>,
 }
 
-/// A fault between two accesses to shared memory.
+/// What is wrong with accesses to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// An unordered read and write.
@@ -57,15 +57,15 @@ pub enum Fault {
 pub struct Finding {
     /// Which.
     pub fault: Fault,
-    /// The site that saw it, and the other one.
+    /// The seeing site, and the other.
     pub sites: [usize; 2],
     /// How often.
     pub times: u64,
-    /// The block of the first, counted by x, then y, then z.
+    /// Block of the first, by x, then y, then z.
     pub block: u32,
-    /// The byte of the first, as the kernel addresses it.
+    /// Its byte, as the kernel addresses it.
     pub byte: u32,
-    /// The threads of the first.
+    /// Its threads.
     pub threads: [u32; 2],
 }
 
@@ -74,25 +74,25 @@ pub struct Finding {
 pub struct Analysis {
     /// The text that ran.
     pub instrumented: Instrumented,
-    /// The comparison, as without probes.
+    /// The comparison.
     pub verdict: Verdict,
-    /// Times without and with probes.
+    /// Without and with probes.
     pub times: [Times; 2],
     /// By site.
     pub counters: Vec<[u64; COUNTERS]>,
-    /// Numbers of the pieces: regions, then variables.
+    /// Regions, then variables.
     pub pieces: Vec<usize>,
     /// By site and piece: sectors, bytes.
     pub heat: Vec<[u64; 2]>,
     /// By piece: sectors of each part.
     pub cells: Vec<[u64; CELLS]>,
-    /// By piece: shift from an offset to the number of its part.
+    /// By piece: shift from offset to part.
     pub shifts: Vec<u32>,
-    /// Variables of the user's text, as words of 64 bits or the bytes left.
+    /// The user's variables, in words of 64 bits or the bytes left.
     pub own: Vec<(String, Vec<u8>)>,
-    /// Bytes that heat would have taken, if it was left out.
+    /// Bytes of heat, if left out.
     pub heat_left_out: Option<u64>,
-    /// Races and reads of nothing.
+    /// Wrong accesses.
     pub findings: Vec<Finding>,
     /// Blocks with marks.
     pub marked_blocks: u64,
@@ -127,10 +127,10 @@ fn shift(size: u64) -> u32 {
 }
 
 impl Session {
-    /// Launches the kernel with probes in its PTX, compares, and counts.
+    /// Launches with probes, compares, and counts.
     ///
     /// # Errors
-    /// No room for probes, the driver refuses, or the kernel fails.
+    /// No room for probes, a refusal, or a failed kernel.
     pub fn analyse(
         &mut self,
         text: &[u8],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory after a replay against memory after the recorded launch.
+//! Memory after a replay against the recorded one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -62,7 +62,7 @@ impl Element {
 /// How memory is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// Type and allowed relative error; none compares bits.
+    /// Allowed relative error; without, bits decide.
     pub tolerance: Option<(Element, f64)>,
 }
 
@@ -71,25 +71,25 @@ pub struct Comparison {
 pub enum Verdict {
     /// Every bit is as recorded.
     Exact,
-    /// Every element is within the tolerance.
+    /// All elements are within tolerance.
     Within {
         /// Largest relative error.
         worst: f64,
     },
     /// Something differs.
     Differs(Difference),
-    /// A replay that launches nothing would pass too.
+    /// Launching nothing would pass too.
     Inconclusive,
 }
 
 /// How memory differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Difference {
-    /// Differing elements (words of four bytes without a type).
+    /// Differing elements (of four bytes without a type).
     pub elements: u64,
-    /// Largest relative error, if a type is given.
+    /// Largest relative error, with a type.
     pub worst: f64,
-    /// First difference: an address of the recorded process.
+    /// First differing recorded address.
     pub first: u64,
 }
 
@@ -129,10 +129,9 @@ impl Verdict {
     }
 }
 
-/// A differing word: address, as recorded, as found.
+/// Address, as recorded, as found.
 pub type Differing = (u64, u32, u32);
 
-/// Up to `most` words in all.
 pub(crate) fn differing(
     found: &mut Vec<Differing>,
     most: usize,
@@ -152,7 +151,7 @@ pub(crate) fn differing(
     }));
 }
 
-/// Adds differing words (of four bytes) to the known ones.
+/// Adds words of four bytes.
 pub(crate) fn noisy(first: &[u8], second: &[u8], mask: &mut Vec<u32>) {
     if first == second {
         return;

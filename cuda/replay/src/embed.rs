@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recorded CUDA run as a recording of the library.
 //!
-//! A session loads at its first run. States stay on the GPU from run to run. Inputs and numbers of the host are
-//! tensors of kind input.
+//! Loads at a session's first run; states stay on the GPU. Host numbers are tensors of kind input.
 
 mod session;
 
@@ -25,11 +24,11 @@ use crate::signature::signed;
 use crate::target::Target;
 use session::CudaSession;
 
-/// Opens a recording of any GPU: a directory with a CUDA run (`DIR`, or `DIR#runK`), a pack, or what
-/// [`gpureplay_library::Recording::open_trusted`] opens.
+/// Opens any GPU's recording: a CUDA run (`DIR`, `DIR#runK`), a pack, or as
+/// [`gpureplay_library::Recording::open_trusted`].
 ///
 /// # Errors
-/// Missing, damaged, breaks a rule, or not signed as demanded.
+/// Missing, damaged, breaks a rule, or unsigned.
 pub fn open(path: &Path, trust: &Trust) -> Result<Box<dyn Recorded>> {
     if let Some(run) = CudaRun::open(path, trust)? {
         return Ok(Box::new(run));
@@ -40,7 +39,7 @@ pub fn open(path: &Path, trust: &Trust) -> Result<Box<dyn Recorded>> {
     }))
 }
 
-/// Opens a recording in memory.
+/// From memory.
 ///
 /// # Errors
 /// Damaged, or breaks a rule.
@@ -78,10 +77,10 @@ pub struct CudaRun {
 }
 
 impl CudaRun {
-    /// Opens a run; `None` if it is no recording of CUDA.
+    /// `None` without a CUDA recording.
     ///
     /// # Errors
-    /// No run, or several and none is named; damaged, breaks a rule, or not signed as demanded.
+    /// No run, or several unnamed; damaged, breaks a rule, or unsigned.
     pub fn open(path: &Path, trust: &Trust) -> Result<Option<Self>> {
         let Some(Ok(target)) = path.to_str().map(str::parse::<Target>) else {
             return Ok(None);
@@ -122,7 +121,7 @@ impl CudaRun {
     }
 }
 
-/// Inputs, numbers of the host, outputs; in this order.
+/// Inputs, host numbers, outputs.
 fn tensors(run: &Run) -> Result<Vec<TensorInfo>> {
     let ports = [
         (TensorKind::Input, &run.inputs),
@@ -149,7 +148,7 @@ fn tensors(run: &Run) -> Result<Vec<TensorInfo>> {
     Ok(all)
 }
 
-/// An array of bytes if its type is unknown.
+/// Bytes if the type is unknown.
 fn of_port(kind: TensorKind, port: &Port) -> Result<TensorInfo> {
     let form = port.form.as_deref().map(str::parse::<Form>).transpose();
     let form = form.map_err(|error| other(Failure::Usage(error)))?;

@@ -28,7 +28,7 @@ pub enum ReplayError {
     /// The recording is damaged.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// A recorded address is taken. Another process may have it free.
+    /// A taken address; another process may have it free.
     #[error("the recorded addresses from {address:#x}, {size} bytes, are taken in this process")]
     Collision {
         /// Start of the range.
@@ -39,7 +39,7 @@ pub enum ReplayError {
     /// The image cannot be read.
     #[error("the image: {0}")]
     Image(#[from] ImageError),
-    /// The driver does not load the image.
+    /// The driver does not load it.
     #[error("the driver does not load the image: {status}{}{log}", if log.is_empty() { "" } else { ": " })]
     NotLoaded {
         /// Its result.
@@ -50,13 +50,13 @@ pub enum ReplayError {
     /// The image has no such kernel.
     #[error("the image has no kernel {0}")]
     NoKernel(String),
-    /// The image holds no text to compile with options.
+    /// No text to compile with options.
     #[error("the image holds no PTX of {0}, which options of the compiler need")]
     NoPtx(String),
-    /// The text has no room for probes.
+    /// No room for probes.
     #[error("probes: {0}")]
     Probe(#[from] gpureplay_cuda_launch::probe::ProbeError),
-    /// The parameters are not the recorded ones.
+    /// Other parameters than recorded.
     #[error(
         "the kernel takes parameters (offset, size) {found:?}; the recorded one takes {recorded:?}"
     )]
@@ -66,12 +66,12 @@ pub enum ReplayError {
         /// As recorded.
         recorded: Vec<[usize; 2]>,
     },
-    /// A recorded variable is missing or has another size.
+    /// A variable is missing or resized.
     #[error("the image's variable {name} has {found} bytes; the recorded one has {recorded}")]
     Variable {
         /// Name.
         name: String,
-        /// Bytes in this image, 0 if missing.
+        /// Bytes here, 0 if missing.
         found: u64,
         /// Bytes in the recording.
         recorded: u64,
@@ -79,7 +79,7 @@ pub enum ReplayError {
     /// The launch breaks a limit.
     #[error("refused: {0}")]
     Refused(#[from] Refusal),
-    /// An input has another size than recorded.
+    /// An input has another size.
     #[error("the input {name} has {size} bytes; {found} were given")]
     Input {
         /// Name.
@@ -89,7 +89,7 @@ pub enum ReplayError {
         /// Wanted bytes.
         size: u64,
     },
-    /// Weights are missing, or not the recorded ones.
+    /// Weights are missing or wrong.
     #[error("the tensor {name} of the weights: {reason}")]
     Weights {
         /// Tensor.
@@ -103,7 +103,7 @@ pub enum ReplayError {
         /// The limit.
         seconds: u64,
     },
-    /// For example, a name with a zero byte or a region beyond the address space.
+    /// Such as a name with a zero byte.
     #[error("{0}")]
     Impossible(&'static str),
 }

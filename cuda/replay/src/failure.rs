@@ -43,7 +43,7 @@ pub(crate) enum Failure {
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
 impl Failure {
-    /// Whether the output's reader has gone away, as `head` does.
+    /// The output's reader is gone, as `head` goes.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

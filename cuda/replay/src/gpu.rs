@@ -9,12 +9,12 @@ use gpureplay_cuda_launch::recording::Run;
 use crate::ReplayError;
 use crate::error::driver;
 
-/// Tells the driver how many queues a context has.
+/// Queues of a context.
 const QUEUES: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
 /// The driver's default.
 const MOST_QUEUES: usize = 8;
 
-/// A GPU. Its context is made late: recorded addresses are easier to have before.
+/// A GPU. Its context is made late, since recorded addresses are then easier to have.
 #[derive(Clone)]
 pub struct Gpu {
     pub(crate) driver: Driver,
@@ -29,14 +29,14 @@ pub struct GpuInfo {
     pub name: String,
     /// Compute capability: major, minor.
     pub capability: [i32; 2],
-    /// The driver's version of CUDA: 13000 is 13.0.
+    /// Version of CUDA: 13000 is 13.0.
     pub driver: i32,
     /// Number of GPUs.
     pub count: i32,
 }
 
 impl Gpu {
-    /// Opens a GPU by its ordinal.
+    /// By ordinal.
     ///
     /// # Errors
     /// No driver, or no such GPU.
@@ -82,7 +82,6 @@ impl Gpu {
                 gpu.driver
                     .cuDeviceGetName(name.as_mut_ptr(), 256, gpu.device),
             )?;
-            // The driver ends the name with a zero byte.
             gpu.info.name = CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned();
         }
         gpu.info.capability = [
@@ -92,8 +91,8 @@ impl Gpu {
         Ok(gpu)
     }
 
-    /// For one run in a process without other threads or contexts. One queue per stream of the run, not eight of
-    /// each kind, halves the time for the context. A set variable counts.
+    /// For one run, without other threads or contexts: as many queues as streams, not eight of each kind, halve the
+    /// context's time. The environment overrules.
     ///
     /// # Errors
     /// As [`Gpu::open`].
@@ -217,7 +216,7 @@ impl Context {
         })
     }
 
-    /// Current in this thread until the result is dropped.
+    /// Until the result is dropped.
     pub(crate) fn enter(&self) -> Result<Entered, ReplayError> {
         let entered = Entered::keep(&self.gpu)?;
         // SAFETY: a context that is retained.
@@ -239,7 +238,7 @@ impl Drop for Context {
     }
 }
 
-/// On drop restores this thread's context, whatever was made current meanwhile.
+/// On drop restores the thread's earlier context.
 pub(crate) struct Entered {
     driver: Driver,
     before: Handle,

@@ -13,7 +13,7 @@ pub(crate) fn parts(run: &Run) -> Vec<Range<u32>> {
     layers.map(|layer| layer.first..layer.end).collect()
 }
 
-/// The second of one name gets `-2` behind it.
+/// A name's second layer gets `-2`.
 pub(crate) fn layers(run: &Run) -> Vec<Layer> {
     let mut names = Names::default();
     let layers = run.layers().into_iter().zip(0..);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replays a recorded launch of a CUDA kernel in a process of its own.
+//! Replays recorded launches of CUDA kernels.
 //!
-//! A [`Session`] puts memory back at the recorded addresses. [`Session::load`] loads an image and rewrites pointers
-//! to variables, which move from process to process. [`Session::run`] launches. A result counts only if a replay
-//! that launches nothing fails the same comparison ([`Verdict`]). Where it passes, [`Session::poison`] finds words
-//! to change before the launch.
+//! A [`Session`] maps memory at recorded addresses; [`Session::load`] rewrites pointers to variables, which move
+//! between processes; [`Session::run`] launches. A result counts only if launching nothing fails the same
+//! comparison ([`Verdict`]); else [`Session::poison`] finds words to change first.
 //!
-//! A [`RunSession`] does the same with a whole run, with recorded inputs or others. Programs use [`embed`].
+//! A [`RunSession`] replays a whole run; programs use [`embed`].
 
 #![cfg_attr(
     not(feature = "command"),

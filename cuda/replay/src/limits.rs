@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sizes of a launch against limits, before the driver sees them.
+//! Checks sizes of a launch before the driver sees them.
 
 use thiserror::Error;
 
@@ -15,7 +15,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Another block, with enough blocks per dimension for at least as many threads.
+    /// Another block, with at least as many threads in each dimension.
     #[must_use]
     pub fn keep_total(self, block: [u32; 3]) -> Self {
         let blocks = |axis: usize| {
@@ -34,7 +34,7 @@ impl Sizes {
 /// What GPU and kernel allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Threads of a block; registers and `__launch_bounds__` may lower the GPU's limit.
+    /// Threads of a block: the GPU's, less by registers or `__launch_bounds__`.
     pub threads: u32,
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
@@ -42,7 +42,7 @@ pub struct Limits {
     pub grid: [u32; 3],
     /// Dynamic shared memory, in bytes.
     pub shared: u32,
-    /// `.reqntid`: the only block that the kernel takes.
+    /// `.reqntid`: the only block.
     pub required: Option<[u32; 3]>,
     /// Registers of a thread.
     pub registers: u32,
@@ -50,7 +50,7 @@ pub struct Limits {
     pub openmp: OpenMp,
 }
 
-/// Threads of a block, and teams (blocks), that LLVM compiled for: at least, at most.
+/// Threads and teams (blocks) that LLVM compiled for: least, most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenMp {
     threads: [Option<u32>; 2],
@@ -58,17 +58,17 @@ pub struct OpenMp {
 }
 
 impl OpenMp {
-    /// Bytes read of a kernel's environment.
+    /// Bytes that are read.
     pub(crate) const BYTES: usize = 20;
 
-    /// The environment is a variable of the image.
+    /// A variable of the image.
     pub(crate) fn variable(kernel: &str) -> String {
         format!("{kernel}_kernel_environment")
     }
 
-    /// The recorded sizes are right whatever the environment says.
+    /// Never refuses recorded sizes.
     ///
-    /// At bytes 4, 8, 12 and 16: least and most threads, least and most teams; values above 0 only (LLVM,
+    /// At bytes 4, 8, 12, 16: least and most threads, least and most teams, if above 0 (LLVM,
     /// `ConfigurationEnvironmentTy` in openmp's Environment.h).
     pub(crate) fn read(environment: &[u8; Self::BYTES], recorded: &Sizes) -> Self {
         let (_, limits) = environment.split_at(4);
@@ -164,7 +164,7 @@ pub enum Refusal {
         /// Limit.
         limit: u32,
     },
-    /// Too few or too many threads or teams for OpenMP.
+    /// Outside OpenMP's threads or teams.
     #[error("{value} {what}; OpenMP compiled this kernel for at {bound} {limit}")]
     OpenMp {
         /// Threads or teams.
@@ -205,7 +205,7 @@ impl Limits {
                 required,
             });
         }
-        // Before the GPU's limits: machine code has OpenMP's as a bound without a name.
+        // First: in machine code OpenMP's limit is a nameless bound.
         self.openmp.check(sizes)?;
         let threads = product(sizes.block);
         if threads > u64::from(self.threads) {

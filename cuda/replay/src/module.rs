@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An image in the driver: its kernel, its variables, its limits.
+//! An image in the driver.
 
 use std::ffi::CString;
 
@@ -10,11 +10,11 @@ use gpureplay_cuda_launch::recording::Launch;
 use crate::error::driver;
 use crate::{Gpu, Limits, OpenMp, ReplayError, Sizes};
 
-/// An image that the driver has loaded.
+/// A loaded image.
 pub struct Loaded {
     pub(crate) module: Handle,
     pub(crate) function: Handle,
-    /// Address of each recorded variable in this process.
+    /// Recorded variables' addresses in this process.
     pub(crate) variables: Vec<DevicePointer>,
     /// Its own carve-out overrides the launch's.
     pub(crate) has_carveout: bool,
@@ -100,7 +100,7 @@ impl Loaded {
         Ok(u32::try_from(value).unwrap_or(0))
     }
 
-    /// Static shared memory, in bytes.
+    /// In bytes.
     pub(crate) fn shared(&self, gpu: &Gpu) -> Result<u32, ReplayError> {
         self.attribute(gpu, attribute::function::SHARED_SIZE_BYTES)
     }
@@ -127,7 +127,7 @@ impl Loaded {
         })
     }
 
-    /// Without limits for other kernels.
+    /// Other kernels have no limits.
     fn openmp(&self, gpu: &Gpu, launch: &Launch) -> Result<OpenMp, ReplayError> {
         let name = OpenMp::variable(&launch.kernel);
         let (address, size) = variable(gpu, self.module, &name)?;
@@ -144,7 +144,7 @@ impl Loaded {
         Ok(OpenMp::read(&environment, &recorded))
     }
 
-    /// Raises the limit of dynamic shared memory, if it is less.
+    /// Never lowers the limit.
     pub(crate) fn allow_shared(&self, gpu: &Gpu, bytes: u32) -> Result<(), ReplayError> {
         let number = attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES;
         if bytes > self.attribute(gpu, number)? {
@@ -156,7 +156,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// Prefers so many percent of shared memory and first-level cache for shared memory.
+    /// Shared memory's percentage of what it shares with the first-level cache.
     ///
     /// # Errors
     /// The driver refuses.
@@ -179,8 +179,7 @@ impl Loaded {
     }
 }
 
-/// Offset and size of each parameter. With a known count, the driver is not asked beyond: watching tools would show
-/// an error.
+/// Offset and size of each. Asking beyond a known count would look like an error to watching tools.
 pub(crate) fn layout(
     gpu: &Gpu,
     function: Handle,
@@ -206,7 +205,7 @@ pub(crate) fn layout(
     }
 }
 
-/// The image itself, or the PTX in it that options need.
+/// The image, or its PTX if options need it.
 pub(crate) fn text(
     image: &[u8],
     kernel: &str,
@@ -238,7 +237,7 @@ pub(crate) fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
     Err(ReplayError::NoPtx(kernel.to_owned()))
 }
 
-/// The image must end with a zero byte.
+/// It must end with a zero byte.
 pub(crate) fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handle, ReplayError> {
     let mut log = vec![0u8; LOG];
     let mut names = vec![
@@ -318,7 +317,7 @@ pub(crate) fn variable_address(
     Ok(address)
 }
 
-/// Address and size; size 0 if there is none.
+/// Size 0 if there is none.
 fn variable(gpu: &Gpu, module: Handle, name: &str) -> Result<(u64, u64), ReplayError> {
     let text = c_string(name)?;
     let (mut address, mut size) = (0, 0);
@@ -333,7 +332,7 @@ fn variable(gpu: &Gpu, module: Handle, name: &str) -> Result<(u64, u64), ReplayE
     Ok((address, size as u64))
 }
 
-/// Ignores refusals: an attribute that this GPU lacks shows in the limits, or at the launch.
+/// Ignores refusals: they show in the limits, or at the launch.
 pub(crate) fn set_attributes(gpu: &Gpu, function: Handle, attributes: &[[i32; 2]]) {
     for [number, value] in attributes {
         // SAFETY: a function that is loaded.

@@ -12,10 +12,10 @@ use crate::{Gpu, ReplayError};
 /// In bytes.
 const HOST_PAGE: u64 = 4096;
 
-/// Rounded to pages and joined where they touch; ascending, without overlaps.
+/// In pages, joined; ascending, without overlaps.
 fn rounded(regions: impl Iterator<Item = (u64, u64)>, page: u64) -> Vec<(u64, u64)> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
-    // By the format's rules, regions ascend, do not overlap, and end below 2^47.
+    // The format's regions ascend without overlaps, below 2^47.
     for (start, end) in regions {
         let (start, end) = (start / page * page, end.next_multiple_of(page));
         match ranges.last_mut() {
@@ -26,9 +26,9 @@ fn rounded(regions: impl Iterator<Item = (u64, u64)>, page: u64) -> Vec<(u64, u6
     ranges
 }
 
-/// The ranges ascend and do not overlap.
+/// They ascend without overlaps.
 fn touches(ranges: &[(u64, u64)], (start, end): (u64, u64)) -> bool {
-    // Only the first that ends behind the start can hold a part of it.
+    // Only the first that ends behind the start can.
     let next = ranges.partition_point(|range| range.1 <= start);
     ranges.get(next).is_some_and(|range| end > range.0)
 }
@@ -55,8 +55,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<Span> {
     spans.collect()
 }
 
-/// Whether device memory takes each range's place. Host memory inside a block reserved for device memory must; a
-/// kernel sees no difference.
+/// Host memory inside a block reserved for device memory must be device memory; kernels see no difference.
 pub(crate) fn on_device(spans: &[Span]) -> Vec<bool> {
     let device = spans.iter().filter(|span| span.kind == RegionKind::Device);
     let blocks = rounded(device.map(|span| span.range), RESERVATION);
@@ -85,7 +84,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// The driver rounds wanted addresses up to 32 MiB, so whole blocks are reserved.
+    /// In whole blocks: the driver rounds addresses up to 32 MiB.
     pub(crate) fn reserve(gpu: &Gpu, spans: &[Span]) -> Result<Self, ReplayError> {
         let mut room = Self {
             gpu: gpu.clone(),
@@ -116,7 +115,6 @@ impl Room {
         Ok(room)
     }
 
-    /// Maps memory at the reserved addresses, and host memory.
     pub(crate) fn map(&mut self, spans: &[Span]) -> Result<(), ReplayError> {
         let properties = AllocationProperties::pinned(self.gpu.device);
         let access = AccessDescriptor::read_write(self.gpu.device);
@@ -132,7 +130,7 @@ impl Room {
                 )?;
                 driver("cuMemMap", driver_.cuMemMap(start, size, 0, handle, 0))?;
                 self.mapped.push((start, size));
-                // Mapped memory stays until it is unmapped.
+                // It stays until unmapped.
                 driver("cuMemRelease", driver_.cuMemRelease(handle))?;
                 driver(
                     "cuMemSetAccess",
@@ -146,7 +144,7 @@ impl Room {
         Ok(())
     }
 
-    /// Keeps all for the process: something may still use it.
+    /// Something may still use it.
     pub(crate) fn leave(&mut self) {
         self.reserved.clear();
         self.mapped.clear();
@@ -167,7 +165,7 @@ impl Drop for Room {
     }
 }
 
-/// Stays for the life of the process.
+/// Stays until the process ends.
 fn map_host(gpu: &Gpu, start: u64, end: u64) -> Result<(), ReplayError> {
     let size = bytes(start, end)?;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;

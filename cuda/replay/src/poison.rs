@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds rewritten words: changed before a launch, they must come back.
+//! Finds words that a launch rewrites: changed, they must come back.
 
 use std::collections::VecDeque;
 
-/// Launches of a search, at most.
 const LAUNCHES: u32 = 24;
 const WORD: usize = 4;
 
@@ -37,13 +36,13 @@ impl Words {
     }
 }
 
-/// Memory before and after the recorded launch.
+/// Around the recorded launch.
 pub(crate) struct Piece<'a> {
     pub(crate) before: &'a [u8],
     pub(crate) after: &'a [u8],
 }
 
-/// Words, changed before a launch, that it must write.
+/// Words to change before a launch, which must write them.
 #[derive(Clone, Debug, Default)]
 pub struct Poison {
     words: Vec<Words>,
@@ -57,19 +56,18 @@ impl Poison {
         count(&self.words) * WORD as u64
     }
 
-    /// Bytes that the recorded kernel was seen to write.
+    /// Bytes that the recorded kernel writes.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.written * WORD as u64
     }
 
-    /// Whether nothing is changed, so that nothing can be shown.
+    /// Then nothing can be shown.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes() == 0
     }
 
-    /// Memory before the launch, changed.
     pub(crate) fn apply(&self, pieces: &[Piece<'_>]) -> Vec<Vec<u8>> {
         scrambled(pieces, &self.words, Scramble::Word)
     }
@@ -77,7 +75,7 @@ impl Poison {
 
 #[derive(Clone, Copy)]
 enum Scramble {
-    /// Its lowest bit: an index or a count stays near.
+    /// The lowest: indices and counts stay near.
     Bit,
     /// All its bits.
     Word,
@@ -96,7 +94,7 @@ fn count(words: &[Words]) -> u64 {
     words.iter().map(Words::count).sum()
 }
 
-/// Words become other than they are after the launch.
+/// To other values than after the launch.
 fn scrambled(pieces: &[Piece<'_>], words: &[Words], how: Scramble) -> Vec<Vec<u8>> {
     let change = |(piece, words): (&Piece<'_>, &Words)| {
         let mut bytes = piece.before.to_vec();
@@ -153,9 +151,8 @@ fn halves(words: &[Words]) -> [Vec<Words>; 2] {
 }
 
 struct Probe {
-    /// All memory is as recorded.
     is_right: bool,
-    /// Changed words that the kernel wrote as recorded.
+    /// Changed words, written as recorded.
     written: Vec<Words>,
 }
 
@@ -193,7 +190,7 @@ where
         Ok(select(may, &got, &from, |got, from| got != from))
     }
 
-    /// Parts, each of which can be changed by a bit without a trace.
+    /// Each can be changed by a bit without a trace.
     fn parts(&mut self, all: Vec<Words>) -> Result<Vec<Words>, E> {
         let empty = self
             .pieces
@@ -201,7 +198,7 @@ where
             .map(|piece| Words::new(piece.before.len()));
         let mut found: Vec<Words> = empty.collect();
         let mut queue = VecDeque::from([all]);
-        // The rest confirms what is found.
+        // The rest confirms.
         while self.launches < LAUNCHES - 6
             && let Some(words) = queue.pop_front()
         {
@@ -227,10 +224,10 @@ where
     }
 }
 
-/// Finds words to change wholly such that the recorded kernel still leaves all memory as recorded: it wrote them.
-/// `fixed` (piece, word) must not be changed, such as pointers.
+/// Words that can be changed wholly while the kernel leaves all memory as recorded: it wrote them. `fixed` (piece,
+/// word), such as pointers, stay.
 ///
-/// A launch must confirm each set as a whole. Words that are only added to never come back. At most 24 launches.
+/// A launch confirms each whole set. Words that are only added to never come back. At most 24 launches.
 pub(crate) fn search<E>(
     pieces: &[Piece<'_>],
     fixed: impl Fn(usize, usize) -> bool,
@@ -265,7 +262,7 @@ pub(crate) fn search<E>(
         if probe.is_right && same {
             return Ok(Poison { words, written });
         }
-        // Words that come back but change other results are no outputs: try half of them.
+        // They change other results, so are no outputs: try half.
         words = if same {
             let [low, _] = halves(&probe.written);
             low
@@ -301,7 +298,7 @@ mod tests {
         memory[piece][word * 4..word * 4 + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Memory is what one run of the kernel leaves.
+    /// Memory is what one run leaves.
     fn poison(memory: &Memory, kernel: impl Fn(&mut Memory)) -> (Poison, Memory) {
         let mut memory = memory.clone();
         kernel(&mut memory);

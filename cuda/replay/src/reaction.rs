@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Changed inputs make a kernel write that wrote nothing on recorded memory.
+//! Changed inputs for kernels that write nothing.
 //!
-//! A kernel that checks leaves memory alone where nothing is wrong, as no launch does. So words behind a parameter
-//! are changed until the recorded kernel writes. What it leaves, twice the same, is the reference.
+//! A kernel that only checks leaves memory alone, as no launch does. So words behind a parameter are changed until
+//! the recorded kernel writes; what it leaves, twice the same, is the reference.
 
 use std::ops::Range;
 
-/// Launches of a search, at most.
 const LAUNCHES: u32 = 24;
 const WORD: usize = 4;
-/// Bytes changed from where a parameter points, at most.
+/// Bytes from a parameter's target, at most.
 pub(crate) const WINDOW: usize = 4096;
 
-/// A bit first, which keeps an index near; then a number's size; then all bits.
+/// A bit (indices stay near), a number's size, all bits.
 const CHANGES: [u32; 3] = [1, 0x0040_0000, u32::MAX];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +21,7 @@ struct Change {
     bits: u32,
 }
 
-/// A change of inputs, and what the recorded kernel then writes.
+/// Changed inputs, and what is then written.
 #[derive(Clone, Debug)]
 pub struct Reaction {
     change: Change,
@@ -48,19 +47,17 @@ impl Reaction {
         (self.change.words.len() * WORD) as u64
     }
 
-    /// Bytes that the recorded kernel then writes.
+    /// Bytes that are then written.
     #[must_use]
     pub fn written(&self) -> u64 {
         (self.written.len() * WORD) as u64
     }
 
-    /// Memory before the launch, changed.
     pub(crate) fn before(&self, mut memory: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         self.change.apply(&mut memory);
         memory
     }
 
-    /// Changed memory after the launch.
     pub(crate) fn after(&self, mut changed: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         for (piece, word, value) in &self.written {
             changed[*piece][word * WORD..(word + 1) * WORD].copy_from_slice(value);
@@ -69,7 +66,7 @@ impl Reaction {
     }
 }
 
-/// Windows are pieces and bytes of them; `fixed` words must not be changed. At most 24 launches.
+/// Windows are bytes of pieces; `fixed` words stay. At most 24 launches.
 pub(crate) fn search<E>(
     memory: &[&[u8]],
     windows: &[(usize, Range<usize>)],
@@ -81,7 +78,7 @@ pub(crate) fn search<E>(
         for (piece, window) in windows {
             let words = window.start / WORD..window.end / WORD;
             let words: Vec<usize> = words.filter(|word| !fixed(*piece, *word)).collect();
-            // The second launch confirms the first.
+            // Confirms the first.
             if words.is_empty() || launches + 2 > LAUNCHES {
                 continue;
             }
@@ -177,7 +174,7 @@ mod tests {
     #[test]
     fn a_kernel_that_checks_reacts_to_what_is_wrong() {
         let reaction = found(&memory(), check).unwrap();
-        // A bit of each of three words is too little to be noticed, the first of a mantissa is not.
+        // A bit of three words is too little, the first of a mantissa is not.
         assert_eq!((reaction.bytes(), reaction.written()), (12, 4));
         let from = reaction.before(memory());
         assert_eq!(from[0][..4], memory()[0][..4]);

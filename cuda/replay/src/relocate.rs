@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Variables move between processes: words that point at them are rewritten.
+//! Rewrites words that point at moved variables.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Move {
@@ -8,7 +8,7 @@ pub(crate) struct Move {
     pub(crate) to: u64,
 }
 
-/// By old addresses. Code addresses are not among them.
+/// By old addresses; without code addresses.
 pub(crate) struct Moves(Vec<Move>);
 
 impl Moves {
@@ -29,7 +29,7 @@ impl Moves {
         (offset < one.size).then(|| one.to + offset)
     }
 
-    /// Rewrites aligned words that point into old ranges; returns their offsets and old values.
+    /// Aligned words; returns offsets and old values.
     pub(crate) fn apply(&self, bytes: &mut [u8]) -> Vec<(usize, u64)> {
         let mut changed = Vec::new();
         let (Some(first), Some(last)) = (self.0.first(), self.0.last()) else {
@@ -49,7 +49,7 @@ impl Moves {
     }
 }
 
-/// Ranges that will move, to where is not known yet.
+/// Where to is not known yet.
 pub(crate) struct Leaving(Vec<(u64, u64)>);
 
 impl Leaving {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recorded launch, back in memory, ready to run.
+//! A recorded launch, back in memory.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -32,26 +32,26 @@ pub use second::{Second, Useless};
 pub use strays::Strays;
 use tools::Tools;
 
-/// Bytes to read and compare at a time: whole elements of any type.
+/// In bytes: whole elements of any type.
 const PART: usize = 64 << 20;
 
 struct Contents {
-    /// Of a variable: in the recorded process.
+    /// A variable's is the recorded one.
     address: u64,
     kind: Kind,
     before: Vec<u8>,
     after: Option<Vec<u8>>,
-    /// Outside of these, both are the same.
+    /// The rest stays the same.
     changed: Vec<Range<usize>>,
 }
 
-/// A piece of memory as a replay leaves it.
+/// Memory after a replay.
 pub struct Left<'a> {
-    /// Its address; of a variable, in the recorded process.
+    /// Address; of a variable, the recorded one.
     pub address: u64,
     /// The variable's name.
     pub variable: Option<&'a str>,
-    /// Whether it differs from before the launch.
+    /// By the launch.
     pub is_changed: bool,
     /// Contents.
     pub bytes: Vec<u8>,
@@ -64,7 +64,7 @@ enum Kind {
     Variable(usize),
 }
 
-/// Offsets of rewritten words, and their old values.
+/// Offsets and old values.
 type Rewritten = Vec<(usize, u64)>;
 
 /// A recorded launch in this process.
@@ -75,23 +75,22 @@ pub struct Session {
     parameters: Vec<u8>,
     contents: Vec<Contents>,
     time_limit: Duration,
-    /// Memory that evicts other memory from the second-level cache.
+    /// It evicts others from the second-level cache.
     evicting: Option<(u64, usize)>,
     tools: OnceCell<Tools>,
-    /// Bytes of shared memory per block to fill before launches.
+    /// Filled per block before launches, in bytes.
     scratch: Option<u32>,
-    /// What the launch changes, as it was before.
+    /// Before the launch.
     backups: Backups,
-    /// What the launch is to leave.
+    /// After the launch.
     expected: Expected,
     rewritten: Vec<(Rewritten, Rewritten)>,
     rewritten_parameters: Rewritten,
-    /// By piece: left out of comparisons.
     ignored: Vec<bool>,
 }
 
 impl Session {
-    /// Maps and fills memory of a launch of the recording.
+    /// Maps and fills memory.
     ///
     /// # Errors
     /// The recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
@@ -101,7 +100,7 @@ impl Session {
         launch: Launch,
         time_limit: Duration,
     ) -> Result<Self, ReplayError> {
-        // Before the context: it takes addresses of its own.
+        // Before the context, which takes addresses.
         let spans = place::of_launch(&launch);
         let mut room = place::Room::reserve(&gpu, &spans)?;
         let store = recording.store();
@@ -135,7 +134,7 @@ impl Session {
         gpu.enter()?;
         gpu.limit(&launch.limits)?;
         room.map(&spans)?;
-        // A kernel that does not end uses it until the process ends.
+        // A hung kernel uses it until the process ends.
         room.leave();
         Ok(Self {
             rewritten: vec![Default::default(); contents.len()],
@@ -177,8 +176,7 @@ impl Session {
         }
     }
 
-    /// Leaves the region with this address out of comparisons, such as a runtime's stacks. Returns whether there is
-    /// one.
+    /// Leaves a region out of comparisons, such as stacks; false if there is none.
     pub fn ignore(&mut self, address: u64) -> bool {
         let mut found = false;
         for (contents, ignored) in self.contents.iter().zip(&mut self.ignored) {
@@ -191,8 +189,7 @@ impl Session {
         found
     }
 
-    /// Sets a piece's bytes before each launch. Pieces are regions, then variables. Results are then not the
-    /// recorded ones.
+    /// A piece's bytes before launches (regions, then variables). Results are then not the recorded ones.
     ///
     /// # Errors
     /// No such piece, or another size.
@@ -213,8 +210,7 @@ impl Session {
         Ok(())
     }
 
-    /// Loads an image (none: the recorded one) and rewrites pointers to its variables. Call [`Session::unload`]
-    /// before the next.
+    /// Loads an image (default: recorded) and rewrites pointers. [`Session::unload`] first.
     ///
     /// # Errors
     /// No such kernel, other parameters or variables, or the driver refuses.
@@ -254,22 +250,22 @@ impl Session {
         Ok(loaded)
     }
 
-    /// What [`Session::load`] gives the driver: the image (none: the recorded one), or its PTX if options need it.
+    /// What [`Session::load`] gives the driver: the image (default: recorded), or its PTX if options need it.
     ///
     /// # Errors
-    /// The image cannot be read, or has no PTX of the kernel.
+    /// Unreadable, or no PTX of the kernel.
     pub fn text(&self, image: Option<&[u8]>, options: JitOptions) -> Result<Vec<u8>, ReplayError> {
         crate::module::text(image.unwrap_or(&self.image), &self.launch.kernel, options)
     }
 
-    /// Words rewritten for the loaded image.
+    /// Words rewritten for this image.
     #[must_use]
     pub fn rewritten(&self) -> usize {
         let before = self.rewritten.iter().map(|rewritten| rewritten.0.len());
         self.rewritten_parameters.len() + before.sum::<usize>()
     }
 
-    /// Unloads an image and restores rewritten pointers.
+    /// Restores rewritten pointers, too.
     pub fn unload(&mut self, loaded: &Loaded) {
         if !self.launch.variables.is_empty() {
             self.contents_are_new();
@@ -288,7 +284,7 @@ impl Session {
         loaded.unload(&self.gpu);
     }
 
-    /// Drops copies on the GPU: contents have changed.
+    /// Copies on the GPU are outdated.
     fn contents_are_new(&self) {
         self.backups.are_old();
         self.expected.are_old();
@@ -301,7 +297,7 @@ impl Session {
         }
     }
 
-    /// Address, size and number of each piece, in this process.
+    /// Address, size and number, in this process.
     pub(crate) fn ranges(&self, loaded: &Loaded) -> Vec<[u64; 3]> {
         let pieces = self.contents.iter().enumerate();
         let range = |(number, contents): (usize, &Contents)| {
@@ -319,7 +315,6 @@ impl Session {
         self.gpu.synchronize()
     }
 
-    /// At most as many bytes as the piece has.
     fn put(&self, loaded: &Loaded, contents: &Contents, bytes: &[u8]) -> Result<(), ReplayError> {
         let address = self.address(loaded, contents);
         let bytes = &bytes[..bytes.len().min(contents.before.len())];
@@ -347,7 +342,6 @@ impl Session {
         Ok(bytes)
     }
 
-    /// The range lies in the piece.
     fn read_part(
         &self,
         loaded: &Loaded,
@@ -369,10 +363,10 @@ impl Session {
         Ok(())
     }
 
-    /// Restores everything, launches once, and compares.
+    /// Restores, launches once, and compares.
     ///
     /// # Errors
-    /// A limit would be broken, the kernel fails, or it does not end in time.
+    /// A limit, a failed kernel, or no end in time.
     pub fn run(
         &self,
         loaded: &Loaded,
@@ -384,7 +378,7 @@ impl Session {
         self.compare(loaded, how, mask)
     }
 
-    /// Restores everything, and launches once.
+    /// Restores, and launches once.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -394,7 +388,7 @@ impl Session {
         self.launch_once(loaded, sizes)
     }
 
-    /// Memory as it is now: regions by address, then variables.
+    /// Regions by address, then variables.
     pub fn left<'a>(
         &'a self,
         loaded: &'a Loaded,
@@ -413,7 +407,7 @@ impl Session {
         })
     }
 
-    /// Restores and compares without a launch: this should not be right.
+    /// Restores and compares without launching; should not be right.
     ///
     /// # Errors
     /// The driver refuses.
@@ -427,7 +421,7 @@ impl Session {
         Ok(self.found(loaded, how, mask)?.verdict())
     }
 
-    /// Compares memory with the recorded results; right after [`Session::launch_restored`].
+    /// Right after [`Session::launch_restored`].
     ///
     /// # Errors
     /// Memory cannot be read.
@@ -441,7 +435,7 @@ impl Session {
         if !verdict.is_right() {
             return Ok(verdict);
         }
-        // What a replay finds that launches nothing.
+        // Of a replay that launches nothing.
         let mut null = Sum::default();
         for (index, contents) in self.contents.iter().enumerate() {
             if let (Some(after), false) = (&contents.after, self.ignored[index]) {
@@ -455,7 +449,7 @@ impl Session {
         })
     }
 
-    /// Reads only parts that differ; compares on all cores.
+    /// Reads only parts that differ, on all cores.
     fn found(&self, loaded: &Loaded, how: &Comparison, mask: &Mask) -> Result<Sum, ReplayError> {
         let mut sum = Sum::default();
         let mut room = Vec::new();
@@ -479,7 +473,7 @@ impl Session {
         Ok(sum)
     }
 
-    /// The first `most` words that differ from the recorded results; right after [`Session::run`].
+    /// The first `most` differing words, right after [`Session::run`].
     ///
     /// # Errors
     /// Memory cannot be read.

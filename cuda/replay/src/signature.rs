@@ -8,10 +8,9 @@ use gpureplay_sign::{PublicKey, Signature, SignatureError};
 
 use crate::failure::{Failure, file};
 
-/// Bytes of a key file or signature, at most.
+/// In bytes.
 pub(crate) const MAX_FILE: u64 = 1 << 16;
 
-/// The signed text of a manifest.
 pub(crate) fn signed(
     recording: &Recording,
     (part, number): (Part, u32),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares memory in parts, on all cores, and adds up.
+//! Compares memory on all cores, and adds up.
 
 use crate::compare::Difference;
 use crate::{Comparison, Element, Verdict};
 
-/// Median magnitude, rounded down to a power of two, without zeroes, infinities and NaN. The largest would hide
-/// errors: other contents or types can look huge.
+/// Median, as a power of two, without zeroes, infinities and NaN. The largest would hide errors: other data looks
+/// huge.
 fn magnitude(element: Element, bytes: &[u8]) -> f64 {
     const EXPONENTS: usize = 1 << 11;
     let exponent = |value: f64| (value.abs().to_bits() >> 52) as usize;
@@ -29,13 +29,12 @@ fn magnitude(element: Element, bytes: &[u8]) -> f64 {
 pub(crate) struct Sum {
     /// Some bit differs.
     bits: bool,
-    /// Some element is beyond the tolerance.
     beyond: bool,
     difference: Difference,
 }
 
 impl Sum {
-    /// Leaves out `mask`, in words of four bytes.
+    /// `mask` has words of four bytes.
     pub(crate) fn add(
         &mut self,
         how: &Comparison,
@@ -54,7 +53,7 @@ impl Sum {
         }
     }
 
-    /// `other` lies behind what was compared so far.
+    /// `other` lies behind.
     pub(crate) fn join(&mut self, other: &Self) {
         if !self.bits {
             self.difference.first = other.difference.first;
@@ -82,16 +81,16 @@ pub(crate) struct PieceSum<'a> {
     want: &'a [u8],
     mask: &'a [u32],
     element: Element,
-    /// Allowed relative error; none where bits decide.
+    /// Relative; none where bits decide.
     limit: Option<f64>,
     scale: f64,
 }
 
-/// Bytes per core at a time: whole elements of any type.
+/// In bytes: whole elements of any type.
 const SHARE: usize = 1 << 20;
 
 impl<'a> PieceSum<'a> {
-    /// `mask` counts words of four bytes, and ascends.
+    /// `mask` has words of four bytes, ascending.
     pub(crate) fn new(how: &Comparison, address: u64, want: &'a [u8], mask: &'a [u32]) -> Self {
         let (element, limit) = match how.tolerance {
             Some((element, limit)) => (element, Some(limit)),
@@ -122,7 +121,7 @@ impl<'a> PieceSum<'a> {
             let threads: Vec<_> = parts
                 .map(|(number, got)| {
                     let work = move || self.one(start + number * of_a_core, got, false);
-                    // Without another thread, this one does it.
+                    // No further thread: this one does it.
                     let other = std::thread::Builder::new().spawn_scoped(scope, work);
                     other.map_err(|_| work())
                 })
@@ -170,7 +169,7 @@ impl<'a> PieceSum<'a> {
             }
             sum.bits = true;
             sum.difference.elements += 1;
-            // A tail of less than an element only bits can tell.
+            // Only bits tell a partial element.
             let error = if self.limit.is_none() || want.len() < size {
                 f64::INFINITY
             } else {
@@ -241,7 +240,7 @@ mod tests {
 
     #[test]
     fn huge_numbers_beside_hide_no_error() {
-        // Lower halves of doubles, read as singles, can be as large as singles get.
+        // Doubles' lower halves can be singles of any size.
         let doubles = |change: u64| -> Vec<u8> {
             let bits = |index: u32| (f64::from(index) / 3.0).to_bits() ^ change;
             (1..1000)
@@ -256,7 +255,7 @@ mod tests {
         assert!(matches!(singles, Verdict::Differs(_)), "{singles}");
         let right = verdict(how(Element::F64, 1e-6), &got, &want, &[]);
         assert!(matches!(right, Verdict::Within { .. }), "{right}");
-        // What is nearly zero beside ordinary numbers is within their error.
+        // Near zero is within ordinary numbers' error.
         let (near, zero) = (
             self::singles(&[1e-12, 1.0, 2.0]),
             self::singles(&[0.0, 1.0, 2.0]),
@@ -304,7 +303,7 @@ mod tests {
                 .collect()
         };
         let want = bytes(&number);
-        // Differences at both sides of each border between shares, at the end, and two left out.
+        // Around each border between shares, at the end; two are left out.
         let border = SHARE / 4;
         let wrong = [border - 1, border, 2 * border, 3 * border - 1, words - 1];
         let left_out = [border - 2, 4 * border];

@@ -13,14 +13,13 @@ use crate::failure::Failure;
 
 /// Bytes that tell a pack.
 const BEGIN: u64 = 64;
-/// Bytes of a pack, at most.
+/// In bytes.
 const MOST_OF_A_PACK: u64 = 1 << 32;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) folder: PathBuf,
     pub(crate) number: Option<u32>,
-    /// The number is a whole run's.
     is_run: bool,
 }
 
@@ -57,7 +56,7 @@ impl Target {
         Ok(Recording::open(&self.folder)?)
     }
 
-    /// Reads the rest of the file only if it is a pack.
+    /// Reads on only for a pack.
     pub(crate) fn packed(&self) -> Option<Recording> {
         let mut file = File::open(&self.folder).ok()?;
         if !file.metadata().ok()?.is_file() {
@@ -72,7 +71,7 @@ impl Target {
         Recording::of_pack(&bytes)
     }
 
-    /// A recording of one run and no launch needs no number.
+    /// The only run, without launches, needs no number.
     pub(crate) fn run(&self, recording: &Recording) -> Result<Option<u32>, Failure> {
         if let Some(number) = self.number {
             return Ok(self.is_run.then_some(number));
@@ -105,7 +104,7 @@ impl Target {
             .collect())
     }
 
-    /// Fails if a whole run is meant.
+    /// Refuses whole runs.
     fn launches_only(&self) -> Result<(), Failure> {
         if self.is_run {
             return Err(Failure::Usage(
@@ -115,7 +114,7 @@ impl Target {
         Ok(())
     }
 
-    /// A recording of one launch needs no number.
+    /// The only launch needs no number.
     pub(crate) fn one(&self, recording: &Recording) -> Result<u32, Failure> {
         self.launches_only()?;
         if let Some(number) = self.number {
@@ -149,7 +148,7 @@ impl Target {
     }
 }
 
-/// `x`, `x,y` or `x,y,z`; those left out are 1.
+/// `x`, `x,y` or `x,y,z`; 1 if left out.
 pub(crate) fn sizes(text: &str) -> Result<[u32; 3], String> {
     let mut sizes = [1; 3];
     for (index, part) in text.split(',').enumerate() {

@@ -3,7 +3,7 @@
 
 use gpureplay_host::statistics::Sorted;
 
-/// In microseconds, by GPU events, which overstate kernels of few microseconds.
+/// In microseconds; events overstate kernels of few.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times(Sorted);
 

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Second inputs: recorded memory with other order or numbers.
 //!
-//! A kernel that repeats earlier results, or has them built in, is right only on recorded memory. The recorded
-//! kernel gives the reference.
+//! Kernels that repeat earlier results are right only on recorded memory. The recorded kernel gives the reference.
 
-/// Bytes that move together: a double, a pointer, or two neighbours.
+/// In bytes: a double, a pointer, or two neighbours.
 const WORD: usize = 8;
-/// Words move within a window, so that caches hold it.
+/// So that caches hold it.
 const WINDOW: usize = 1 << 14;
-/// Flipped in single-precision numbers: half of their size.
+/// Halves or doubles a single's size.
 const NUDGE: u32 = 0x0040_0000;
 
 /// How recorded memory is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variation {
-    /// Words change places; values stay in their ranges.
+    /// Words change places, so values stay in range.
     Permuted {
         /// Decides the order.
         seed: u64,
     },
-    /// Words that look like floats get another size; integers, and what they index, stay.
+    /// Floats get another size; integers and what they index stay.
     Nudged,
 }
 
@@ -33,7 +32,7 @@ impl Variation {
         }
     }
 
-    /// `fixed` words of four bytes stay.
+    /// Words of four bytes.
     pub(crate) fn apply(self, piece: usize, bytes: &mut [u8], fixed: impl Fn(usize) -> bool) {
         match self {
             Self::Permuted { seed } => {
@@ -62,7 +61,7 @@ impl Variation {
     }
 }
 
-/// Bits of a single, or of a double's upper half, between 2^-60 and 2^60.
+/// A single, or a double's upper half, between 2^-60 and 2^60.
 fn looks_like_a_number(bits: u32) -> bool {
     (67..=187).contains(&(bits >> 23 & 0xff))
 }

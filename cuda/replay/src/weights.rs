@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of weights that a recording names without their bytes.
+//! Files of weights outside a recording.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -13,13 +13,13 @@ use safetensors::tensor::Metadata;
 use crate::failure::{Failure, file};
 use crate::{ReplayError, WeightBytes, Weights};
 
-/// Bytes of a header, at most: some hundred thousand tensors.
+/// In bytes: some hundred thousand tensors.
 const MAX_HEADER: u64 = 16 << 20;
 /// Per file, as per run.
 const MAX_TENSORS: usize = 1 << 16;
 pub(crate) struct Place {
     pub(crate) form: String,
-    /// From the beginning of the file, in bytes.
+    /// In the file, in bytes.
     at: u64,
     pub(crate) size: u64,
 }
@@ -77,7 +77,6 @@ impl Archive {
         })
     }
 
-    /// Name and bytes of each tensor.
     pub(crate) fn all(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
         let tensors = self.tensors.iter();
         let read = tensors.map(|(name, place)| Ok((name.clone(), self.read(place)?)));
@@ -85,7 +84,7 @@ impl Archive {
     }
 
     pub(crate) fn read(&self, place: &Place) -> io::Result<Vec<u8>> {
-        // The header's rule: a tensor ends before the file does.
+        // By the header's rule, tensors end before the file.
         let mut bytes = vec![0; usize::try_from(place.size).unwrap_or(0)];
         self.opened.read_exact_at(&mut bytes, place.at)?;
         Ok(bytes)
@@ -99,8 +98,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// The given file, or the recorded name in the recording's directory, beside it, or in the current directory.
-    /// `None` if the run needs none.
+    /// The given file, or the recorded name in the recording's directory, beside it, or in the current one.
     pub(crate) fn of(
         recording: &Recording,
         run: &Run,
@@ -115,7 +113,7 @@ impl Given {
             };
         };
         let folder = recording.folder();
-        // A name with a separator leads elsewhere.
+        // Separators would lead elsewhere.
         let name = Path::new(name).file_name().unwrap_or_default();
         let beside = folder.parent().unwrap_or(folder);
         let mut found = [folder, beside, Path::new("")]
@@ -137,7 +135,7 @@ impl Given {
             .filter(|tensor| !tensor.places.is_empty());
         let found: HashSet<Hash> = found.map(|tensor| tensor.hash).collect();
         let (mut others, mut expected) = (0, HashMap::new());
-        // Recorded hash: a tensor with it, and its new hash.
+        // Tensor and new hash by recorded hash.
         let mut alike: HashMap<Hash, (&str, Hash)> = HashMap::new();
         for tensor in &run.tensors {
             let wrong = |reason: &str| {
@@ -148,7 +146,7 @@ impl Given {
             if (&place.form, place.size) != (&tensor.form, tensor.size) {
                 return Err(wrong(&format!("is {}, not {}", place.form, tensor.form)));
             }
-            // Without --weights only recorded bytes will do; reading checks them.
+            // Without --weights only recorded bytes will do, checked when read.
             let hash = match given {
                 Some(_) => Store::name(&archive.read(place).map_err(file(&path))?),
                 None => tensor.hash,
@@ -175,7 +173,7 @@ impl Given {
         Ok(Some(given))
     }
 
-    /// Tensors that are not the recorded ones.
+    /// Not as recorded.
     pub(crate) fn others(&self) -> usize {
         self.others
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Links, pipes and escapes in a recording: nothing outside it is touched, no command hangs, no escape is printed
-//! raw.
+//! Links, pipes and escapes in a recording do no harm.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -15,7 +14,7 @@ const IMAGE: &[u8] = include_bytes!("../../launch/tests/image/golden/sm_90.cubin
 const MANIFEST: &str = include_str!("../../launch/tests/recording/golden/launch.toml");
 const MEMORY: [u8; 4096] = [7; 4096];
 
-/// One launch in `rec`; outside of it, a key and copies of all files.
+/// `rec`; outside, a key and copies of all files.
 struct Tree(tempfile::TempDir);
 
 impl Tree {
@@ -37,7 +36,7 @@ impl Tree {
         self.0.path().join(name)
     }
 
-    /// The exit code; none, or 124, if it had to be ended.
+    /// None, or 124, if it was ended.
     fn run(&self, words: &str) -> Option<i32> {
         Command::new("timeout")
             .arg("60")
@@ -177,7 +176,7 @@ fn needs(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// Replaces each file and directory of a recording; returns the commands that do not refuse it.
+/// Replaces each file and directory; returns commands that accept.
 fn accepted(put: impl Fn(&Path, &str)) -> Vec<String> {
     let mut wrong = Vec::new();
     for name in Tree::new().files("rec") {
@@ -234,7 +233,6 @@ fn a_signature_is_written_in_the_recording() {
         let before = fs::read(tree.at("outside/launches/0.sig")).unwrap();
         fs::remove_file(&signature).unwrap();
         symlink(target, &signature).unwrap();
-        // A link is a file that exists.
         assert_eq!(tree.run("sign --key mine.pem --counter 9 rec"), Some(2));
         assert_eq!(
             tree.run("sign --key mine.pem --counter 9 --force rec"),

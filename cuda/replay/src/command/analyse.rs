@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `analyse`: what a kernel does to memory, counted by probes.
+//! `analyse`: memory accesses, counted by probes.
 
 mod report;
 

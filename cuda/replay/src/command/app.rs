@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that run with the library inside, and `record`.
+//! `record`, and programs with the library inside.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -228,7 +228,7 @@ impl Record {
         Ok(region)
     }
 
-    /// Removes turns that did not come again, if others did.
+    /// Only if others did come again.
     fn remove_single(&self, before: &[u32]) -> Result<(), Failure> {
         let recording = Recording::open(&self.output)?;
         let mut new = recording.runs()?;
@@ -244,7 +244,7 @@ impl Record {
         Ok(recording.sweep()?)
     }
 
-    /// Adds element types and shapes to runs with inputs and outputs of these names and sizes.
+    /// For runs whose inputs and outputs have these names and sizes.
     fn describe(&self) -> Result<(), Failure> {
         if self.tensor.is_empty() {
             return Ok(());
@@ -331,7 +331,7 @@ impl Record {
             };
         }
         if whole.is_some() {
-            // The library is NVTX's injection, too: ranges are layers.
+            // The library is NVTX's injection, too.
             command.env("NVTX_INJECTION64_PATH", self.app.preload_path()?);
         }
         command.env_remove("GPUREPLAY_CUDA_CUPTI");
@@ -343,7 +343,7 @@ impl Record {
                 self.remove_single(&before)?;
             }
             self.describe()?;
-            // First, so that known weights are not looked at as memory.
+            // First: known weights are not looked at as memory.
             let mut weights = self.weights.as_deref();
             if let Some(path) = weights
                 && !crate::command::weights::refer(&self.output, path)?

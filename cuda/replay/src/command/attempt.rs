@@ -14,13 +14,13 @@ use tempfile::TempDir;
 use crate::command::failure::{Failure, file};
 use crate::command::report::note;
 
-/// Number of the process in a replay, from 0.
+/// Number of the process, from 0.
 const ATTEMPT: &str = "GPUREPLAY_CUDA_ATTEMPT";
-/// Findings of an earlier process, as JSON.
+/// As JSON.
 const HANDED_ON: &str = "GPUREPLAY_CUDA_HANDED_ON";
 const ATTEMPTS: u32 = 8;
 
-/// Starts this program again if an address is taken; passes any other error on.
+/// Only for a taken address.
 pub(crate) fn again(error: ReplayError) -> Failure {
     if !matches!(error, ReplayError::Collision { .. }) {
         return error.into();
@@ -37,7 +37,6 @@ pub(crate) fn again(error: ReplayError) -> Failure {
     instead(&[(ATTEMPT, attempt.to_string())], None)
 }
 
-/// Differences that another process with the same arguments finds in the recorded launch.
 pub(crate) fn differences_elsewhere() -> Result<Differences, Failure> {
     let path = this_program()?;
     let folder = private_folder("differences")?;
@@ -58,7 +57,7 @@ pub(crate) fn differences_elsewhere() -> Result<Differences, Failure> {
     Differences::from_bytes(&bytes.map_err(file(&told))?).ok_or(Failure::OtherProcess(status))
 }
 
-/// A temporary directory with a random name, for this user alone, removed on drop.
+/// For this user alone; removed on drop.
 pub(crate) fn private_folder(what: &str) -> Result<TempDir, Failure> {
     tempfile::Builder::new()
         .prefix(&format!("gpureplay-{what}-"))
@@ -84,7 +83,7 @@ fn instead(variables: &[(&str, String)], more: Option<&str>) -> Failure {
     file(&path)(command.exec())
 }
 
-/// Findings of a process whose context a failed kernel ended.
+/// From a process whose context a failed kernel ended.
 pub(crate) fn handed_on<T: DeserializeOwned>() -> Result<Option<T>, Failure> {
     let Some(text) = std::env::var_os(HANDED_ON) else {
         return Ok(None);

@@ -47,10 +47,10 @@ pub(crate) struct Check {
     weights: Option<PathBuf>,
 }
 
-/// Fault of a run until a replay from its own memory has reproduced the turns.
+/// Until its own replay has reproduced the turns.
 const PENDING: &str = "its own replay has not ended";
 
-/// Compares each run with its second turn and its own replays, in other processes: their failure ends nothing here.
+/// In other processes: failures end nothing here.
 pub(crate) fn after_recording(folder: &Path, weights: Option<&Path>) {
     let Ok(recording) = Recording::open(folder) else {
         return;
@@ -70,7 +70,7 @@ pub(crate) fn after_recording(folder: &Path, weights: Option<&Path>) {
         {
             note!("run {number} was not compared with its second turn");
         }
-        // Two processes: what differs between them is no error.
+        // What differs between processes is no error.
         let kept = [(); 2].map(|()| ended(&["check", "--sums"]));
         if kept.contains(&Some(1)) {
             note!("run {number}: a replay gives other outputs than recorded");
@@ -132,7 +132,7 @@ impl Check {
         if let Some(checked) = &mut run.checked
             && checked.fault.as_deref() == Some(PENDING)
         {
-            // A process has one run in memory, so the run is not replayed beside its second turn.
+            // A process has one run in memory.
             let replayed = child(&["run", "--json"])?.stderr(Stdio::inherit()).output();
             let replayed = replayed.map_err(failed)?.stdout;
             checked.fault = fault(&replayed, checked.others).map(str::to_owned);
@@ -231,7 +231,7 @@ impl Check {
     }
 }
 
-/// The fault that `run --json` shows; `others` turns had other inputs.
+/// `others` turns had other inputs.
 fn fault(replayed: &[u8], others: u32) -> Option<&'static str> {
     let report: serde_json::Value = serde_json::from_slice(replayed).unwrap_or_default();
     let outputs_differ = report["differing"]
@@ -239,7 +239,7 @@ fn fault(replayed: &[u8], others: u32) -> Option<&'static str> {
         .is_some_and(|all| !all.is_empty());
     match report["verdict"].as_str() {
         Some("exact") => None,
-        // Turns of the recorded inputs are no evidence.
+        // The recorded inputs are no evidence.
         Some("inconclusive") if others == 0 => None,
         Some("inconclusive") => Some(
             "memory held its outputs before it began, and other inputs give no others: a replay shows nothing",
@@ -252,7 +252,7 @@ fn fault(replayed: &[u8], others: u32) -> Option<&'static str> {
     }
 }
 
-/// The second turn and later ones, each with its numbers.
+/// With their numbers.
 fn turns(run: &Run, second: &Run) -> Vec<Turn> {
     let ports = |ports: &[gpureplay_cuda_launch::recording::Port]| {
         ports.iter().map(|port| port.contents).collect::<Vec<_>>()

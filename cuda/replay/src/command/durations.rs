@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `durations`: every kernel of a program with its time.
+//! `durations`: a program's kernels with their times.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -61,7 +61,6 @@ pub(crate) struct RowReport<'a> {
     most_us: f64,
 }
 
-/// First line of a log.
 const LOG_HEADER: &str = "process,kernel,grid,block,us\n";
 
 type Table = BTreeMap<[String; 3], Row>;
@@ -158,7 +157,7 @@ impl Durations {
     }
 }
 
-/// A line: kernel, grid, block, occurrences, total, least, most.
+/// Kernel, grid, block, occurrences, total, least, most.
 fn add(table: &mut Table, line: &str) {
     let fields: Vec<&str> = line.split('\t').collect();
     let [kernel, grid, block, occurrences, total, least, most] = fields.as_slice() else {
@@ -176,7 +175,7 @@ fn add(table: &mut Table, line: &str) {
     row.most = row.most.max(number(most));
 }
 
-/// Bytes of a table, at most.
+/// Bytes, at most.
 const MOST: u64 = 1 << 28;
 
 pub(crate) fn read(path: &Path) -> Result<Vec<RowReport<'static>>, Failure> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `jobs` and `bench`: operations of a whole run, and their times.
+//! `jobs` and `bench`: a run's operations and times.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -117,7 +117,7 @@ impl Jobs {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Times include the host's wait for the layer's end.
+    /// With the host's wait for the layer's end.
     fn times(
         &self,
         recording: &Recording,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `judge`: a changed kernel against a recorded launch; doing nothing never passes.
+//! `judge`: a changed kernel against a recorded launch.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,7 +40,6 @@ pub(crate) struct Judge {
     checking: Checking,
 }
 
-/// Differing words to report, at most.
 const SHOWN: usize = 16;
 
 /// What a changed kernel did, for programs.
@@ -103,15 +102,14 @@ struct WordReport {
     found: String,
 }
 
-/// Findings before the recorded kernel failed on changed memory.
+/// Before the recorded kernel failed on changed memory.
 #[derive(Default, Serialize, Deserialize)]
 struct Handed {
     seed: Option<u64>,
-    /// Why results cannot be changed first.
     no_evidence: Option<String>,
     /// Why variations show nothing.
     tried: Vec<String>,
-    /// The recorded kernel writes the recorded results on another input, too.
+    /// On another input, too, it writes the recorded results.
     is_constant: bool,
 }
 
@@ -157,7 +155,7 @@ impl Judge {
         Ok(ExitCode::from(u8::from(report.verdict != "right")))
     }
 
-    /// The reason, if nothing can be compared.
+    /// Or why nothing can be compared.
     fn reference(
         &self,
         session: &mut Session,
@@ -281,7 +279,7 @@ impl Judge {
             };
             check(what, evidence.run(session, loaded, sizes, how, mask)?);
         }
-        // A kernel may work at first, and rest when it is timed.
+        // It may work at first, and rest when timed.
         let times = session.time(loaded, sizes, self.runs)?;
         if self.runs > 0 {
             check("after timing", session.compare(loaded, how, mask)?);
@@ -323,7 +321,7 @@ impl JudgeReport {
         }
     }
 
-    /// A check that a kernel passes which does nothing shows nothing.
+    /// A check that doing nothing passes shows nothing.
     fn conclude(&mut self) {
         let has = |words: &[&str]| {
             let mut checks = self.checks.iter();

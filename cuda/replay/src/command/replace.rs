@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `replace`: a program with other kernels or sizes, timed on request.
+//! `replace`: a program with other kernels or sizes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -104,12 +104,12 @@ impl Replace {
     }
 }
 
-/// By kernel and size: launches and microseconds of original and replacement.
+/// Launches and microseconds, of original and replacement.
 #[derive(Default)]
 struct Table(BTreeMap<[String; 3], [(u64, f64); 2]>);
 
 impl Table {
-    /// A line: side, kernel, grid, block, occurrences, total, and more.
+    /// Side, kernel, grid, block, occurrences, total, and more.
     fn add(&mut self, line: &str) {
         let fields: Vec<&str> = line.split('\t').collect();
         let [side, kernel, grid, block, occurrences, total, ..] = fields.as_slice() else {

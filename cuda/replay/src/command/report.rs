@@ -9,7 +9,7 @@ use gpureplay_host::Lines;
 
 use crate::command::failure::Failure;
 
-/// Prints a line; returns the error if it cannot be written.
+/// Returns the error.
 macro_rules! say {
     ($($part:tt)*) => {
         $crate::command::report::to_output(format_args!($($part)*))?
@@ -24,17 +24,14 @@ macro_rules! note {
 
 pub(crate) use {note, say};
 
-/// Writes a line, with escapes for what is no plain text.
-///
-/// # Errors
-/// It cannot be written.
+/// Escapes what is no plain text.
 pub(crate) fn to_output(line: fmt::Arguments<'_>) -> Result<(), Failure> {
     let mut out = Lines::new(gpureplay_host::output());
     let written = writeln!(out, "{line}").and_then(|()| out.flush());
     written.map_err(Failure::Output)
 }
 
-/// As [`to_output`], to standard error; ignores errors.
+/// Ignores errors.
 pub(crate) fn to_errors(line: fmt::Arguments<'_>) {
     let _ = writeln!(Lines::new(io::stderr().lock()), "gpureplay: {line}");
 }
@@ -44,7 +41,6 @@ pub(crate) fn sizes([x, y, z]: [u32; 3]) -> String {
     format!("{x}x{y}x{z}")
 }
 
-/// Bytes in the unit that fits.
 pub(crate) fn bytes(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let value = bytes as f64;

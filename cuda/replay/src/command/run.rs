@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run`: one launch, replayed, verified and timed; whole runs too.
+//! `run`: replays, verifies and times.
 
 mod evidence;
 mod report;
@@ -112,7 +112,6 @@ impl Checking {
         if self.is_cold() { "cold" } else { "warm" }
     }
 
-    /// Names a given option that is only for launches.
     fn for_launches(&self) -> Option<&'static str> {
         [
             (self.tolerance.is_some(), "--tolerance"),
@@ -126,7 +125,7 @@ impl Checking {
         .find_map(|(given, option)| given.then_some(option))
     }
 
-    /// The comparison and cache state, the same words for the same options.
+    /// Equal for equal options.
     pub(crate) fn words(&self) -> String {
         let (tolerance, cache) = (self.comparison().tolerance, self.cache());
         let (masks, ignored) = ([self.mask, self.mask_processes], &self.ignore);
@@ -139,7 +138,7 @@ impl Checking {
         }
     }
 
-    /// Tries another process if addresses are taken here.
+    /// Tries another process if addresses are taken.
     pub(crate) fn session(&self, target: &Target) -> Result<Session, Failure> {
         let recording = target.recording()?;
         let number = target.one(&recording)?;
@@ -172,7 +171,7 @@ impl Checking {
         Ok(session)
     }
 
-    /// What tells a launch from none if results are in memory already. No image may be loaded.
+    /// For results that are in memory already. No image may be loaded.
     pub(crate) fn evidence(
         &self,
         session: &mut Session,
@@ -201,7 +200,7 @@ impl Checking {
         }
     }
 
-    /// Words to leave out, found with the recorded image; none if this process serves another one's mask.
+    /// Loads the recorded image; none while serving another process's mask.
     pub(crate) fn mask(&self, session: &mut Session) -> Result<Option<Mask>, Failure> {
         let mut mask = Mask::default();
         if self.mask == 0 && self.mask_processes == 0 && self.differences.is_none() {
@@ -324,7 +323,7 @@ pub(crate) struct Run {
     whole: Whole,
 }
 
-/// A file of at most [`MAX_IMAGE`] bytes whose parts decompress.
+/// At most [`MAX_IMAGE`] bytes; all parts decompress.
 pub(crate) fn read_image(path: &Path) -> Result<Vec<u8>, Failure> {
     let image = File::open(path)
         .and_then(|opened| beneath::contents(opened, MAX_IMAGE as u64))
@@ -336,7 +335,6 @@ pub(crate) fn read_image(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(image)
 }
 
-/// Bytes for a piece of memory.
 fn read_memory(path: &Path) -> Result<Vec<u8>, Failure> {
     File::open(path)
         .and_then(|opened| beneath::contents(opened, MAX_BYTES))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `sign`, and `--require-signature`.
 //!
-//! A manifest names images and memory by SHA-256, so its signature covers all. It is detached, as for Mali
-//! recordings: `launches/K.sig` or `runs/K.sig`.
+//! A manifest names all else by SHA-256, so its detached signature (`launches/K.sig`, `runs/K.sig`) covers it.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -160,7 +159,7 @@ impl Trust {
         }
     }
 
-    /// Returns the signed text if a signature is demanded: what is checked is used, whatever the file becomes.
+    /// What is checked is used, whatever the file becomes.
     fn manifest(
         &self,
         recording: &Recording,

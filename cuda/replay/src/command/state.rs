@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--state-in`, `--state-out`: changed memory as `.safetensors`, by address.
+//! `--state-in`, `--state-out`: `.safetensors` by address.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::weights::Archive;
 
 type Range = (u64, Vec<u8>);
 
-/// The tensor that names the run.
+/// It names the run.
 const OF: &str = "run";
 
-/// A run and its first memory: a state says only what differs from that.
+/// With its first memory: a state holds differences from that.
 fn of(run: &Run) -> String {
     let mut text = run.structure().to_string();
     let memory = run.memory.iter();

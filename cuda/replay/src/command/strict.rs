@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--strict`: what the hooks saw against what CUPTI saw.
+//! `--strict`: hooks against CUPTI.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ impl Strict {
     }
 }
 
-/// The exit code of a program that failed stays.
+/// A failed program's exit code stays.
 pub(crate) fn conclude(folder: Option<&TempDir>, code: ExitCode) -> Outcome {
     let Some(folder) = folder.map(TempDir::path) else {
         return Ok(code);
@@ -74,14 +74,14 @@ pub(crate) fn conclude(folder: Option<&TempDir>, code: ExitCode) -> Outcome {
 #[derive(Default)]
 struct Tally {
     processes: usize,
-    /// Processes in which CUPTI counted nothing.
+    /// CUPTI counted nothing in them.
     without: usize,
-    /// By kernel: launches that the hooks saw, and CUPTI.
+    /// Seen by hooks, by CUPTI.
     rows: BTreeMap<String, [u64; 2]>,
 }
 
 impl Tally {
-    /// A line: kernel, seen by the hooks, seen by CUPTI.
+    /// Kernel, seen by hooks, by CUPTI.
     fn add(&mut self, line: &str) {
         let mut fields = line.split('\t');
         let (name, numbers) = (fields.next(), fields.map(str::parse::<u64>));
@@ -117,7 +117,7 @@ impl Tally {
     }
 }
 
-/// CUPTI where CUDA's installer puts it, else by name alone.
+/// From CUDA's installer, else by name alone.
 fn find_cupti() -> PathBuf {
     let root =
         std::env::var_os("CUDA_HOME").map_or_else(|| "/usr/local/cuda".into(), PathBuf::from);

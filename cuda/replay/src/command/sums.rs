@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `diff --against recorded`: the first operation that leaves other memory.
+//! `diff --against recorded`: the first differing operation.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,11 +44,10 @@ pub(crate) struct Against {
     json: bool,
 }
 
-/// Has the members of `diff` of other recordings.
+/// Members are as for other recordings.
 #[derive(Serialize)]
 struct Report {
     same: bool,
-    /// Operations after which memory was compared.
     chains: u32,
     difference: Option<String>,
     job: Option<String>,
@@ -60,7 +59,7 @@ struct Report {
 const DIFFERS: &str =
     "a replay gives other outputs than recorded, as if a kernel adds in another order each time";
 
-/// Keeps sums of a replay with the recorded outputs; drops known sums that differ here.
+/// Call with recorded outputs; drops known sums that differ.
 pub(crate) fn keep(
     recording: &Recording,
     number: u32,
@@ -79,7 +78,7 @@ pub(crate) fn keep(
         found = session.sums(u32::MAX)?;
     }
     if !session.is_as_recorded() {
-        // There is no other fault without a second turn.
+        // Without a second turn, this was the only fault.
         let checked = Checked {
             words: 0,
             addresses: 0,
@@ -100,7 +99,7 @@ pub(crate) fn keep(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Number of the first operation that leaves other memory, and how many were compared.
+/// Its number, and how many were compared.
 pub(crate) fn first_difference(run: &Run, found: &[u64]) -> (Option<usize>, usize) {
     let both = run.sums().zip(found).enumerate();
     let mut known = both.filter(|(_, (known, _))| *known != UNKNOWN_SUM);
@@ -137,7 +136,7 @@ impl Against {
         let session = RunSession::open(gpu, recording, run.clone(), weights, time_limit);
         let found = session.map_err(again)?.sums(u32::MAX)?;
         let (first, compared) = first_difference(&run, &found);
-        // A missing or extra operation at the end has nothing to compare with.
+        // A missing or extra operation has nothing to compare with.
         let counts = run.sums.len() / 8 == found.len();
         let job = first.and_then(|number| Some(words(&run, run.operations.get(number)?)));
         let difference = match first {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run` of a whole run, with recorded or other inputs.
+//! `run` of a whole run.
 
 mod info;
 mod part;
@@ -74,7 +74,6 @@ impl FromStr for Given {
 }
 
 impl Given {
-    /// The number of the input or output, and the file.
     fn of(&self, option: &str, ports: &[Port]) -> Result<(usize, PathBuf), Failure> {
         if let Some((name, path)) = self.0.split_once('=')
             && let Some(number) = ports.iter().position(|port| port.name == name)
@@ -99,7 +98,7 @@ impl Given {
     }
 }
 
-/// `NAME=VALUE`: the word that it stands for.
+/// `NAME=VALUE`, as a word.
 #[derive(Clone, Debug)]
 struct Setting(String, u32);
 
@@ -152,7 +151,6 @@ pub(crate) struct WholeReport {
 }
 
 impl Whole {
-    /// Names a given option that is only for whole runs.
     pub(crate) fn given(&self) -> Option<&'static str> {
         [
             (!self.input.is_empty(), "--input"),
@@ -170,12 +168,11 @@ impl Whole {
         .or_else(|| self.layers.given())
     }
 
-    /// Whether another run than the recorded one is asked for.
     fn is_other(&self) -> bool {
         !self.input.is_empty() || !self.set.is_empty() || self.state_in.is_some() || self.repeat > 1
     }
 
-    /// By the numbers of the run's numbers. With other inputs, all must be given.
+    /// By number. Other inputs need all.
     fn words(&self, run: &Run) -> Result<Vec<(usize, u32)>, Failure> {
         let mut words = Vec::new();
         for Setting(name, word) in &self.set {
@@ -283,7 +280,7 @@ impl Whole {
         for (port, path) in &outputs {
             gpureplay_host::write_atomic(path, session.output(*port)).map_err(written(path))?;
         }
-        // Before turns change inputs and memory.
+        // Before turns change memory.
         let times = match options.repetitions {
             0 => Times::default(),
             runs => session.time(how, runs)?,
@@ -302,7 +299,7 @@ impl Whole {
             (false, _) => None,
             (true, false) => Some("differs"),
             (true, true) if turns.is_some_and(|[kept, right]| right < kept) => Some("differs"),
-            // A later turn of other inputs has outputs that memory did not hold.
+            // Memory did not hold a later turn's other outputs.
             (true, true) if held && !proven(session.run(), turns) => Some("inconclusive"),
             (true, true) => Some("exact"),
         };
@@ -331,7 +328,7 @@ impl Whole {
     }
 }
 
-/// Whether a turn with other outputs than recorded was reproduced.
+/// With outputs that are not the recorded ones.
 fn proven(run: &Run, turns: Option<[usize; 2]>) -> bool {
     let right = turns.map_or(0, |[_, right]| right);
     let recorded: Vec<Hash> = run.outputs.iter().map(|port| port.contents).collect();

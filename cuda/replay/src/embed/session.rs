@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A session of a recorded run: values in, runs, values out.
+//! A session of a recorded run.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) struct CudaSession {
     session: Option<RunSession>,
     values: Vec<Option<Tensor>>,
     weights: Option<PathBuf>,
-    /// By output: whether a run has copied it out.
+    /// By output: copied out by a run.
     has_copied: Vec<bool>,
     timing: Timing,
 }
@@ -108,7 +108,7 @@ impl CudaSession {
         Ok(())
     }
 
-    /// After a failure memory is undefined: the next run loads it anew.
+    /// After a failure the next run loads anew.
     fn change(
         &mut self,
         how: impl FnOnce(&mut RunSession) -> std::result::Result<(), ReplayError>,
@@ -128,7 +128,7 @@ impl CudaSession {
         changed
     }
 
-    /// Uploads the bound weights, if the run is in memory.
+    /// If the run is in memory.
     fn take_weights(&mut self) -> Result<()> {
         match self.weights()? {
             Some(weights) => self.change(|session| session.set_weights(weights)),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a run holds for other turns: replays a second turn with the first one's parameters.
+//! Whether a run holds for other turns: a second turn runs with the first one's parameters.
 //!
-//! Equal turns also differ in words that no kernel reads, such as padding. So only a replay with words of the first
-//! turn counts. Where it leaves other outputs or memory, words are halved until those that matter are left.
+//! Turns also differ in unread words such as padding, so only the replay counts. Where it differs, words are halved
+//! until those that matter are left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,38 +13,37 @@ use gpureplay_cuda_launch::recording::{
 use super::{How, RunSession};
 use crate::ReplayError;
 
-/// Unit of comparison, in bytes.
+/// In bytes.
 const PAGE: usize = 64 << 10;
-/// Replays of a search, at most: words not told apart by then are taken to matter.
+/// At most; undecided words are taken to matter.
 const MOST_TRIALS: usize = 600;
 
-/// Words with one value in the first turn and another in the second: one number or address.
+/// Words that change alike: one number or address.
 #[derive(Clone, Debug)]
 pub struct Held {
     /// Operation and offset of each, in bytes.
     pub places: Vec<[u32; 2]>,
-    /// Its value in the first, the second, and later turns.
+    /// In the first, the second, and later turns.
     pub values: Vec<u64>,
 }
 
 /// Comparison of two turns.
 #[derive(Clone, Debug, Default)]
 pub struct Crossing {
-    /// Differing words that are no addresses.
+    /// Differing words, no addresses.
     pub words: usize,
-    /// Of these, numbers that results depend on.
+    /// Numbers that results depend on.
     pub numbers: Vec<Held>,
     /// Differing addresses.
     pub addresses: usize,
-    /// Of these, those that outputs depend on.
+    /// Those that outputs depend on.
     pub slots: Vec<Held>,
     /// Replays.
     pub trials: usize,
-    /// Pages that differ between replays, and were not compared.
+    /// Pages not compared, as replays differ.
     pub noisy: usize,
 }
 
-/// Numbers of piece and page.
 type Pages = BTreeSet<(usize, usize)>;
 
 fn is_address(run: &Run, word: u64) -> bool {
@@ -57,7 +56,7 @@ fn is_address(run: &Run, word: u64) -> bool {
             .any(|variable| (variable.address..variable.address + variable.size).contains(&word))
 }
 
-/// Words, and addresses, each by its values in all turns.
+/// By values in all turns.
 fn differences(first: &[Operation], run: &Run) -> [Vec<Held>; 2] {
     let later: Vec<BTreeMap<[u32; 2], u32>> = run
         .turns
@@ -101,16 +100,14 @@ fn differences(first: &[Operation], run: &Run) -> [Vec<Held>; 2] {
 
 struct Bench<'a> {
     session: &'a mut RunSession,
-    /// The second turn's own operations.
     own: Vec<Operation>,
-    /// Memory after the second turn with its own words.
+    /// With its own words.
     after: Vec<Vec<u8>>,
     noisy: Pages,
     trials: usize,
 }
 
 impl Bench<'_> {
-    /// Pages that are not as after the second turn.
     fn changed(&self) -> Result<Pages, ReplayError> {
         let mut pages = Pages::new();
         for (piece, (now, after)) in self.session.memory()?.iter().zip(&self.after).enumerate() {
@@ -121,7 +118,7 @@ impl Bench<'_> {
         Ok(pages)
     }
 
-    /// The second turn with words of the first.
+    /// With the first turn's words.
     fn with(&self, first: &[Operation], held: &[&Held], size: u32) -> Vec<Operation> {
         let mut operations = self.own.clone();
         for [number, at] in held.iter().flat_map(|held| &held.places) {
@@ -142,7 +139,7 @@ impl Bench<'_> {
         self.session.execute(How::Launches)
     }
 
-    /// The words that matter: halves are tried until single ones are left.
+    /// By halves, down to single words.
     fn search<'h>(
         &mut self,
         held: &[&'h Held],
@@ -168,8 +165,8 @@ impl Bench<'_> {
     }
 }
 
-/// Compares the session's second turn with the first one's operations, which it does not keep. `None` if the second
-/// turn is not reproduced twice: nothing can be compared.
+/// Compares the session's second turn with the first one's operations; the session keeps the second's. `None` if
+/// the second turn is not reproduced twice.
 ///
 /// # Errors
 /// The driver refuses, or an operation fails.
@@ -219,7 +216,7 @@ pub fn cross(
         },
         &mut numbers,
     )?;
-    // Other addresses move results, so outputs are compared, not memory.
+    // Other addresses move results: compare outputs only.
     let all: Vec<&Held> = addresses.iter().collect();
     let mut slots = Vec::new();
     bench.search(
@@ -239,11 +236,10 @@ pub fn cross(
 }
 
 impl RunSession {
-    /// Compares the session's second turn with the first one's operations; the session keeps the second's. `None`
-    /// if the second turn is not reproduced twice.
+    /// Takes operations of the same structure and their numbers; restores memory.
     ///
     /// # Errors
-    /// The driver refuses, or an operation fails.
+    /// The driver refuses.
     pub fn adopt(
         &mut self,
         operations: Vec<Operation>,
@@ -254,11 +250,11 @@ impl RunSession {
         self.restore()
     }
 
-    /// Number of later turns reproduced before the first wrong one. Each continues the memory before it, the first
-    /// from memory as it is. Inputs and numbers of the last stay.
+    /// Number of turns reproduced before the first wrong one, each continuing from memory. The last's inputs and
+    /// numbers stay.
     ///
     /// # Errors
-    /// A turn's bytes are damaged, the driver refuses, or an operation fails.
+    /// Damaged bytes, the driver refuses, or an operation fails.
     pub fn reproduces(
         &mut self,
         store: &Store,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images of a run in the driver: kernels and variables.
+//! A run's kernels and variables in the driver.
 
 use gpureplay_cuda_launch::abi::{DevicePointer, Handle};
 use gpureplay_cuda_launch::recording::{Run, RunImage, Store};
@@ -13,7 +13,7 @@ pub(super) struct Read {
     variables: Vec<Vec<u8>>,
 }
 
-/// Each is checked against its hash.
+/// Checked against hashes.
 pub(super) fn read(
     [major, minor]: [i32; 2],
     store: &Store,
@@ -27,7 +27,7 @@ pub(super) fn read(
         bytes.push(0);
         Ok::<_, ReplayError>(bytes)
     };
-    // Images decompress slowly, so on all cores.
+    // Decompression is slow: on all cores.
     let cores = gpureplay_host::cores();
     let share = run.images.len().div_ceil(cores).max(1);
     let mut images = Vec::with_capacity(run.images.len());
@@ -104,7 +104,7 @@ impl Images {
         Ok(loaded)
     }
 
-    /// Leaves the images to the process: a kernel may still run.
+    /// A kernel may still run.
     pub(super) fn leave(&mut self) {
         self.modules.clear();
     }
@@ -113,13 +113,13 @@ impl Images {
         &self.moves
     }
 
-    /// Addresses, and contents at the beginning.
+    /// Addresses and first contents.
     pub(super) fn variables(&self) -> impl Iterator<Item = (DevicePointer, &[u8])> {
         let variables = self.variables.iter();
         variables.map(|variable| (variable.address, variable.contents.as_slice()))
     }
 
-    /// Variables as they were at the beginning.
+    /// To their first contents.
     pub(super) fn restore(&self, gpu: &Gpu) -> Result<(), ReplayError> {
         for variable in &self.variables {
             gpu.upload(variable.address, &variable.contents)?;

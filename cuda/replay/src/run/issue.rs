@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gives a run's operations to the driver, to run or to capture.
 //!
-//! All streams begin behind the main one and end before it. Operations after a host wait wait for its event; a
-//! replay itself never waits in between.
+//! Streams begin behind the main one and end before it. What the host waited for is an event for later operations;
+//! replays themselves do not wait.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,24 +24,24 @@ pub(super) enum What {
     All,
     /// All but launches.
     NoLaunches,
-    /// From a number to before another one.
+    /// From, to before.
     Part(u32, u32),
 }
 
 struct Lane {
     stream: Handle,
     kind: StreamKind,
-    /// It waits for what comes before the run.
+    /// After what comes before the run.
     begun: bool,
-    /// Host waits that it came after.
+    /// Host waits before it.
     waits: usize,
-    /// The default stream has not waited for its last operations.
+    /// The default stream must wait for it.
     ahead: bool,
-    /// It has not waited for the default stream's last operations.
+    /// It must wait for the default stream.
     behind: bool,
 }
 
-/// Kept, since making them costs more than an operation.
+/// Kept: making them is slow.
 #[derive(Default)]
 pub(super) struct Pool {
     streams: Vec<Handle>,
@@ -161,7 +161,7 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Stands for all that a stream was given.
+    /// For all work of the stream so far.
     fn recorded(&mut self, stream: Handle) -> Result<Handle, ReplayError> {
         let driver_ = &self.issuer.gpu.driver;
         if self.used == self.pool.len() {
@@ -194,7 +194,7 @@ impl Turn<'_> {
         self.waits(to, event)
     }
 
-    /// Ordered behind all that it comes after.
+    /// Ordered behind all before it.
     fn lane(&mut self, number: u32) -> Result<Handle, ReplayError> {
         let number = number as usize;
         let (stream, kind) = (self.lanes[number].stream, self.lanes[number].kind);
@@ -312,7 +312,7 @@ impl Turn<'_> {
                     None => Ok(()),
                 }
             }
-            // One stream is in order anyway.
+            // One stream is in order.
             _ if self.lanes.len() == 1 => Ok(()),
             Operation::HostStream { stream } => {
                 let stream = self.lane(*stream)?;
@@ -423,7 +423,6 @@ impl Turn<'_> {
         self.issuer.check("a memset", status)
     }
 
-    /// The main stream waits for all others.
     fn join_all(&mut self) -> Done {
         for number in 0..self.lanes.len() {
             if self.lanes[number].begun {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory as the last turn left it, for a next step.
+//! Memory as the last turn left it.
 
 use super::RunSession;
 use crate::ReplayError;
 
-/// Unit of comparison, in bytes.
+/// In bytes.
 const PAGE: usize = 4096;
 
 /// Bytes at a recorded address.
@@ -25,10 +25,10 @@ impl RunSession {
             .collect()
     }
 
-    /// Memory and variables that earlier runs changed, in whole pages.
+    /// Memory and variables that earlier runs changed, by pages.
     ///
     /// # Errors
-    /// Memory holds addresses of variables, which differ between processes; the driver refuses.
+    /// Memory holds variables' addresses, which differ between processes; the driver refuses.
     pub fn state(&self) -> Result<Vec<Range>, ReplayError> {
         self.without_addresses()?;
         let mut changed = Vec::new();
@@ -72,10 +72,10 @@ impl RunSession {
         Ok(changed)
     }
 
-    /// Restores memory, but for these ranges.
+    /// Restores memory, then sets these ranges.
     ///
     /// # Errors
-    /// A range outside the run's memory, or the driver refuses.
+    /// A range outside memory, or the driver refuses.
     pub fn set_state(&self, state: &[Range]) -> Result<(), ReplayError> {
         self.without_addresses()?;
         let memory = self.run.memory.iter().map(|one| (one.address, one.size));

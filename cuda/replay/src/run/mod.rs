@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recorded run, back in memory, for recorded or other inputs.
+//! A recorded run, back in memory.
 
 mod crossing;
 mod images;
@@ -35,7 +35,7 @@ pub use trim::LeftOut;
 pub enum How {
     /// As one graph, built once.
     Graph,
-    /// Operation by operation, each time.
+    /// Operation by operation.
     Launches,
 }
 
@@ -51,14 +51,14 @@ pub struct RunSession {
     main: Handle,
     pool: RefCell<Pool>,
     rewritten: usize,
-    // Dropped last: all else lies in them.
+    // Dropped last: all else lies in it.
     room: Room,
     context: Context,
 }
 
 impl RunSession {
-    /// Maps and fills memory, and loads kernels, in a context that stays this thread's. All bytes are checked
-    /// against hashes before anything runs; missing weights come from `weights`.
+    /// Maps, fills and loads, in a context that stays this thread's. Checks all bytes first; missing weights come
+    /// from `weights`.
     ///
     /// # Errors
     /// The recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
@@ -69,13 +69,13 @@ impl RunSession {
         weights: Option<Weights>,
         time_limit: Duration,
     ) -> Result<Self, ReplayError> {
-        // Before the context: it takes addresses of its own.
+        // Before the context, which takes addresses.
         let spans = place::of_run(&run);
         let mut room = Room::reserve(&gpu, &spans)?;
         let store = recording.store();
         let capability = gpu.info().capability;
         let recorded = ports::Recorded::read(store, &run)?;
-        // Images decompress while the driver makes a context.
+        // While the driver makes a context.
         let (context, images) = std::thread::scope(|scope| {
             let images = scope.spawn(|| images::read(capability, store, &run));
             let context = Context::new(&gpu);
@@ -83,12 +83,12 @@ impl RunSession {
             let images = images.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok::<_, ReplayError>((context?, images?))
         })?;
-        // It stays this thread's context.
+        // It stays this thread's.
         std::mem::forget(context.enter()?);
         gpu.limit(&run.limits)?;
         room.map(&spans)?;
         let source = Source::new(store, weights);
-        // The driver takes images while memory is read and checked.
+        // Meanwhile memory is read and checked.
         let (images, found) = std::thread::scope(|scope| {
             let load = || {
                 let _entered = context.enter()?;
@@ -144,19 +144,18 @@ impl RunSession {
         self.rewritten
     }
 
-    /// Makes the context this thread's until the result is dropped. Needed by the opening thread too, if the
-    /// program has no other context.
+    /// Until the result is dropped. The opening thread needs it too, without another context.
     pub(crate) fn enter(&self) -> Result<Entered, ReplayError> {
         self.context.enter()
     }
 
-    /// Restores memory, with other weights.
+    /// Restores memory.
     pub(crate) fn set_weights(&mut self, weights: Weights) -> Result<(), ReplayError> {
         self.source.set_weights(weights);
         self.restore()
     }
 
-    /// Restores memory and variables; zeros memory that was allocated later.
+    /// Restores memory and variables; later allocations become zeros.
     ///
     /// # Errors
     /// The driver refuses.
@@ -164,7 +163,7 @@ impl RunSession {
         self.filled().map(drop)
     }
 
-    /// As [`RunSession::restore`]; returns how many words were rewritten.
+    /// Also returns how many words were rewritten.
     fn filled(&self) -> Result<usize, ReplayError> {
         if !self.source.held().is_empty() {
             self.source.put_back(&self.gpu, &self.run)?;
@@ -176,7 +175,7 @@ impl RunSession {
         self.begin(&found)
     }
 
-    /// Restores variables and rewrites words that point at them; returns how many.
+    /// Variables first; returns how many words were rewritten.
     fn begin(&self, found: &[(u64, u64)]) -> Result<usize, ReplayError> {
         let moves = self.images.moves();
         let mut rewritten = 0;
@@ -191,7 +190,7 @@ impl RunSession {
         Ok(rewritten)
     }
 
-    /// Keeps the first memory on the host, to restore it faster.
+    /// Keeps first memory on the host, for faster restores.
     ///
     /// # Errors
     /// The recording is damaged.
@@ -207,7 +206,7 @@ impl RunSession {
         self.ports.set_input(number, bytes)
     }
 
-    /// Replaces a number of the host: [`Run::numbers`].
+    /// See [`Run::numbers`].
     pub fn set_number(&mut self, number: usize, value: u32) {
         self.run.set_number(number, value);
         self.forget_graph();
@@ -244,17 +243,17 @@ impl RunSession {
         self.ports.recorded_output(number)
     }
 
-    /// Runs once, from memory as it is.
+    /// Once, from memory as it is.
     ///
     /// # Errors
-    /// The driver refuses, an operation fails, or it does not end in time.
+    /// The driver refuses, an operation fails, or takes too long.
     pub fn execute(&mut self, how: How) -> Result<(), ReplayError> {
         self.ports.clear_outputs();
         self.submit(how)?;
         self.wait()
     }
 
-    /// Runs a range of operations, from memory as it is.
+    /// A range of operations, from memory as it is.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
@@ -264,8 +263,7 @@ impl RunSession {
         self.wait()
     }
 
-    /// Does everything but launches, from memory as it is. If outputs are right all the same, a replay proves
-    /// nothing. Restores memory.
+    /// Runs without launches; if outputs are right, replays prove nothing. Restores memory.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
@@ -278,8 +276,7 @@ impl RunSession {
         Ok(right)
     }
 
-    /// Times runs with their copies of inputs and outputs, after some untimed ones; in microseconds by the host's
-    /// clock.
+    /// Runs with copies of inputs and outputs, after untimed ones; in microseconds of the host.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
@@ -345,7 +342,7 @@ impl RunSession {
         Ok(executable)
     }
 
-    /// What does not end can only be stopped with the process.
+    /// Only the process's end stops hung work.
     fn wait(&self) -> Result<(), ReplayError> {
         let began = Instant::now();
         loop {
@@ -369,12 +366,12 @@ impl RunSession {
 
 impl Drop for RunSession {
     fn drop(&mut self) {
-        // Images and ports are dropped in the context, too.
+        // Images and ports are dropped in it, too.
         let entered = self.enter().map(std::mem::forget);
         // SAFETY: our stream.
         let status = unsafe { self.gpu.driver.cuStreamQuery(self.main) };
         if entered.is_err() || status == Status::NOT_READY {
-            // What does not end is ended with the process.
+            // Hung work ends with the process.
             self.images.leave();
             self.ports.leave();
             self.room.leave();

@@ -6,7 +6,7 @@ use gpureplay_cuda_launch::recording::{Run, Store};
 use crate::error::driver;
 use crate::{Gpu, ReplayError};
 
-/// In bytes, of each input and output.
+/// In bytes.
 const ALIGNMENT: usize = 256;
 
 pub(super) struct Recorded {
@@ -16,7 +16,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Each is checked against its hash.
+    /// Checked against hashes.
     pub(super) fn read(store: &Store, run: &Run) -> Result<Self, ReplayError> {
         let names = run.inputs.iter().map(|port| port.name.clone()).collect();
         let mut both = [Vec::new(), Vec::new()];
@@ -79,7 +79,7 @@ impl Ports {
         }
     }
 
-    /// As a program does before each run.
+    /// Before each run, as programs do.
     pub(super) fn refresh(&self) {
         for (at, bytes) in self.inputs.iter().zip(&self.recorded.inputs) {
             // SAFETY: as in `put`.
@@ -89,7 +89,7 @@ impl Ports {
         }
     }
 
-    /// Fills outputs with bytes that differ from the recorded ones, to see what a run does not write.
+    /// With other bytes than recorded: shows what a run does not write.
     pub(super) fn clear_outputs(&self) {
         for (at, bytes) in self.outputs.iter().zip(&self.recorded.outputs) {
             self.put(*at, bytes.iter().map(|byte| !byte));
@@ -124,7 +124,7 @@ impl Ports {
         &self.recorded.outputs[number]
     }
 
-    /// Leaves the memory to the process: a copy may still use it.
+    /// A copy may still use it.
     pub(super) fn leave(&mut self) {
         self.memory = std::ptr::null_mut();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! First memory of a run, uploaded in small parts on all cores. The host keeps it only if it is wanted often.
+//! A run's first memory, uploaded in parts on all cores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,31 +10,30 @@ use crate::{Gpu, ReplayError};
 
 /// Source of weights.
 pub trait WeightBytes: Send + Sync {
-    /// Reads a tensor's bytes from an offset; unchecked until [`WeightBytes::check`].
+    /// Unchecked until [`WeightBytes::check`].
     ///
     /// # Errors
     /// They are missing.
     fn read(&self, tensor: &WeightTensor, at: u64, bytes: &mut [u8]) -> Result<(), ReplayError>;
 
-    /// Checks a tensor by the name that [`Store::name`] gives its bytes.
+    /// By the hash that [`Store::name`] gives.
     ///
     /// # Errors
-    /// It is another one.
+    /// Another tensor.
     fn check(&self, tensor: &WeightTensor, found: Hash) -> Result<(), ReplayError>;
 }
 
 /// Source of weights.
 pub type Weights = Box<dyn WeightBytes>;
 
-/// Bytes of weights to read at a time: whole chunks.
+/// In bytes: whole chunks.
 const PART: usize = 4 * CHUNK;
-/// Reading threads; more are not faster.
+/// More are not faster.
 const MOST_THREADS: usize = 12;
 
 pub(super) struct Source {
     store: Store,
     weights: Option<Weights>,
-    /// All pieces, if they are held.
     held: Vec<Vec<u8>>,
 }
 
@@ -57,7 +56,7 @@ impl Source {
         weights.ok_or_else(|| wrong(tensor, "no file of weights is given"))
     }
 
-    /// Checked against hashes; empty without contents.
+    /// Checked; empty without contents.
     fn read(&self, run: &Run, number: usize) -> Result<Vec<u8>, ReplayError> {
         let memory = &run.memory[number];
         let Some(contents) = memory.contents else {
@@ -83,7 +82,7 @@ impl Source {
         Ok(bytes)
     }
 
-    /// With pointers to variables rewritten.
+    /// With pointers rewritten.
     pub(super) fn each(
         &self,
         run: &Run,
@@ -107,7 +106,6 @@ impl Source {
         Ok(rewritten)
     }
 
-    /// Uploads the pieces that are held.
     pub(super) fn put_back(&self, gpu: &Gpu, run: &Run) -> Result<(), ReplayError> {
         for (memory, bytes) in run.memory.iter().zip(&self.held) {
             match bytes.is_empty() {
@@ -118,8 +116,7 @@ impl Source {
         Ok(())
     }
 
-    /// Uploads all pieces; returns places and values of words that point at variables. `entered` makes the context
-    /// the calling thread's.
+    /// Returns offsets and values of pointers to variables. `entered` makes the context current.
     pub(super) fn upload<E>(
         &self,
         (gpu, run): (&Gpu, &Run),
@@ -144,7 +141,7 @@ impl Source {
         let found = on_all_cores(&chunks, &entered, |(address, chunk)| {
             Ok(send(*address, &self.store.chunk(chunk)?)?.collect::<Vec<_>>())
         })?;
-        // They lie where the recording has zeros.
+        // The recording has zeros there.
         let tensors = run.tensors.iter();
         let tensors: Vec<&WeightTensor> = tensors.filter(|one| !one.places.is_empty()).collect();
         let mut parts = Vec::new();
@@ -185,7 +182,7 @@ impl Source {
         self.held = held;
     }
 
-    /// Holds all pieces, with pointers to variables rewritten.
+    /// With pointers rewritten.
     pub(super) fn hold(&mut self, run: &Run, moves: &Moves) -> Result<(), ReplayError> {
         let mut held = vec![Vec::new(); run.memory.len()];
         self.each(run, moves, |number, bytes| {
@@ -204,7 +201,7 @@ fn wrong(tensor: &WeightTensor, reason: &str) -> ReplayError {
     }
 }
 
-/// Answers in order. Each thread begins with `enter` and keeps its result. The first error counts.
+/// Answers in order; the first error counts. `enter`'s result lives as long as its thread.
 fn on_all_cores<T: Sync, E, R: Send>(
     items: &[T],
     enter: &(impl Fn() -> Result<E, ReplayError> + Sync),
@@ -226,7 +223,7 @@ fn on_all_cores<T: Sync, E, R: Send>(
     let cores = gpureplay_host::cores();
     let threads = cores.min(MOST_THREADS).min(items.len());
     let mut all = std::thread::scope(|scope| {
-        // Without another thread, this one does all.
+        // No further thread: this one does all.
         let others: Vec<_> = (1..threads)
             .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, share).ok())
             .collect();

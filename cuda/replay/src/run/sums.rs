@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sum of memory after each operation, to find the first difference.
-//!
-//! A kernel adds up all words, each mixed with its place. Operations run one by one.
+//! Sums of memory after each operation: all words, mixed with their places.
 
 use gpureplay_cuda_launch::abi::{Handle, JitOptions, LaunchConfiguration};
 use gpureplay_cuda_launch::recording::{Operation, UNKNOWN_SUM};
@@ -11,7 +9,7 @@ use super::issue::What;
 use crate::error::driver;
 use crate::{Gpu, ReplayError, module};
 
-/// `first` is the number of the first word from address 0.
+/// `first` counts words from address 0.
 const TEXT: &str = "\
 .version 6.0
 .target sm_60
@@ -59,14 +57,13 @@ DONE:
     ret;
 }
 ";
-/// Offset and size of each parameter.
 const LAYOUT: [[usize; 2]; 4] = [[0, 8], [8, 8], [16, 8], [24, 8]];
-/// Blocks at most, and threads of each.
+/// At most; threads of each.
 const BLOCKS: u64 = 2048;
 const THREADS: u32 = 256;
 const WORD: u64 = 8;
 
-/// The kernel's sum for bytes from word `first`; zeros follow the last ones.
+/// As the kernel, from word `first`; padded with zeros.
 fn sum(bytes: &[u8], first: u64) -> u64 {
     let words = bytes.chunks(8).zip(first..);
     words.fold(0, |sum: u64, (bytes, number)| {
@@ -106,7 +103,7 @@ impl<'a> Adder<'a> {
         Ok(adder)
     }
 
-    /// Adds memory as if it lay at `place`.
+    /// As if it lay at `place`.
     fn add(&self, address: u64, size: u64, place: u64) -> Result<(), ReplayError> {
         let words = size / WORD;
         let parameters = [address, words, place / WORD, self.sum];
@@ -148,10 +145,10 @@ impl Drop for Adder<'_> {
 }
 
 impl RunSession {
-    /// Runs from the beginning up to `end` and sums memory after each operation. Memory stays as it is then.
+    /// Runs from the beginning to `end`, and leaves memory so.
     ///
     /// # Errors
-    /// Memory holds addresses of variables, which differ between processes; as [`RunSession::execute`].
+    /// Memory holds variables' addresses, which differ between processes; as [`RunSession::execute`].
     pub fn sums(&mut self, end: u32) -> Result<Vec<u64>, ReplayError> {
         self.without_addresses()?;
         self.restore()?;
@@ -181,7 +178,7 @@ impl RunSession {
             if address % WORD == 0 && place % WORD == 0 {
                 adder.add(address, size, place)?;
             }
-            // What the kernel leaves out: a rest, or what begins between words.
+            // The kernel leaves out rests and unaligned bytes.
             let done = match (address | place) % WORD {
                 0 => size / WORD * WORD,
                 _ => 0,
@@ -197,7 +194,7 @@ impl RunSession {
         self.wait()?;
         let mut found = [0; WORD as usize];
         self.gpu.download(adder.sum, &mut found)?;
-        // The number that means nothing is no sum.
+        // 0 is reserved for unknown.
         Ok(u64::from_le_bytes(found)
             .wrapping_add(of_host)
             .max(UNKNOWN_SUM + 1))
@@ -231,7 +228,7 @@ mod tests {
         swapped.rotate_left(8);
         assert_ne!(whole, sum(&swapped, 5));
         assert_eq!(sum(&[1, 2], 0), sum(&[1, 2, 0, 0, 0, 0, 0, 0], 0));
-        // The finaliser of splitmix64: its first output for seed 0 mixes one step of its counter.
+        // The finaliser of splitmix64, as its first output for seed 0.
         assert_eq!(sum(&[0; 8], 1), 0xe220_a839_7b1d_cdaf);
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds memory that a run writes first: its contents need not be recorded.
+//! Finds memory that a run writes before reading.
 //!
-//! A trial replays with other bytes there. If outputs and other memory stay the same, nothing read them; if a
-//! part's every byte is then as ever, it was written whole. Only such parts are left out. Weights stay.
+//! A trial replays with other bytes there. If outputs and other memory stay, nothing read them; a part that then
+//! has its usual bytes was written whole. Only such parts are left out. Weights stay.
 
 use std::ops::Range;
 
@@ -11,20 +11,19 @@ use gpureplay_cuda_launch::recording::Store;
 use super::{How, RunSession};
 use crate::ReplayError;
 
-/// Unit of the search, in bytes.
+/// In bytes.
 const PART: usize = 256;
-/// Replays at most; the undecided is kept.
+/// At most; the undecided is kept.
 const MOST_TRIALS: usize = 200;
-/// Least bytes tried as a whole. Smaller tensors may be positions and counters: another value may lead a kernel
-/// outside its memory.
+/// In bytes. Smaller tensors may be positions and counters, which lead kernels outside memory if changed.
 const LEAST: usize = 16 << 10;
-/// Parts that are not searched further.
+/// Not searched further.
 const FEW: usize = 256;
 
-/// Numbers of the piece, and of the part in it.
+/// Numbers of piece and part.
 type Part = (usize, usize);
 
-/// Number of the piece, and bytes in it.
+/// Piece, and bytes in it.
 pub type LeftOut = Vec<(usize, Range<usize>)>;
 
 struct Trials<'a> {
@@ -40,7 +39,7 @@ fn part(piece: &[u8], number: usize) -> &[u8] {
 }
 
 impl Trials<'_> {
-    /// Memory after a run with other bytes in some parts; `None` if outputs change.
+    /// After a run with other bytes in parts; `None` if outputs change.
     fn changed(&mut self, parts: &[Part]) -> Result<Option<Vec<Vec<u8>>>, ReplayError> {
         self.count += 1;
         let mut held = self.before.clone();
@@ -90,8 +89,8 @@ impl Trials<'_> {
 }
 
 impl RunSession {
-    /// Parts that the run writes before it reads them, with the recorded inputs. None if outputs or memory are not
-    /// reproduced, or memory holds addresses of variables. Restores memory, with zeros in these parts.
+    /// For the recorded inputs; none if outputs or memory are not reproduced, or memory holds variables' addresses.
+    /// Restores memory, with zeros in the parts.
     ///
     /// # Errors
     /// The recording is damaged, the driver refuses, or an operation fails.
@@ -102,7 +101,7 @@ impl RunSession {
         self.hold()?;
         let mut before = self.source.held().to_vec();
         for (piece, memory) in before.iter_mut().zip(&self.run.memory) {
-            // What was allocated in the run has no contents: zeros.
+            // Allocations of the run have no contents.
             piece.resize(usize::try_from(memory.size).unwrap_or(0), 0);
         }
         let mut trials = Trials {
@@ -114,7 +113,7 @@ impl RunSession {
         let (Some(after), Some(again)) = (trials.changed(&[])?, trials.changed(&[])?) else {
             return Ok(Vec::new());
         };
-        // Memory left by other inputs shows writes of equal bytes.
+        // Other inputs show writes of equal bytes.
         let turns = trials.session.run.turns.clone();
         let inputs = trials.session.ports.inputs().to_vec();
         let run = &trials.session.run;
@@ -139,7 +138,7 @@ impl RunSession {
                 continue;
             }
             let count = trials.before[piece].len().div_ceil(PART);
-            // With known weights, the rest may be what the run makes of them anew: it is tried, too.
+            // With weights known, the rest may be made anew: try it, too.
             let others = |number: &usize| {
                 let begin = memory.address + (number * PART) as u64;
                 let end = begin + PART as u64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies on the GPU of what a launch changes, faster than the host's.
+//! GPU copies of what a launch changes, for faster restores.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,7 +10,7 @@ use super::{Kind, Session};
 use crate::error::driver;
 use crate::{Loaded, ReplayError};
 
-/// By piece; 0 if the GPU has no room.
+/// By piece; 0 without room.
 #[derive(Default)]
 pub(super) struct Backups {
     addresses: RefCell<Vec<u64>>,
@@ -18,7 +18,6 @@ pub(super) struct Backups {
 }
 
 impl Backups {
-    /// Contents before a launch have changed.
     pub(super) fn are_old(&self) {
         self.are_whole.set(false);
     }
@@ -52,7 +51,7 @@ impl Session {
                 continue;
             }
             let to = self.address(loaded, contents);
-            // The driver's copy leaves more in caches than a program's kernels do.
+            // The driver's copy leaves more in caches than kernels do.
             if size >= LARGE && to.is_multiple_of(16) && size.is_multiple_of(16) {
                 self.copy_on_gpu(*backup, to, size)?;
                 continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two events around a launch: its end and its time.
+//! Two events around a launch.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ impl<'a> Events<'a> {
         })
     }
 
-    /// A kernel that does not end can only be stopped with the process.
+    /// Only the process's end stops a hung kernel.
     pub(super) fn wait(&self, limit: Duration) -> Result<(), ReplayError> {
         let began = Instant::now();
         loop {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches from changed memory, where recorded memory proves nothing.
+//! Launches from changed memory.
 
 use super::{Mask, Session};
 use crate::poison::{Poison, search};
@@ -7,7 +7,7 @@ use crate::reaction::{self, Reaction, WINDOW};
 use crate::{Comparison, Loaded, ReplayError, Sizes, Verdict};
 
 impl Session {
-    /// Words that must not be changed: possible pointers, and the mask.
+    /// Possible pointers, and the mask.
     pub(super) fn fixed<'a>(
         &'a self,
         loaded: &Loaded,
@@ -21,7 +21,7 @@ impl Session {
         ranges.sort_unstable();
         let is_pointer = move |value: u64| {
             let after = ranges.partition_point(|(start, _)| *start <= value);
-            // One past the end is a pointer too.
+            // One past the end counts.
             after > 0 && value - ranges[after - 1].0 <= ranges[after - 1].1
         };
         move |piece: usize, word: usize| {
@@ -39,7 +39,7 @@ impl Session {
         }
     }
 
-    /// Where parameters point: pieces, and bytes up to the next parameter's.
+    /// Bytes of pieces, up to the next parameter's target.
     fn windows(&self, loaded: &Loaded) -> Vec<(usize, std::ops::Range<usize>)> {
         let mut starts = Vec::new();
         for word in self.parameters.as_chunks::<8>().0 {
@@ -70,8 +70,8 @@ impl Session {
         memory.collect()
     }
 
-    /// Finds words that the recorded launch rewrites with the same values, by at most 24 launches of the recorded
-    /// image from changed memory. Masked words and possible pointers stay.
+    /// Words that the recorded launch rewrites with equal values, in at most 24 launches of the recorded image.
+    /// Masked words and possible pointers stay.
     ///
     /// # Errors
     /// As [`Session::run`]. After a failed kernel no launch of this process succeeds.
@@ -92,7 +92,7 @@ impl Session {
         )
     }
 
-    /// Launches once with the words changed that it must write, and compares.
+    /// Changes those words, launches once, compares.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -109,7 +109,7 @@ impl Session {
         }
         loaded.limits().check(sizes)?;
         let from = poison.apply(&self.pieces());
-        // What a replay finds that launches nothing.
+        // Of a replay that launches nothing.
         if self.verdict(&from, how, mask).is_right() {
             return Ok(Verdict::Inconclusive);
         }
@@ -118,8 +118,7 @@ impl Session {
         Ok(self.found(loaded, how, mask)?.verdict())
     }
 
-    /// Finds a change of inputs that makes the recorded launch write, if it writes nothing. At most 24 launches of
-    /// the recorded image.
+    /// Changed inputs that make an idle launch write, in at most 24 launches of the recorded image.
     ///
     /// # Errors
     /// As [`Session::poison`].
@@ -139,7 +138,7 @@ impl Session {
         )
     }
 
-    /// Launches from changed inputs and compares with the recorded kernel.
+    /// Launches from changed inputs, compares.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -154,7 +153,7 @@ impl Session {
         loaded.limits().check(sizes)?;
         let from = reaction.before(self.memory());
         let want = reaction.after(from.clone());
-        // What a replay finds that launches nothing.
+        // Of a replay that launches nothing.
         if self.sum_of(&from, &want, how, mask).is_right() {
             return Ok(Verdict::Inconclusive);
         }

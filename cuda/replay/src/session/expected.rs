@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sums of recorded results by share, made on the GPU for large memory; only differing shares are read. While a
-//! candidate runs, the GPU holds neither wanted memory nor the key of the sums.
+//! Sums of recorded results, by share, on the GPU for large memory. A candidate finds neither wanted memory nor the
+//! sums' key there.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
@@ -12,14 +12,14 @@ use crate::error::driver;
 use crate::room::Room;
 use crate::{Loaded, ReplayError};
 
-/// Smaller pieces are compared on the host, faster than a kernel loads.
+/// In bytes; smaller pieces are compared on the host, faster than a kernel loads.
 pub(super) const LARGE: usize = 16 << 20;
 
 #[derive(Clone, Default)]
 struct Held {
-    /// By share; empty if there are none.
+    /// By share, or empty.
     sums: Vec<[u64; 2]>,
-    /// A verdict was asked for. The first one reads memory, which is faster than sums.
+    /// The first verdict reads memory, faster than sums.
     is_wanted: bool,
 }
 
@@ -33,14 +33,13 @@ impl Default for Expected {
     fn default() -> Self {
         Self {
             pieces: RefCell::default(),
-            // Another one in each process.
+            // Per process.
             key: RandomState::new().hash_one(0),
         }
     }
 }
 
 impl Expected {
-    /// What the launch is to leave has changed.
     pub(super) fn are_old(&self) {
         let mut all = self.pieces.borrow_mut();
         all.iter_mut().for_each(|held| held.sums.clear());
@@ -48,7 +47,7 @@ impl Expected {
 }
 
 impl Session {
-    /// Wanted sums of a piece; none if the host compares it. Right after a restore, only changes go to the GPU.
+    /// None if the host compares. Right after a restore, only changes are uploaded.
     pub(super) fn expect(
         &self,
         loaded: &Loaded,
@@ -69,7 +68,7 @@ impl Session {
             return Ok(None);
         }
         if held.sums.is_empty() {
-            // The launch may need room of its own.
+            // The launch may need room.
             if self.gpu.free_memory()? / 2 < size {
                 return Ok(None);
             }
@@ -99,7 +98,7 @@ impl Session {
         Ok(Some(held.sums.clone()))
     }
 
-    /// Parts that may differ, in order: of large pieces those whose sums do.
+    /// In order; of large pieces where sums differ.
     pub(super) fn parts_to_compare(
         &self,
         loaded: &Loaded,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Holds the default stream while work is put into it.
+//! Holds the default stream while it is filled.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use crate::error::driver;
 use crate::{Gpu, ReplayError};
 
-/// Holds so far, and how many are over.
+/// Taken, and ended.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 static OVER: AtomicU64 = AtomicU64::new(0);
 
-/// A profiler may wait for the stream before it passes a launch on.
+/// A profiler may wait for the stream first.
 const MOST: Duration = Duration::from_millis(2);
 
-/// Nothing in the default stream runs while it lives, for at most 2 ms.
+/// Holds the default stream while it lives, at most 2 ms.
 pub(super) struct Hold(u64);
 
 impl Hold {
@@ -35,7 +35,6 @@ impl Drop for Hold {
     }
 }
 
-/// What the stream waits for.
 extern "C" fn wait(number: usize) {
     let began = Instant::now();
     while OVER.load(Ordering::SeqCst) < number as u64 && began.elapsed() < MOST {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words left out of comparisons: different in each run or process, such as addresses of code, shared memory or the
-//! kernels' heap.
+//! Words to leave out: they differ by run or process, such as addresses of code, shared memory or heap.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +7,12 @@ use super::Session;
 use crate::compare::noisy;
 use crate::{Loaded, ReplayError};
 
-/// Left-out words by piece, ascending.
+/// By piece, ascending.
 #[derive(Clone, Debug, Default)]
 pub struct Mask(pub(super) Vec<Vec<u32>>);
 
 impl Mask {
-    /// Words of four bytes that are left out.
+    /// Of four bytes.
     #[must_use]
     pub fn words(&self) -> usize {
         self.0.iter().map(Vec::len).sum()
@@ -23,7 +22,7 @@ impl Mask {
         self.0.get(index).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds another mask of the same launch.
+    /// Of the same launch.
     pub fn add(&mut self, other: Self) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), Vec::new());
@@ -36,10 +35,10 @@ impl Mask {
     }
 }
 
-/// Words from one process, at most.
+/// Of one process, at most.
 const MOST_DIFFERENCES: usize = 1 << 24;
 
-/// Words with other results than recorded: numbers of piece and word, and value.
+/// Piece, word and value, where not as recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences(Vec<[u32; 3]>);
 
@@ -51,7 +50,7 @@ impl Differences {
         words.flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// From such bytes; `None` if they are malformed.
+    /// `None` if malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (all, []) = bytes.as_chunks::<12>() else {
@@ -66,7 +65,7 @@ impl Differences {
 }
 
 impl Session {
-    /// Finds words that differ between runs of the recorded launch.
+    /// Words that differ between runs of the recorded launch.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -90,10 +89,10 @@ impl Session {
         Ok(mask)
     }
 
-    /// Runs the recorded launch and finds words that are not as recorded.
+    /// Words that the recorded launch leaves otherwise.
     ///
     /// # Errors
-    /// As [`Session::run`], and if more words differ than a mask may hold.
+    /// As [`Session::run`], and if too many differ.
     pub fn differences(&self, loaded: &Loaded) -> Result<Differences, ReplayError> {
         let sizes = self.sizes();
         loaded.limits().check(&sizes)?;
@@ -120,10 +119,10 @@ impl Session {
         Ok(Differences(found))
     }
 
-    /// Words that differ between processes. What all have equally wrong stays in.
+    /// Words that differ between processes; equally wrong ones stay in.
     ///
     /// # Errors
-    /// A process names memory that the launch does not have.
+    /// A process names unknown memory.
     pub fn mask_of_processes(&self, processes: &[Differences]) -> Result<Mask, ReplayError> {
         unequal(processes, self.contents.len())
             .ok_or(ReplayError::Impossible("a process told of other memory"))
@@ -131,7 +130,7 @@ impl Session {
 }
 
 fn unequal(processes: &[Differences], pieces: usize) -> Option<Mask> {
-    // Processes that name the word, the first value, and whether all are equal.
+    // Naming processes, first value, whether all are equal.
     let mut words: BTreeMap<(u32, u32), (usize, u32, bool)> = BTreeMap::new();
     for differences in processes {
         for [piece, word, value] in &differences.0 {
@@ -143,7 +142,7 @@ fn unequal(processes: &[Differences], pieces: usize) -> Option<Mask> {
     let mut mask = Mask(vec![Vec::new(); pieces]);
     for ((piece, word), (count, _, same)) in words {
         let list = mask.0.get_mut(usize::try_from(piece).ok()?)?;
-        // A process that does not name it has the recorded value.
+        // Unnamed means as recorded.
         if count < processes.len() || !same {
             list.push(word);
         }

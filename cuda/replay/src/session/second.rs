@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches from a second input; the recorded kernel gives the reference.
+//! Launches from a second input, against the recorded kernel.
 
 use super::{Mask, Session};
 use crate::sum::Sum;
 use crate::{Comparison, Loaded, ReplayError, Sizes, Variation, Verdict};
 
-/// Unrecorded memory, and what the recorded kernel makes of it.
+/// Memory, and what the recorded kernel makes of it.
 pub struct Second {
     before: Vec<Vec<u8>>,
     after: Vec<Vec<u8>>,
@@ -14,13 +14,13 @@ pub struct Second {
 /// Why a second input shows nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Useless {
-    /// The variation changes no word.
+    /// No word changes.
     Same,
-    /// Two launches of the recorded kernel differ.
+    /// Two recorded launches differ.
     Differs,
-    /// The recorded kernel leaves memory as it was.
+    /// The recorded kernel writes nothing.
     Idle,
-    /// The recorded kernel writes the recorded results.
+    /// Results are the recorded ones.
     NoEffect,
 }
 
@@ -38,7 +38,7 @@ impl Useless {
 }
 
 impl Session {
-    /// A second input, launched twice with the recorded kernel, which is loaded.
+    /// Launches the loaded, recorded kernel twice.
     ///
     /// # Errors
     /// As [`Session::run`]. After a failed kernel no launch of this process succeeds.
@@ -73,7 +73,7 @@ impl Session {
         if self.sum_of(&before, &after, how, mask).is_right() {
             return Ok(Err(Useless::Idle));
         }
-        // Words that it wrote, other than from recorded memory.
+        // Written, and not so from recorded memory.
         let results = pieces.zip(&after).enumerate();
         let has_effect = results
             .into_iter()
@@ -94,7 +94,7 @@ impl Session {
         Ok(Ok(Second { before, after }))
     }
 
-    /// Launches from a second input and compares with the recorded kernel.
+    /// Launches and compares.
     ///
     /// # Errors
     /// As [`Session::run`].

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words that look like addresses of unrecorded memory: a replay may differ.
+//! Words that look like addresses of unrecorded memory.
 
 use std::fmt;
 
 use super::Session;
 
-/// Observed upper halves of addresses: what the driver maps, and the kernels' heap.
+/// Upper halves seen: the driver's mappings, the kernels' heap.
 const UPPER: [std::ops::RangeInclusive<u64>; 2] = [0x7000..=0x7fff, 2..=3];
 
 /// Such words in parameters and memory.
@@ -15,7 +15,7 @@ pub struct Strays {
     pub words: u64,
     /// The first.
     pub first: u64,
-    /// Its recorded address; none in a parameter.
+    /// Recorded address; none in parameters.
     pub at: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Strays {
 }
 
 impl Session {
-    /// Words that look like addresses of unrecorded memory. Numbers can, too.
+    /// Words like addresses of unrecorded memory; numbers look so, too.
     #[must_use]
     pub fn strays(&self) -> Option<Strays> {
         let held = |contents: &super::Contents| {
@@ -45,7 +45,7 @@ impl Session {
         ranges.sort_unstable();
         let is_stray = |value: u64| {
             let after = ranges.partition_point(|(start, _)| *start <= value);
-            // One past the end is a pointer, too.
+            // One past the end counts.
             let is_held = after > 0 && value <= ranges[after - 1].1;
             let looks = |range: &std::ops::RangeInclusive<u64>| range.contains(&(value >> 32));
             value.is_multiple_of(4) && UPPER.iter().any(looks) && !is_held

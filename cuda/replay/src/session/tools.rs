@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels that fill shared memory, sum, copy and read.
+//! Our kernels: fill, sum, copy, read.
 
 use gpureplay_cuda_launch::abi::{
     Handle, JitOptions, LaunchConfiguration, LaunchParameter, attribute,
@@ -16,8 +16,8 @@ const TEXT: &str = include_str!("tools.ptx");
 pub(super) const SHARE: usize = 64 << 10;
 /// Several times a GPU's multiprocessors.
 const BLOCKS: u32 = 1024;
-/// More blocks leave more in caches to write back than a program's kernels. With 1024, a copy with warm caches was
-/// 2 to 4 % slower than under Nsight Compute; with these it is 0.6 % off (`device-test times` on an H100).
+/// More leave more in caches than programs' kernels: with 1024, a warm copy was 2 to 4 % slower than under Nsight
+/// Compute, with these 0.6 % off (`device-test times` on an H100).
 const BLOCKS_TO_COPY: u32 = 264;
 const THREADS: u32 = 256;
 
@@ -90,10 +90,10 @@ impl Session {
         self.tools.get().ok_or(missing)
     }
 
-    /// Fills shared memory before each untimed launch, or no more: old contents help no kernel.
+    /// Fills shared memory before untimed launches, or stops: old contents help no kernel.
     ///
     /// # Errors
-    /// The driver refuses the kernel.
+    /// The driver refuses.
     pub fn fill_shared_memory(&mut self, fill: bool) -> Result<(), ReplayError> {
         self.scratch = None;
         if !fill {
@@ -110,16 +110,15 @@ impl Session {
         Ok(())
     }
 
-    /// Fills shared memory, if asked for.
     pub(super) fn scratch(&self) -> Result<(), ReplayError> {
-        // A multiprocessor has room for one such block.
+        // One such block fills a multiprocessor.
         self.scratch.map_or(Ok(()), |bytes| {
             let kernel = self.tools()?.scratch;
             launch(&self.gpu, kernel, [BLOCKS, bytes], &[u64::from(bytes)])
         })
     }
 
-    /// Two sums per share, not to be forged without the key.
+    /// Not to be forged without the key.
     pub(super) fn sums_of_shares(
         &self,
         memory: u64,
@@ -135,7 +134,7 @@ impl Session {
         sums.read()
     }
 
-    /// Addresses and size are multiples of 16.
+    /// In multiples of 16.
     pub(super) fn copy_on_gpu(&self, from: u64, to: u64, size: usize) -> Result<(), ReplayError> {
         let parameters = [from, to, size as u64];
         launch(
@@ -146,7 +145,7 @@ impl Session {
         )
     }
 
-    /// Size is a multiple of 16.
+    /// A multiple of 16.
     pub(super) fn read_on_gpu(&self, from: u64, size: usize) -> Result<(), ReplayError> {
         let parameters = [from, size as u64];
         launch(&self.gpu, self.tools()?.read, [BLOCKS, 0], &parameters)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `analyse`: probed kernels compute the same. Only a GPU counts.
+//! `analyse`: probed kernels compute the same; counts need a GPU.
 
 use std::fs;
 
@@ -56,7 +56,6 @@ fn probes_change_nothing_and_places_are_named() {
         .gave(1);
     let lines = stage.run("analyse rec#0 --ptx scale.ptx --what lines");
     assert!(!lines.out.contains("races"), "{lines:?}");
-    // The program's own text is only a beginning.
     let own = stage.run("analyse rec#0 --json");
     let report: Value = serde_json::from_str(&own.out).unwrap();
     assert_eq!(

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program of the driver API that knows nothing of recording. It finds the driver by `cuGetProcAddress` (as the
-//! CUDA runtime does), `dlsym` of a handle, or the process's symbols (as if linked).
+//! A program that finds the driver by `cuGetProcAddress` (as the CUDA runtime), `dlsym`, or linked symbols.
 
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
@@ -13,7 +12,6 @@ use gpureplay_cuda_launch::abi::{
 pub(crate) const VARIABLE: &str = "PLUMBING_TASK";
 /// proc, dlsym or linked.
 pub(crate) const RESOLVE: &str = "PLUMBING_RESOLVE";
-/// Make this test binary the program.
 pub(crate) const ARGUMENTS: [&str; 4] =
     ["app::program", "--exact", "--nocapture", "--test-threads=1"];
 
@@ -51,7 +49,7 @@ const SHAPES: &str = "\
 .visible .entry stride(.param .u64 p, .param .u32 n) { ret; }
 ";
 
-/// Kernels of another image use its variable.
+/// For kernels of another image.
 const TABLES: &str = "\
 .version 7.0
 .target sm_70
@@ -97,7 +95,7 @@ impl Driver {
         address
     }
 
-    /// The name has the suffix of its version.
+    /// With the version's suffix.
     fn function(&self, name: &str) -> *mut c_void {
         if !self.by_proc_address {
             return self.symbol(name);
@@ -217,7 +215,6 @@ impl Program {
         self.launch("scale", 128, 0, &pointers(&p, &factor, &n));
     }
 
-    /// Passes parameters in one buffer.
     fn scale_packed(&self, p: u64, factor: f32, n: u32) {
         let mut buffer = p.to_le_bytes().to_vec();
         buffer.extend(factor.to_le_bytes());
@@ -241,7 +238,6 @@ impl Program {
         self.launch(name, 32, 0, &[(&raw const p).cast()]);
     }
 
-    /// A kernel's node after those of `after`.
     fn kernel_node(&self, graph: u64, after: &[u64], parameters: &KernelNode) -> u64 {
         let mut node = 0;
         call!(self.driver, cuGraphAddKernelNode_v2(
@@ -271,7 +267,7 @@ impl Program {
         call!(self.driver, cuGraphLaunch(executable => u64, 0 => u64));
     }
 
-    /// Built by hand: 16 numbers become 2, twice 1.5 times as much, and are copied; launched, changed, launched.
+    /// 16 numbers become 2, then 1.5 times twice, and are copied; launched, changed, launched.
     fn graph(&self) {
         let (p, q, n) = (self.numbers(16), self.numbers(16), 16u32);
         let (factor, other) = (1.5f32, 10f32);
@@ -302,7 +298,7 @@ impl Program {
             ..parameters
         };
         call!(self.driver, cuGraphExecKernelNodeSetParams_v2(executable => u64, second => u64, &raw const parameters => *const KernelNode));
-        // What was instantiated stays when the graph is gone.
+        // It outlives the graph.
         call!(self.driver, cuGraphDestroy(graph => u64));
         self.launch_graph(executable);
         println!("answer {}", self.read(q, 16)[10]);
@@ -327,7 +323,7 @@ impl Program {
         println!("answer {}", self.read(p, 16)[1]);
     }
 
-    /// A graph with a node that no launch stands for, and one that was changed.
+    /// A node that no launch stands for, and a changed graph.
     fn refused_graphs(&self) {
         let (p, n, factor) = (self.numbers(16), 16u32, 2f32);
         let values = pointers(&p, &factor, &n);
@@ -348,7 +344,7 @@ impl Program {
         println!("answer {}", self.read(p, 16)[1]);
     }
 
-    /// A kernel alone, and twice more in a graph that a node decides upon.
+    /// Once alone, twice in a deciding node's graph.
     fn conditional(&self) {
         let (p, n, factor) = (self.numbers(16), 16u32, 2f32);
         let values = pointers(&p, &factor, &n);
@@ -369,7 +365,7 @@ impl Program {
         println!("answer {}", self.read(p, 16)[1]);
     }
 
-    /// A kernel of an image from the driver's linker, which is gone when the kernel runs.
+    /// Unloaded before it runs.
     fn linked(&self) {
         let (mut link, mut image, mut size, mut module) =
             (0u64, std::ptr::null::<c_void>(), 0usize, 0u64);
@@ -413,7 +409,7 @@ fn program() {
             println!("answer {}", program.read(p, 1000)[10]);
         }
         "stray" => {
-            // Memory that the driver does not tell of, as the heap of kernels is.
+            // Unknown to the driver's queries, as the kernels' heap.
             let wanted = 0x2_1000_0000u64;
             let (both, private) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);
             let flags = private | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
@@ -427,7 +423,7 @@ fn program() {
             program.one("stray", program.memory(&bytes));
         }
         "textured" => {
-            // A handle in memory, of a kernel that reads a texture, of one that does not, and without any texture.
+            // A handle in memory: the kernel reads a texture, does not, or there is none.
             let memory = program.memory(&[1; 64]);
             program.one("textured", memory);
             let mut texture = 0u64;
@@ -436,7 +432,7 @@ fn program() {
             program.one("idle", memory);
         }
         "large" => {
-            // 20 MB, of which one launch changes all and the other half; the first is no multiple of 16 bytes.
+            // 20 MB: one launch changes all, the other half; the first is no multiple of 16 bytes.
             for (n, blocks) in [(5_000_003u32, 39_063), (5_000_000, 19_532)] {
                 let (p, factor) = (program.numbers(n as usize), 1.5f32);
                 program.launch_sized(
@@ -448,7 +444,7 @@ fn program() {
             }
         }
         "chase" => {
-            // A list of three nodes in allocations of their own, and memory that no kernel reaches.
+            // A list of three allocations, and unreached memory.
             let _unreached = program.numbers(100_000);
             let mut next = 0u64;
             for count in [10u64, 20, 30] {
@@ -551,8 +547,7 @@ fn program() {
             println!("answer {}", program.read(wrong, 1)[0]);
         }
         "shapes" => {
-            // A plane of 96 by 40, by blocks of 32 by 8; a line of 5000 by 8 blocks of 128, twice; the same by 4
-            // of 128.
+            // 96 by 40 in blocks of 32 by 8; 5000 by 8 blocks of 128, twice; by 4.
             let (plane, line) = (program.numbers(96 * 40), program.numbers(5000));
             let (width, height, n) = (96u32, 40u32, 5000u32);
             program.launch_sized(
@@ -580,7 +575,7 @@ fn program() {
             );
         }
         "host" => {
-            // Host memory among device memory, as drivers place it, and a pair of which a kernel changes one.
+            // Host memory among device memory, and a pair of which one changes.
             let (p, mut host) = (program.numbers(1000), 0u64);
             call!(program.driver, cuMemHostAlloc(&raw mut host => *mut u64, 400 => usize, 0 => u32));
             program.write(host, &[0; 400]);
@@ -600,7 +595,7 @@ fn program() {
             );
         }
         "many" => {
-            // Allocations of many sizes, some freed: one kernel uses the rest.
+            // Many sizes, some freed.
             let sizes = [40usize, 4096, 3 << 20, 100, 40 << 20, 8];
             let all: Vec<u64> = sizes
                 .iter()
@@ -643,8 +638,7 @@ fn program() {
             println!("answer {written} {}", program.read(p, 16)[3]);
         }
         "far" => {
-            // Memory that cannot be recorded: of another GPU, of another process, a multicast object, and a
-            // module's texture.
+            // Unrecordable: another GPU's, another process's, multicast, a module's texture.
             const PAGE: usize = 2 << 20;
             let mut pooled = 0u64;
             call!(program.driver, cuMemAllocFromPoolAsync(&raw mut pooled => *mut u64, 64 => usize, 1 => u64, 0 => u64));
@@ -680,7 +674,6 @@ fn program() {
         }
         other => panic!("no task {other}"),
     }
-    // The harness would say more.
     std::process::exit(0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cuda run` on randomly changed recordings ends in time with a stated code.
+//! Randomly changed recordings end in time with a stated code.
 
 use std::fs;
 use std::process::Stdio;
@@ -9,15 +9,15 @@ use fastrand::Rng;
 
 use crate::stage::Stage;
 
-/// Changed files of each kind.
+/// Per kind of file.
 const TRIALS: usize = 60;
 const LONGEST: Duration = Duration::from_secs(60);
-/// What the manual states for a changed recording.
+/// From the manual.
 const CODES: [i32; 6] = [0, 1, 2, 3, 4, 5];
-/// Changing these moves a kernel's writes: the stand-in's kernels are host functions without a GPU's page tables.
+/// They move writes, and the stand-in has no GPU's page tables.
 const POINTERS: [&str; 5] = ["parameters", "address", "grid", "block", "size"];
 
-/// Lines are left out, doubled, or get another line's value; bytes are changed.
+/// Lines go, double, or swap values; bytes change.
 fn damaged(random: &mut Rng, text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..random.usize(1..=3) {
@@ -48,7 +48,7 @@ fn damaged(random: &mut Rng, text: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns how often the changed recording was refused.
+/// Times it was refused.
 fn trial(stage: &Stage, file: &str, words: &str, seed: u64) -> usize {
     let path = stage.path(file);
     let good = fs::read_to_string(&path).unwrap();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records and replays a program on a driver's stand-in. It proves plumbing, never kernels: each is a host function
-//! of that name. `cargo xtask cuda device-test` uses a GPU.
+//! Records and replays a program on the driver's stand-in: plumbing, no kernels. `cargo xtask cuda device-test`
+//! uses a GPU.
 //!
-//! The program is this test binary, started with [`app::VARIABLE`] set.
+//! The program is this test binary with [`app::VARIABLE`] set.
 #![allow(clippy::unwrap_used)]
 
 mod analyse;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replaying: verdicts, limits, collisions, other images, damage.
+//! Verdicts, limits, collisions, other images, damage.
 
 use crate::stage::recorded;
 
@@ -39,7 +39,6 @@ fn memory_is_restored_before_each_timed_run() {
     stage
         .run("run rec --runs 1 --cold")
         .says("1 runs, cold caches");
-    // With an image that is loaded again, and from changed memory.
     let tuned = stage.run("tune rec --runs 3 --registers 0,32 --blocks 16;64");
     assert_eq!(tuned.out.matches(",exact,").count(), 5, "{tuned:?}");
 }
@@ -50,7 +49,6 @@ fn addresses_of_memory_that_was_not_recorded_are_named() {
     let stray = "1 words look like addresses of memory that the recording does not hold, such as the heap of kernels; the first is 0x210000008, at 0x";
     assert!(said.err.contains(stray), "{said:?}");
     assert!(said.err.contains("--all-memory"), "{said:?}");
-    // Where all is held, nothing is said.
     let differs = recorded("scale").run("run rec#0 --grid 1").gave(1);
     assert!(!differs.err.contains("look like addresses"), "{differs:?}");
 }
@@ -82,7 +80,7 @@ fn a_kernel_that_changes_nothing_is_inconclusive_and_noise_can_be_left_out() {
         .run("run rec#1 --mask 2")
         .gave(0)
         .warns("differ between 3 runs");
-    // With a tolerance so wide that doing nothing passes, nothing is shown.
+    // A tolerance that doing nothing passes shows nothing.
     stage
         .run("run rec#1 --tolerance 1e300 --type i32")
         .says("inconclusive");
@@ -91,7 +89,7 @@ fn a_kernel_that_changes_nothing_is_inconclusive_and_noise_can_be_left_out() {
 #[test]
 fn what_differs_from_process_to_process_can_be_left_out() {
     let stage = recorded("place");
-    // The same in each run of one process, and another address in each process.
+    // Equal in a process's runs, but not between processes.
     stage.run("run rec --mask 3").gave(1);
     stage
         .run("run rec --mask-processes 2")
@@ -99,11 +97,11 @@ fn what_differs_from_process_to_process_can_be_left_out() {
         .warns("words differ between 3 processes that replay the recorded launch");
     let tuned = stage.run("tune rec --mask-processes 2 --runs 1").gave(0);
     assert_eq!(tuned.out.matches(",exact,").count(), 1, "{tuned:?}");
-    // Nothing launched is still noticed, and so is a kernel wrong in every process.
+    // Doing nothing, and always wrong kernels, still show.
     stage.run("run rec --mask-processes 2 --null").gave(1);
     let stage = recorded("scale");
     stage.run("run rec#0 --mask-processes 2 --grid 2").gave(1);
-    // A collision in one of the processes is that one's affair.
+    // One process's collision is its own affair.
     let mut command = stage.command("run rec#0 --mask-processes 2");
     let said = command.env("GPUREPLAY_FAKE_COLLIDE", "1").output().unwrap();
     assert_eq!(said.status.code(), Some(0), "{said:?}");
@@ -112,7 +110,7 @@ fn what_differs_from_process_to_process_can_be_left_out() {
 #[test]
 fn results_that_were_there_already_are_changed_first() {
     let stage = recorded("again");
-    // The first launch changes memory; the second finds its results there.
+    // The second launch finds its results in memory.
     stage.run("run rec#0 --no-poison").gave(0);
     stage.run("run rec#1 --no-poison").says("inconclusive");
     stage
@@ -135,7 +133,7 @@ fn results_that_were_there_already_are_changed_first() {
         .gave(0);
     assert_eq!(tuned.out.matches(",exact,").count(), 2, "{tuned:?}");
     assert_eq!(tuned.out.matches(",differs,").count(), 1, "{tuned:?}");
-    // What only adds to its output does not become right.
+    // A kernel that only adds does not become right.
     stage.run("run rec#2").gave(1).says("inconclusive");
 }
 
@@ -168,7 +166,7 @@ fn limits_are_refused_with_their_values() {
     }
     stage.run("run rec#0 --block 256 --keep-total").gave(0);
     stage.run("run rec#0 --shared 100000").gave(0);
-    // The recorded launch bounds are 512.
+    // Recorded: 512.
     stage
         .run("run rec#0 --max-threads 64 --min-blocks 4")
         .gave(4)
@@ -177,7 +175,7 @@ fn limits_are_refused_with_their_values() {
         .run("run rec#0 --max-threads 1024 --block 1024")
         .gave(0);
     stage.run("run rec#0 --min-blocks 4").gave(2);
-    // A quarter of the threads leaves elements as they were.
+    // A quarter of the threads.
     stage.run("run rec#0 --grid 2").gave(1);
 }
 
@@ -360,7 +358,7 @@ fn only_what_the_owner_of_a_key_signed_is_replayed() {
         "run rec#0 --require-signature other.pub.pem",
         "made with another key",
     );
-    // A launch that another one's signature does not cover, and one that was changed.
+    // Another launch's signature, and a changed launch.
     let launches = stage.path("rec/launches");
     std::fs::copy(launches.join("1.sig"), launches.join("0.sig")).unwrap();
     refused(run, "0.sig: does not fit what it signs");

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::app;
 
-/// Has the stand-in under the driver's name.
+/// With the stand-in as the driver.
 pub(crate) struct Stage {
     folder: TempDir,
 }
@@ -50,7 +50,7 @@ impl Said {
     }
 }
 
-/// Cargo puts it beside the test.
+/// Cargo puts it beside.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     let path = test.parent().expect("works").join(name);
@@ -91,7 +91,6 @@ impl Stage {
         command
     }
 
-    /// A failing test prints the words.
     pub(crate) fn command(&self, words: &str) -> Command {
         println!("{words}");
         let mut command = self.on_the_fake(Path::new(env!("CARGO_BIN_EXE_gpureplay-cuda")));
@@ -103,7 +102,6 @@ impl Stage {
         self.command(words).output().expect("started").into()
     }
 
-    /// The words, then the program doing a task.
     pub(crate) fn with_app(&self, words: &str, task: &str, resolve: &str) -> Command {
         let mut command = self.command(words);
         command
@@ -122,7 +120,7 @@ impl Stage {
             .into()
     }
 
-    /// The program alone; its answers go to `folder`.
+    /// Answers go to `folder`.
     pub(crate) fn answers(&self, task: &str, variable: (&str, &str), folder: &str) -> Said {
         let folder = self.path(folder);
         std::fs::create_dir(&folder).expect("works");
@@ -136,7 +134,7 @@ impl Stage {
         command.output().expect("started").into()
     }
 
-    /// Another test of this binary, on the stand-in, in its own process.
+    /// On the stand-in, in its own process.
     pub(crate) fn test(&self, name: &str, variable: &str) -> Said {
         let mut command = self.test_command(name, variable);
         command.output().expect("started").into()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares a run with later turns: numbers are named, bad runs refused.
+//! Compares a run with later turns.
 
 use std::fs;
 
@@ -8,7 +8,6 @@ use gpureplay_cuda_launch::recording::{Recording, Writer};
 use crate::app::turns::{TURNS, input};
 use crate::stage::{Said, Stage};
 
-/// The program's answers are in the directory `answers`.
 fn recorded(what: &str, words: &str) -> (Stage, Said) {
     let stage = Stage::new();
     let answers = stage.path("answers");
@@ -34,7 +33,7 @@ fn recorded(what: &str, words: &str) -> (Stage, Said) {
 fn turns_of_a_loop_are_found_without_the_profiler() {
     let stage = Stage::new();
     let said = stage.record("--run=turn", "turns plain unprofiled");
-    // Preparation belongs to the first turn, so the fourth is the run, after two of the same work.
+    // The first turn prepares; the fourth is the run, after two of the same work.
     let holds = "cross-checked: 1 later turns are reproduced, 1 of other inputs";
     assert!(said.err.contains(holds), "{said:?}");
     stage.run("run rec").gave(0).says("1 of 1 later turns");
@@ -69,8 +68,7 @@ fn a_turn_that_is_not_the_expected_one_leaves_no_pinned_memory() {
         .output()
         .unwrap()
         .into();
-    // Recording begins with the fourth turn, and takes its result into its own memory. What it copies memory with
-    // stays.
+    // Recording begins with the fourth turn; its result goes to our memory, and the copy buffers stay.
     let back = said.err.matches("pinned memory is given back").count();
     assert_eq!(back, 1, "{said:?}");
 }
@@ -139,7 +137,7 @@ fn numbers_of_the_host_are_named_and_given() {
         info.contains("host0, 2.0 when recorded, in 2 places"),
         "{info}"
     );
-    // Recorded inputs need no numbers; later turns have their own.
+    // Recorded inputs need no numbers; later turns have theirs.
     stage.run("run rec").says("3 of 3 later turns");
     fs::write(stage.path("x"), input(4)).unwrap();
     stage
@@ -205,7 +203,7 @@ fn turns_of_other_sizes_are_other_work() {
 
 #[test]
 fn turns_of_kernels_of_other_images_are_other_work() {
-    // Later turns had another kernel of the same name.
+    // Another kernel of the same name.
     let (stage, said) = recorded("image", "");
     assert!(state(&stage, 0).contains("not cross-checked"), "{said:?}");
     let holds = " cross-checked: 3 later turns are reproduced, 3 of other";
@@ -214,7 +212,7 @@ fn turns_of_kernels_of_other_images_are_other_work() {
 
 #[test]
 fn a_run_is_cross_checked_from_its_own_memory() {
-    // The host writes memory between the first turns, so later turns follow from the second alone.
+    // The host writes before the second turn: later ones follow from that.
     let (stage, said) = recorded("late", "");
     let reason = "from its own memory, it does not reproduce the later turns";
     assert!(state(&stage, 0).contains(reason), "{said:?}");
@@ -252,7 +250,7 @@ fn a_kept_turn_that_is_not_reproduced_fails_the_replay() {
     let text = fs::read_to_string(&path).unwrap();
     let turns: Vec<&str> = text.split("[[turn]]").collect();
     assert_eq!(turns.len(), 4);
-    // The inputs of one turn with the outputs of another.
+    // One turn's inputs, another's outputs.
     let inputs = line(turns[1], "inputs");
     let wrong = text.replace(line(turns[2], "inputs"), inputs);
     assert_ne!(text, wrong);
@@ -307,7 +305,6 @@ fn operations_are_listed_in_order_and_timed() {
     }
     stage.run("bench rec --runs 3").says("of 3 runs");
     stage.record("", "scale").gave(0);
-    // A launch is no run.
     stage.run("jobs rec#0").gave(2);
 }
 
@@ -331,7 +328,7 @@ fn what_a_run_writes_before_it_reads_it_is_left_out() {
     );
     stage.run("run rec").gave(0).says("2 of 2 later turns");
     stage.run("verify rec").gave(0);
-    // Three incompressible inputs of 64 KiB are stored, and nothing of memory twice as large.
+    // Three incompressible inputs of 64 KiB, and no memory.
     assert!(stored(&stage) < 4 * (64 << 10), "{}", stored(&stage));
 }
 
@@ -366,7 +363,7 @@ fn states_are_kept_in_files_and_continued() {
     assert_eq!(out(), answer(0), "without a state it begins as recorded");
     let (other, _) = recorded("plain", "");
     fs::copy(stage.path("s.safetensors"), other.path("s.safetensors")).unwrap();
-    // Other first memory: the state lacks what it shares with the first one's.
+    // A state lacks what it shares with its own first memory.
     let folder = stage.path("rec");
     let mut run = Recording::open(&folder).unwrap().run(0).unwrap();
     let writer = Writer::create(&folder).unwrap();

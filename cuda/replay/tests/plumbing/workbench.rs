@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `extract` and `judge`: a work directory, and which kernels pass.
+//! `extract` and `judge`.
 
 use std::fs;
 use std::process::Command;
@@ -17,7 +17,7 @@ fn bench() -> Stage {
     stage
 }
 
-/// The verdict on a kernel with a habit of the stand-in.
+/// `habit` is the stand-in's.
 fn judged(stage: &Stage, habit: &str, words: &str) -> (Said, Value) {
     let text = fs::read_to_string(stage.path("bench/kernel.ptx")).unwrap();
     let text = format!("{text}.visible .global .align 4 .u32 {habit};\n");
@@ -86,12 +86,12 @@ fn the_recorded_kernel_is_right_and_lesser_ones_are_not() {
         let words = report["differences"].as_array().unwrap();
         assert!(!words.is_empty() && words.len() <= 16, "{report}");
     }
-    // It does the right thing first, and the same ever after.
+    // Right at first, then always the same.
     let (_, repeats) = judged(&stage, "repeats", "");
     assert_eq!(check(&repeats, "recorded inputs"), "exact", "{repeats}");
     assert_eq!(check(&repeats, "permuted inputs"), "differs", "{repeats}");
     assert_eq!(repeats["verdict"], "differs");
-    // It does the right thing until it is timed.
+    // Right until timed.
     let (_, rests) = judged(&stage, "rests", "--runs 50");
     assert_eq!(check(&rests, "recorded inputs"), "exact", "{rests}");
     assert_eq!(check(&rests, "after timing"), "differs", "{rests}");
@@ -126,7 +126,7 @@ fn what_cannot_be_judged_is_no_panic() {
     assert_eq!(report["reason"], "the image has no kernel scale");
     fs::write(stage.path("none.ptx"), "no image").unwrap();
     stage.run("judge bench/recording --image none.ptx").gave(4);
-    // A kernel that writes nothing shows nothing.
+    // Writing nothing shows nothing.
     let idle = recorded("others");
     idle.run("extract rec#0 -o bench").gave(0);
     let said = idle

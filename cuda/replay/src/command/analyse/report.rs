@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report of `analyse`; members are named as for Mali recordings.
+//! The report, with members as for Mali recordings.
 
 mod print;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::command::report::bytes;
 use crate::{Analysis, CELLS, COUNTERS, Fault, Finding, Pieces};
 
-/// Bytes of a sector, the least that memory moves.
+/// Bytes that memory moves at least.
 const SECTOR: u64 = 32;
 
 /// What the probes counted in one launch.
@@ -207,7 +207,7 @@ impl<'a> AnalyseReport<'a> {
     }
 }
 
-/// Where an access or an order is not followed, findings could be wrong, and are left out.
+/// Leaves findings out where an access or order is not followed.
 fn races<'a>(
     launch: &Launch,
     what: &[&str],
@@ -265,7 +265,7 @@ fn races<'a>(
     };
     let mut found: Vec<_> = analysis.findings.iter().map(one).collect();
     found.sort_by_key(|race| std::cmp::Reverse(race.times));
-    // A word's marks cover its last write and two reads, whichever bytes they reach.
+    // A word's marks are its last write and two reads, of whichever bytes.
     let in_parts = |site: &Site| site.bytes < 4 && matches!(site.access, Some((_, Space::Shared)));
     let has_parts = sites.iter().any(in_parts);
     if has_parts {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel's text: PTX of its image or Triton's cache, and sources.
+//! Text of a kernel, from its image or Triton's cache.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -11,13 +11,12 @@ use gpureplay_host::beneath;
 use crate::ReplayError;
 use crate::command::failure::{Failure, file};
 
-/// Bytes of a text, at most.
+/// Bytes, at most.
 const MAX_TEXT: u64 = 64 << 20;
-/// Directories of Triton's cache to search, at most.
+/// Searched, at most.
 pub(crate) const MAX_FOLDERS: usize = 1 << 16;
-/// Only these are copied, whatever a recording names.
+/// Nothing else that a recording names is copied.
 const SOURCES: [&str; 8] = ["cu", "cuh", "h", "hpp", "cpp", "cc", "inl", "py"];
-/// Text files that Triton keeps of a kernel.
 const STAGES: [&str; 6] = ["source", "ttir", "ttgir", "llir", "ptx", "json"];
 
 #[derive(Default)]
@@ -28,8 +27,6 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// # Errors
-    /// The image cannot be read.
     pub(crate) fn find(image: &[u8], kernel: &str) -> Result<Self, Failure> {
         let mut found = Self::default();
         match crate::module::ptx(image, kernel) {
@@ -50,7 +47,7 @@ impl Source {
         Ok(found)
     }
 
-    /// Triton gives the driver machine code, and keeps the same file beside its text.
+    /// Triton gives the driver machine code, which its cache has beside the text.
     fn look_in_caches(&mut self, image: &[u8], kernel: &str) -> Result<(), Failure> {
         let is_cubin = |part: &image::Part<'_>| part.kind == MemberKind::Cubin;
         let single = image::parts(image).map_err(ReplayError::from)?;
@@ -99,7 +96,6 @@ fn same_file(cache: &Path, image: &[u8], kernel: &str) -> Option<PathBuf> {
     };
     let folders = fs::read_dir(cache).ok()?.flatten().take(MAX_FOLDERS);
     for folder in folders.map(|entry| entry.path()) {
-        // Most files have the kernel's name.
         let likely = folder.join(format!("{kernel}.cubin"));
         if is_same(&likely) {
             return Some(likely);
@@ -115,7 +111,7 @@ fn same_file(cache: &Path, image: &[u8], kernel: &str) -> Option<PathBuf> {
     None
 }
 
-/// Sources named by `.file` directives, which `-lineinfo` writes.
+/// `-lineinfo` writes `.file` directives.
 fn named_files(text: &[u8]) -> BTreeSet<PathBuf> {
     let text = String::from_utf8_lossy(text);
     let lines = text

@@ -3,11 +3,8 @@
 
 use crate::{Comparison, Loaded, Mask, Poison, Reaction, ReplayError, Session, Sizes, Verdict};
 
-/// Tells a launch from none where recorded memory does not.
 pub(crate) enum Evidence {
-    /// Results, changed before the launch.
     Poison(Poison),
-    /// Inputs, changed before the launch.
     Reaction(Reaction),
 }
 
@@ -26,7 +23,7 @@ impl Evidence {
         }
     }
 
-    /// Bytes that are changed, and that the recorded kernel was seen to write.
+    /// Changed, and seen to be written.
     pub(super) fn bytes(&self) -> [u64; 2] {
         match self {
             Self::Poison(poison) => [poison.bytes(), poison.written()],

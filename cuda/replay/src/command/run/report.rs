@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a replay of a launch showed, in words and as JSON.
+//! What a replay of a launch showed.
 
 use crate::{Sizes, Times, Verdict};
 use serde::Serialize;

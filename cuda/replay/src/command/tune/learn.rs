@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The next candidate. `learn` is a tree-structured Parzen estimator per list.
+//! The next candidate; `learn` uses a tree-structured Parzen estimator.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use super::words::Sampler;
 
 /// Random tries before learning.
 const FIRST: usize = 12;
-/// Draws at most: combinations may be no candidates, or tried already.
+/// Some draws are no candidates, or tried already.
 const MOST_DRAWS: usize = 40;
-/// Values of a list that are compared. More makes a search keep to the first good value: in the test below, all 20
-/// seeds find the best with 4, and 14 with 24, the crate's default.
+/// Compared values of a list. All 20 seeds of the test below find the best with 4, but 14 with 24, the crate's
+/// default: more keep to the first good value.
 const DRAWN: usize = 4;
-/// The part of the tries that counts as fast.
+/// Part of the tries that counts as fast.
 const FAST: f64 = 0.25;
 
 /// Image, registers, optimisation, bounds, carve-out, block, grid.
@@ -51,7 +51,7 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Where a candidate stands in each list.
+/// By list.
 type Place = [usize; LISTS];
 
 pub(super) struct Estimator<'a> {
@@ -92,7 +92,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// `times` has none for tries that are not right.
+    /// Tries that are not right have no time.
     fn next<'b>(
         &self,
         tries: impl Iterator<Item = (&'b Candidate, Option<f64>)>,
@@ -102,11 +102,11 @@ impl<'a> Estimator<'a> {
         for (candidate, time) in tries {
             if let Some(number) = self.numbers.get(candidate).copied() {
                 known[number] = true;
-                // Failures count as slowest, so that a search leaves what is refused.
+                // Failures count as slowest, to be left.
                 times.push((self.places[number], time.unwrap_or(f64::INFINITY)));
             }
         }
-        // The same tries give the same next one, also in another process.
+        // Equal tries give the same next one, in any process.
         let seed = self.seed ^ (times.len() as u64).rotate_left(32);
         let mut random = StdRng::seed_from_u64(seed);
         let is_any_right = times.iter().any(|(_, time)| time.is_finite());
@@ -121,7 +121,7 @@ impl<'a> Estimator<'a> {
         self.candidates.get(number?)
     }
 
-    /// An untried candidate like the fastest tries; none if only others are drawn.
+    /// None if only tried ones are drawn.
     fn learnt(&self, times: &[(Place, f64)], known: &[bool], random: &mut StdRng) -> Option<usize> {
         let mut lists = Vec::with_capacity(LISTS);
         for (list, length) in self.lengths.into_iter().enumerate() {
@@ -148,7 +148,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// By product first, so that neighbours in a list are alike.
+/// So that neighbours are alike.
 fn by_size(sizes: [u32; 3]) -> (u64, [u32; 3]) {
     let all = sizes
         .iter()
@@ -156,7 +156,6 @@ fn by_size(sizes: [u32; 3]) -> (u64, [u32; 3]) {
     (all, sizes)
 }
 
-/// Rank of each candidate's value.
 fn ranks<'a, K: Ord>(
     candidates: &'a [Candidate],
     value: impl Fn(&'a Candidate) -> K,
@@ -174,7 +173,7 @@ fn ranks<'a, K: Ord>(
 mod tests {
     use super::{Candidate, Estimator};
 
-    /// Blocks, grids and registers: 16 * 32 * 3 candidates.
+    /// 16 * 32 * 3 of blocks, grids and registers.
     fn candidates() -> Vec<Candidate> {
         let mut all = Vec::new();
         for max_registers in [0, 32, 64] {
@@ -194,7 +193,7 @@ mod tests {
         all
     }
 
-    /// Best at 256 threads, 660 blocks and 32 registers; more than 768 threads are refused.
+    /// Best: 256 threads, 660 blocks, 32 registers; above 768 threads refused.
     fn time(one: &Candidate) -> Option<f64> {
         let [grid, block] = [one.grid[0] / 33, one.block[0] / 64].map(f64::from);
         let registers = if one.max_registers == 32 { 0.0 } else { 3.0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads, verifies and times candidates until lists or budget end.
+//! Loads, verifies and times candidates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,17 +24,16 @@ pub(super) struct Search<'a> {
     pub(super) options: &'a Tune,
     pub(super) session: Session,
     pub(super) images: Vec<(String, Vec<u8>)>,
-    /// How to launch Triton's images, by name.
+    /// Triton's images by name.
     pub(super) own: BTreeMap<String, Own>,
     pub(super) mask: Mask,
-    /// What is changed before a launch.
     pub(super) evidence: Option<run::Evidence>,
     pub(super) tries: Tries,
     pub(super) handed: Handed,
     pub(super) began: Instant,
 }
 
-/// The loaded image, or why not, and the first candidate that needed it.
+/// Or why not; with the first candidate that needed it.
 type Current = Option<(Candidate, Result<Loaded, ReplayError>)>;
 
 impl Search<'_> {
@@ -46,7 +45,7 @@ impl Search<'_> {
         }
         self.begin(&recorded)?;
         let mut current: Current = None;
-        // Of ways that another launch has narrowed down none is left out.
+        // Narrowed-down ways are all tried.
         let (sampler, budget) = match self.options.ways() {
             Some(_) => (Sampler::All, None),
             None => (self.options.sampler, self.options.budget),
@@ -105,7 +104,7 @@ impl Search<'_> {
         }
     }
 
-    /// The recorded launch first, then the lists, in the order of the search.
+    /// The recorded one first.
     fn candidates(&self, recorded: &Candidate) -> Result<Vec<Candidate>, Failure> {
         let options = self.options;
         let own = [recorded.block];
@@ -156,7 +155,7 @@ impl Search<'_> {
         Ok(loaded)
     }
 
-    /// The recorded launch sets the time to beat, and may show that memory held the results already.
+    /// The time to beat; shows whether memory held the results.
     fn begin(&mut self, recorded: &Candidate) -> Result<(), Failure> {
         let mut again = true;
         loop {
@@ -192,7 +191,7 @@ impl Search<'_> {
         }
     }
 
-    /// Dynamic shared memory of a candidate, in bytes.
+    /// In bytes.
     fn shared(&self, candidate: &Candidate) -> u32 {
         let own = self.own.get(&candidate.image);
         own.map_or(self.session.sizes().shared, |own| own.shared)
@@ -229,7 +228,7 @@ impl Search<'_> {
         self.tries.push(one)
     }
 
-    /// This process's context launches nothing more, so another continues.
+    /// This context launches nothing more.
     fn hand_on(&self, more: Option<&str>) -> Failure {
         let handed = Handed {
             time: self.handed.time + self.began.elapsed(),
@@ -276,7 +275,7 @@ impl Search<'_> {
         Ok(ExitCode::from(u8::from(base.is_none())))
     }
 
-    /// Keeps the best candidate that a program can be given.
+    /// The best that a program can be given.
     fn write_winner(
         &self,
         path: &Path,
@@ -310,13 +309,13 @@ impl Search<'_> {
     }
 }
 
-/// None for the recorded image.
+/// None if recorded.
 fn image<'a>(images: &'a [(String, Vec<u8>)], candidate: &Candidate) -> Option<&'a [u8]> {
     let (_, image) = images.iter().find(|(name, _)| *name == candidate.image)?;
     Some(image)
 }
 
-/// Whether no later launch of this process succeeds.
+/// No later launch here succeeds.
 fn ends_the_context(error: &ReplayError) -> bool {
     matches!(
         error,

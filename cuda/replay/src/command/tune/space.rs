@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The candidates that the lists of a search make together.
+//! The candidates that lists make together.
 
 use crate::{JitOptions, Sizes};
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,6 @@ fn as_recorded() -> i32 {
 }
 
 impl Candidate {
-    /// Name of the recorded image.
     pub(super) const RECORDED: &str = "recorded";
 
     pub(super) fn options(&self) -> JitOptions {
@@ -84,7 +83,7 @@ impl Candidate {
 
 #[derive(Clone, Copy)]
 pub(super) enum Grids<'a> {
-    /// As many blocks per dimension as keep the number of threads.
+    /// Keeps the number of threads per dimension.
     Adapted,
     /// As recorded.
     Kept,
@@ -102,8 +101,7 @@ pub(super) struct Space<'a> {
 }
 
 impl Space<'_> {
-    /// Candidates of one image and compilation are neighbours. Minimum blocks per multiprocessor do not count
-    /// beside registers, so no candidate has both.
+    /// Neighbours share image and compilation. Minimum blocks do not count beside registers: no candidate has both.
     pub(super) fn candidates(&self, recorded: Sizes) -> Result<Vec<Candidate>, Failure> {
         let shapes = self.shapes(recorded);
         let mut all = Vec::new();
@@ -139,7 +137,6 @@ impl Space<'_> {
         Ok(all)
     }
 
-    /// Grid and block of each.
     fn shapes(&self, recorded: Sizes) -> Vec<[[u32; 3]; 2]> {
         let shapes = |block: &[u32; 3]| match self.grids {
             Grids::Adapted => vec![[recorded.keep_total(*block).grid, *block]],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tunes launches of one kernel together: a way may lose elsewhere.
+//! Tunes several launches of one kernel together.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -83,14 +83,14 @@ impl Way {
     }
 }
 
-/// One of the launches, tuned in its own process.
+/// A launch, tuned in its own process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) number: u32,
     pub(super) tries: PathBuf,
-    /// The only ways to try beside the recorded one: right for another launch, or the common winner.
+    /// Besides the recorded one: right elsewhere, or the common winner.
     pub(super) ways: Option<Vec<Way>>,
-    /// The common winner is known, and is written.
+    /// The common winner, to be written.
     pub(super) is_settled: bool,
 }
 
@@ -138,7 +138,7 @@ struct WayReport {
     speedups: Vec<f64>,
 }
 
-/// Tunes each launch in its own process; picks the way that is right for all and fastest in sum.
+/// Right for all and fastest in sum.
 pub(super) fn run(tune: &Tune, kernel: &str) -> Outcome {
     let wanted = Regex::new(kernel)
         .map_err(|error| Failure::Usage(format!("--kernel {kernel:?}: {error}")))?;
@@ -159,7 +159,7 @@ pub(super) fn run(tune: &Tune, kernel: &str) -> Outcome {
     }
     let numbers: Vec<u32> = launches.iter().map(|(number, _)| *number).collect();
     let learns = matches!(tune.sampler, Sampler::Learn(_));
-    // Learns from the launch with the most threads; the others try the result.
+    // Learns from the launch with most threads; others try that.
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     if learns {
         order.sort_by_key(|at| std::cmp::Reverse(threads(&launches[*at].1)));
@@ -198,10 +198,10 @@ fn threads(launch: &Launch) -> u64 {
     sizes.fold(1, |all, size| all.saturating_mul(u64::from(*size)))
 }
 
-/// Ways to pass on, at most.
+/// To pass on, at most.
 const MOST_WAYS: usize = 128;
 
-/// Only ways that are right, the fastest first.
+/// Fastest first.
 fn fastest(tries: &[Try], grid_is_given: bool) -> Vec<Way> {
     let right = tries.iter().filter_map(|one| Some((one.right()?[0], one)));
     let mut right: Vec<_> = right.collect();
@@ -226,7 +226,7 @@ fn of_one(part: &Part) -> Result<Vec<Try>, Failure> {
     }
 }
 
-/// What is right for all launches. The first try of each is the recorded launch.
+/// The first try is the recorded launch.
 fn together(
     kernel: String,
     launches: Vec<u32>,
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn the_best_is_right_and_fastest_for_all_together() {
-        // 128 wins the first and loses the second, 64 is not right for one, 256 is best in sum.
+        // 128 wins the first, loses the second; 64 is wrong once; 256 is best in sum.
         let small = [
             one(8, 32, Some(10.0)),
             one(2, 128, Some(1.0)),

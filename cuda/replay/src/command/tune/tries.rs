@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries as JSON lines in a file that later searches continue.
+//! JSON lines of tries, for later searches to continue.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -15,7 +15,7 @@ use super::space::Candidate;
 use crate::command::failure::{Failure, file, json, written};
 use crate::command::report;
 
-/// Bytes of a file of tries, at most.
+/// Bytes, at most.
 const MOST: u64 = 1 << 30;
 
 /// One candidate and what became of it.
@@ -61,7 +61,7 @@ impl Try {
         }
     }
 
-    /// Median and spread in microseconds, if it is right.
+    /// Median and spread in microseconds, if right.
     pub(super) fn right(&self) -> Option<[f64; 2]> {
         let is_right = matches!(&*self.verdict, "exact" | "within");
         is_right.then_some([self.median_us?, self.spread_us?])
@@ -103,7 +103,7 @@ impl Try {
     }
 }
 
-/// The first line of a file: what its tries are about.
+/// First line of a file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Subject {
     kernel: String,
@@ -111,9 +111,9 @@ pub(super) struct Subject {
     block: [u32; 3],
     shared: u32,
     image: String,
-    /// Hash of all that was recorded of the launch, parameters and memory included.
+    /// Of all that was recorded of the launch.
     launch: String,
-    /// What is compared, and what caches hold.
+    /// Comparison and cache state.
     checking: String,
     gpu: String,
     driver: i32,
@@ -146,9 +146,9 @@ impl Subject {
         })
     }
 
-    /// The first difference: tries of one are not tries of the other.
+    /// Tries of different subjects do not mix.
     fn differs(&self, other: &Self) -> Option<&'static str> {
-        // An image that only one of them tries is no contradiction.
+        // Images that only one tries are no contradiction.
         let contradicts = self.images.iter().any(|[name, hash]| {
             let others = other.images.iter();
             others
@@ -194,7 +194,7 @@ impl Tries {
             .map_err(file(path))?;
         let copy = file.try_clone().map_err(self::file(path))?;
         let text = beneath::contents(copy, MOST).map_err(self::file(path))?;
-        // A process killed while writing leaves a line without an end.
+        // A killed process leaves an unended line.
         let whole = text
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -259,13 +259,13 @@ impl Tries {
         Ok(())
     }
 
-    /// In microseconds, if the candidate is right.
+    /// In microseconds, if right.
     pub(super) fn right(&self, candidate: &Candidate) -> Option<[f64; 2]> {
         let mut all = self.all.iter();
         all.find(|one| one.candidate == *candidate)?.right()
     }
 
-    /// The fastest of `asked` (or all) that beats the recorded launch by more than both spreads, and its speed-up.
+    /// It beats the recorded launch by more than both spreads; with speed-up.
     pub(super) fn best(
         &self,
         recorded: &Candidate,

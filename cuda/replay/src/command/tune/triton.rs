@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel's other variants (warps, stages, block sizes) in Triton's cache.
+//! Other variants of a kernel in Triton's cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use serde::Deserialize;
 
 use crate::command::extract::source::{MAX_FOLDERS, caches};
 
-/// Kernels to try, at most.
+/// At most.
 const MOST: usize = 1 << 10;
-/// Bytes of a kernel's description, at most.
+/// Bytes, at most.
 const MAX_TEXT: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Own {
     pub(super) threads: u32,
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub(super) shared: u32,
 }
 
@@ -35,7 +35,7 @@ struct Target {
     warp_size: u32,
 }
 
-/// By path; a capability of 90 is `sm_90`.
+/// 90 is `sm_90`.
 pub(super) fn images(kernel: &str, capability: u32) -> Vec<(PathBuf, Own)> {
     let folders = caches().into_iter().flat_map(|cache| {
         let entries = fs::read_dir(cache).ok().into_iter().flatten();

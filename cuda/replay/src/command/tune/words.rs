@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::command::target::sizes;
 
-/// Sizes of one range, at most.
+/// At most.
 const MOST_OF_RANGE: u32 = 1 << 14;
 
-/// Sizes and ranges, separated by spaces or semicolons.
+/// Separated by spaces or semicolons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct List(pub(super) Vec<[u32; 3]>);
 
@@ -35,7 +35,7 @@ impl FromStr for List {
     }
 }
 
-/// `A..B`: A, doubled up to B; `A..B:STEP`: every STEP-th from A to B.
+/// `A..B`: doubled from A; `A..B:STEP`: from A by STEP.
 fn range(list: &mut Vec<[u32; 3]>, first: &str, rest: &str) -> Option<()> {
     let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);
     let (last, step) = match rest.split_once(':') {
@@ -55,7 +55,7 @@ fn range(list: &mut Vec<[u32; 3]>, first: &str, rest: &str) -> Option<()> {
     Some(())
 }
 
-/// `THREADS` or `THREADS,BLOCKS`; 0 leaves those of the image.
+/// `THREADS` or `THREADS,BLOCKS`; 0 as in the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     pub(super) threads: u32,
@@ -89,11 +89,10 @@ impl FromStr for AllBounds {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sampler {
-    /// As the lists name them.
     All,
-    /// At random, the same for the same seed.
+    /// By seed.
     Random(u64),
-    /// By what the tries so far showed; with a seed.
+    /// By earlier tries; with a seed.
     Learn(u64),
 }
 
@@ -127,7 +126,6 @@ impl Sampler {
 pub(super) enum Budget {
     /// After N tries.
     Tries(u64),
-    /// No try begins after so long.
     Time(Duration),
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --until` and `--layers`: the first layers, and their memory.
+//! `run --until` and `--layers`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,7 +27,7 @@ pub(crate) struct Layers {
     layers: Option<String>,
 }
 
-/// Done layers, and the number of the first operation that is not.
+/// Layers, and the first operation not done.
 pub(crate) struct Done {
     layers: usize,
     name: String,
@@ -40,7 +40,7 @@ impl Layers {
         until.or_else(|| self.layers.as_ref().map(|_| "--layers"))
     }
 
-    /// None if everything is done.
+    /// None if all.
     pub(crate) fn of(&self, run: &Run) -> Result<Option<Done>, Failure> {
         let all = layers(run);
         let last = match (&self.until, &self.layers) {
@@ -58,7 +58,7 @@ impl Layers {
 }
 
 impl Done {
-    /// Compares memory with the recorded sums, for recorded inputs and where they are known.
+    /// Compares sums, for recorded inputs.
     pub(crate) fn execute(
         &self,
         session: &mut RunSession,

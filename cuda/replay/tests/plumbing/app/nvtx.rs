@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! NVTX as in a library: tables of functions that an injection fills.
+//! NVTX inside a library: tables that an injection fills.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
 use super::dlsym;
 
-/// Of modules 1 (core) and 5 (domains).
+/// Modules 1 (core) and 5 (domains).
 static mut FUNCTIONS: [[usize; 16]; 2] = [[0; 16]; 2];
 static mut PLACES: [[*mut usize; 16]; 2] = [[null_mut(); 16]; 2];
 
@@ -49,7 +49,7 @@ pub(super) struct Nvtx {
 }
 
 impl Nvtx {
-    /// Uses the environment's injection, which is in this process already.
+    /// In this process already.
     pub(super) fn injected() -> Self {
         if std::env::var_os("NVTX_INJECTION64_PATH").is_none() {
             return Self { is_there: false };
@@ -87,7 +87,7 @@ impl Nvtx {
         }
     }
 
-    /// With a name of wide letters.
+    /// Of wide letters.
     pub(super) fn range_with_wide_name<T>(&self, name: &[u32], work: impl FnOnce() -> T) -> T {
         if !self.is_there {
             return work();
@@ -106,10 +106,10 @@ impl Nvtx {
         }
     }
 
-    /// The injection only compares it.
+    /// Only compared.
     const DOMAIN: *mut c_void = 16 as *mut c_void;
 
-    /// With attributes of 48 bytes.
+    /// Attributes of 48 bytes.
     pub(super) fn push_in_domain(&self, name: &CStr) {
         let mut attributes = [0u64; 6];
         (attributes[4], attributes[5]) = (1, name.as_ptr() as u64);
