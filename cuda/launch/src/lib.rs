@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shared by CUDA recorder and replayer: driver ([`abi`]), code ([`image`]), probes ([`probe`]), recordings
-//! ([`recording`]).
+//! Shared CUDA code: [`abi`], [`image`], [`probe`], [`recording`].
 #![deny(unsafe_code)]
 
 pub mod abi;

@@ -28,7 +28,7 @@ use session::CudaSession;
 /// [`gpureplay_library::Recording::open_trusted`].
 ///
 /// # Errors
-/// Missing, damaged, breaks a rule, or unsigned.
+/// Missing, damaged, breaks a rule, or not signed as demanded.
 pub fn open(path: &Path, trust: &Trust) -> Result<Box<dyn Recorded>> {
     if let Some(run) = CudaRun::open(path, trust)? {
         return Ok(Box::new(run));
@@ -80,7 +80,7 @@ impl CudaRun {
     /// `None` without a CUDA recording.
     ///
     /// # Errors
-    /// No run, or several unnamed; damaged, breaks a rule, or unsigned.
+    /// No run, or several unnamed; damaged, breaks a rule, or not signed as demanded.
     pub fn open(path: &Path, trust: &Trust) -> Result<Option<Self>> {
         let Some(Ok(target)) = path.to_str().map(str::parse::<Target>) else {
             return Ok(None);

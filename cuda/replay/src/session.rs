@@ -210,7 +210,7 @@ impl Session {
         Ok(())
     }
 
-    /// Loads an image (default: recorded) and rewrites pointers. [`Session::unload`] first.
+    /// Loads an image (default: recorded) and rewrites pointers. Call [`Session::unload`] before another.
     ///
     /// # Errors
     /// No such kernel, other parameters or variables, or the driver refuses.

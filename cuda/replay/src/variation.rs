@@ -7,7 +7,7 @@
 const WORD: usize = 8;
 /// So that caches hold it.
 const WINDOW: usize = 1 << 14;
-/// Halves or doubles a single's size.
+/// The flipped bit of a single: half of its size.
 const NUDGE: u32 = 0x0040_0000;
 
 /// How recorded memory is changed.

@@ -3,21 +3,21 @@
 
 use crate::abi::attribute::jit;
 
-/// Any option makes the driver compile the image's PTX.
+/// Any option makes the driver compile PTX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JitOptions {
     /// Registers of a thread, at most.
     pub registers: Option<u32>,
     /// 0 to 4.
     pub optimisation: Option<u32>,
-    /// Threads of a block, at most, whatever the PTX says. Needs a driver for CUDA 12.4 or newer.
+    /// Threads of a block, at most, whatever the PTX says; from CUDA 12.4.
     pub max_threads: Option<u32>,
-    /// Blocks per multiprocessor, at least; only with `max_threads`, and not with `registers`.
+    /// Blocks per multiprocessor, at least; only with `max_threads` and without `registers`.
     pub min_blocks: Option<u32>,
 }
 
 impl JitOptions {
-    /// Numbers and values of set options, for `cuModuleLoadDataEx`.
+    /// Set options, for `cuModuleLoadDataEx`.
     pub fn listed(&self) -> impl Iterator<Item = (i32, u64)> {
         [
             (jit::MAX_REGISTERS, self.registers),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions that gpureplay calls itself, looked up by name.
+//! Functions that gpureplay calls itself.
 #![allow(non_snake_case, reason = "the driver's own names")]
 
 use core::ffi::{CStr, c_char, c_void};
@@ -9,23 +9,23 @@ use crate::abi::{
     KernelNode, LaunchConfiguration, MemsetNode, Status,
 };
 
-/// A function without which nothing works.
+/// Nothing works without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing(pub &'static str);
 
 macro_rules! driver {
     ($($name:ident ( $($argument:ident : $kind:ty),* );)*) => {
-        /// The driver's functions. A missing one answers `CUDA_ERROR_NOT_FOUND`.
+        /// Missing functions answer `CUDA_ERROR_NOT_FOUND`.
         #[derive(Clone)]
         pub struct Driver {
             $($name: usize,)*
         }
 
         impl Driver {
-            /// Looks up every function by `address`, which returns 0 for a missing one.
+            /// Looks up every function.
             ///
             /// # Safety
-            /// `address` must return 0 or the driver's function of that name.
+            /// `address` must return the driver's function of that name, or 0.
             ///
             /// # Errors
             /// Without `cuInit`.
@@ -48,7 +48,7 @@ macro_rules! driver {
                 #[doc = concat!("`", stringify!($name), "`.")]
                 ///
                 /// # Safety
-                /// As for the driver's function: pointers are valid, handles are alive.
+                /// Valid pointers, live handles.
                 #[allow(unsafe_code, clippy::too_many_arguments, reason = "calls of the driver")]
                 pub unsafe fn $name(&self, $($argument: $kind),*) -> Status {
                     if self.$name == 0 {

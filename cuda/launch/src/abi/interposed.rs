@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The driver's functions that a recording process interposes, and why.
+//! The driver's functions that we interpose, and why.
 
 /// Why a function is interposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Hands out addresses of functions, or begins everything.
+    /// Hands out functions, or begins everything.
     Resolve,
     /// Starts kernels.
     Launch,
-    /// Loads or unloads images, or finds kernels in them.
+    /// Loads, unloads or searches images.
     Image,
     /// Changes how a function runs.
     Attribute,
     /// Makes, maps or frees memory.
     Memory,
-    /// Changes memory or ends an episode: it waits during a snapshot.
+    /// Changes memory or ends an episode: waits for snapshots.
     Gate,
-    /// Orders streams, events and the host, or is a host function.
+    /// Orders streams, events, host, or is a host function.
     Order,
     /// Begins or ends a region.
     Region,
-    /// Makes something that cannot be recorded.
+    /// Makes the unrecordable.
     Refuse,
 }
 
-/// By the name that the driver exports.
+/// By exported name.
 pub const INTERPOSED: &[(Purpose, &[&str])] = &[
     (
         Purpose::Resolve,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CUDA driver: calls, interposed functions, types, numbers, error names.
+//! The CUDA driver: functions, types, numbers, errors.
 //!
 //! Source: `cuda.h` of CUDA 13.0.
 #![deny(unsafe_code)]
@@ -24,8 +24,8 @@ pub use types::{
 /// Bytes of `cuMemCreate`'s pages.
 pub const PAGE: u64 = 2 << 20;
 
-/// `cuMemAddressReserve` rounds wanted addresses up to this, in bytes (driver 580 on an H200).
+/// In bytes; `cuMemAddressReserve` rounds up to it (driver 580 on an H200).
 pub const RESERVATION: u64 = 32 << 20;
 
-/// Bytes of a launch's parameters, at most (CUDA 12.1 and newer on compute capability 7.0 and newer).
+/// Of one launch (CUDA 12.1, compute capability 7.0, and newer).
 pub const MAX_PARAMETER_BYTES: usize = 32_764;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Structures of `cuda.h`.
 
-/// An address of device or host.
+/// Of device or host.
 pub type DevicePointer = u64;
 
-/// A pointer that only the driver follows.
+/// Followed by the driver only.
 pub type Handle = u64;
 
 /// `CUmemLocation`.
@@ -40,7 +40,7 @@ pub struct AllocationProperties {
 }
 
 impl AllocationProperties {
-    /// Pinned memory of a device, not shared with processes.
+    /// Pinned, not shared with processes.
     #[must_use]
     pub const fn pinned(device: i32) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl AllocationProperties {
     }
 }
 
-/// `CUmemAccessDesc`: who may use mapped memory.
+/// `CUmemAccessDesc`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct AccessDescriptor {
@@ -65,7 +65,7 @@ pub struct AccessDescriptor {
 }
 
 impl AccessDescriptor {
-    /// A device may read and write.
+    /// For a device.
     #[must_use]
     pub const fn read_write(device: i32) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl AccessDescriptor {
     }
 }
 
-/// `CUlaunchAttribute`: a number, padding, and a value of 64 bytes.
+/// `CUlaunchAttribute`: number, padding, a value of 64 bytes.
 pub type LaunchAttribute = [u8; 72];
 
 /// `CUlaunchConfig`.
@@ -86,9 +86,9 @@ pub struct LaunchConfiguration {
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub shared: u32,
-    /// 0 is the default stream.
+    /// 0: default stream.
     pub stream: Handle,
     /// The first attribute.
     pub attributes: *const LaunchAttribute,
@@ -96,37 +96,37 @@ pub struct LaunchConfiguration {
     pub attribute_count: u32,
 }
 
-/// `CUipcMemHandle`: memory of another process.
+/// `CUipcMemHandle`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct IpcHandle {
     reserved: [u64; 8],
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v2`: a kernel in a graph.
+/// `CUDA_KERNEL_NODE_PARAMS_v2`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct KernelNode {
-    /// 0 if `kernel` is given.
+    /// 0 with `kernel`.
     pub function: Handle,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub shared: u32,
-    /// A pointer per parameter, or null.
+    /// Pointers, or null.
     pub parameters: *const *const core::ffi::c_void,
-    /// A list of marks, or null.
+    /// Marks, or null.
     pub extra: *const *const core::ffi::c_void,
     /// A library's kernel.
     pub kernel: Handle,
-    /// 0 is the current one.
+    /// 0: current.
     pub context: Handle,
 }
 
 impl KernelNode {
-    /// Zeros, for the driver to fill.
+    /// For the driver to fill.
     #[must_use]
     pub const fn empty() -> Self {
         Self {
@@ -152,16 +152,16 @@ pub struct OldKernelNode {
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub shared: u32,
-    /// A pointer per parameter, or null.
+    /// Pointers, or null.
     pub parameters: *const *const core::ffi::c_void,
-    /// A list of marks, or null.
+    /// Marks, or null.
     pub extra: *const *const core::ffi::c_void,
 }
 
-/// `CUgraphNodeParams`. A kernel's words are a [`KernelNode`]. A deciding node's are: handle, kind, number of
-/// graphs, pointer to their handles, context.
+/// `CUgraphNodeParams`. A kernel's words are a [`KernelNode`]; a deciding node's: handle, kind, number of graphs,
+/// pointer to their handles, context.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct NodeParameters {
@@ -173,7 +173,7 @@ pub struct NodeParameters {
 }
 
 impl NodeParameters {
-    /// A deciding node of so many graphs.
+    /// Deciding on so many graphs.
     #[must_use]
     pub const fn deciding(graphs: u32) -> Self {
         let mut words = [0; 30];
@@ -185,7 +185,7 @@ impl NodeParameters {
         }
     }
 
-    /// Number of a deciding node's graphs, and address of their handles.
+    /// Graphs to decide on, and their handles' address.
     #[must_use]
     pub const fn decided(&self) -> (usize, usize) {
         ((self.words[1] >> 32) as usize, self.words[2] as usize)
@@ -198,11 +198,11 @@ impl NodeParameters {
 pub struct MemsetNode {
     /// Start.
     pub destination: DevicePointer,
-    /// Bytes from row to row.
+    /// Bytes between rows.
     pub pitch: usize,
     /// New value of elements.
     pub value: u32,
-    /// Bytes of an element: 1, 2 or 4.
+    /// In bytes: 1, 2 or 4.
     pub element: u32,
     /// Elements of a row.
     pub width: usize,
@@ -210,7 +210,7 @@ pub struct MemsetNode {
     pub height: usize,
 }
 
-/// `CUDA_HOST_NODE_PARAMS`: a host function in a graph.
+/// `CUDA_HOST_NODE_PARAMS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct HostNode {
@@ -220,21 +220,21 @@ pub struct HostNode {
     pub data: usize,
 }
 
-/// `CUDA_MEMCPY3D`, only passed on: 200 bytes.
+/// `CUDA_MEMCPY3D`, passed on: 200 bytes.
 pub type Copy3d = [u64; 25];
 
-/// `CUgraphEdgeData`: 8 bytes, only passed on.
+/// `CUgraphEdgeData`, passed on: 8 bytes.
 pub type EdgeData = [u8; 8];
 
-/// Marks in a launch's `extra`.
+/// Marks in `extra`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum LaunchParameter {
     /// The list ends.
     End = 0,
-    /// A pointer to packed parameters follows.
+    /// Next: pointer to packed parameters.
     BufferPointer = 1,
-    /// A pointer to their size follows.
+    /// Next: pointer to their size.
     BufferSize = 2,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Little-endian numbers from bytes that may be cut off.
+//! Little-endian numbers from cut-off bytes.
 
 use crate::image::ImageError;
 
@@ -28,7 +28,7 @@ pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Result<u64, ImageError> {
     array(bytes, offset).map(u64::from_le_bytes)
 }
 
-/// At most what an image may have.
+/// At most an image's.
 pub(crate) fn size(value: u64) -> Result<usize, ImageError> {
     usize::try_from(value)
         .ok()

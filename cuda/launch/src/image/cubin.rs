@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cubins: ELF files of kernels, parameters, limits (`.nv.info.*`) and variables.
+//! Cubins: ELF files of kernels, their limits (`.nv.info.*`), and variables.
 //!
-//! `.nv.info` attribute numbers are from cubins of nvcc 11 to 13 and agree with `cuobjdump -elf`.
+//! `.nv.info` numbers are from cubins of nvcc 11 to 13, as `cuobjdump -elf` prints.
 
 use std::collections::HashMap;
 
@@ -22,11 +22,11 @@ mod attribute {
     pub(super) const PARAMETER_V2: u8 = 0x45;
 }
 
-/// Attribute format: the header has a size, the value follows.
+/// The header has a size, and the value follows.
 const SIZED: u8 = 4;
-/// Bit of `st_other` that marks a kernel.
+/// Bit of `st_other`.
 pub(super) const KERNEL: u8 = 0x10;
-/// Bytes of all section names: several sections bear a kernel's name.
+/// In bytes: several sections bear a kernel's name.
 const MAX_SECTION_NAMES: usize = 4 * MAX_NAMES;
 
 pub(crate) fn contents(cubin: &[u8], allowance: &mut Allowance) -> Result<Contents, ImageError> {
@@ -63,7 +63,7 @@ pub(crate) fn contents(cubin: &[u8], allowance: &mut Allowance) -> Result<Conten
 
     let mut contents = Contents::default();
     let mut held = Held::new(allowance);
-    // Sections of honest cubins do not overlap.
+    // Honest cubins' sections do not overlap.
     let mut described = Tally::new("bytes that describe kernels", cubin.len());
     for (index, symbol) in symbols.enumerate() {
         if symbol.st_type() == STT_FUNC && symbol.st_other().0 & KERNEL != 0 {
@@ -101,7 +101,7 @@ pub(crate) fn contents(cubin: &[u8], allowance: &mut Allowance) -> Result<Conten
     Ok(contents)
 }
 
-/// Values in the header are left empty.
+/// A value in the header is left empty.
 pub(super) fn attributes(info: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), ImageError>> {
     let mut offset = 0;
     std::iter::from_fn(move || {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A cubin without some of its kernels: sections go, the rest moves together.
+//! A cubin without some kernels; the rest moves together.
 //!
-//! Symbols keep their numbers, which attributes and relocations name; those of removed sections become empty.
+//! Symbols keep their numbers, which attributes and relocations use; removed ones become empty.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use crate::image::ImageError;
 use crate::image::bytes::{range, size, u16_at, u32_at, u64_at};
 use crate::image::cubin::{KERNEL, attributes};
 
-/// Prefixes of a kernel's sections.
+/// Before a kernel's name.
 const OWNED: [&[u8]; 13] = [
     b".text.",
     b".nv.info.",
@@ -27,7 +27,7 @@ const OWNED: [&[u8]; 13] = [
     b".rel.nv.constant2.",
     b".rela.nv.constant2.",
 ];
-/// Prefixes of sections whose `sh_info` is a section, in older cubins without the flag.
+/// Their `sh_info` is a section, in older cubins without flag.
 const LINKED: [&[u8]; 6] = [
     b".nv.info.",
     b".nv.constant0.",
@@ -36,21 +36,21 @@ const LINKED: [&[u8]; 6] = [
     b".nv.shared.",
     b".nv.local.",
 ];
-/// Of all kernels, with a symbol's number first: sizes of stacks, registers.
+/// All kernels' stack sizes and registers, with a symbol's number first.
 const OF_SYMBOLS: [u8; 4] = [0x11, 0x12, 0x23, 0x2f];
-/// Bytes: headers of file, section, segment; a symbol.
+/// In bytes: headers of file, section, segment; a symbol.
 const FILE: usize = 64;
 const SECTION: usize = 64;
 const SEGMENT: usize = 56;
 const SYMBOL: usize = 24;
-/// Numbers of sections from here on have other meanings.
+/// Section numbers from here on mean other things.
 const RESERVED: u16 = 0xff00;
-/// Flags: in GPU memory, writable, executable, `sh_info` is a section.
+/// In GPU memory, writable, executable, `sh_info` is a section.
 const IN_MEMORY: u64 = 2;
 const WRITABLE: u64 = 1;
 const CODE: u64 = 4;
 const HAS_LINK: u64 = 0x40;
-/// The segment that holds the table of segments.
+/// Of the table of segments.
 const TABLE: u32 = 6;
 
 struct Section<'a> {
@@ -108,7 +108,7 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) -> Result<(), ImageError> {
     Ok(())
 }
 
-/// Keeps functions that are no kernels, and variables.
+/// Keeps other functions, and variables.
 pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, ImageError> {
     let mut sections = sections(cubin)?;
     let damaged = ImageError::Header { offset: 0 };
@@ -137,7 +137,7 @@ pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, Imag
             || section.name.starts_with(b".rela.debug")
     };
     let gone: Vec<bool> = sections.iter().map(goes).collect();
-    // New numbers of sections; 0 for removed ones.
+    // New numbers; 0 if removed.
     let mut numbers = vec![0u16; sections.len()];
     let mut next = 0;
     for (number, gone) in numbers.iter_mut().zip(&gone) {
@@ -195,7 +195,7 @@ pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, Imag
     written(cubin, &sections, &gone, moved)
 }
 
-/// Entries that name no removed symbol; `at` is the offset of its number.
+/// Without removed symbols; `at` is the number's offset.
 fn alive(
     bytes: &[u8],
     entry: usize,
@@ -211,7 +211,6 @@ fn alive(
     Ok(kept)
 }
 
-/// Attributes of no removed symbol.
 fn described(info: &[u8], dead: &HashSet<u32>) -> Result<Vec<u8>, ImageError> {
     let mut kept = Vec::with_capacity(info.len());
     let mut at = 0;
@@ -236,7 +235,6 @@ fn written(
 ) -> Result<Vec<u8>, ImageError> {
     let mut out = range(cubin, 0, FILE)?.to_vec();
     let mut heads = Vec::new();
-    // New places of kept sections.
     let mut places = HashMap::new();
     let staying = sections
         .iter()

@@ -15,7 +15,7 @@ pub enum ImageError {
         /// First missing byte.
         offset: usize,
     },
-    /// It is larger than allowed.
+    /// Too large.
     #[error("{size} bytes are more than an image may have")]
     TooLarge {
         /// Its stated size.
@@ -29,7 +29,7 @@ pub enum ImageError {
         /// Limit.
         limit: usize,
     },
-    /// All images together hold too much.
+    /// Too much in all images.
     #[error("the images together have more than {limit} {what}")]
     TooMuch {
         /// Of what.
@@ -46,7 +46,7 @@ pub enum ImageError {
         /// Offset of the header.
         offset: usize,
     },
-    /// A member that does not decompress.
+    /// A member does not decompress.
     #[error("a member at byte {offset:#x} does not decompress")]
     Compressed {
         /// Offset of its bytes.

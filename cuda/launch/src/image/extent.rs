@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Length of an image by its headers: programs give the driver only an address.
+//! An image's length by its headers: the driver gets only addresses.
 
 use crate::image::bytes::{size, u16_at, u32_at, u64_at};
 use crate::image::{ImageError, MAX_IMAGE};
 
-/// Bytes that [`extent`] needs, but of a text.
+/// Bytes for [`extent`], but of texts.
 pub const PREFIX: usize = 64;
 
 const FATBIN: u32 = 0xba55_ed50;
 const WRAPPER: u32 = 0x4662_43b1;
 const ELF: u32 = u32::from_le_bytes(*b"\x7fELF");
 
-/// `NOBITS`: without bytes in the file.
+/// `NOBITS`.
 const SECTION_WITHOUT_BYTES: u32 = 8;
 const SECTION_HEADER: u64 = 64;
 const PROGRAM_HEADER: u64 = 56;
@@ -19,16 +19,16 @@ const PROGRAM_HEADER: u64 = 56;
 /// Kind of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Several cubins and PTX texts.
+    /// Cubins and PTX texts.
     Fatbin,
-    /// An ELF file for one GPU.
+    /// ELF, for one GPU.
     Cubin,
-    /// A text for the driver's compiler.
+    /// For the driver's compiler.
     Ptx,
 }
 
 impl Format {
-    /// By the first bytes. PTX must contain `.version`.
+    /// PTX must contain `.version`.
     #[must_use]
     pub fn of(image: &[u8]) -> Option<Self> {
         match u32_at(image, 0) {
@@ -51,24 +51,24 @@ impl Format {
 /// Known length of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// `nvcc`'s wrapper: the image is at this address.
+    /// `nvcc`'s wrapper: the image's address.
     Elsewhere(u64),
     /// This many bytes.
     Bytes(usize),
-    /// An ELF file: give these section headers to [`Extent::of_sections`].
+    /// ELF section headers, for [`Extent::of_sections`].
     Sections {
         /// Offset.
         offset: usize,
         /// Bytes.
         size: usize,
-        /// End of the other headers.
+        /// Other headers' end.
         least: usize,
     },
-    /// A text that ends with a zero byte.
+    /// Ends with a zero byte.
     Text,
 }
 
-/// From an image's first [`PREFIX`] bytes.
+/// From the first [`PREFIX`] bytes.
 ///
 /// # Errors
 /// Senseless headers.
@@ -104,7 +104,7 @@ pub fn extent(prefix: &[u8]) -> Result<Extent, ImageError> {
 }
 
 impl Extent {
-    /// Length of an ELF file from its section headers.
+    /// From section headers.
     ///
     /// # Errors
     /// Senseless headers.

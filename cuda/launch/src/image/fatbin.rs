@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fatbins: containers of cubins and PTX texts, perhaps compressed.
+//! Fatbins: cubins and PTX texts, perhaps compressed.
 //!
-//! Undocumented; seen in files of nvcc 11 to 13.
+//! Undocumented; seen in nvcc 11 to 13.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -14,16 +14,16 @@ use crate::image::{ImageError, MAX_IMAGE};
 const LZ4: u64 = 0x2000;
 /// Flag: compressed with Zstandard.
 const ZSTANDARD: u64 = 0x8000;
-/// The shortest header of a member.
+/// At least, in bytes.
 const MEMBER_HEADER: usize = 64;
 const CONTAINER_HEADER: usize = 16;
 
 /// What a member is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberKind {
-    /// A text for the driver's compiler.
+    /// For the driver's compiler.
     Ptx,
-    /// An ELF file for one GPU.
+    /// ELF, for one GPU.
     Cubin,
     /// Anything else.
     Other,
@@ -45,20 +45,20 @@ pub enum Compression {
 pub struct Member<'a> {
     /// Kind.
     pub kind: MemberKind,
-    /// Compute capability; 90 for `sm_90`.
+    /// 90 is `sm_90`.
     pub capability: u32,
     /// Compression.
     pub compression: Compression,
-    /// Offset of its bytes in the fatbin.
+    /// In the fatbin.
     pub offset: usize,
     payload: &'a [u8],
     size: usize,
 }
 
-/// Members of one or more containers.
+/// Of one or more containers.
 ///
 /// # Errors
-/// A senseless header, or bytes end too early.
+/// A senseless header, or an early end.
 pub fn members(fatbin: &[u8]) -> Result<Vec<Member<'_>>, ImageError> {
     let mut members = Vec::new();
     let mut start = 0;
@@ -82,7 +82,7 @@ pub fn members(fatbin: &[u8]) -> Result<Vec<Member<'_>>, ImageError> {
     Ok(members)
 }
 
-/// The member at `offset`, and where the next one begins.
+/// Also the next one's offset.
 fn member(fatbin: &[u8], offset: usize) -> Result<(Member<'_>, usize), ImageError> {
     let header = size(u64::from(u32_at(fatbin, offset + 4)?))?;
     if header < MEMBER_HEADER {
@@ -130,10 +130,10 @@ impl<'a> Member<'a> {
         self.size as u64
     }
 
-    /// Decompresses the member.
+    /// Decompressed.
     ///
     /// # Errors
-    /// It does not have the stated size.
+    /// Not the stated size.
     pub fn contents(&self) -> Result<Cow<'a, [u8]>, ImageError> {
         let damaged = || ImageError::Compressed {
             offset: self.offset,
@@ -141,7 +141,7 @@ impl<'a> Member<'a> {
         match self.compression {
             Compression::None => Ok(Cow::Borrowed(self.payload)),
             Compression::Lz4 => {
-                // LZ4 cannot do better than 1 to 255: no memory for a larger promise.
+                // LZ4 has at most 1 to 255: no memory for more.
                 if self.size / 256 > self.payload.len() {
                     return Err(damaged());
                 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CUDA's kernel images (fatbins, cubins, PTX), read without a GPU.
+//! CUDA's kernel images, read without a GPU.
 //!
-//! Bytes may be hostile: nothing panics. One part is held at a time: at most [`MAX_IMAGE`] bytes, as much again for
-//! PTX, and contents within [`MAX_KERNELS`], [`MAX_PARAMETERS`] and [`MAX_NAMES`]. All parts have at most
-//! [`MAX_PARTS`] bytes, less for short images ([`PARTS_OF_A_BYTE`]). [`Allowance`] bounds the time of several
-//! images.
+//! Bytes may be hostile: nothing panics. One part is held at a time: [`MAX_IMAGE`] bytes, the same for PTX, and
+//! contents within [`MAX_KERNELS`], [`MAX_PARAMETERS`], [`MAX_NAMES`]. [`MAX_PARTS`] and [`PARTS_OF_A_BYTE`] bound
+//! all parts, [`Allowance`] the time of several images.
 #![forbid(unsafe_code)]
 
 mod bytes;
@@ -27,20 +26,19 @@ pub use objects::{Objects, objects};
 pub use reduce::reduced;
 pub use tally::{Allowance, MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS};
 
-/// Decompressed bytes of an image or member, at most.
+/// Decompressed bytes of an image or member.
 pub const MAX_IMAGE: usize = 1 << 30;
-/// Decompressed bytes of all members of an image, at most: several times the largest libraries'. Bounds the time of
-/// reading.
+/// Decompressed bytes of an image's members: several times the largest libraries'. Bounds the reading time.
 pub const MAX_PARTS: u64 = 2 << 30;
-/// Decompressed bytes that an image of any length may have.
+/// Decompressed bytes for any length of image.
 pub const PARTS_OF_ANY: u64 = 64 << 20;
-/// More of them per byte of the image: compilers' images grow less than twentyfold.
+/// More per byte of image: compilers' grow less than twentyfold.
 pub const PARTS_OF_A_BYTE: u64 = 32;
 
 /// A kernel's parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Bytes from the start of the packed parameters.
+    /// In the packed parameters.
     pub offset: usize,
     /// Bytes.
     pub size: usize,
@@ -53,17 +51,17 @@ pub struct Kernel {
     pub name: String,
     /// In order.
     pub parameters: Vec<Parameter>,
-    /// `__launch_bounds__` or `.maxntid`: threads of a block in x, y, z, at most; only the product counts.
+    /// `__launch_bounds__` or `.maxntid`: at most, in x, y, z; only the product counts.
     pub most_threads: Option<[u32; 3]>,
-    /// `.reqntid`: exact threads of a block in x, y, z.
+    /// `.reqntid`: exactly, in x, y, z.
     pub required_threads: Option<[u32; 3]>,
-    /// Registers of a thread; PTX has none yet.
+    /// Per thread; not in PTX.
     pub registers: Option<u32>,
-    /// Bytes of static shared memory, the driver's part included.
+    /// Static bytes, the driver's included.
     pub shared: u64,
 }
 
-/// A variable, placed by the driver when it loads the image.
+/// Placed by the driver at loading.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Variable {
     /// Mangled name.
@@ -72,10 +70,10 @@ pub struct Variable {
     pub size: Option<u64>,
 }
 
-/// One cubin or PTX text of an image.
+/// A cubin or PTX text.
 #[derive(Clone, Debug)]
 pub struct Part<'a> {
-    /// Compute capability, 90 for `sm_90`; 0 if unknown outside the part.
+    /// 90 is `sm_90`; 0 if unknown outside.
     pub capability: u32,
     /// A cubin or a PTX text.
     pub kind: MemberKind,
@@ -97,10 +95,10 @@ pub struct Contents {
     pub variables: Vec<Variable>,
 }
 
-/// Cubins and PTX texts, not decompressed yet; without intermediate code and link options.
+/// Not decompressed; without intermediate code and link options.
 ///
 /// # Errors
-/// No image, cut off, or too large alone or with all parts.
+/// No image, cut off, or too large.
 pub fn parts<'a>(image: &'a [u8]) -> Result<Vec<Part<'a>>, ImageError> {
     if image.len() > MAX_IMAGE {
         return Err(ImageError::TooLarge {
@@ -144,7 +142,7 @@ pub fn parts<'a>(image: &'a [u8]) -> Result<Vec<Part<'a>>, ImageError> {
     }
 }
 
-/// Decompresses and reads all parts.
+/// Reads all parts.
 ///
 /// # Errors
 /// As [`parts`] and [`Part::bytes`].
@@ -154,7 +152,7 @@ pub fn check(image: &[u8]) -> Result<(), ImageError> {
         .try_for_each(|part| part.bytes().map(drop))
 }
 
-/// As [`check`], but only parts for a compute capability (90 for `sm_90`), on all cores.
+/// [`check`] of parts for a capability (90 is `sm_90`), on all cores.
 ///
 /// # Errors
 /// As [`check`].
@@ -175,7 +173,7 @@ pub fn check_for(image: &[u8], capability: u32) -> Result<(), ImageError> {
     })
 }
 
-/// Parts that the driver could take on a GPU.
+/// The driver could take these.
 fn usable(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
     let mut parts = parts(image)?;
     if Format::of(image) == Some(Format::Fatbin) {
@@ -191,10 +189,10 @@ fn usable(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
 }
 
 impl<'a> Part<'a> {
-    /// Decompresses the part.
+    /// Decompressed.
     ///
     /// # Errors
-    /// It does not have the stated size.
+    /// Not the stated size.
     pub fn bytes(&self) -> Result<Cow<'a, [u8]>, ImageError> {
         match &self.source {
             Source::Plain(bytes) => Ok(Cow::Borrowed(bytes)),
@@ -209,15 +207,13 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Kernels and variables of the part.
-    ///
     /// # Errors
     /// The part is damaged.
     pub fn contents(&self) -> Result<Contents, ImageError> {
         self.contents_within(&mut Allowance::unlimited())
     }
 
-    /// As [`Part::contents`], within an allowance for several parts.
+    /// [`Part::contents`] within a common allowance.
     ///
     /// # Errors
     /// As [`Part::contents`]; [`ImageError::TooMuch`].
@@ -231,7 +227,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Names of all variables, each once.
+/// Each once.
 ///
 /// # Errors
 /// As [`parts`].
@@ -252,7 +248,7 @@ pub fn variables(image: &[u8]) -> Result<Vec<String>, ImageError> {
     Ok(names)
 }
 
-/// A kernel's facts, from cubins first, which have registers.
+/// Cubins first: they have registers.
 ///
 /// # Errors
 /// As [`parts`].
@@ -274,7 +270,7 @@ pub fn kernel(image: &[u8], name: &str) -> Result<Option<Kernel>, ImageError> {
     Ok(None)
 }
 
-/// Parts that the driver could take on a GPU, its preferred ones first.
+/// The driver could take these, preferred ones first.
 fn parts_for(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
     let mut parts = usable(image, capability)?;
     parts.sort_by_key(|part| {
@@ -286,11 +282,10 @@ fn parts_for(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError>
     Ok(parts)
 }
 
-/// The part that the driver would take for a kernel and compute capability (90 for `sm_90`): the best cubin with
-/// the kernel, else the newest PTX.
+/// As the driver takes it, by capability (90 is `sm_90`): the best cubin with the kernel, else the newest PTX.
 ///
 /// # Errors
-/// As [`parts`], for the parts that were looked at.
+/// As [`parts`], for looked-at parts.
 pub fn select(image: &[u8], name: &str, capability: u32) -> Result<Option<Contents>, ImageError> {
     for part in parts_for(image, capability)? {
         let contents = part.contents()?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a kernel's code uses textures or surfaces, whose handles look like any number.
+//! Whether kernels use textures or surfaces, whose handles look like numbers.
 //!
-//! Operation codes are from `nvdisasm` for sm_75 to sm_120.
+//! Operation codes: `nvdisasm` for sm_75 to sm_120.
 
 use object::LittleEndian;
 use object::elf::FileHeader64;
@@ -9,11 +9,11 @@ use object::read::elf::{FileHeader, SectionHeader};
 
 use crate::image::{ImageError, MemberKind, parts_for};
 
-/// Bytes of an instruction since sm_70.
+/// Bytes, since sm_70.
 const INSTRUCTION: usize = 16;
-/// Operation's bits in an instruction's first word; others place operands.
+/// In the first word; other bits place operands.
 const OPERATION: u16 = 0x1ff;
-/// TEX, TLD4, TLD, TXD: with a handle in a uniform register or a constant, and in a register.
+/// TEX, TLD4, TLD, TXD: handle in a uniform register or constant, and in a register.
 const TEXTURES: [u16; 8] = [0x160, 0x161, 0x163, 0x164, 0x166, 0x167, 0x16c, 0x16d];
 /// SULD, SUST.
 const SURFACES: [u16; 4] = [0x199, 0x19a, 0x19d, 0x19e];
@@ -27,10 +27,10 @@ pub struct Objects {
     pub surfaces: bool,
 }
 
-/// For the code that [`select`](crate::image::select) finds; without called functions, and GPUs before sm_70.
+/// By [`select`](crate::image::select), without called functions; from sm_70.
 ///
 /// # Errors
-/// As for [`select`](crate::image::select).
+/// As [`select`](crate::image::select).
 pub fn objects(image: &[u8], kernel: &str, capability: u32) -> Result<Objects, ImageError> {
     for part in parts_for(image, capability)? {
         let bytes = part.bytes()?;
@@ -69,7 +69,7 @@ fn of_code(cubin: &[u8], kernel: &str) -> Result<Option<Objects>, ImageError> {
     Ok(None)
 }
 
-/// Reads from the kernel's name to the next kernel.
+/// Up to the next kernel.
 fn of_text(text: &[u8], kernel: &str) -> Option<Objects> {
     let text = String::from_utf8_lossy(text);
     let mut entries = text.split(".entry");

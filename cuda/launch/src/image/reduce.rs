@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cubin of an image with only some of its kernels.
+//! An image's cubin with some kernels only.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -7,8 +7,7 @@ use std::collections::HashSet;
 use crate::image::cut::cut;
 use crate::image::{ImageError, MemberKind, usable};
 
-/// The cubin that the driver takes for a compute capability (90 for `sm_90`), with these kernels only. `None` if
-/// they lie in several parts, or in PTX.
+/// The driver's cubin for a capability (90 is `sm_90`). `None` for kernels in several parts, or in PTX.
 ///
 /// # Errors
 /// A damaged part.

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits of a part. Tables can name the same bytes many times, so its size bounds nothing.
+//! Limits of a part, whose tables can name the same bytes many times.
 
 use std::collections::HashSet;
 
 use crate::image::{ImageError, Kernel, PARTS_OF_A_BYTE, PARTS_OF_ANY};
 
-/// Kernels of a part, and likewise variables; the largest libraries have some ten thousand.
+/// Per part, as variables; large libraries have some ten thousand.
 pub const MAX_KERNELS: usize = 1 << 18;
-/// Bytes of a name; templates' have some thousand.
+/// In bytes; templates' have some thousand.
 pub const MAX_NAME: usize = 64 << 10;
-/// Bytes of all names of kernels and variables of a part.
+/// In bytes, of a part's kernels and variables.
 pub const MAX_NAMES: usize = 64 << 20;
-/// Parameters of all kernels of a part.
+/// Of a part's kernels.
 pub const MAX_PARAMETERS: usize = 1 << 22;
-/// One for each byte that a kernel's parameters may have.
+/// One per byte that parameters may have.
 const MAX_KERNEL_PARAMETERS: usize = 32_764;
-/// Bytes of a name that an error shows.
+/// Bytes of a name in errors.
 const SHOWN: usize = 80;
 
 pub(crate) fn shown(text: &str) -> String {
@@ -25,15 +25,15 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
-/// Parse work of short images, as [`Allowance`] counts it.
+/// Of short images; see [`Allowance`].
 const WORK_OF_ANY: u64 = 256 << 20;
-/// Work of a statement, parameter or symbol besides its name's bytes.
+/// Besides the name's bytes.
 const WORK_OF_EACH: usize = 16;
 
-/// Limits a recording's images together: decompressed bytes, and parse work.
+/// Decompressed bytes, and parse work, of a recording's images.
 ///
-/// Statements, parameters and symbols count 16 each, names their bytes. Both limits grow by [`PARTS_OF_A_BYTE`] per
-/// byte of the images.
+/// Statements, parameters and symbols count 16, names their bytes. Limits grow by [`PARTS_OF_A_BYTE`] per image
+/// byte.
 #[derive(Debug)]
 pub struct Allowance {
     bytes: Limited,
@@ -65,7 +65,7 @@ impl Limited {
 }
 
 impl Default for Allowance {
-    /// For images of no length.
+    /// Without images.
     fn default() -> Self {
         Self::new(PARTS_OF_ANY, WORK_OF_ANY)
     }
@@ -84,12 +84,12 @@ impl Allowance {
         }
     }
 
-    /// Limits nothing: one part has its own limits.
+    /// One part has its own limits.
     pub(crate) fn unlimited() -> Self {
         Self::new(u64::MAX, u64::MAX)
     }
 
-    /// Adds an image's share by its length.
+    /// By its length.
     pub fn add_image(&mut self, length: usize) {
         let more = PARTS_OF_A_BYTE.saturating_mul(length as u64);
         self.bytes.add(more);
@@ -101,7 +101,7 @@ impl Allowance {
         self.bytes.take(count)
     }
 
-    /// One statement or table entry, with a name of this length.
+    /// A statement or entry, with its name's length.
     pub(crate) fn entry(&mut self, name: usize) -> Result<(), ImageError> {
         self.work.take(name.saturating_add(WORK_OF_EACH) as u64)
     }
@@ -161,7 +161,7 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Call before the name is copied.
+    /// Before copying.
     pub(crate) fn name(&mut self, bytes: &[u8]) -> Result<(), ImageError> {
         self.names.take(name(bytes)?.len())?;
         self.allowance.entry(bytes.len())
@@ -183,7 +183,7 @@ impl<'a> Held<'a> {
         self.variables.take(1)
     }
 
-    /// `count` is the kernel's parameters so far.
+    /// `count`: the kernel's so far.
     pub(crate) fn parameter(&mut self, count: usize) -> Result<(), ImageError> {
         if count >= MAX_KERNEL_PARAMETERS {
             return Err(ImageError::TooMany {

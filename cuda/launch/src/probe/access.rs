@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions that access memory: kind, space, bytes, address.
+//! Instructions that access memory.
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub enum Kind {
     Load,
     /// Writes.
     Store,
-    /// Reads and writes at once.
+    /// Both at once.
     Atomic,
 }
 
@@ -23,7 +23,7 @@ impl Kind {
         }
     }
 
-    /// The number that probes get.
+    /// For probes.
     #[must_use]
     pub const fn number(self) -> u32 {
         match self {
@@ -62,7 +62,7 @@ pub(super) struct Access<'a> {
     pub(super) kind: Kind,
     pub(super) space: Space,
     pub(super) bytes: u32,
-    /// A register, a variable or a number.
+    /// Register, variable or number.
     pub(super) base: &'a str,
     /// Added bytes, as written.
     pub(super) offset: &'a str,
@@ -71,13 +71,13 @@ pub(super) struct Access<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found<'a> {
     Access(Access<'a>),
-    /// An access that is not followed: its name.
+    /// Not followed: its name.
     LeftOut(&'a str),
-    /// Ignored memory (parameters, constants, the stack), or none.
+    /// Ignored (parameters, constants, the stack), or none.
     Nothing,
 }
 
-/// Prefixes of instructions that are not followed.
+/// Not followed.
 const LEFT_OUT: [&str; 18] = [
     "cp.async",
     "cp.reduce",
@@ -99,7 +99,7 @@ const LEFT_OUT: [&str; 18] = [
     "st.async",
 ];
 
-/// The predicate with its sign, and the rest.
+/// With its sign, and the rest.
 pub(super) fn predicate(instruction: &str) -> (Option<&str>, &str) {
     let Some(rest) = instruction.strip_prefix('@') else {
         return (None, instruction);
@@ -132,7 +132,7 @@ pub(super) fn access(instruction: &str) -> Found<'_> {
         match word {
             "global" => space = Space::Global,
             "shared" | "shared::cta" => space = Space::Shared,
-            // Memory of another block of the cluster.
+            // Another block's memory.
             "shared::cluster" | "async" | "bulk" => return Found::LeftOut("shared::cluster"),
             "local" | "const" => return Found::Nothing,
             _ if word.starts_with("param") => return Found::Nothing,
@@ -158,7 +158,7 @@ pub(super) fn access(instruction: &str) -> Found<'_> {
     })
 }
 
-/// Bits of a type: `f32`, `u8`, `b128`, `f16x2`.
+/// Of `f32`, `u8`, `b128`, `f16x2`.
 fn bits_of(word: &str) -> Option<u32> {
     let digits = word.trim_start_matches(|c: char| c.is_ascii_lowercase());
     let letters = &word[..word.len() - digits.len()];

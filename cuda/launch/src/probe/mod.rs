@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Puts probe calls into PTX, before memory accesses and at basic blocks.
+//! Puts probe calls into PTX, before accesses and at basic blocks.
 //!
-//! Texts may be hostile: nothing panics, and [`MAX_SITES`] bounds additions. Probes get copies of values and write
-//! no register of the kernel. Source: PTX ISA, chapters 4, 7 and 9.
+//! Texts may be hostile: nothing panics, and [`MAX_SITES`] bounds additions. Probes write no register of the
+//! kernel. Source: PTX ISA, chapters 4, 7 and 9.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -28,7 +28,7 @@ pub enum ProbeError {
     /// Another address size.
     #[error("the PTX has no line .address_size 64")]
     AddressSize,
-    /// GPU too old for the probes' instructions.
+    /// For the probes' instructions.
     #[error("the PTX is for sm_{0}; probes need sm_70 and PTX 6.2")]
     TooOld(u32),
     /// Ends inside of a function.
@@ -37,10 +37,10 @@ pub enum ProbeError {
     /// Too many places.
     #[error("the PTX has more than {MAX_SITES} places for probes")]
     TooMany,
-    /// Names that places repeat take too much memory.
+    /// Repeated names take too much memory.
     #[error("the PTX has names too long for its many places for probes")]
     Names,
-    /// Uses a name of the probes.
+    /// It uses a probe's name.
     #[error("the PTX has the name gpureplay_ already")]
     Name,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions of a PTX text, and what stands before them.
+//! The functions of a PTX text.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +95,7 @@ fn one_line<'a>(line: &'a str, end: usize, module: &mut Module<'a>) -> Result<()
     Ok(())
 }
 
-/// Heads are `.visible .entry name(…)`, `.func (.param .b32 result) name (…)`.
+/// `.visible .entry name(…)`, `.func (.param .b32 result) name (…)`.
 fn function(head: &str, body: usize) -> Option<Function<'_>> {
     let (is_entry, after) = match (head.split_once(".entry"), head.split_once(".func")) {
         (Some((_, after)), _) => (true, after),
@@ -115,7 +115,7 @@ fn function(head: &str, body: usize) -> Option<Function<'_>> {
     })
 }
 
-/// One past the `}` of the block that begins at a brace.
+/// One past the block's `}`.
 fn after_block(text: &str, start: usize) -> Result<usize, ProbeError> {
     let mut depth = 0usize;
     let mut is_quoted = false;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that a function declares, by scope.
+//! Declared registers, by scope.
 
 use std::collections::HashMap;
 
-/// A name, and whether it is a range (`%r<10>` declares `%r0` to `%r9`).
+/// Name, and whether a range (`%r<10>`: `%r0` to `%r9`).
 type Declared<'a> = (&'a str, bool);
 
 /// Registers in scope.
 #[derive(Default)]
 pub(super) struct Registers<'a> {
-    /// Bits by name, with a growing number; the last counts.
+    /// With a growing number; the last counts.
     all: HashMap<Declared<'a>, Vec<(usize, u32)>>,
     scopes: Vec<Vec<Declared<'a>>>,
     count: usize,
@@ -28,7 +28,6 @@ impl<'a> Registers<'a> {
         }
     }
 
-    /// Ignores directives that declare no registers.
     pub(super) fn declare(&mut self, directive: &'a str) {
         let Some(rest) = directive.strip_prefix(".reg") else {
             return;
@@ -62,7 +61,7 @@ impl<'a> Registers<'a> {
         }
     }
 
-    /// None if there is no such register.
+    /// None if undeclared.
     pub(super) fn bits(&self, name: &str) -> Option<u32> {
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let range = (prefix.len() < name.len()).then_some((prefix, true));

@@ -9,28 +9,27 @@ use super::registers::Registers;
 use super::scan::{Statement, Statements, What, without_comments};
 use super::{ProbeError, module};
 
-/// Probed places of a text, at most.
+/// Of a text.
 pub const MAX_SITES: usize = 1 << 16;
-/// Bytes of functions' and sources' names that all places repeat, at most.
+/// In bytes, of names that all places repeat.
 const MAX_NAMES: usize = 128 << 20;
-/// Bytes of an instruction in a report, at most.
+/// Bytes of an instruction in reports.
 const SHOWN: usize = 120;
 
 /// What is called, and where.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Calls<'a> {
-    /// `gpureplay_global`, `gpureplay_shared` and `gpureplay_generic` before accesses: address, site, bytes.
+    /// `gpureplay_global`, `gpureplay_shared`, `gpureplay_generic` before accesses: address, site, bytes.
     pub accesses: bool,
     /// `gpureplay_block` at basic blocks: site.
     pub blocks: bool,
-    /// `gpureplay_race` before the kernel's accesses to shared memory: address, site, bytes, kind, passed barriers
-    /// of block and warp.
+    /// `gpureplay_race` before shared accesses: address, site, bytes, kind, barriers of block and warp so far.
     pub races: bool,
-    /// The user's function at all of these: address, site, bytes, kind (0 load, 1 store, 2 atomic, 3 block).
+    /// The user's, at all: address, site, bytes, kind (0 load, 1 store, 2 atomic, 3 block).
     pub own: Option<&'a str>,
 }
 
-/// A place where probes are called.
+/// Where probes are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// None at a basic block.
@@ -43,7 +42,7 @@ pub struct Site {
     pub instruction: String,
     /// PTX line, from 1.
     pub line: usize,
-    /// File and line of the source, if known.
+    /// Source, if known.
     pub source: Option<(String, u32)>,
 }
 
@@ -54,16 +53,16 @@ pub struct Instrumented {
     pub text: String,
     /// By number.
     pub sites: Vec<Site>,
-    /// Instructions that reach memory but are not followed, with counts.
+    /// Unfollowed accesses, with counts.
     pub left_out: BTreeMap<String, usize>,
-    /// Why races may be missed or reported wrongly.
+    /// Why races may be wrong.
     pub unordered: Option<&'static str>,
 }
 
-/// Puts calls into a text; `probes` has the called functions.
+/// `probes` has the called functions.
 ///
 /// # Errors
-/// No text, or none that probes fit.
+/// No text, or unfit for probes.
 pub fn instrument(
     text: &[u8],
     kernel: &str,
@@ -103,7 +102,7 @@ pub fn instrument(
     rewriter.out.push_str(probes);
     rewriter.out.push('\n');
     for function in &module.functions {
-        // Other kernels of the text stay as they are.
+        // Not other kernels.
         if !function.is_entry || function.name == kernel {
             rewriter.function(function)?;
         }
@@ -123,7 +122,7 @@ struct Rewriter<'a> {
     files: &'a BTreeMap<u32, &'a str>,
     out: String,
     copied: usize,
-    /// Offset in the text, and its line.
+    /// Offset, and its line.
     line: (usize, usize),
     source: Option<(u32, u32)>,
     sites: Vec<Site>,
@@ -155,7 +154,7 @@ impl<'a> Rewriter<'a> {
         let carries = carries(&statements);
         let mut registers = Registers::default();
         let races = self.calls.races && function.is_entry;
-        // Whether the next instruction begins a basic block.
+        // For the next instruction.
         let mut begins = true;
         self.source = None;
         for (statement, carries) in statements.iter().zip(carries) {
@@ -169,7 +168,7 @@ impl<'a> Rewriter<'a> {
                 }
                 What::Close => registers.close(),
                 What::Label => begins = true,
-                // Line 0 is code of no line.
+                // 0 means no line.
                 What::Loc(words) => {
                     self.source = location(words)
                         .filter(|(_, line)| *line > 0)
@@ -370,14 +369,14 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// Barriers that a thread has passed: of the block, and of its warp.
+/// Passed by a thread: the block's, the warp's.
 const COUNTERS: &str = "
 .reg .b32 %gpureplay_barriers, %gpureplay_warp;
 mov.u32 %gpureplay_barriers, 0;
 mov.u32 %gpureplay_warp, 0;
 ";
 
-/// With its braces; also whether the body ends.
+/// With braces; also whether it ends.
 fn body(text: &str, start: usize) -> (Vec<Statement<'_>>, bool) {
     let mut depth = 0usize;
     let mut all = Vec::new();
@@ -397,7 +396,7 @@ fn body(text: &str, start: usize) -> (Vec<Statement<'_>>, bool) {
     (all, false)
 }
 
-/// Where an addition's carry is alive: a call would lose it.
+/// Where a carry is alive, which a call would lose.
 fn carries(statements: &[Statement<'_>]) -> Vec<bool> {
     let mut is_alive = false;
     let mut all: Vec<bool> = statements
@@ -431,7 +430,7 @@ fn location(words: &str) -> Option<(u32, u32)> {
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
-/// Computes the address into `%gpureplay_a`, for shared memory also into `%gpureplay_b`.
+/// Into `%gpureplay_a`, for shared memory also `%gpureplay_b`.
 fn address(access: &Access<'_>, registers: &Registers<'_>) -> Option<String> {
     let Access {
         space,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A PTX text as statements.
 
-/// With its offset in the text.
+/// With its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Statement<'a> {
     pub(super) start: usize,
@@ -18,13 +18,13 @@ pub(super) enum What<'a> {
     Label,
     /// `.loc`, without its name.
     Loc(&'a str),
-    /// Any other directive, with its name.
+    /// Any other.
     Directive(&'a str),
-    /// Without `;`, with its predicate.
+    /// With predicate, without `;`.
     Instruction(&'a str),
 }
 
-/// Comments become spaces: offsets and lines stay.
+/// Spaces instead: offsets and lines stay.
 pub(super) fn without_comments(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let mut at = 0;
@@ -49,11 +49,11 @@ pub(super) fn without_comments(text: &str) -> String {
         }
         at += blank + kept;
     }
-    // Only whole comments became spaces: still UTF-8.
+    // Only whole comments went: still UTF-8.
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// One past the `;`. Quoted signs do not count.
+/// One past it; quoted ones do not count.
 fn semicolon(text: &str) -> Option<usize> {
     let mut is_quoted = false;
     for (at, byte) in text.bytes().enumerate() {
@@ -76,7 +76,6 @@ fn label(text: &str) -> Option<usize> {
     is_label.then(|| name + rest.len() - colon.len() + 1)
 }
 
-/// The text has no comments.
 pub(super) struct Statements<'a> {
     text: &'a str,
     at: usize,

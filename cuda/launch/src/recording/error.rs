@@ -46,7 +46,7 @@ pub enum RecordingError {
         /// Limit.
         limit: u64,
     },
-    /// A region is empty, ends beyond the address space, or overlaps another one.
+    /// A region is empty, too high, or overlaps.
     #[error("the region of {size} bytes at {address:#x} {reason}")]
     Region {
         /// Start.
@@ -64,7 +64,7 @@ pub enum RecordingError {
         /// What is wrong.
         reason: String,
     },
-    /// An object does not match its name.
+    /// An object does not fit its name.
     #[error("the object {0} is damaged: its bytes have another hash")]
     Damaged(Hash),
     /// An object has another size.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SHA-256 as the name of bytes.
+//! SHA-256 as name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ impl Hash {
     }
 }
 
-/// The SHA-256 of bytes that come part by part.
+/// Takes bytes part by part.
 #[derive(Default)]
 pub struct Hasher(Sha256);
 
@@ -74,7 +74,7 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// Lower-case hexadecimal digits, for serde.
+/// Lower-case, for serde.
 pub(crate) mod hex {
     use std::fmt::Write;
 
@@ -83,7 +83,6 @@ pub(crate) mod hex {
     pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         let mut text = String::with_capacity(bytes.len() * 2);
         for byte in bytes {
-            // Writing to a string does not fail.
             let _ = write!(text, "{byte:02x}");
         }
         serializer.serialize_str(&text)

@@ -9,15 +9,15 @@ use crate::recording::check::check;
 use crate::recording::hash::hex;
 use crate::recording::{Hash, RecordingError};
 
-/// A launch with everything to run alone.
+/// A launch that can run alone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Version of the format: 1.
+    /// Format: 1.
     pub format: u32,
     /// Mangled name.
     pub kernel: String,
-    /// Which process launched it, and when.
+    /// By process and time.
     pub origin: Origin,
     /// GPU.
     pub device: Device,
@@ -25,24 +25,24 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub shared: u32,
     /// Packed.
     #[serde(with = "hex")]
     pub parameters: Vec<u8>,
-    /// Offset and size of each parameter, in bytes; ascending, without overlaps.
+    /// Offset and size in bytes; ascending, no overlaps.
     pub layout: Vec<[usize; 2]>,
-    /// 72 bytes each, one after the other.
+    /// 72 bytes each.
     #[serde(with = "hex")]
     pub attributes: Vec<u8>,
-    /// Set by the program for the function: number, value.
+    /// The function's, set by the program: number, value.
     pub function_attributes: Vec<[i32; 2]>,
-    /// Set by the program for the context: number, value. See `crate::abi::attribute::limit`.
+    /// The context's, set by the program: number, value. See `crate::abi::attribute::limit`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<[u64; 2]>,
     /// Kernel's image.
     pub image: ImageReference,
-    /// Memory that the kernel can reach, ascending.
+    /// Within the kernel's reach, ascending.
     #[serde(default, rename = "region")]
     pub regions: Vec<Region>,
     /// Variables of the image.
@@ -50,21 +50,21 @@ pub struct Launch {
     pub variables: Vec<Variable>,
 }
 
-/// Which launch of which process.
+/// Process and launch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
     /// Process.
     pub process: u32,
-    /// Rank, if a launcher such as `mpirun` or `torchrun` gave one.
+    /// From a launcher such as `mpirun` or `torchrun`.
     pub rank: Option<u32>,
-    /// Earlier launches of this kernel in the process.
+    /// Earlier launches of the kernel.
     pub occurrence: u64,
     /// Launching function.
     pub entry: String,
 }
 
-/// The GPU of a launch.
+/// GPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
@@ -72,13 +72,13 @@ pub struct Device {
     pub name: String,
     /// Compute capability: major, minor.
     pub capability: [i32; 2],
-    /// The driver's version of CUDA: 13000 is 13.0.
+    /// Version of CUDA: 13000 is 13.0.
     pub driver: i32,
     /// Ordinal in the process.
     pub ordinal: i32,
 }
 
-/// The image of a kernel.
+/// A kernel's image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageReference {
@@ -94,7 +94,7 @@ pub struct ImageReference {
 pub enum RegionKind {
     /// Memory of the device.
     Device,
-    /// Host memory that the device sees.
+    /// The device sees it.
     Host,
 }
 
@@ -108,9 +108,9 @@ pub struct Region {
     pub size: u64,
     /// Device or host.
     pub kind: RegionKind,
-    /// List of its chunks before the launch.
+    /// Chunks before the launch.
     pub before: Hash,
-    /// After the launch; absent if nothing changed.
+    /// Absent if unchanged.
     pub after: Option<Hash>,
 }
 
@@ -124,14 +124,14 @@ pub struct Variable {
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// List of its chunks before the launch.
+    /// Chunks before the launch.
     pub before: Hash,
-    /// After the launch; absent if nothing changed.
+    /// Absent if unchanged.
     pub after: Option<Hash>,
 }
 
-/// Bytes of a manifest to parse at once: the part before the first region, or one region or variable. Parsing takes
-/// some hundred times as much memory.
+/// In bytes, of the part before regions, or one region or variable. Parsing takes some hundred times as much
+/// memory.
 const MAX_TABLE: usize = 512 << 10;
 
 #[derive(Deserialize)]
@@ -143,7 +143,7 @@ struct Memory {
     variables: Vec<Variable>,
 }
 
-/// The text before the first `[[` line, then each such line with what follows.
+/// Text before the first `[[` line, then each such line with the rest.
 pub(crate) fn tables(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -171,7 +171,7 @@ pub(crate) fn parsed<T: DeserializeOwned>(table: &str) -> Result<T, RecordingErr
 }
 
 impl Launch {
-    /// Parses and checks a manifest, in which regions and variables come last.
+    /// Regions and variables must come last.
     ///
     /// # Errors
     /// No manifest, or an impossible value.
@@ -187,13 +187,13 @@ impl Launch {
         Ok(launch)
     }
 
-    /// Launch attributes one by one.
+    /// One by one.
     #[must_use]
     pub fn attribute_list(&self) -> &[[u8; 72]] {
         self.attributes.as_chunks().0
     }
 
-    /// Bytes of all regions and variables.
+    /// Of regions and variables.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let regions = self.regions.iter().map(|region| region.size);
@@ -202,7 +202,7 @@ impl Launch {
             .fold(0, u64::saturating_add)
     }
 
-    /// Regions and variables that the kernel changed.
+    /// Changed regions and variables.
     #[must_use]
     pub fn changed(&self) -> usize {
         let regions = self.regions.iter().filter(|region| region.after.is_some());

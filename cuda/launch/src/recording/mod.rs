@@ -5,21 +5,21 @@
 //!
 //! | Path | Holds |
 //! | --- | --- |
-//! | `launches/K.toml` | one [`Launch`] |
-//! | `launches/K.sig` | its signature, if any |
-//! | `runs/K.toml` | one [`Run`] |
-//! | `runs/K.sig` | its signature, if any |
-//! | `turns/K/` | a recording of run K's second turn, until it is compared |
-//! | `images/HASH` | a kernel image as the program gave it; a run may have a cubin among objects instead |
-//! | `objects/HH/HASH` | a chunk of memory, or a list of hashes of chunks |
+//! | `launches/K.toml` | a [`Launch`] |
+//! | `launches/K.sig` | its signature |
+//! | `runs/K.toml` | a [`Run`] |
+//! | `runs/K.sig` | its signature |
+//! | `turns/K/` | run K's second turn, until compared |
+//! | `images/HASH` | an image as the program gave it; runs may have a cubin in objects instead |
+//! | `objects/HH/HASH` | a chunk of memory, or a list of chunks' hashes |
 //!
-//! `HASH` is SHA-256 in hexadecimal, before compression, so equal contents are kept once. Several processes may
-//! write to one directory.
+//! `HASH` is the SHA-256 before compression, in hexadecimal: equal contents are kept once. Several processes may
+//! write at a time.
 //!
-//! No file or directory in it is a link: nothing outside is read or written.
+//! Nothing in it is a link, so nothing outside is read or written.
 //!
-//! Recordings may be hostile: [`Recording::launch`] checks sizes, offsets and overlaps first, and every byte is
-//! checked against its hash.
+//! Recordings may be hostile: [`Recording::launch`] checks sizes, offsets, overlaps first; all bytes are checked
+//! against hashes.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -89,12 +89,12 @@ impl Part {
     }
 }
 
-/// Kept until it was compared with the run.
+/// Until compared.
 fn turn_folder(folder: &Path, number: u32) -> PathBuf {
     folder.join("turns").join(number.to_string())
 }
 
-/// A directory of recorded launches.
+/// A directory of recordings' parts.
 #[derive(Clone)]
 pub struct Recording {
     folder: PathBuf,
@@ -102,7 +102,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens a directory, or a pack of a run.
+    /// A directory, or a run's pack.
     ///
     /// # Errors
     /// No recording.
@@ -112,7 +112,7 @@ impl Recording {
                 std::fs::read(folder).map_err(|error| RecordingError::file(folder, error))?;
             return Self::unpacked(&bytes);
         }
-        // Copies such as Git's leave out an empty directory of launches.
+        // Git leaves out an empty `launches`.
         let is_there = |part: &&str| folder.join(part).symlink_metadata().is_ok();
         if ![LAUNCHES, RUNS].iter().any(is_there) {
             return Err(RecordingError::NotARecording(folder.to_owned()));
@@ -139,10 +139,10 @@ impl Recording {
         &self.store
     }
 
-    /// Numbers of launches, ascending.
+    /// Launches, ascending.
     ///
     /// # Errors
-    /// The directory cannot be read.
+    /// An unreadable directory.
     pub fn numbers(&self) -> Result<Vec<u32>, RecordingError> {
         if self.store.is_held() {
             return Ok(Vec::new());
@@ -150,10 +150,10 @@ impl Recording {
         self.numbered(LAUNCHES, manifest_name)
     }
 
-    /// Numbers of runs, ascending; none in recordings older than runs.
+    /// Ascending; none in recordings older than runs.
     ///
     /// # Errors
-    /// The directory cannot be read.
+    /// An unreadable directory.
     pub fn runs(&self) -> Result<Vec<u32>, RecordingError> {
         if self.store.is_held() {
             return Ok(vec![0]);
@@ -173,7 +173,7 @@ impl Recording {
         let listed = beneath::names(&self.folder, Path::new(part), |name| {
             let number = name.to_str().and_then(|name| name.strip_suffix(".toml"));
             let number = number.and_then(|number| number.parse::<u32>().ok());
-            // `+5.toml` and `05.toml` are none: the fifth lies in `5.toml`.
+            // The fifth is `5.toml`, not `+5.toml` or `05.toml`.
             numbers.extend(number.filter(|number| Path::new(part).join(name) == name_of(*number)));
         });
         listed.map_err(|error| RecordingError::file(&self.folder.join(part), error))?;
@@ -181,7 +181,7 @@ impl Recording {
         Ok(numbers)
     }
 
-    /// A run's second turn, if it was not compared yet.
+    /// Until it was compared.
     ///
     /// # Errors
     /// Its directory, or the one above, is a link.
@@ -200,7 +200,7 @@ impl Recording {
         Self::open(&folder).map(Some)
     }
 
-    /// Removes a run's second turn, if any.
+    /// If there is one.
     ///
     /// # Errors
     /// The system's.
@@ -210,15 +210,15 @@ impl Recording {
         };
         std::fs::remove_dir_all(&second.folder)
             .map_err(|error| RecordingError::file(&second.folder, error))?;
-        // Goes with the last one.
+        // With the last one.
         let _ = std::fs::remove_dir(self.folder.join("turns"));
         Ok(())
     }
 
-    /// Removes images and chunks that no launch or run names. No other process may write meanwhile.
+    /// Removes unnamed images and chunks. No other process may write meanwhile.
     ///
     /// # Errors
-    /// A manifest cannot be read, or a file cannot be removed.
+    /// An unreadable manifest, or a file that stays.
     pub fn sweep(&self) -> Result<(), RecordingError> {
         let mut named = std::collections::HashSet::new();
         let mut lists = Vec::new();
@@ -248,17 +248,17 @@ impl Recording {
         self.store.keep_only(&|hash| named.contains(&hash))
     }
 
-    /// Place of a signature, if any.
+    /// If it has one.
     #[must_use]
     pub fn signature_path(&self, part: Part, number: u32) -> PathBuf {
         self.folder.join(part.signature(number))
     }
 
-    /// A signature of at most `limit` bytes.
+    /// At most `limit` bytes.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] without one, [`io::ErrorKind::InvalidInput`] for a link, no file or a longer
-    /// one; else the system's.
+    /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::InvalidInput`] for a link, no file or a longer one; the
+    /// system's.
     pub fn signature(&self, part: Part, number: u32, limit: u64) -> io::Result<Vec<u8>> {
         if self.store.is_held() {
             let read = self.store.file(&part.signature(number), limit);
@@ -267,11 +267,11 @@ impl Recording {
         beneath::read(&self.folder, &part.signature(number), limit)
     }
 
-    /// Writes a signature. Replaces a link, and leaves what it leads to.
+    /// Replaces a link, not its target.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if one is to be kept, [`io::ErrorKind::InvalidInput`] if the directory is a
-    /// link; else the system's.
+    /// [`io::ErrorKind::AlreadyExists`] if one is to be kept; [`io::ErrorKind::InvalidInput`] for a linked
+    /// directory; the system's.
     pub fn write_signature(
         &self,
         part: Part,
@@ -282,7 +282,7 @@ impl Recording {
         beneath::write(&self.folder, &part.signature(number), bytes, existing)
     }
 
-    /// A manifest's text, not checked.
+    /// Unchecked text.
     ///
     /// # Errors
     /// None of that number, or too long.
@@ -304,7 +304,7 @@ impl Recording {
         Ok(text)
     }
 
-    /// One run, checked.
+    /// Checked.
     ///
     /// # Errors
     /// None of that number, or an impossible value.
@@ -323,7 +323,7 @@ impl Recording {
         }
     }
 
-    /// One launch, checked.
+    /// Checked.
     ///
     /// # Errors
     /// None of that number, or an impossible value.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole run in one file, a pack as of Mali recordings, used from memory.
+//! A whole run in one file, as Mali's packs, used from memory.
 //!
-//! Holds the run's manifest as recording, its signature, `images/HASH` and `objects/HASH`.
+//! Manifest as recording, signature, `images/HASH`, `objects/HASH`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -11,13 +11,13 @@ use gpureplay_sign::{MAX_SIGNATURE, Pack, RECORDING, SIGNATURE, pack};
 
 use super::{Part, Recording, RecordingError, Store, run_name};
 
-/// Bytes of a pack's file, at most.
+/// In bytes.
 const MAX_FILE: u64 = 1 << 32;
-/// Tells a run's manifest from recordings of Mali GPUs.
+/// Unlike recordings of Mali GPUs.
 const BEGIN: &[u8] = b"format = ";
 
 impl Recording {
-    /// As [`Recording::unpacked`]; `None` if it is no pack of a run.
+    /// As [`Recording::unpacked`]; `None` for other files.
     #[must_use]
     pub fn of_pack(bytes: &[u8]) -> Option<Self> {
         let pack = Pack::is_pack(bytes).then(|| Pack::parse(bytes).ok())??;
@@ -25,7 +25,7 @@ impl Recording {
         is_run.then(|| Self::held(&pack))
     }
 
-    /// A recording of one run, number 0, in memory. Bytes are checked against hashes when used.
+    /// Its run has number 0. Bytes are checked when used.
     ///
     /// # Errors
     /// No pack.
@@ -54,10 +54,10 @@ impl Recording {
         }
     }
 
-    /// Packs a run. Bytes are checked first; weights stay elsewhere.
+    /// Checks bytes first; weights stay elsewhere.
     ///
     /// # Errors
-    /// The recording is damaged, or has too many files.
+    /// Damage, or too many files.
     pub fn packed(&self, number: u32) -> Result<Vec<u8>, RecordingError> {
         let run = self.run(number)?;
         let mut checker = self.store.checker();

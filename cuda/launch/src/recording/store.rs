@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Objects by hash: chunks of memory, lists of chunks, images.
+//! Objects by hash.
 //!
-//! Memory is cut into chunks of [`CHUNK`] bytes and named by the hash of their hashes' list. An object file's first
-//! byte says: 0 as it is, 1 an LZ4 block.
+//! Memory has chunks of [`CHUNK`] bytes; the hash of their hashes' list is its name. An object's first byte: 0 as
+//! it is, 1 an LZ4 block.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -20,12 +20,12 @@ pub const CHUNK: usize = 256 << 10;
 
 const RAW: u8 = 0;
 const LZ4: u8 = 1;
-/// Bytes per byte of an LZ4 block, at most.
+/// By LZ4, at most.
 const MOST_OF_A_BYTE: usize = 255;
-/// Bytes of a hash in a list.
+/// In bytes.
 const HASH: usize = 32;
 
-/// A chunk of a piece of memory.
+/// A piece of a piece.
 pub struct Chunk {
     /// Offset in the piece.
     pub at: u64,
@@ -36,20 +36,20 @@ pub struct Chunk {
 static ZEROS: LazyLock<Hash> = LazyLock::new(|| Hash::of(&[0; CHUNK]));
 
 impl Chunk {
-    /// Whether it is known to be zeros without being read.
+    /// Without reading.
     #[must_use]
     pub fn is_zeros(&self) -> bool {
         self.size == CHUNK && self.hash == *ZEROS
     }
 }
 
-/// The objects of a recording.
+/// A recording's objects.
 #[derive(Clone)]
 pub struct Store {
     folder: PathBuf,
-    /// Another recording, to link files from.
+    /// To link files from.
     other: Option<PathBuf>,
-    /// Files in memory, if so.
+    /// If in memory.
     held: Option<Arc<BTreeMap<PathBuf, Vec<u8>>>>,
 }
 
@@ -66,7 +66,7 @@ impl Store {
         }
     }
 
-    /// By their names in a recording.
+    /// By name in a recording.
     pub(crate) fn held(files: Arc<BTreeMap<PathBuf, Vec<u8>>>) -> Self {
         Self {
             folder: PathBuf::new(),
@@ -79,7 +79,7 @@ impl Store {
         self.held.is_some()
     }
 
-    /// Reads at most `limit` + 1 bytes.
+    /// At most `limit` + 1 bytes.
     pub(crate) fn file(&self, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
         let Some(held) = &self.held else {
             return read_at_most(&self.folder, name, limit);
@@ -90,13 +90,13 @@ impl Store {
         Ok(bytes.get(..end).unwrap_or(bytes).to_vec())
     }
 
-    /// Links a file if the other recording has it. Damage shows at reading; symbolic links do not count.
+    /// If the other has it, and no symbolic link. Damage shows at reading.
     fn linked(&self, name: &Path) -> bool {
         let other = self.other.as_ref();
         other.is_some_and(|other| beneath::link(other, &self.folder, name).is_ok())
     }
 
-    /// Keeps an image; returns its name.
+    /// Returns its name.
     ///
     /// # Errors
     /// It cannot be written.
@@ -109,8 +109,6 @@ impl Store {
         Ok(hash)
     }
 
-    /// An image.
-    ///
     /// # Errors
     /// Missing, or not what its name says.
     pub fn image(&self, hash: Hash, size: u64) -> Result<Vec<u8>, RecordingError> {
@@ -125,7 +123,7 @@ impl Store {
         }
     }
 
-    /// Keeps a piece of memory, on all cores; returns its name.
+    /// Returns its name; on all cores.
     ///
     /// # Errors
     /// It cannot be written.
@@ -142,32 +140,32 @@ impl Store {
         Ok(name)
     }
 
-    /// The name that [`Store::put`] would give.
+    /// As [`Store::put`] would give.
     #[must_use]
     pub fn name(bytes: &[u8]) -> Hash {
         let hashes: Vec<Hash> = bytes.chunks(CHUNK).map(Hash::of).collect();
         Self::name_of(&hashes)
     }
 
-    /// The name of chunks with these hashes.
+    /// Of chunks.
     #[must_use]
     pub fn name_of(chunks: &[Hash]) -> Hash {
         let list: Vec<u8> = chunks.iter().flat_map(|hash| hash.0).collect();
         Hash::of(&list)
     }
 
-    /// A piece of memory of a known size, read on all cores.
+    /// On all cores.
     ///
     /// # Errors
-    /// An object is missing, damaged, or of another size.
+    /// Missing, damaged, or of another size.
     pub fn get(&self, name: Hash, size: u64) -> Result<Vec<u8>, RecordingError> {
         self.read(name, size, &[], &[])
     }
 
-    /// As [`Store::get`], but takes shared chunks from a piece that it gave.
+    /// As [`Store::get`], with shared chunks from an earlier result.
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As [`Store::get`].
     pub fn get_changed(
         &self,
         name: Hash,
@@ -179,7 +177,7 @@ impl Store {
         self.read(name, size, &known, bytes)
     }
 
-    /// Takes chunks with listed hashes from the given bytes.
+    /// Listed chunks come from the given bytes.
     fn read(
         &self,
         name: Hash,
@@ -190,7 +188,7 @@ impl Store {
         let wrong_size = || RecordingError::Size { hash: name, size };
         let list = self.list(name, size)?;
         let size = usize::try_from(size).map_err(|_| wrong_size())?;
-        // Fails without room; zeroes from the system are first touched by the core that reads there.
+        // Fails without room; each core first touches the zeroes where it reads.
         let mut room: Vec<u8> = Vec::new();
         room.try_reserve_exact(size).map_err(|_| wrong_size())?;
         drop(room);
@@ -214,7 +212,7 @@ impl Store {
         Ok(bytes)
     }
 
-    /// Chunks of a piece, to be read one by one.
+    /// To be read one by one.
     ///
     /// # Errors
     /// The list is missing, damaged, or of another size.
@@ -232,10 +230,10 @@ impl Store {
         Ok(chunks.collect())
     }
 
-    /// Ranges outside of which two pieces of one size are equal.
+    /// Pieces of one size are equal outside.
     ///
     /// # Errors
-    /// As for [`Store::chunks`].
+    /// As [`Store::chunks`].
     pub fn changed(
         &self,
         one: Hash,
@@ -256,17 +254,17 @@ impl Store {
         Ok(ranges)
     }
 
-    /// Bytes of a chunk, checked.
+    /// Checked.
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As [`Store::get`].
     pub fn chunk(&self, chunk: &Chunk) -> Result<Vec<u8>, RecordingError> {
         let mut bytes = vec![0; chunk.size];
         self.get_object(chunk.hash, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Checks memory without holding it.
+    /// Checks without holding.
     #[must_use]
     pub fn checker(&self) -> Checker<'_> {
         Checker {
@@ -276,7 +274,6 @@ impl Store {
         }
     }
 
-    /// Hashes of a piece's chunks.
     pub(crate) fn list(&self, name: Hash, size: u64) -> Result<Vec<Hash>, RecordingError> {
         let wrong_size = || RecordingError::Size { hash: name, size };
         let bytes = usize::try_from(size.div_ceil(CHUNK as u64))
@@ -285,7 +282,7 @@ impl Store {
             .filter(|_| size <= MAX_BYTES)
             .ok_or_else(wrong_size)?;
         let file = self.file(&object_path(name), bytes as u64 + 1)?;
-        // A list that its file cannot hold takes no memory.
+        // No memory for a list that its file cannot hold.
         if bytes / MOST_OF_A_BYTE > file.len() {
             return Err(wrong_size());
         }
@@ -294,7 +291,6 @@ impl Store {
         Ok(list.as_chunks().0.iter().copied().map(Hash).collect())
     }
 
-    /// Removes unwanted objects and images.
     pub(crate) fn keep_only(&self, wanted: &dyn Fn(Hash) -> bool) -> Result<(), RecordingError> {
         let mut folders = vec![PathBuf::from("images")];
         let listed = beneath::names(&self.folder, Path::new("objects"), |name| {
@@ -333,15 +329,15 @@ impl Store {
         }
     }
 
-    /// The object must fill `out`.
+    /// It must fill `out`.
     fn get_object(&self, hash: Hash, out: &mut [u8]) -> Result<(), RecordingError> {
-        // An incompressible chunk is kept as it is, so no file is longer.
+        // Incompressible chunks stay as they are: no file is longer.
         let file = self.file(&object_path(hash), out.len() as u64 + 1)?;
         unpack(hash, &file, out)
     }
 }
 
-/// The object must fill `out`.
+/// It must fill `out`.
 fn unpack(hash: Hash, file: &[u8], out: &mut [u8]) -> Result<(), RecordingError> {
     let wrong_size = RecordingError::Size {
         hash,
@@ -362,20 +358,19 @@ fn unpack(hash: Hash, file: &[u8], out: &mut [u8]) -> Result<(), RecordingError>
     }
 }
 
-/// Checks each object and list once: cost follows files, not what they unpack to.
+/// Checks each object and list once: cost follows files.
 pub struct Checker<'a> {
     store: &'a Store,
-    /// Good objects and their sizes.
+    /// By size.
     right: HashSet<(Hash, usize)>,
-    /// Good pieces and their sizes.
     pieces: HashSet<(Hash, u64)>,
 }
 
 impl Checker<'_> {
-    /// As [`Store::get`] on all cores, but holds one chunk per core only.
+    /// As [`Store::get`], holding one chunk per core.
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As [`Store::get`].
     pub fn check(&mut self, name: Hash, size: u64) -> Result<(), RecordingError> {
         if self.pieces.contains(&(name, size)) {
             return Ok(());
@@ -386,7 +381,7 @@ impl Checker<'_> {
         let rest = rest.map_err(|_| RecordingError::Size { hash: name, size })?;
         let chunks = list.into_iter().enumerate();
         let chunks = chunks.map(|(at, hash)| (hash, if at == last { rest } else { CHUNK }));
-        // Once each, in order: the first error is told.
+        // In order: the first error is told.
         let mut seen = HashSet::new();
         let new: Vec<_> = chunks
             .filter(|chunk| !self.right.contains(chunk) && seen.insert(*chunk))
@@ -425,7 +420,7 @@ fn in_parallel<T: Sync, R: Send>(
             .chunks(share)
             .map(|items| {
                 let all = move || items.iter().map(work).collect::<Result<Vec<R>, _>>();
-                // Without another thread, this one does it.
+                // No further thread: this one does it.
                 let other = std::thread::Builder::new().spawn_scoped(scope, all);
                 other.map_err(|_| all())
             })
@@ -447,19 +442,19 @@ fn in_parallel<T: Sync, R: Send>(
     Ok(all)
 }
 
-/// Reads at most `limit` + 1 bytes.
+/// At most `limit` + 1 bytes.
 fn read_at_most(folder: &Path, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
     let failed = |error| RecordingError::file(&folder.join(name), error);
     let file = beneath::open(folder, name).map_err(failed)?;
     let most = limit.saturating_add(1);
     let length = file.metadata().map_err(failed)?.len().min(most);
-    // Room for all of a chunk at once; a larger file grows it as it is read.
+    // For a whole chunk; larger files grow it.
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(CHUNK).min(CHUNK) + 2);
     file.take(most).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }
 
-/// Keeps an existing file, and replaces a link.
+/// Keeps files, replaces links.
 fn write_once(recording: &Path, name: &Path, parts: &[&[u8]]) -> Result<(), RecordingError> {
     let written = beneath::is_file(recording, name).and_then(|there| match there {
         true => Ok(()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Search results for programs: `tuned.toml`, and images beside it.
+//! Search results: `tuned.toml`, and images.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,28 +18,28 @@ const MOST: u64 = 16 << 20;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tuned {
-    /// Version of the format: 1.
+    /// Format: 1.
     format: u32,
-    /// At most one per kernel, launch size and GPU.
+    /// One per kernel, size and GPU.
     #[serde(default, rename = "winner")]
     pub winners: Vec<Winner>,
 }
 
-/// How launches of one kernel and size run faster on one GPU.
+/// Faster launches of one kernel and size on one GPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Winner {
     /// Kernel's mangled name.
     pub kernel: String,
-    /// The program's image; another may have another kernel of that name.
+    /// The program's; others may have a kernel of that name.
     pub image: Hash,
-    /// GPU, as the driver names it.
+    /// As the driver names it.
     pub gpu: String,
-    /// The program's blocks in x, y, z.
+    /// The program's blocks.
     pub grid: [u32; 3],
-    /// The program's threads of a block in x, y, z.
+    /// The program's threads of a block.
     pub block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub shared: u32,
     /// What to change.
     pub change: Change,
@@ -55,30 +55,30 @@ pub struct Change {
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory in bytes, if not the program's.
+    /// Dynamic, in bytes, if changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<u32>,
-    /// Image of the kernel, if not the program's.
+    /// If changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageReference>,
-    /// Compiler option: registers of a thread, at most.
+    /// For the compiler: registers per thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_registers: Option<u32>,
-    /// Compiler option: level of optimisation.
+    /// For the compiler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimisation: Option<u32>,
-    /// Compiler option: threads of a block, at most.
+    /// For the compiler: threads of a block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_threads: Option<u32>,
-    /// Compiler option: blocks per multiprocessor, at least.
+    /// For the compiler: blocks per multiprocessor, at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_blocks: Option<u32>,
-    /// Shared memory's part of what it shares with the first-level cache, in percent.
+    /// Shared memory's percentage of what the first-level cache shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carveout: Option<u32>,
 }
 
-/// Times are medians and ranges of their middle halves, in microseconds.
+/// Medians, and ranges of middle halves, in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
@@ -88,9 +88,9 @@ pub struct Evidence {
     pub runs: u32,
     /// Tried candidates.
     pub tries: u64,
-    /// The driver's version of CUDA: 13000 is 13.0.
+    /// Version of CUDA: 13000 is 13.0.
     pub driver: i32,
-    /// The recorded launch: median, spread.
+    /// Median, spread.
     pub recorded_us: [f64; 2],
     /// The winner: median, spread.
     pub tuned_us: [f64; 2],
@@ -136,7 +136,7 @@ impl Winner {
             change.min_blocks,
             change.carveout,
         ];
-        // The program's own kernel also has launches of other sizes.
+        // Its own kernel has launches of other sizes.
         if change.image.is_none() && compiled.iter().any(Option::is_some) {
             return Err(field(
                 "change",
@@ -161,7 +161,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 impl Tuned {
-    /// Reads and checks a file.
+    /// Checked.
     ///
     /// # Errors
     /// Unreadable, or an impossible value.
@@ -184,10 +184,10 @@ impl Tuned {
         Ok(tuned)
     }
 
-    /// Adds a winner, replacing one of the same kernel, size and GPU; `image` is what its change names.
+    /// Replaces a winner of the same kernel, size and GPU; `image` is the change's.
     ///
     /// # Errors
-    /// The file cannot be written, or an existing one not read.
+    /// The file cannot be written, or read.
     pub fn add(path: &Path, winner: Winner, image: Option<&[u8]>) -> Result<(), RecordingError> {
         let mut tuned = if path
             .try_exists()
@@ -220,7 +220,7 @@ impl Tuned {
         write_atomic(path, text.as_bytes()).map_err(|error| RecordingError::file(path, error))
     }
 
-    /// An image that a winner of the file at `path` names.
+    /// Of a winner in the file at `path`.
     ///
     /// # Errors
     /// Unreadable, or not what its name says.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes launches into a directory, perhaps beside other processes.
+//! Writes launches, also beside other processes.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,12 +17,12 @@ use crate::recording::{
 pub struct Writer {
     folder: PathBuf,
     store: Store,
-    /// The number to try first: one above the last given.
+    /// One above the last given.
     next: AtomicU32,
 }
 
 impl Writer {
-    /// Opens or makes a directory.
+    /// Opens or makes it.
     ///
     /// # Errors
     /// It cannot be made.
@@ -30,8 +30,7 @@ impl Writer {
         Self::sharing(folder, None)
     }
 
-    /// As [`Writer::create`], but links chunks and images from `other`, a recording on the same file system: no
-    /// room taken, and they stay if it is removed.
+    /// As [`Writer::create`], linking chunks and images of `other` on the same file system; they outlive it.
     ///
     /// # Errors
     /// It cannot be made.
@@ -48,13 +47,13 @@ impl Writer {
         })
     }
 
-    /// Where chunks and images go.
+    /// Of chunks and images.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Adds a launch, whole or not at all; returns the lowest free number above this writer's earlier ones.
+    /// Whole or not at all; returns the lowest free number above this writer's.
     ///
     /// # Errors
     /// It breaks a rule, or cannot be written.
@@ -63,7 +62,7 @@ impl Writer {
         self.numbered(launch, &self.next, LAUNCHES, manifest_name)
     }
 
-    /// Adds a run; returns its number, as [`Writer::add`].
+    /// As [`Writer::add`].
     ///
     /// # Errors
     /// It breaks a rule, or cannot be written.
@@ -72,7 +71,7 @@ impl Writer {
         self.numbered(run, &AtomicU32::new(0), RUNS, run_name)
     }
 
-    /// Replaces the run of that number.
+    /// Under that number.
     ///
     /// # Errors
     /// It breaks a rule, or cannot be written.
@@ -83,7 +82,7 @@ impl Writer {
             .map_err(|error| RecordingError::file(&self.folder.join(name), error))
     }
 
-    /// Writes a run's second turn for a later comparison; shared contents take no room.
+    /// Of a run's second turn; shares contents.
     ///
     /// # Errors
     /// Its directory cannot be made.
@@ -115,7 +114,7 @@ impl Writer {
         for number in next.load(Relaxed)..=u32::MAX {
             let name = name_of(number);
             let path = self.folder.join(&name);
-            // Do not write a manifest for nothing where many exist.
+            // Not written for nothing where many exist.
             if path.symlink_metadata().is_ok() {
                 continue;
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits of an image's part, and one beyond each.
+//! Limits of parts, and one beyond.
 
 use gpureplay_cuda_launch::image::{
     Allowance, Contents, ImageError, MAX_IMAGE, MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS,
@@ -98,7 +98,7 @@ fn an_error_shows_the_start_of_a_long_text() {
     assert!(told.contains("the PTX says") && told.len() < 200, "{told}");
 }
 
-/// Kind, bytes, and stated size after decompression with Zstandard.
+/// Kind, bytes, stated size after Zstandard.
 fn fatbin(members: &[(u16, &[u8], u64)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (kind, bytes, size) in members {
@@ -124,7 +124,7 @@ fn parts_of_an_image_together_are_bounded() {
     let of = |payload: usize, sizes: &[u64]| {
         let payload = vec![0; payload];
         let mut members: Vec<_> = sizes.iter().map(|size| (1, &[][..], *size)).collect();
-        // What is no part is not read.
+        // No part, so not read.
         members.push((64, payload.as_slice(), MAX_IMAGE as u64));
         fatbin(&members)
     };
@@ -175,7 +175,7 @@ fn section(name: usize, kind: u32, offset: usize, size: usize, link: u32, entry:
     bytes
 }
 
-/// `kernels` are offsets of names, with sections of the same parameters; then more sections of one name.
+/// `kernels`: offsets of names; all have the same parameters. Then more sections of one name.
 fn cubin(names: &str, kernels: &[usize], parameters: usize, sections: (usize, &str)) -> Vec<u8> {
     let mut info = Vec::new();
     for _ in 0..parameters {
@@ -256,7 +256,7 @@ fn names_that_a_cubin_shares_are_bounded() {
     let name = |length: usize| cubin(&"k".repeat(length), &[0], 0, (1, &"s".repeat(length)));
     assert_eq!(contents(&name(MAX_NAME)).unwrap().kernels.len(), 1);
     refused(contents(&name(MAX_NAME + 1)), "65536 bytes of a name");
-    // Names that end alike lie in the same bytes: at each place another one begins.
+    // Overlapping names: another begins at each byte.
     let starts: Vec<usize> = (0..1100).collect();
     let alike = |length| contents(&cubin(&"k".repeat(length), &starts, 0, (0, "")));
     assert_eq!(alike(MAX_NAME - 8192).unwrap().kernels.len(), 1100);
@@ -270,7 +270,7 @@ fn names_that_a_cubin_shares_are_bounded() {
     refused(sections(most + 1), "268435456 bytes of names of sections");
 }
 
-/// How many one-part images fit, and what is too much then.
+/// Images of one part that fit, and the excess.
 fn fit(image: &[u8]) -> (usize, String) {
     let mut allowance = Allowance::default();
     for count in 0..100 {
@@ -284,7 +284,7 @@ fn fit(image: &[u8]) -> (usize, String) {
     panic!("everything fits");
 }
 
-/// So many blocks of 128 KiB of one byte; Zstandard needs four bytes a block.
+/// Blocks of 128 KiB of one byte; four bytes each in Zstandard.
 fn repeated(byte: u8, blocks: u32) -> Vec<u8> {
     let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38];
     for block in 0..blocks {
@@ -298,17 +298,17 @@ fn repeated(byte: u8, blocks: u32) -> Vec<u8> {
 #[test]
 fn images_share_an_allowance() {
     let [bytes, work] = ["bytes after decompression", "units of parse work"];
-    // 64 MiB of spaces, 8 MiB in an image; an image brings 32 bytes for each of its own.
+    // 64 MiB of spaces, 8 MiB per image; images bring 32 per byte.
     let spaces = repeated(b' ', 64);
     assert_eq!(fit(&spaces), (8, bytes.to_owned()));
-    // Each semicolon is a statement, which counts 16: 2^28 are those of 16 MiB.
+    // A statement counts 16: 2^28 for 16 MiB.
     let statements = repeated(b';', 32);
     assert_eq!(fit(&statements), (4, work.to_owned()));
-    // 63 MB of names that lie over each other in 84 kB, which bring 32 for each byte.
+    // 63 MB of overlapping names in 84 kB, which bring 32 per byte.
     let starts: Vec<usize> = (0..1100).collect();
     let names = cubin(&"k".repeat(MAX_NAME - 8192), &starts, 0, (0, ""));
     assert_eq!(fit(&names), (4, work.to_owned()));
-    // What is as long as it says takes what it brings.
+    // Honest lengths take what they bring.
     let text = format!(".version 8.0\n{}", ";".repeat(1 << 20));
     let mut allowance = Allowance::default();
     for _ in 0..40 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is read from images, what is refused, and its cost.
+//! Reading images, refusals, and costs.
 #![allow(clippy::unwrap_used)]
 
 mod bounded;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Manifests damaged at random with a fixed seed: what is accepted keeps all rules.
+//! Manifests damaged at random by a fixed seed: accepted ones keep all rules.
 //!
 //! All ten million: `cargo test --release -p gpureplay-cuda-launch --test recording -- --ignored`.
 
@@ -21,7 +21,7 @@ const WORDS: [&str; 12] = [
     "\u{fffd}",
 ];
 
-/// Up to four places: values change, or lines are left out, doubled or exchanged.
+/// Up to four: values change, lines go, double or swap.
 fn damaged(random: &mut Rng, text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..random.usize(1..=4) {
@@ -37,7 +37,7 @@ fn damaged(random: &mut Rng, text: &str) -> String {
             2 => lines.swap(at, 0),
             3 => lines[at] = format!("{}\u{0}", lines[at]),
             4 => {
-                // A number of one place takes that of another: regions overlap, layouts reach too far.
+                // Another place's number: overlaps, wrong layouts.
                 let other = lines[random.usize(..lines.len())].clone();
                 if let (Some((key, _)), Some((_, value))) =
                     (lines[at].split_once('='), other.split_once('='))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings written and read back, and refused manifests.
+//! Recordings written and read, and refusals.
 #![allow(clippy::unwrap_used)]
 
 mod damaged;

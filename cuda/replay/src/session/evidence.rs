@@ -92,7 +92,7 @@ impl Session {
         )
     }
 
-    /// Changes those words, launches once, compares.
+    /// Changes the poison's words, launches once, compares.
     ///
     /// # Errors
     /// As [`Session::run`].

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rules for runs, checked before anything is mapped.
+//! Rules for runs, before anything is mapped.
 
 use std::collections::HashSet;
 
@@ -11,10 +11,10 @@ use crate::recording::format::FORMAT;
 use crate::recording::{MAX_BYTES, MAX_REGIONS, RecordingError};
 
 const MAX_STREAMS: usize = 1 << 10;
-/// Images of a run, and likewise kernels, inputs and outputs.
+/// Images, kernels, inputs, outputs.
 const MAX_TABLE: usize = 1 << 16;
 const MAX_TURNS: usize = 1 << 10;
-/// Operations of a run, and events.
+/// As events.
 const MAX_OPERATIONS: usize = 1 << 20;
 
 fn field(field: &'static str, reason: impl Into<String>) -> RecordingError {
@@ -24,11 +24,11 @@ fn field(field: &'static str, reason: impl Into<String>) -> RecordingError {
     }
 }
 
-/// Memory that operations may use, ascending.
+/// Usable by operations, ascending.
 struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// Fails unless the range lies in one of these.
+    /// Refuses a range outside.
     fn hold(&self, what: &'static str, address: u64, size: u64) -> Result<(), RecordingError> {
         let after = self.0.partition_point(|range| range.0 <= address);
         let range = after.checked_sub(1).and_then(|index| self.0.get(index));
@@ -90,7 +90,7 @@ impl Run {
                 limit: MAX_BYTES,
             });
         }
-        // First: all else computes with checked addresses and sizes.
+        // First: the rest computes with addresses and sizes.
         let ranges = self.ranges()?;
         let operations = self.operations.len();
         let mut ranges_ = self.ranges.iter();
@@ -102,7 +102,7 @@ impl Run {
         self.check_operations(&ranges)
     }
 
-    /// Tensors lie in memory with contents, without overlaps.
+    /// In memory with contents, without overlaps.
     fn check_tensors(&self) -> Result<(), RecordingError> {
         if self.weights.is_some() == self.tensors.is_empty() {
             return Err(field(
@@ -139,7 +139,7 @@ impl Run {
         }
     }
 
-    /// Later turns have the run's inputs and outputs; numbers and words lie in its parameters.
+    /// They have the run's inputs, outputs and parameters.
     fn check_turns(&self) -> Result<(), RecordingError> {
         for turn in &self.turns {
             if (turn.inputs.len(), turn.outputs.len()) != (self.inputs.len(), self.outputs.len()) {
@@ -405,7 +405,7 @@ impl Run {
     }
 }
 
-/// Bytes from first to last, of target and source.
+/// First to last byte, of target and source.
 fn extents(rows: Option<Rows>, size: u64) -> Result<[u64; 2], RecordingError> {
     let Some(rows) = rows else {
         return Ok([size; 2]);
@@ -417,7 +417,7 @@ fn extents(rows: Option<Rows>, size: u64) -> Result<[u64; 2], RecordingError> {
     }
 }
 
-/// Inputs and outputs have no gaps between rows on the host.
+/// Host rows of inputs and outputs have no gaps.
 fn check_packed(rows: Option<Rows>, extent: u64, size: u64) -> Result<(), RecordingError> {
     match rows.is_some() && extent != size {
         true => Err(field("rows", "have gaps on the host")),
@@ -425,7 +425,6 @@ fn check_packed(rows: Option<Rows>, extent: u64, size: u64) -> Result<(), Record
     }
 }
 
-/// Whether it is a valid name.
 pub(crate) fn is_port(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     (1..=64).contains(&name.len()) && name.bytes().all(fits)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One recorded run, `runs/K.toml`: a region of a program, in order.
+//! One recorded run, `runs/K.toml`.
 
 mod check;
 mod operation;
@@ -16,39 +16,39 @@ use crate::recording::hash::hex;
 use crate::recording::launch::{parsed, tables};
 use crate::recording::{Device, Hash, RecordingError, Store};
 
-/// A region of a program, with everything to run again.
+/// A region that can run again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// Version of the format: 1.
+    /// Format: 1.
     pub format: u32,
-    /// What began and ended the region.
+    /// Its beginning and end.
     pub region_of: String,
     /// Recorded process.
     pub process: u32,
-    /// Rank, if a launcher gave one.
+    /// From a launcher.
     pub rank: Option<u32>,
-    /// File of the weights; absent if the recording has them.
+    /// File; absent if the recording has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
     /// GPU.
     pub device: Device,
-    /// Set by the program for the context: number, value.
+    /// The context's, set by the program: number, value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<[u64; 2]>,
-    /// Comparison with later turns, if any.
+    /// Against later turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
-    /// Memory's sum after each operation of a right replay, 8 bytes each; [`UNKNOWN_SUM`] where replays differ.
+    /// Memory after each operation, 8 bytes each; [`UNKNOWN_SUM`] where replays differ.
     #[serde(default, with = "hex", skip_serializing_if = "Vec::is_empty")]
     pub sums: Vec<u8>,
-    /// By the numbers that operations use.
+    /// Numbered for operations.
     #[serde(default, rename = "stream")]
     pub streams: Vec<Stream>,
-    /// By the numbers that kernels and variables use.
+    /// Numbered for kernels and variables.
     #[serde(default, rename = "image")]
     pub images: Vec<RunImage>,
-    /// By the numbers that launches use.
+    /// Numbered for launches.
     #[serde(default, rename = "kernel")]
     pub kernels: Vec<Kernel>,
     /// Device memory, ascending.
@@ -57,49 +57,49 @@ pub struct Run {
     /// Variables of images.
     #[serde(default, rename = "variable")]
     pub variables: Vec<RunVariable>,
-    /// Copied in by the host.
+    /// From the host.
     #[serde(default, rename = "input")]
     pub inputs: Vec<Port>,
-    /// Copied out by the host.
+    /// To the host.
     #[serde(default, rename = "output")]
     pub outputs: Vec<Port>,
-    /// The host's numbers that results depend on.
+    /// The host's, on which results depend.
     #[serde(default, rename = "number", skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<Number>,
-    /// Later turns that the run reproduces, each continuing the memory before it.
+    /// Reproduced later turns, each continuing memory.
     #[serde(default, rename = "turn", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
-    /// Weights whose bytes are not in the recording.
+    /// Weights outside the recording.
     #[serde(default, rename = "tensor", skip_serializing_if = "Vec::is_empty")]
     pub tensors: Vec<WeightTensor>,
-    /// Ranges that the program named, by their ends.
+    /// Named, by their ends.
     #[serde(default, rename = "range", skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<Range>,
-    /// In the order of the program.
+    /// In order.
     #[serde(default, rename = "operation")]
     pub operations: Vec<Operation>,
 }
 
-/// Sum of memory that differs between replays.
+/// Where replays differ.
 pub const UNKNOWN_SUM: u64 = 0;
 
-/// A tensor of a file of weights.
+/// A tensor of weights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeightTensor {
     /// Name in the file.
     pub name: String,
-    /// Element type and shape, such as `F16[768,3072]`.
+    /// Such as `F16[768,3072]`.
     pub form: String,
     /// Bytes.
     pub size: u64,
     /// SHA-256 when recorded.
     pub hash: Hash,
-    /// Addresses, where the recording has zeros. None if it was not found: then the recording has needed bytes.
+    /// Addresses, with zeros in the recording. None if not found: the recording has needed bytes.
     pub places: Vec<u64>,
 }
 
-/// Operations that the program named (NVTX).
+/// Named operations (NVTX).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
@@ -107,12 +107,12 @@ pub struct Range {
     pub name: String,
     /// First operation.
     pub first: u32,
-    /// Operation after the last one.
+    /// One past.
     pub end: u32,
 }
 
 impl Range {
-    /// With a valid name: other characters become `_`, long names are cut. `None` if that gives none.
+    /// Other characters become `_`, long names are cut; `None` if nothing is left.
     #[must_use]
     pub fn named(mut self) -> Option<Self> {
         let fits = |letter: char| letter.is_ascii_graphic() || letter == ' ';
@@ -127,15 +127,15 @@ impl Range {
 /// Letters, at most.
 const MAX_RANGE_NAME: usize = 200;
 
-/// Relation to the default stream.
+/// Towards the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StreamKind {
-    /// The default stream: blocking streams and it wait for each other.
+    /// Blocking streams and it wait for each other.
     Default,
-    /// It waits for the default stream.
+    /// Waits for the default stream.
     Blocking,
-    /// It waits only for events.
+    /// Waits only for events.
     Free,
 }
 
@@ -143,24 +143,24 @@ pub enum StreamKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
-    /// Relation to the default stream.
+    /// Towards the default stream.
     pub kind: StreamKind,
 }
 
-/// An image as the program gave it to the driver.
+/// As the program gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunImage {
-    /// SHA-256, and file name in `images` if held.
+    /// Also its name in `images`, if held.
     pub hash: Hash,
     /// Bytes.
     pub size: u64,
-    /// Held instead: its cubin, with unused kernels' code zeroed.
+    /// Held instead: a cubin without unused kernels' code (zeros).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduced: Option<Reduced>,
 }
 
-/// What is held of an image.
+/// Held for an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reduced {
@@ -171,7 +171,7 @@ pub struct Reduced {
 }
 
 impl RunImage {
-    /// What the driver is given.
+    /// For the driver.
     ///
     /// # Errors
     /// Missing, or not what its name says.
@@ -191,25 +191,25 @@ pub struct Kernel {
     pub name: String,
     /// Number of its image.
     pub image: u32,
-    /// Offset and size of each parameter, in bytes; ascending, without overlaps.
+    /// Offset and size in bytes; ascending, no overlaps.
     pub layout: Vec<[usize; 2]>,
-    /// Set by the program for the function: number, value.
+    /// The function's, set by the program: number, value.
     pub attributes: Vec<[i32; 2]>,
 }
 
-/// Device memory when the region begins.
+/// At the region's beginning.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Address, recorded and in replays.
+    /// Recorded, and in replays.
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// List of its chunks; absent if allocated inside the region.
+    /// Chunks; absent if allocated in the region.
     pub contents: Option<Hash>,
 }
 
-/// A variable when the region begins.
+/// At the region's beginning.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunVariable {
@@ -229,18 +229,18 @@ pub struct RunVariable {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Port {
-    /// Name, unique in the run.
+    /// Unique in the run.
     pub name: String,
     /// Bytes.
     pub size: u64,
-    /// List of its chunks, as recorded.
+    /// Recorded chunks.
     pub contents: Hash,
-    /// The user's element type and shape, such as `f32[1,3,224,224]`; absent for bytes.
+    /// The user's, such as `f32[1,3,224,224]`; absent for bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<String>,
 }
 
-/// What follows a line that begins with `[[`.
+/// From a `[[` line on.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Part {
@@ -271,7 +271,7 @@ struct Part {
 }
 
 impl Run {
-    /// Parses and checks a manifest, in which lists come last.
+    /// Lists must come last.
     ///
     /// # Errors
     /// No manifest, or an impossible value.
@@ -297,7 +297,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Bytes of memory, variables, inputs and outputs, with later turns'.
+    /// Memory, variables, inputs and outputs, also later turns'.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let memory = self.memory.iter().map(|memory| memory.size);
@@ -311,7 +311,7 @@ impl Run {
             .saturating_add(ports.saturating_mul(turns.saturating_add(1)))
     }
 
-    /// Bytes and name of each needed piece of memory.
+    /// Needed memory: bytes and name.
     pub fn pieces(&self) -> impl Iterator<Item = (u64, Hash)> {
         let memory = self.memory.iter();
         let memory = memory.filter_map(|memory| Some((memory.size, memory.contents?)));
@@ -332,7 +332,7 @@ impl Run {
             .chain(turns)
     }
 
-    /// What turns of the same work share: [`structure`].
+    /// See [`structure`].
     #[must_use]
     pub fn structure(&self) -> Hash {
         let images: Vec<Hash> = self.images.iter().map(|image| image.hash).collect();
@@ -342,7 +342,7 @@ impl Run {
         structure(&self.kernels, &images, ports, &self.operations)
     }
 
-    /// Outermost ranges in order, each with the unnamed operations before it; the last with those behind it, too.
+    /// Outermost ranges, each with unnamed operations before it; the last also with those behind.
     #[must_use]
     pub fn layers(&self) -> Vec<Range> {
         let mut ranges: Vec<&Range> = self.ranges.iter().collect();
@@ -364,7 +364,7 @@ impl Run {
         layers
     }
 
-    /// Memory's sum after each operation, if recorded.
+    /// Memory after each operation, if recorded.
     pub fn sums(&self) -> impl Iterator<Item = u64> {
         let words = self.sums.as_chunks().0.iter();
         words.map(|word| u64::from_le_bytes(*word))
@@ -381,7 +381,7 @@ impl Run {
 }
 
 impl Run {
-    /// The word at an operation and an offset of [`Operation::host_bytes`].
+    /// At an operation and an offset of [`Operation::host_bytes`].
     #[must_use]
     pub fn word(&self, [operation, offset]: [u32; 2]) -> Option<u32> {
         let operation = self.operations.get(operation as usize)?;
@@ -389,7 +389,7 @@ impl Run {
         (offset < operation.host_size()).then(|| word_at(&operation.host_bytes(), offset))
     }
 
-    /// A number's value in a later turn, or in the run.
+    /// In a later turn, or in the run.
     #[must_use]
     pub fn number(&self, number: &Number, turn: Option<&Turn>) -> u32 {
         let place = number.places.first().copied().unwrap_or_default();
@@ -398,7 +398,7 @@ impl Run {
         other.map_or_else(|| self.word(place).unwrap_or(0), |[_, _, value]| *value)
     }
 
-    /// Sets a number in all its places.
+    /// In all its places.
     pub fn set_number(&mut self, number: usize, value: u32) {
         let Some(number) = self.numbers.get(number) else {
             return;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program asks of the GPU, one thing at a time.
+//! What a program asks of the GPU.
 
 use serde::{Deserialize, Serialize};
 
 use super::Rows;
 use crate::recording::hash::hex;
 
-/// Streams, kernels, inputs and outputs are numbers in the run's lists; events are numbered as they come.
+/// Numbers are those of the run's lists; events count up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Operation {
@@ -20,12 +20,12 @@ pub enum Operation {
         grid: [u32; 3],
         /// Threads of a block in x, y, z.
         block: [u32; 3],
-        /// Dynamic shared memory, in bytes.
+        /// Dynamic, in bytes.
         shared: u32,
         /// Packed.
         #[serde(with = "hex")]
         parameters: Vec<u8>,
-        /// 72 bytes each, one after the other.
+        /// 72 bytes each.
         #[serde(with = "hex")]
         attributes: Vec<u8>,
     },
@@ -33,20 +33,20 @@ pub enum Operation {
     Set {
         /// Stream.
         stream: u32,
-        /// Start of the first row.
+        /// Of the first row.
         address: u64,
-        /// Bytes from row to row.
+        /// Bytes between rows.
         pitch: u64,
         /// New value of elements.
         value: u32,
-        /// Bytes of an element: 1, 2 or 4.
+        /// In bytes: 1, 2 or 4.
         element: u32,
         /// Elements of a row.
         width: u64,
         /// Rows.
         height: u64,
     },
-    /// The host copies an input in.
+    /// Host to device.
     In {
         /// Stream.
         stream: u32,
@@ -54,11 +54,11 @@ pub enum Operation {
         address: u64,
         /// Input.
         input: u32,
-        /// Layout of several rows; the input has no gaps.
+        /// Several rows; none have gaps in the input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rows: Option<Rows>,
     },
-    /// The host copies an output out.
+    /// Device to host.
     Out {
         /// Stream.
         stream: u32,
@@ -66,11 +66,11 @@ pub enum Operation {
         address: u64,
         /// Output.
         output: u32,
-        /// Layout of several rows; the output has no gaps.
+        /// Several rows; none have gaps in the output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rows: Option<Rows>,
     },
-    /// Copies memory on the device.
+    /// Device to device.
     Copy {
         /// Stream.
         stream: u32,
@@ -84,7 +84,7 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rows: Option<Rows>,
     },
-    /// An event stands for what a stream was asked so far.
+    /// An event for a stream's work so far.
     Record {
         /// Stream.
         stream: u32,
@@ -98,7 +98,7 @@ pub enum Operation {
         /// Event.
         event: u32,
     },
-    /// The host waits for a stream: later operations come after it.
+    /// The host waits for a stream; later operations follow.
     HostStream {
         /// Stream.
         stream: u32,

@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Later turns tell whether a run holds for other inputs.
+//! Whether a run holds for other inputs, by later turns.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Kernel, Operation, Rows};
 use crate::recording::Hash;
 
-/// A later turn: the host's copies, and parameters that are not the run's.
+/// The host's copies, and differing parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
-    /// Lists of chunks of each input, of the run's sizes.
+    /// Chunks, of the run's sizes.
     pub inputs: Vec<Hash>,
     /// Of each output.
     pub outputs: Vec<Hash>,
-    /// Words of [`Operation::host_bytes`] that are not the run's: operation, offset in bytes, value.
+    /// Differing words of [`Operation::host_bytes`]: operation, offset in bytes, value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<[u32; 3]>,
 }
 
-/// Comparison of the run with later turns.
+/// Against later turns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checked {
-    /// Differing parameter words in the second turn that are no addresses.
+    /// Differing in the second turn, no addresses.
     pub words: u32,
     /// Differing addresses.
     pub addresses: u32,
-    /// Reproduced later turns with other inputs.
+    /// With other inputs, reproduced.
     pub others: u32,
-    /// Why the run does not hold for other inputs, if known.
+    /// Why other inputs fail, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// A parameter that the host computed and results depend on.
+/// From the host, and results depend on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Number {
     /// Name.
     pub name: String,
-    /// Words that hold it: operation, offset in bytes.
+    /// Operation, offset in bytes.
     pub places: Vec<[u32; 2]>,
 }
 
 impl Operation {
-    /// What the host may compute otherwise in another turn: parameters of a launch, addresses of copies.
+    /// Parameters of a launch, addresses of copies: the host may compute others.
     #[must_use]
     pub fn host_bytes(&self) -> Vec<u8> {
         match self {
@@ -68,7 +68,7 @@ impl Operation {
         }
     }
 
-    /// Replaces [`Operation::host_bytes`] by as many.
+    /// As many as [`Operation::host_bytes`].
     pub fn set_host_bytes(&mut self, bytes: &[u8]) {
         let word = |index: usize| {
             let word = bytes.as_chunks::<8>().0.get(index);
@@ -90,7 +90,7 @@ impl Operation {
     }
 }
 
-/// The word at an offset; zeros lie behind the end.
+/// Zeros lie behind the end.
 #[must_use]
 pub fn word_at(bytes: &[u8], offset: usize) -> u32 {
     let mut word = [0; 4];
@@ -100,7 +100,7 @@ pub fn word_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(word)
 }
 
-/// Writes a word, as far as bytes go.
+/// As far as bytes go.
 pub fn put_word(bytes: &mut [u8], offset: usize, value: u32) {
     let rest = bytes.iter_mut().skip(offset);
     for (to, from) in rest.zip(value.to_le_bytes()) {
@@ -108,7 +108,7 @@ pub fn put_word(bytes: &mut [u8], offset: usize, value: u32) {
     }
 }
 
-/// Differing words of turns of one structure: operation, offset, value in the second.
+/// In one structure: operation, offset, value in the second.
 #[must_use]
 pub fn differing(one: &[Operation], other: &[Operation]) -> Vec<[u32; 3]> {
     let mut words = Vec::new();
@@ -124,8 +124,8 @@ pub fn differing(one: &[Operation], other: &[Operation]) -> Vec<[u32; 3]> {
     words
 }
 
-/// What turns of the same work share: kernels, images, sizes of inputs and outputs, operations and their sizes, in
-/// order; no parameters and addresses. `images` has hashes.
+/// Common to turns of the same work: kernels, images, operations, all sizes, in order; no parameters and addresses.
+/// `images` has hashes.
 #[must_use]
 pub fn structure(
     kernels: &[Kernel],
@@ -172,7 +172,7 @@ pub fn structure(
                 let [stream, kernel, shared] =
                     [stream, kernel, shared].map(|word| u64::from(*word));
                 put(0, &[stream, kernel, x, y, z, u, v, w, shared, size]);
-                // An attribute is its number and at most three words; garbage may follow.
+                // Number and at most three words; garbage may follow.
                 for attribute in attributes.as_chunks::<72>().0 {
                     let value = [8, 12, 16].map(|at| u64::from(word_at(attribute, at)));
                     put(attribute[0], &value);
