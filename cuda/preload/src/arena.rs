@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An arena for device memory (`--alloc arena`), at addresses that no process uses otherwise.
+//! Device memory at addresses that no process uses otherwise (`--alloc arena`).
 //!
-//! Native allocations lie at random addresses, which may be taken in a replay. The arena lies above 2^44, a
-//! terabyte per GPU, reserved at its first allocation: the driver puts nothing there then. Slabs are mapped whole,
-//! so no allocation spans two mappings.
+//! Native, random addresses may be taken in a replay. The arena lies above 2^44, a terabyte per GPU, reserved at
+//! first use, before the driver puts anything there. Slabs are mapped whole, so allocations never span mappings.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,11 +15,11 @@ use gpureplay_cuda_launch::abi::{
 use crate::real::{current_device, driver};
 
 const START: u64 = 1 << 44;
-/// Addresses of one GPU.
+/// Of one GPU.
 const SPAN: u64 = 1 << 40;
-/// End of addresses that no process uses.
+/// No process uses addresses below.
 const END: u64 = 1 << 46;
-/// Of the driver's own allocations.
+/// As the driver's.
 const ALIGNMENT: u64 = 512;
 
 static ARENA: Mutex<Arena> = Mutex::new(Arena {
@@ -32,7 +31,7 @@ struct Slab {
     device: i32,
     start: u64,
     size: u64,
-    /// Physical memory; 0 if it was given back.
+    /// 0 if given back.
     memory: Handle,
     /// Address and size.
     free: BTreeMap<u64, u64>,
@@ -42,14 +41,13 @@ struct Slab {
 
 struct Arena {
     slabs: Vec<Slab>,
-    /// Whether each GPU has its addresses.
     reserved: BTreeMap<i32, bool>,
 }
 
-/// Start of the program's own reservations.
+/// For the program's own reservations.
 static RESERVED: AtomicU64 = AtomicU64::new(1 << 45);
 
-/// Addresses for a program's reservation without a wish: no process uses them otherwise.
+/// For the program's reservations without a wish.
 pub(crate) fn addresses(size: usize, alignment: usize) -> u64 {
     let block = RESERVATION.max(alignment as u64);
     let size = (size as u64).div_ceil(block).saturating_mul(block);
@@ -57,7 +55,7 @@ pub(crate) fn addresses(size: usize, alignment: usize) -> u64 {
         let begin = next.checked_next_multiple_of(block)?;
         begin.checked_add(size).filter(|end| *end <= END)
     });
-    // The driver chooses where there is no room.
+    // Without room the driver chooses.
     taken.map_or(0, |next| next.next_multiple_of(block))
 }
 
@@ -102,7 +100,7 @@ impl Slab {
         Some(start)
     }
 
-    /// Joins it with free neighbours.
+    /// Joins neighbours.
     fn give(&mut self, mut start: u64) -> bool {
         let Some(mut size) = self.used.remove(&start) else {
             return false;
@@ -120,7 +118,6 @@ impl Slab {
         true
     }
 
-    /// Gives it physical memory.
     fn back(&mut self, driver: &Driver) -> Result<(), Status> {
         let properties = AllocationProperties::pinned(self.device);
         let access = AccessDescriptor::read_write(self.device);
@@ -139,7 +136,7 @@ impl Slab {
         }
     }
 
-    /// Gives physical memory back if nothing is allocated here.
+    /// If nothing is allocated in it.
     fn release(&mut self, driver: &Driver) {
         if self.memory != 0 && self.used.is_empty() {
             let size = usize::try_from(self.size).unwrap_or(0);
@@ -167,7 +164,7 @@ impl Arena {
         let wanted = size
             .checked_next_multiple_of(RESERVATION)
             .ok_or(Status::OUT_OF_MEMORY)?;
-        // Reuses addresses whose memory was given back.
+        // Addresses without memory are reused.
         let idle =
             |slab: &&mut Slab| slab.device == device && slab.memory == 0 && slab.size == wanted;
         if let Some(slab) = self.slabs.iter_mut().find(idle) {
@@ -219,7 +216,7 @@ pub(crate) fn allocate(size: usize) -> Result<u64, Status> {
     }
 }
 
-/// False if it is not the arena's. Nothing may use it any more.
+/// False outside the arena. No further use.
 pub(crate) fn free(address: u64) -> bool {
     arena().slabs.iter_mut().any(|slab| slab.give(address))
 }
@@ -231,7 +228,6 @@ pub(crate) fn holds(address: u64) -> bool {
     all.any(|slab| slab.contains(&address))
 }
 
-/// Start and size of the arena's allocation there.
 pub(crate) fn range(address: u64) -> Option<(u64, u64)> {
     arena().slabs.iter().find_map(|slab| {
         let (start, size) = slab.used.range(..=address).next_back()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program asks for when it launches a kernel.
+//! What a program asks for at a launch.
 
 use std::ffi::c_void;
 
@@ -9,9 +9,7 @@ use crate::real;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
-    /// Blocks in x, y, z.
     pub(crate) grid: [u32; 3],
-    /// Threads of a block in x, y, z.
     pub(crate) block: [u32; 3],
     /// In bytes.
     pub(crate) shared: u32,
@@ -22,7 +20,7 @@ pub(crate) struct Launch {
     pub(crate) function: Handle,
     pub(crate) sizes: Sizes,
     pub(crate) stream: Handle,
-    /// Default streams are the thread's.
+    /// Default streams are per thread.
     pub(crate) per_thread: bool,
     pub(crate) parameters: *const *const c_void,
     pub(crate) extra: *const *const c_void,

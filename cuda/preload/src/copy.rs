@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies device memory through two pinned buffers, on several threads.
+//! Copies device memory by two pinned buffers and several threads.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -12,11 +12,11 @@ use crate::real::{current_context, driver};
 use crate::report::COPIED;
 
 const BUFFER: usize = 32 << 20;
-/// The driver alone copies smaller pieces.
+/// The driver alone copies less.
 const LEAST: usize = 1 << 20;
-/// More do not copy faster.
+/// More are not faster.
 const MOST_THREADS: usize = 8;
-/// Bytes of a huge page, where the system has such.
+/// In bytes, if the system has them.
 const HUGE_PAGE: usize = 2 << 20;
 
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ struct Lane {
     buffer: usize,
 }
 
-/// By context; none if it has no memory for them.
+/// By context; none without memory.
 static LANES: LazyLock<Mutex<HashMap<Handle, Option<[Lane; 2]>>>> = LazyLock::new(Mutex::default);
 
 fn lane(driver: &Driver) -> Result<Lane, Status> {
@@ -51,7 +51,7 @@ fn count(bytes: usize, began: Instant) {
     COPIED[1].fetch_add(u64::try_from(nanoseconds).unwrap_or(0), Ordering::Relaxed);
 }
 
-/// `part` gets the offset and bytes of each part.
+/// `part` gets offset and bytes.
 fn through(address: u64, size: usize, mut part: impl FnMut(usize, &[u8])) -> Result<(), Status> {
     let driver = driver()?;
     let mut lanes = LANES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,7 @@ fn append(to: &mut Vec<u8>, from: &[u8]) {
     unsafe { to.set_len(to.len() + from.len()) };
 }
 
-/// Both slices are as long.
+/// Of equal length.
 fn same(one: &[u8], other: &[u8]) -> bool {
     if one.len() <= LEAST {
         return one == other;
@@ -158,7 +158,7 @@ fn room(size: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// None if there is no room for it.
+/// None without room.
 pub(crate) fn read(address: u64, size: usize) -> Result<Option<Vec<u8>>, Status> {
     let began = Instant::now();
     let Some(mut bytes) = room(size) else {
@@ -169,7 +169,7 @@ pub(crate) fn read(address: u64, size: usize) -> Result<Option<Vec<u8>>, Status>
     Ok(Some(bytes))
 }
 
-/// Contents that differ from before; takes room only then. Inner none: no room.
+/// If not as before; inner none: no room for it.
 pub(crate) fn changed(address: u64, before: &[u8]) -> Result<Option<Option<Vec<u8>>>, Status> {
     let began = Instant::now();
     let mut after: Option<Vec<u8>> = None;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels' times by name and sizes. Without CUPTI, a pair of events per launch.
+//! Kernels' times by name and sizes, by events without CUPTI.
 //!
-//! Where replaced kernels are timed, launches alternate between original and replacement.
+//! Where replacements are timed, launches alternate with the original.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use crate::report::CAPTURED;
 use crate::say::say;
 use crate::settings::{Mode, Replace, settings};
 
-/// Pending pairs of events at most; reading them waits for the GPU.
+/// Reading pending ones waits for the GPU.
 const PAIRS: usize = 4096;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +43,7 @@ struct Times {
     total: f64,
     least: f64,
     most: f64,
-    /// The first launch loads the kernel and is left out.
+    /// It loads the kernel.
     is_without_first: bool,
 }
 
@@ -67,7 +67,7 @@ struct State {
     table: BTreeMap<Key, Times>,
     waiting: Vec<Pair>,
     free: Vec<(Handle, Handle)>,
-    /// Launches of kernels of which both sides are timed.
+    /// If both sides are timed.
     turns: BTreeMap<Key, u64>,
 }
 
@@ -104,7 +104,7 @@ static LOG: LazyLock<Option<File>> = LazyLock::new(|| {
         .ok()
 });
 
-/// A whole line per launch: other processes write to the same file.
+/// A line at once: other processes write, too.
 fn log(key: &Key, microseconds: f64) {
     let Some(mut file) = LOG.as_ref() else { return };
     let (process, sizes) = (std::process::id(), [key.grid, key.block].map(sizes));
@@ -115,7 +115,7 @@ fn log(key: &Key, microseconds: f64) {
         sizes[1].clone(),
         format!("{microseconds:.3}"),
     ]);
-    // A failed write is left out; the program goes on.
+    // The program goes on without it.
     let _ = file.write_all(line.as_bytes());
 }
 
@@ -154,7 +154,7 @@ fn key(launch: &Launch, kernel: &str, side: Option<Side>) -> Key {
     }
 }
 
-/// `call` says whether original or replacement ran.
+/// `call` says which side ran.
 pub(crate) fn in_turn(
     launch: &Launch,
     kernel: &str,
@@ -174,7 +174,7 @@ pub(crate) fn in_turn(
     })
 }
 
-/// `call` says what its time is added to.
+/// `call` says what to time.
 fn between(launch: &Launch, call: impl FnOnce() -> (Status, Key)) -> Status {
     let Some((start, end)) = events() else {
         return call().0;
@@ -264,7 +264,7 @@ pub(crate) fn finish() {
             Some(Side::Original) => "original\t",
             Some(Side::Replacement) => "replacement\t",
         };
-        // Writing to a string does not fail. Names of kernels hold no tabs.
+        // Strings take all; kernels' names have no tabs.
         let _ = writeln!(
             text,
             "{side}{}\t{}\t{}\t{}\t{:.3}\t{:.3}\t{:.3}",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels by handle: name, image, counts, attributes.
+//! Kernels by handle.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString, c_char};
@@ -13,53 +13,53 @@ use crate::real::driver;
 use crate::settings::settings;
 use crate::state::{self, Image};
 
-/// Counts for all kernels of one name.
+/// By kernel name.
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) seen: AtomicU64,
     pub(crate) recorded: AtomicU64,
     pub(crate) tried: AtomicU64,
-    /// A launch ran into the time limit; others would, too.
+    /// A launch took too long; others would, too.
     pub(crate) hopeless: AtomicBool,
 }
 
-/// A `CUfunction` or a `CUkernel` that stands for one.
+/// A `CUfunction`, or a `CUkernel` for one.
 pub(crate) struct Function {
     pub(crate) name: Arc<str>,
     pub(crate) is_kernel: bool,
-    /// Module of a function, library of a kernel.
+    /// Module, or library.
     pub(crate) owner: Handle,
     pub(crate) image: Option<Arc<Image>>,
     pub(crate) wanted: bool,
     pub(crate) counts: Arc<Counts>,
     pub(crate) attributes: Mutex<BTreeMap<i32, i32>>,
-    /// The other image's kernel to launch instead.
+    /// Launched instead.
     pub(crate) replacement: OnceLock<Option<Handle>>,
 }
 
-/// Functions that no filter matches, by [`slot`]: their launches take no lock.
+/// No filter matches them: no lock at launches. By [`slot`].
 static UNWANTED: [AtomicU64; 1 << UNWANTED_BITS] =
     [const { AtomicU64::new(0) }; 1 << UNWANTED_BITS];
 const UNWANTED_BITS: u32 = 10;
 
-/// Upper bits of a product with 2^64 divided by the golden ratio.
+/// The upper bits after a product with 2^64 / golden ratio.
 fn slot(handle: Handle) -> &'static AtomicU64 {
     let mixed = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - UNWANTED_BITS);
     &UNWANTED[mixed as usize]
 }
 
-/// May be false for a handle that shares its slot.
+/// May miss some that share a slot.
 pub(crate) fn is_unwanted(handle: Handle) -> bool {
     handle != 0 && slot(handle).load(Ordering::Relaxed) == handle
 }
 
-/// The handle may be another function's from now on.
+/// The handle may now be another function's.
 fn note(handle: Handle, wanted: bool) {
     let slot = slot(handle);
     if !wanted {
         slot.store(handle, Ordering::Relaxed);
     } else {
-        // Another handle in the same place stays.
+        // Another handle stays.
         let _ = slot.compare_exchange(handle, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
@@ -67,7 +67,7 @@ fn note(handle: Handle, wanted: bool) {
 static FUNCTIONS: LazyLock<RwLock<HashMap<Handle, Arc<Function>>>> = LazyLock::new(RwLock::default);
 static COUNTS: LazyLock<Mutex<HashMap<Arc<str>, Arc<Counts>>>> = LazyLock::new(Mutex::default);
 
-/// Offset and size of each parameter.
+/// Offset and size.
 pub(crate) type Layout = Vec<[usize; 2]>;
 
 impl Function {
@@ -98,7 +98,7 @@ impl Function {
         }
     }
 
-    /// As the driver says.
+    /// From the driver.
     pub(crate) fn layout(&self, handle: Handle) -> Result<Layout, Status> {
         let driver = driver()?;
         if self.is_kernel {
@@ -109,7 +109,7 @@ impl Function {
     }
 }
 
-/// Other parameters are an error.
+/// Other parameters are errors.
 pub(crate) fn fitting(
     module: Handle,
     name: &str,
@@ -202,7 +202,7 @@ unsafe fn text(name: *const c_char) -> Arc<str> {
 
 fn insert(handle: Handle, function: Function) {
     let mut functions = FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner);
-    // The driver gives the same function the same handle; its attributes stay.
+    // One handle per function; attributes stay.
     let same = functions.get(&handle).is_some_and(|known| {
         known.name == function.name
             && known.owner == function.owner
@@ -218,7 +218,7 @@ fn insert(handle: Handle, function: Function) {
     }
 }
 
-/// Asks the driver for the name of an unknown handle.
+/// Asks the driver about unknown handles.
 pub(crate) fn get(handle: Handle) -> Result<Arc<Function>, Status> {
     if let Some(function) = known(handle, Arc::clone) {
         return Ok(function);
@@ -265,13 +265,13 @@ pub(crate) fn attribute(handle: Handle, attribute: i32, value: i32) {
 }
 
 impl Counts {
-    /// Returns the count before.
+    /// Before this one.
     pub(crate) fn launched(&self) -> u64 {
         self.seen.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-/// The driver may reuse the functions' handles.
+/// Its handles may be reused.
 pub(crate) fn forget_owner(owner: Handle) {
     FUNCTIONS
         .write()
@@ -291,7 +291,6 @@ mod tests {
 
     #[test]
     fn unwanted_handles_are_known_until_they_are_forgotten() {
-        // Handles of the driver are addresses.
         let handles: Vec<u64> = (1..200)
             .map(|number| 0x5600_0000_0000 + number * 0x40)
             .collect();

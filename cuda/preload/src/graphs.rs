@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Graphs: their kernels, and launching node by node to record one.
+//! Graphs, launched node by node to record a kernel.
 //!
-//! A graph is copied when instantiated, since the program may change or destroy it. Where a kernel is wanted, the
-//! copy's nodes run one by one in a permitted order, in the launch's stream; otherwise the program's graph is
-//! launched.
+//! Instantiating copies a graph, which the program may change or destroy. For a wanted kernel the copy's nodes run
+//! in a permitted order in the launch's stream; else the program's graph does.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -25,10 +24,10 @@ use crate::settings::{Mode, settings};
 use crate::state::CAPTURES;
 use crate::{cupti, durations, gate, tally};
 
-/// Of graphs in graphs.
+/// For graphs in graphs.
 const MAX_DEPTH: u32 = 16;
 
-/// The handle is the node's.
+/// With the node's handle.
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
     Kernel(Handle),
@@ -38,15 +37,15 @@ pub(crate) enum Step {
 }
 
 pub(crate) struct Plan {
-    /// 0 if there is none.
+    /// 0 if none.
     copy: Handle,
-    /// In a permitted order; or why it cannot go node by node.
+    /// In a permitted order, or why not.
     pub(crate) steps: Result<Vec<Step>, String>,
     /// Per launch.
     kernels: u64,
-    /// Names of wanted ones.
+    /// Wanted ones.
     counted: Vec<Arc<str>>,
-    /// Wanted kernels that a node runs as often as it decides.
+    /// Wanted ones that nodes decide on.
     decided: Vec<Arc<str>>,
 }
 
@@ -54,16 +53,16 @@ pub(crate) struct Plan {
 struct Kernels {
     /// They run once.
     once: Vec<Handle>,
-    /// In graphs that a node decides upon.
+    /// Nodes decide on them.
     decided: Vec<Handle>,
-    /// A node decides upon unknown graphs.
+    /// Of a deciding node.
     has_unknown: bool,
 }
 
-/// The driver keeps them as long as the node; then asking fails.
+/// The driver keeps them as long as the node.
 static DECIDED: LazyLock<Mutex<HashMap<Handle, Vec<Handle>>>> = LazyLock::new(Mutex::default);
 
-/// The node decides how often these graphs run.
+/// The node decides on them.
 pub(crate) fn decides(node: Handle, bodies: Vec<Handle>) {
     let mut decided = DECIDED.lock().unwrap_or_else(PoisonError::into_inner);
     decided.insert(node, bodies);
@@ -81,7 +80,7 @@ fn decided(driver: &Driver, node: Handle, depth: u32, kernels: &mut Kernels) {
     };
     for body in bodies {
         let mut inner = Kernels::default();
-        // Counting needs no graph that can be run.
+        // Counting needs no runnable graph.
         if steps(driver, body, depth + 1, &mut inner).is_err()
             && inner.once.is_empty()
             && inner.decided.is_empty()
@@ -118,7 +117,7 @@ pub(crate) fn lock(plan: &Mutex<Plan>) -> MutexGuard<'_, Plan> {
     plan.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// In order. Counts kernels even if another node makes the graph impossible.
+/// In order; counts kernels even of impossible graphs.
 fn steps(
     driver: &Driver,
     graph: Handle,
@@ -247,7 +246,7 @@ pub(crate) fn destroyed(executable: Handle) {
     plans.remove(&executable);
 }
 
-/// The node is of the graph that the executable was made from.
+/// The node is the original graph's.
 ///
 /// # Safety
 /// The driver has just accepted the parameters.
@@ -274,7 +273,7 @@ pub(crate) unsafe fn kernel_changed(executable: Handle, node: Handle, new: *cons
     }
 }
 
-/// A change that is not followed.
+/// Not followed.
 pub(crate) fn changed(executable: Handle, call: &'static str) {
     if let Some(plan) = plan(executable) {
         lock(&plan).steps = Err(format!("its graph was changed by {call}"));
@@ -283,7 +282,7 @@ pub(crate) fn changed(executable: Handle, call: &'static str) {
 
 type Picked = (Arc<Function>, u64);
 
-/// Node by node if a kernel is to be recorded.
+/// Node by node to record.
 pub(crate) fn launch(
     entry: &'static str,
     executable: Handle,
@@ -363,7 +362,7 @@ fn launched(
     Status::SUCCESS
 }
 
-/// Wanted functions by step. Every kernel counts as launched.
+/// Wanted ones; all count as launched.
 fn picked(
     driver: &Driver,
     record: &crate::settings::Record,
@@ -438,7 +437,7 @@ pub(crate) unsafe fn memset(driver: &Driver, set: &MemsetNode, stream: Handle) -
         height,
         ..
     } = *set;
-    // The element's size says which bits count.
+    // The element's size selects the bits.
     let bytes = value.to_le_bytes();
     let short = u16::from_le_bytes([bytes[0], bytes[1]]);
     // SAFETY: our caller's promise.
@@ -455,7 +454,7 @@ pub(crate) unsafe fn memset(driver: &Driver, set: &MemsetNode, stream: Handle) -
     }
 }
 
-/// Only those that a launch keeps.
+/// As launches keep them.
 fn attributes(driver: &Driver, node: Handle) -> Vec<LaunchAttribute> {
     let mut attributes = Vec::new();
     for number in attribute::launch::KEPT {
@@ -476,7 +475,6 @@ fn attributes(driver: &Driver, node: Handle) -> Vec<LaunchAttribute> {
     attributes
 }
 
-/// The launch of a kernel's node.
 pub(crate) fn node_launch(
     driver: &Driver,
     entry: &'static str,

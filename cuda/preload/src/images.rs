@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies of images when programs give them to the driver.
+//! Images, copied when programs load them.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
@@ -13,19 +13,19 @@ use crate::say::say;
 use crate::settings::{Mode, settings};
 use crate::state::{Image, images};
 
-/// Wrappers may point at wrappers, not forever.
+/// Of wrappers that point at wrappers.
 const MAX_WRAPPERS: usize = 4;
 
-/// As long as its headers say.
+/// Its headers give the length.
 ///
 /// # Safety
-/// The driver has accepted the image at this address.
+/// The driver has accepted the image.
 unsafe fn copy(mut address: *const u8) -> Result<Vec<u8>, ImageError> {
     // SAFETY: what the headers of an image that the driver accepted say is mapped, is mapped.
     let bytes =
         |address: *const u8, size: usize| unsafe { std::slice::from_raw_parts(address, size) };
     for _ in 0..MAX_WRAPPERS {
-        // A text may be shorter than the headers of the other kinds.
+        // Texts may be shorter than headers.
         let short = (0..4).find(|at| {
             // SAFETY: no byte before it is zero, so the text reaches to here.
             unsafe { *address.add(*at) == 0 }
@@ -68,10 +68,10 @@ unsafe fn copy(mut address: *const u8) -> Result<Vec<u8>, ImageError> {
     Err(ImageError::Unknown)
 }
 
-/// By link: address and size.
+/// Address and size.
 static LINKED: Mutex<BTreeMap<Handle, (usize, usize)>> = Mutex::new(BTreeMap::new());
 
-/// The image stays until the link is destroyed.
+/// Valid until the link is destroyed.
 pub(crate) fn linked(link: Handle, address: usize, size: usize) {
     if wanted() && size <= MAX_IMAGE {
         let mut linked = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +119,7 @@ pub(crate) enum Owner {
 }
 
 /// # Safety
-/// The driver has accepted the image at this address.
+/// The driver has accepted the image.
 pub(crate) unsafe fn loaded(kind: Owner, handle: Handle, address: *const c_void) {
     if wanted() {
         let bytes = match linked_size(address) {
@@ -156,7 +156,7 @@ pub(crate) fn unloaded(kind: Owner, handle: Handle) {
     };
 }
 
-/// A library's module in a context is known by the library.
+/// In a context, by its library.
 pub(crate) fn of_module(module: Handle) -> Option<Arc<Image>> {
     let mut images = images();
     if let Some(image) = images.modules.get(&module) {

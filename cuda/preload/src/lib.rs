@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library that `gpureplay cuda record` puts into an unmodified program (`LD_PRELOAD`).
+//! The library that `gpureplay cuda record` preloads into a program (`LD_PRELOAD`).
 //!
-//! It exports the driver's functions and `dlsym`: programs that link to `libcuda.so.1`, use `dlsym` or ask
-//! `cuGetProcAddress` get ours, which pass calls on. Around a wanted launch, all memory that the kernel can reach
-//! is copied before and after, while other threads wait (`gate.rs`). What cannot be recorded is named on standard
-//! error; the program runs on.
+//! Program that link to `libcuda.so.1`, use `dlsym` or `cuGetProcAddress` get our functions, which pass calls on.
+//! Around a wanted launch, reachable memory is copied while other threads wait (`gate.rs`). Standard error names
+//! what cannot be recorded; the program runs on.
 //!
-//! Our `dlsym` is for x86-64. Elsewhere only programs that link to the driver are seen.
+//! Our `dlsym` is for x86-64; elsewhere only linked programs are seen.
 
 mod arena;
 mod asked;

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// `cuMemAlloc`, a pool, or an import from another process.
+    /// `cuMemAlloc`, pools, imports from processes.
     Device,
-    /// `cuMemMap`: neighbours are one piece.
+    /// `cuMemMap`; neighbours are one piece.
     Mapped,
     /// The device sees it.
     Host,
-    /// It moves between host and device.
+    /// Moving between host and device.
     Managed,
-    /// Another process owns it.
+    /// Another process's.
     Imported,
-    /// Writes go to several GPUs.
+    /// Written to several GPUs.
     Multicast,
-    /// A variable whose address the program asked for.
+    /// The program asked for its address.
     Variable,
 }
 
@@ -66,7 +66,7 @@ impl Memory {
         (address < piece.end()).then_some(*piece)
     }
 
-    /// Adds parts that no other piece has: memory freed and given out again stays.
+    /// Only parts outside other pieces: reused memory stays.
     pub(crate) fn insert_rest(&mut self, piece: Piece) {
         let mut at = piece.address;
         while at < piece.end() {
@@ -85,14 +85,14 @@ impl Memory {
         }
     }
 
-    /// Forgets pieces that begin in a range.
+    /// All that begin in it.
     pub(crate) fn remove_range(&mut self, address: u64, size: u64) {
         let end = address.saturating_add(size);
         self.pieces
             .retain(|start, _| *start < address || *start >= end);
     }
 
-    /// Joins neighbouring mappings of one device.
+    /// Joins a device's neighbouring mappings.
     pub(crate) fn snapshot(&self) -> Reach {
         let mut pieces: Vec<Piece> = Vec::with_capacity(self.pieces.len());
         for piece in self.pieces.values() {
@@ -116,7 +116,7 @@ impl Memory {
     }
 }
 
-/// Searches for pieces that words point into.
+/// Pieces that words point into.
 pub(crate) struct Reach {
     pieces: Vec<Piece>,
     reached: Vec<bool>,
@@ -151,7 +151,6 @@ impl Reach {
         }
     }
 
-    /// All pieces of device and host.
     pub(crate) fn reach_all(&mut self) {
         for index in 0..self.pieces.len() {
             if !self.reached[index]
@@ -166,7 +165,7 @@ impl Reach {
         }
     }
 
-    /// Reached and not yet returned.
+    /// Not yet returned.
     pub(crate) fn next(&mut self) -> Option<Piece> {
         self.work.pop().map(|index| self.pieces[index])
     }

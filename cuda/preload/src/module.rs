@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images of ours in the program's context.
+//! Our images in the program's context.
 
 use gpureplay_cuda_launch::abi::{Handle, JitOptions};
 

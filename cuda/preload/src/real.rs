@@ -14,7 +14,7 @@ static LIBRARY: LazyLock<usize> = LazyLock::new(|| {
     unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) as usize }
 });
 
-/// 0 if it has none of that name.
+/// 0 if missing.
 pub(crate) fn address(name: &CStr) -> usize {
     if *LIBRARY == 0 {
         0
@@ -46,8 +46,7 @@ pub(crate) fn current_context() -> Result<u64, Status> {
     Ok(context)
 }
 
-/// Waits for all work of the current context, on another thread: a wait for a kernel that never ends cannot be
-/// stopped. False: time is over.
+/// On another thread: a wait for a hung kernel cannot be stopped. False: out of time.
 pub(crate) fn idle_within(limit: Duration) -> Result<bool, Status> {
     let context = current_context()?;
     let (answer, answered) = mpsc::channel();
@@ -56,7 +55,7 @@ pub(crate) fn idle_within(limit: Duration) -> Result<bool, Status> {
         let status = driver()
             .and_then(|driver| unsafe { driver.cuCtxSetCurrent(context) }.check())
             .and_then(|()| synchronize());
-        // The receiver is gone when the time is over.
+        // Nothing receives it when out of time.
         let _ = answer.send(status);
     };
     let thread = std::thread::Builder::new().name("gpureplay".into());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Snapshots what a launch can reach, before and after it.
+//! Snapshots around a launch.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
@@ -21,7 +21,7 @@ use crate::real::{current_device, driver, idle_within};
 use crate::settings::{Record, settings};
 use crate::state::{Image, limits, memory, unrecordable};
 
-/// Puts what failed before the driver's error.
+/// Before the driver's error.
 pub(crate) fn because(what: &'static str) -> impl Fn(Status) -> Reason {
     move |status| format!("{what}: {status}")
 }
@@ -58,7 +58,6 @@ pub(crate) struct Snapshot {
     variables: Vec<HeldVariable>,
 }
 
-/// Waits for the GPU first.
 pub(crate) fn before(
     settings: &Record,
     launch: &Launch,
@@ -110,7 +109,7 @@ pub(crate) fn before(
             Kind::Managed => return Err("it reaches managed memory".into()),
             Kind::Imported => return Err("it reaches memory of another process".into()),
             Kind::Multicast => return Err("it reaches a multicast object".into()),
-            // The kernel's own image's are copied above.
+            // The kernel's own were copied.
             Kind::Variable => continue,
         };
         total = total.saturating_add(piece.size);
@@ -141,7 +140,7 @@ pub(crate) fn before(
     })
 }
 
-/// From the driver: a pool or a handle may belong to another GPU than the current one.
+/// Pools and handles may belong to another than the current GPU.
 pub(crate) fn gpu_of(address: u64) -> Option<i32> {
     let mut ordinal = 0i32;
     let place = (&raw mut ordinal).cast();
@@ -198,7 +197,7 @@ pub(crate) fn device() -> Result<Device, Reason> {
     Ok(device)
 }
 
-/// With contents. The function was just launched, or is about to be.
+/// With contents, around the function's launch.
 pub(crate) fn variables(
     launched: Handle,
     function: &Function,
@@ -248,7 +247,7 @@ pub(crate) fn variables(
                 )
             }
         };
-        // The linker leaves out variables that no kernel uses.
+        // Linkers drop unused variables.
         if status == Status::NOT_FOUND || (status == Status::SUCCESS && size == 0) {
             continue;
         }
@@ -257,7 +256,7 @@ pub(crate) fn variables(
             .map_err(|status| format!("its variable {}: {status}", variable.name))?;
         found.push((address, size, variable.name));
     }
-    // The driver finds a variable twice where two translation units have one of that name.
+    // Variables of one name in two translation units are found twice.
     found.sort_by_key(|(address, size, _)| (*address, std::cmp::Reverse(*size)));
     let mut end = 0;
     let mut variables = Vec::new();
@@ -274,7 +273,7 @@ pub(crate) fn variables(
     Ok(variables)
 }
 
-/// The current context's module of a library's kernel.
+/// In the current context.
 fn module_of(kernel: Handle) -> Result<Handle, Status> {
     let driver = driver()?;
     let (mut function, mut module) = (0, 0);
@@ -328,7 +327,6 @@ fn changed(held: &Held) -> Result<Option<Vec<u8>>, Reason> {
 }
 
 impl Snapshot {
-    /// Waits for the launch first.
     pub(crate) fn after(mut self, settings: &Record, function: &Function) -> Result<Self, Reason> {
         if !idle_within(settings.time_limit).map_err(because("the kernel fails"))? {
             function.counts.hopeless.store(true, Ordering::Relaxed);

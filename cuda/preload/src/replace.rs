@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Other images' kernels of equal name and parameters, and other sizes, in a running program.
+//! Replaces kernels and sizes in a running program.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,10 +17,10 @@ use crate::say::say;
 use crate::settings::{Mode, Replace, settings};
 use crate::tuned::{self, Plan};
 
-/// Loaded into the context of the first launch.
+/// Of the first launch's context.
 static MODULES: Mutex<Option<Vec<Handle>>> = Mutex::new(None);
 
-/// If an image has one that fits.
+/// If one fits.
 fn replacement(function: &Function, handle: Handle, images: &[PathBuf]) -> Option<Handle> {
     *function.replacement.get_or_init(|| {
         let layout = function.layout(handle).ok()?;
@@ -39,7 +39,6 @@ fn replacement(function: &Function, handle: Handle, images: &[PathBuf]) -> Optio
     })
 }
 
-/// The replacing node, if any.
 pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
     let handle = if node.function == 0 {
         node.kernel
@@ -52,7 +51,7 @@ pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
         shared: node.shared,
     };
     let (function, sizes) = instead(handle, sizes)?;
-    // The owner tells function from kernel.
+    // The owner tells which it is.
     let (function, kernel) = match function == node.kernel {
         true => (0, function),
         false => (function, 0),
@@ -67,7 +66,6 @@ pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
     })
 }
 
-/// The same for older drivers' nodes.
 pub(crate) fn in_old_node(node: &OldKernelNode) -> Option<OldKernelNode> {
     let sizes = Sizes {
         grid: node.grid,
@@ -84,7 +82,7 @@ pub(crate) fn in_old_node(node: &OldKernelNode) -> Option<OldKernelNode> {
     })
 }
 
-/// The replacing kernel and sizes in a graph, if any.
+/// In a graph.
 fn instead(handle: Handle, sizes: Sizes) -> Option<(Handle, Sizes)> {
     let Mode::Replace(replace) = &settings().mode else {
         return None;
@@ -96,7 +94,6 @@ fn instead(handle: Handle, sizes: Sizes) -> Option<(Handle, Sizes)> {
     replacement(&function, handle, &replace.images).map(|other| (other, sizes))
 }
 
-/// A function that may be replaced.
 fn wanted(handle: Handle) -> Option<Arc<Function>> {
     if functions::is_unwanted(handle) {
         return None;
@@ -141,7 +138,7 @@ pub(crate) fn launch(
     call(other.unwrap_or(handle), None)
 }
 
-/// Alternates a kernel and its replacement, and times both. In a graph the replacement runs untimed.
+/// Alternately, and timed. In graphs the replacement runs untimed.
 fn in_turn(
     replace: &Replace,
     function: &Arc<Function>,
@@ -193,7 +190,7 @@ fn modules(images: &[PathBuf]) -> Vec<Handle> {
         .clone()
 }
 
-/// Reads only enough of a file that is too long for an image to tell.
+/// No more than shows that it is too long.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut image = Vec::new();
     File::open(path)?

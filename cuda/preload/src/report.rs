@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages on standard error, and counts of a process.
+//! Messages, and counts of a process.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,16 +8,16 @@ use std::sync::{Mutex, PoisonError};
 use crate::say::say;
 use crate::settings::{Mode, settings};
 
-/// Through the hooks, without graphs'.
+/// Without graphs'.
 pub(crate) static LAUNCHES: AtomicU64 = AtomicU64::new(0);
-/// Of these, launches into a captured stream.
+/// Of these, into captures.
 pub(crate) static CAPTURED: AtomicU64 = AtomicU64::new(0);
 pub(crate) static GRAPHS: AtomicU64 = AtomicU64::new(0);
-/// Kernels that ran in graphs.
+/// In graphs.
 pub(crate) static GRAPH_KERNELS: AtomicU64 = AtomicU64::new(0);
 pub(crate) static RECORDED: AtomicU64 = AtomicU64::new(0);
 
-/// Copied bytes, and nanoseconds.
+/// Bytes, nanoseconds.
 pub(crate) static COPIED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 static REFUSED: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
@@ -29,7 +29,7 @@ fn verb() -> &'static str {
     }
 }
 
-/// A wanted launch is not recorded or timed. Says each reason once, and counts.
+/// A wanted launch is skipped; each reason is said once.
 pub(crate) fn refuse(kernel: &str, reason: &str) {
     let line = format!("{kernel} is not {}: {reason}", verb());
     let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-/// A closed standard error must not stop the program.
+/// Even if it is closed.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "[gpureplay] {text}");
 }

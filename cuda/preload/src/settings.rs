@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the command wants, from the environment.
+//! The command's wishes, from the environment.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -21,9 +21,9 @@ pub(crate) enum Mode {
 pub(crate) struct Replace {
     /// Tried in order.
     pub(crate) images: Vec<PathBuf>,
-    /// File of winners, and its contents.
+    /// Winners' file, and contents.
     pub(crate) tuned: Option<(PathBuf, Tuned)>,
-    /// Alternates originals and replacements; their times go here.
+    /// Alternating times go here.
     pub(crate) table: Option<PathBuf>,
 }
 
@@ -33,31 +33,30 @@ pub(crate) struct Record {
     pub(crate) most_per_kernel: u64,
     pub(crate) all_memory: bool,
     pub(crate) most_bytes: u64,
-    /// Another recording to link chunks from.
+    /// To link chunks from.
     pub(crate) share: Option<PathBuf>,
-    /// Whether device memory comes from our arena.
     pub(crate) arena: bool,
-    /// How long a snapshot waits for the GPU.
+    /// For the GPU, at a snapshot.
     pub(crate) time_limit: Duration,
-    /// Records a region as a whole, no single launch.
+    /// Instead of single launches.
     pub(crate) run: Option<Region>,
-    /// Later turns whose inputs and outputs are kept.
+    /// With inputs and outputs only.
     pub(crate) later_turns: u64,
-    /// Names of inputs and outputs, other than by order.
+    /// Of inputs and outputs, in other order.
     pub(crate) names: Vec<(String, String)>,
 }
 
-/// What begins and ends a whole region.
+/// Around a whole region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Region {
     /// `cuProfilerStart` and `cuProfilerStop`.
     Profiler,
-    /// A turn of a loop that is found.
+    /// Found in a loop.
     Turn,
-    /// An NVTX range of this name.
+    /// A range of this name.
     Nvtx(&'static str),
-    /// From behind the launch before the first number to the second, or to the first work after the launch before
-    /// that whose result the host may know.
+    /// From behind the launch before the first, to before the second, or the first work after the launch before
+    /// that with a perhaps known result.
     Launches(u64, u64),
 }
 
@@ -67,7 +66,7 @@ impl FromStr for Region {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = "is neither profiler, turn, nvtx:NAME, nor launches=FIRST..END";
         if let Some(name) = text.strip_prefix("nvtx:").filter(|name| !name.is_empty()) {
-            // Settings are read once.
+            // Read once.
             return Ok(Self::Nvtx(Box::leak(name.to_owned().into_boxed_str())));
         }
         match text {
@@ -85,20 +84,18 @@ impl FromStr for Region {
     }
 }
 
-/// How launches are timed and where the table goes.
+/// Also where the table goes.
 pub(crate) struct Durations {
     pub(crate) table: PathBuf,
-    /// A line per launch.
     pub(crate) log: Option<PathBuf>,
 }
 
-/// Which launches of a kernel are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pick {
     First,
     All,
     Number(u64),
-    /// One in so many.
+    /// One in N.
     Random(u64),
 }
 
@@ -127,11 +124,11 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     kernel: Option<Regex>,
     pub(crate) rank: Option<u32>,
-    /// CUPTI's path, if wanted.
+    /// Its path.
     pub(crate) cupti: Option<PathBuf>,
-    /// Counts for a comparison with CUPTI.
+    /// For a comparison with CUPTI.
     pub(crate) strict: Option<PathBuf>,
-    /// Details of each refusal, and a sum at the end.
+    /// Refusals' details, and a sum.
     pub(crate) verbose: bool,
 }
 
@@ -254,7 +251,7 @@ fn read() -> Result<Settings, String> {
     })
 }
 
-/// From a launcher of several processes.
+/// By a launcher.
 fn rank() -> Option<u32> {
     [
         "OMPI_COMM_WORLD_RANK",

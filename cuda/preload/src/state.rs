@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The process's memory, images, and what cannot be recorded.
+//! The process's memory, images, and unrecordable objects.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
@@ -12,7 +12,7 @@ use crate::memory::{Kind, Memory, Piece};
 use crate::real::{current_context, current_device};
 use crate::settings::{Mode, settings};
 
-/// Streams that are being captured.
+/// Of streams.
 pub(crate) static CAPTURES: AtomicU64 = AtomicU64::new(0);
 
 static MEMORY: Mutex<Memory> = Mutex::new(Memory::new());
@@ -21,7 +21,7 @@ pub(crate) fn memory() -> MutexGuard<'static, Memory> {
     MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Set by the program, by context and number.
+/// By context and number.
 static LIMITS: Mutex<BTreeMap<(Handle, i32), u64>> = Mutex::new(BTreeMap::new());
 
 pub(crate) fn limited(limit: i32, value: usize) {
@@ -31,7 +31,7 @@ pub(crate) fn limited(limit: i32, value: usize) {
     }
 }
 
-/// The current context's limits that kernels depend on: number, value.
+/// If kernels depend on them: number, value.
 pub(crate) fn limits() -> Vec<[u64; 2]> {
     let limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
     let context = current_context().unwrap_or(0);
@@ -81,8 +81,8 @@ pub(crate) fn images() -> MutexGuard<'static, Images> {
     IMAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Handles of textures and surfaces; memory handles of multicast objects and other processes' memory; modules with
-/// a requested texture or surface reference.
+/// Textures and surfaces; multicast objects and other processes' memory; modules whose texture or surface was asked
+/// for.
 #[derive(Default)]
 pub(crate) struct Unrecordable {
     pub(crate) textures: HashSet<u64>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches that hooks and CUPTI saw: a difference means a missed one.
+//! Launches seen by hooks and CUPTI, to find missed ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::say::say;
 use crate::settings::settings;
 
-/// By name: seen by the hooks, seen by CUPTI.
+/// By hooks, by CUPTI.
 static TALLY: Mutex<BTreeMap<Arc<str>, [u64; 2]>> = Mutex::new(BTreeMap::new());
 
 pub(crate) fn is_on() -> bool {
@@ -37,7 +37,7 @@ pub(crate) fn ran(name: &str) {
     }
 }
 
-/// At the process's end; nothing without CUPTI.
+/// Nothing without CUPTI.
 pub(crate) fn finish(has_cupti: bool) {
     let Some(folder) = &settings().strict else {
         return;
@@ -45,7 +45,7 @@ pub(crate) fn finish(has_cupti: bool) {
     let mut text = String::new();
     if has_cupti {
         for (name, [hooks, cupti]) in &*TALLY.lock().unwrap_or_else(PoisonError::into_inner) {
-            // Writing to a string does not fail. Names of kernels hold no tabs.
+            // Strings take all; kernels' names have no tabs.
             let _ = writeln!(text, "{}\t{hooks}\t{cupti}", name.replace('\t', " "));
         }
     } else {

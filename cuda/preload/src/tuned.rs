@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs launches as `tuned.toml` says for kernel, size and GPU.
+//! Runs launches as `tuned.toml` says.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::real::{current_device, driver};
 use crate::record::device;
 use crate::say::say;
 
-/// How launches of one size of a function run.
+/// For a function and size.
 pub(crate) struct Plan {
     /// Of the GPU.
     ordinal: i32,
@@ -25,15 +25,15 @@ pub(crate) struct Plan {
     sizes: Sizes,
     /// Another image's kernel.
     other: Option<Handle>,
-    /// The driver refused it once.
+    /// Once, by the driver.
     is_refused: AtomicBool,
 }
 
-/// Holding the function keeps its address from being reused.
+/// The function is held so that its address is not reused.
 type Plans = HashMap<usize, (Arc<Function>, Vec<Arc<Plan>>)>;
 static PLANS: LazyLock<RwLock<Plans>> = LazyLock::new(RwLock::default);
 
-/// None if it is not tuned.
+/// If it is tuned.
 pub(crate) fn plan(
     (path, tuned): &(PathBuf, Tuned),
     function: &Arc<Function>,
@@ -55,7 +55,7 @@ pub(crate) fn plan(
     find(&plans.entry(key).or_insert_with(all).1)
 }
 
-/// At a function's first launch. Names each winner that does not fit.
+/// Names winners that do not fit.
 fn all(path: &Path, tuned: &Tuned, function: &Function, handle: Handle) -> Vec<Arc<Plan>> {
     let winners = tuned.winners.iter();
     winners
@@ -136,7 +136,7 @@ impl Plan {
         (self.other.unwrap_or(function), self.sizes)
     }
 
-    /// This and later launches run as the program asked.
+    /// From now on, as the program asked.
     pub(crate) fn refused(&self, name: &str, status: Status) {
         self.is_refused.store(true, Ordering::Relaxed);
         say(&format!(
@@ -145,7 +145,7 @@ impl Plan {
     }
 }
 
-/// Refuses images with variables: they are not those that the program set.
+/// Refuses images with variables: the program set others.
 fn compiled(
     function: &Function,
     handle: Handle,

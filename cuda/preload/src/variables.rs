@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Variables whose addresses the program asked for: any image's kernels may get them.
+//! Variables with known addresses, which any kernel may get.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char};
@@ -54,7 +54,6 @@ pub(crate) fn known() -> BTreeMap<u64, Asked> {
     all().clone()
 }
 
-/// The owner's variables go with it.
 pub(crate) fn forget_owner(owner: Handle) {
     let mut all = all();
     let mut memory = memory();

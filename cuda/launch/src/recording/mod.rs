@@ -94,7 +94,7 @@ fn turn_folder(folder: &Path, number: u32) -> PathBuf {
     folder.join("turns").join(number.to_string())
 }
 
-/// A directory of recordings' parts.
+/// A directory of recorded launches and runs.
 #[derive(Clone)]
 pub struct Recording {
     folder: PathBuf,

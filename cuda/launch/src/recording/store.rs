@@ -25,7 +25,7 @@ const MOST_OF_A_BYTE: usize = 255;
 /// In bytes.
 const HASH: usize = 32;
 
-/// A piece of a piece.
+/// A chunk of memory.
 pub struct Chunk {
     /// Offset in the piece.
     pub at: u64,

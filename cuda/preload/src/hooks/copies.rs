@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies wait for snapshots and are kept in regions; arrays and copies between GPUs cannot be.
+//! Copies wait for snapshots, and are kept in regions unless of arrays or between GPUs.
 
 use std::ffi::c_void;
 

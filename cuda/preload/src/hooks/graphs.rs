@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Graphs become executable, are changed, launched and destroyed.
+//! Graphs are instantiated, changed, launched, destroyed.
 
 use std::ffi::{c_char, c_void};
 
@@ -23,7 +23,7 @@ unsafe fn instantiated(
     status
 }
 
-/// A change that is not followed.
+/// Not followed.
 fn changed(executable: Handle, what: &'static str, call: impl FnOnce() -> Status) -> Status {
     let status = call();
     if status == Status::SUCCESS {
@@ -32,7 +32,7 @@ fn changed(executable: Handle, what: &'static str, call: impl FnOnce() -> Status
     status
 }
 
-/// A kernel may be replaced; graphs that a node decides upon become known.
+/// It may be a replaced kernel, or a deciding node.
 unsafe fn added(
     node: *const Handle,
     parameters: *mut NodeParameters,

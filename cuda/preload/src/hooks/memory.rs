@@ -21,10 +21,10 @@ unsafe fn made(status: Status, address: *const u64, size: usize, kind: Kind) -> 
     status
 }
 
-/// From the arena if wanted, else from the driver.
+/// From the arena, if wanted.
 unsafe fn allocated(address: *mut u64, size: usize, call: impl FnOnce() -> Status) -> Status {
     let wanted = matches!(&settings().mode, Mode::Record(record) if record.arena);
-    // What is allocated during a capture belongs to a graph.
+    // In a capture, allocations are the graph's.
     if wanted && !address.is_null() && size > 0 && CAPTURES.load(Ordering::SeqCst) == 0 {
         match arena::allocate(size) {
             Ok(at) => {
@@ -45,7 +45,7 @@ unsafe fn allocated(address: *mut u64, size: usize, call: impl FnOnce() -> Statu
     unsafe { made(status, address, size, Kind::Device) }
 }
 
-/// Arena memory is freed after `wait`; else the driver frees.
+/// Frees arena memory after `wait`.
 fn given_back(
     address: u64,
     wait: impl FnOnce() -> Status,
@@ -55,7 +55,7 @@ fn given_back(
         if arena::range(address).is_none_or(|(start, _)| start != address) {
             return call();
         }
-        // A wait would break a capture. Then the memory stays unused.
+        // Waits break captures; leave the memory unused.
         if CAPTURES.load(Ordering::SeqCst) == 0 {
             let status = wait();
             if status != Status::SUCCESS {
@@ -80,7 +80,6 @@ fn wait_for(stream: Handle) -> Status {
     }
 }
 
-/// Waits for a snapshot.
 fn freed(address: u64, call: impl FnOnce() -> Status) -> Status {
     let _pass = gate::pass();
     let status = call();
@@ -96,7 +95,7 @@ hooks! {
     }
     cuMemAllocPitch_v2(address: *mut u64, pitch: *mut usize, width: usize, height: usize, element: u32) {
         if let Mode::Record(record) = &settings().mode && record.arena && !pitch.is_null() && width > 0 {
-            // As the driver pads rows.
+            // As the driver does.
             let padded = width.next_multiple_of(512);
             let status = allocated(address, padded.saturating_mul(height), || Status::NOT_SUPPORTED);
             if status == Status::SUCCESS {
@@ -175,7 +174,7 @@ hooks! {
         status
     }
     cuMemGetAddressRange_v2(base: *mut u64, size: *mut usize, address: u64) {
-        // The driver knows slabs of the arena, not what lies in them.
+        // The driver only knows slabs.
         if let Some((start, bytes)) = arena::range(address) {
             if !base.is_null() {
                 *base = start;

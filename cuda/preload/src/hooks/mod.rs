@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exported driver functions, a file per family.
+//! The exported functions, by family.
 #![allow(
     non_snake_case,
     non_camel_case_types,
@@ -26,7 +26,7 @@ impl Hook {
         (self.own)()
     }
 
-    /// 0 if this driver has none.
+    /// 0 if missing.
     fn real(&self) -> usize {
         let known = self.real.load(Ordering::Relaxed);
         if known != 0 {
@@ -38,7 +38,7 @@ impl Hook {
     }
 }
 
-/// The name ends with a zero byte.
+/// With a zero byte at the end.
 const fn c_string(name: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(name.as_bytes()) {
         Ok(name) => name,
@@ -46,7 +46,7 @@ const fn c_string(name: &'static str) -> &'static CStr {
     }
 }
 
-/// A family: the table `HOOKS`, a module `driver` with the driver's own, our exports.
+/// A family's table `HOOKS`, the driver's own functions in `driver`, and our exports.
 macro_rules! hooks {
     ($($name:ident ( $($argument:ident : $kind:ty),* ) $body:block)*) => {
         #[derive(Clone, Copy)]
@@ -139,20 +139,20 @@ pub(crate) fn address_of(name: &CStr) -> Option<usize> {
     BY_NAME.get(name).copied()
 }
 
-/// Waits for snapshots, as all that changes memory.
+/// Changes memory: waits for snapshots.
 fn passed(call: impl FnOnce() -> Status) -> Status {
     let _pass = gate::pass();
     call()
 }
 
-/// A change that a region cannot hold.
+/// Regions cannot hold it.
 fn unheld(what: &str, call: impl FnOnce() -> Status) -> Status {
     let _pass = gate::pass();
     run::refuse(|| format!("{what} is called"));
     call()
 }
 
-/// The thread's default stream, by a name that means it everywhere.
+/// Under a name that all threads understand.
 fn of_thread(stream: Handle) -> Handle {
     if stream == 0 {
         attribute::stream::PER_THREAD

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Orders of streams, events and host, kept in regions; host functions are only waits.
+//! Streams, events and waits, kept in regions; host functions only wait.
 
 use gpureplay_cuda_launch::abi::{Handle, Status};
 

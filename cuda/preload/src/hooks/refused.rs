@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What cannot be recorded: its users are refused by name.
+//! The unrecordable: users are refused by name.
 
 use std::ffi::{c_char, c_void};
 
@@ -67,7 +67,7 @@ hooks! {
     cuMemRelease(handle: Handle) {
         let status = driver::cuMemRelease(handle);
         if status == Status::SUCCESS {
-            // Mappings stay; the driver may reuse the handle.
+            // Mappings outlive the handle.
             let mut unrecordable = unrecordable();
             unrecordable.imports.remove(&handle);
             unrecordable.multicasts.remove(&handle);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A graph in a region: its nodes run and are kept one by one.
+//! A region's graph: nodes run and are kept one by one.
 
 use std::ops::Deref;
 use std::sync::atomic::Ordering;

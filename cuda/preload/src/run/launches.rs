@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches of a region: kernels, images, variables, parameters.
+//! Launches of a region.
 
 use std::sync::{Arc, PoisonError};
 
@@ -112,7 +112,7 @@ impl Log {
         Ok((number, function))
     }
 
-    /// Variables of the kernel's part of the image, before its first launch.
+    /// Of the kernel's part, before its first launch.
     fn read_variables(
         &mut self,
         number: u32,
@@ -120,7 +120,7 @@ impl Log {
         function: &Function,
         image: &Image,
     ) -> Result<()> {
-        // A replay repeats the region's earlier copies into variables.
+        // Replays repeat earlier copies into variables.
         idle(self.settings)?;
         for variable in record::variables(launched, function, image, &self.device)? {
             let address = variable.held.address;
@@ -136,7 +136,7 @@ impl Log {
     }
 }
 
-/// Keeps replayable attributes. Others say how a kernel waits for predecessors; a replay waits for their end.
+/// Others make a kernel wait for predecessors, for whose end replays wait.
 fn attributes(all: &[LaunchAttribute]) -> Result<Vec<LaunchAttribute>> {
     let events = [
         attribute::launch::PROGRAMMATIC_EVENT,

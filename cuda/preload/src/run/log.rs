@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is kept of a region while it runs.
+//! What is kept of a running region.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,14 +20,12 @@ use crate::settings::Record;
 use crate::state::{Image, memory};
 use crate::variables::{self, Asked};
 
-/// What is kept, or why it cannot be.
 pub(super) type Result<T> = std::result::Result<T, String>;
 
-/// Bytes that the device copied to the host.
 pub(super) enum Outcome {
-    /// There when the copy returned.
+    /// There at return.
     Bytes(Vec<u8>),
-    /// Coming into our pinned memory: its address, and bytes.
+    /// Into our pinned memory: address, bytes.
     Coming(usize, usize),
 }
 
@@ -41,21 +39,21 @@ impl Outcome {
 }
 
 static REGIONS: AtomicU64 = AtomicU64::new(0);
-/// Ranges of a region, at most.
+/// Of a region.
 const MOST_RANGES: usize = 1 << 16;
 
 pub(super) struct Log {
     pub(super) device: Device,
-    /// Device memory at the beginning.
+    /// At the beginning.
     pub(super) before: Vec<(u64, Vec<u8>)>,
-    /// At the beginning; the program has their addresses.
+    /// At the beginning; the program has addresses.
     pub(super) asked: BTreeMap<u64, Asked>,
-    /// At the beginning, and allocated since.
+    /// With later allocations.
     pub(super) memory: Memory,
     pub(super) streams: Vec<Stream>,
     pub(super) images: Vec<Arc<Image>>,
     pub(super) kernels: Vec<Kernel>,
-    /// Each with its image's number.
+    /// With their image's number.
     pub(super) variables: Vec<(u32, HeldVariable)>,
     pub(super) inputs: Vec<Vec<u8>>,
     pub(super) outputs: Vec<Outcome>,
@@ -67,17 +65,17 @@ pub(super) struct Log {
     event_numbers: HashMap<Handle, u32>,
     events: u32,
     pub(super) kernel_numbers: HashMap<Handle, (u32, Arc<Function>)>,
-    /// Work was done: copies out before it are no results.
+    /// Earlier copies out are no results.
     begun: bool,
-    /// The host may read a copied result after its next wait.
+    /// Readable after the host's next wait.
     pending: bool,
-    /// The host may have read a result.
+    /// Perhaps, by the host.
     seen: bool,
     pub(super) settings: &'static Record,
 }
 
 impl Log {
-    /// Waits for the GPU and copies its memory.
+    /// Waits for the GPU.
     pub(super) fn begin(settings: &'static Record) -> Result<Self> {
         idle(settings)?;
         let device = record::device()?;
@@ -101,7 +99,7 @@ impl Log {
             let size = usize::try_from(piece.size).map_err(|_| "memory is too large")?;
             match record::read(piece.address, size, RegionKind::Device) {
                 Ok(bytes) => before.push((piece.address, bytes)),
-                // Perhaps another context's: the region is refused if it needs it.
+                // Perhaps another context's; refused if needed.
                 Err(_) if piece.kind == Kind::Variable => {}
                 Err(reason) => return Err(reason),
             }
@@ -132,7 +130,7 @@ impl Log {
         })
     }
 
-    /// Began with an operation of region `number`.
+    /// `number` is its region's.
     pub(super) fn range(&mut self, number: u64, name: String, first: usize) {
         let ends = [first, self.operations.len()].map(u32::try_from);
         if let ([Ok(first), Ok(end)], true) = (ends, number == self.number)
@@ -143,7 +141,7 @@ impl Log {
         }
     }
 
-    /// The first reason stays.
+    /// The first one stays.
     pub(super) fn refuse(&mut self, reason: String) {
         self.refusal.get_or_insert(reason);
     }
@@ -154,7 +152,7 @@ impl Log {
         }
     }
 
-    /// Refuses memory changes after the host may have read a result: they may depend on it.
+    /// Refused once the host may have read a result, on which it may depend.
     pub(super) fn work(&mut self, what: &str, operation: Operation) -> Result<()> {
         if self.seen {
             return Err(format!(
@@ -226,7 +224,7 @@ impl Log {
             })
     }
 
-    /// Refuses addresses in memory that a replay cannot have.
+    /// Refuses memory that a replay cannot have.
     pub(super) fn usable(&self, address: u64) -> Result<()> {
         match self.memory.at(address).map(|piece| piece.kind) {
             Some(Kind::Managed) => Err("it uses managed memory".into()),
@@ -236,9 +234,9 @@ impl Log {
         }
     }
 
-    /// Refuses addresses of the driver's memory that is unknown here: a replay would not have it.
+    /// Refuses the driver's unknown memory, which a replay lacks.
     pub(super) fn known(&self, address: u64) -> Result<()> {
-        // What was freed in the arena is still mapped; no program uses it.
+        // Freed arena memory is mapped, but unused.
         if self.memory.at(address).is_some()
             || self.is_device(address)
             || arena::holds(address)
@@ -272,7 +270,7 @@ impl Log {
             stream,
             address: to,
             input,
-            // The input has no gaps.
+            // Inputs have no gaps.
             rows: rows.map(|rows| Rows {
                 from: rows.packed(),
                 ..rows
@@ -302,7 +300,7 @@ impl Log {
             return Ok(());
         }
         self.usable(from)?;
-        // The output has no gaps.
+        // Outputs have no gaps.
         let packed = rows.map(|rows| Rows {
             to: rows.packed(),
             ..rows
@@ -315,7 +313,7 @@ impl Log {
             output,
             rows: packed,
         });
-        // A copy to unpinned memory returns when it is done.
+        // Copies to unpinned memory are done at return.
         if waits || self.memory.at(to).is_none() {
             let bytes = host_rows(to, size, rows.map(|rows| (rows, rows.to)));
             self.outputs.push(Outcome::Bytes(bytes));
@@ -323,7 +321,7 @@ impl Log {
             self.seen = true;
             return Ok(());
         }
-        // The host may overwrite its result before the region ends: copy it to our memory, too.
+        // Also to our memory: the host may overwrite its own.
         let driver = driver().map_err(because("no driver"))?;
         let mut buffer = std::ptr::null_mut();
         // SAFETY: a pointer to a local, then our buffer of as many bytes; the stream is the program's.
@@ -394,7 +392,7 @@ impl Log {
 
     pub(super) fn record(&mut self, event: Handle, stream: Handle) -> Result<()> {
         let stream = self.stream(stream)?;
-        // Each record is an event of its own: a wait means the last one before it.
+        // Each is new: waits mean the last one.
         let number = self.events;
         self.events = number.checked_add(1).ok_or("too many events")?;
         self.event_numbers.insert(event, number);
@@ -407,7 +405,7 @@ impl Log {
 
     pub(super) fn wait(&mut self, stream: Handle, event: Handle) -> Result<()> {
         let stream = self.stream(stream)?;
-        // An earlier event has happened: the GPU was idle when the region began.
+        // Earlier events have happened: the GPU was idle.
         if let Some(event) = self.event_numbers.get(&event).copied() {
             self.push(Operation::Wait { stream, event });
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A region of the program, recorded as a whole (`record --run`): its operations, and memory at its beginning.
+//! A region, recorded as a whole (`record --run`).
 //!
-//! Each function makes the program's call and keeps it in a region. The log is locked meanwhile, so that it has the
-//! driver's order. The host waits without the lock.
+//! Each function makes the program's call and keeps it. The log is locked meanwhile, for the driver's order, but
+//! not while the host waits.
 
 mod finish;
 mod graphs;
@@ -30,24 +30,23 @@ use log::{Log, Result};
 pub(crate) use ranges::{range_begins, range_ends};
 use watch::Watch;
 
-/// Whether a region is being recorded.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// Launches while whole regions are recorded.
+/// For whole regions.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 static LOG: Mutex<Option<Log>> = Mutex::new(None);
 
-/// Where turns are to be found.
+/// For finding turns.
 static WATCH: LazyLock<Mutex<Watch>> = LazyLock::new(Mutex::default);
 
-/// If turns are to be found.
+/// For finding turns.
 fn watch() -> Option<MutexGuard<'static, Watch>> {
     matches!(wanted(), Some((_, Region::Turn)))
         .then(|| WATCH.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Work may begin another turn: a region ends before it, or begins.
+/// Before work that may begin another turn.
 fn watched(words: &[u64], is_launch: bool) {
     let border = watch().and_then(|mut watch| watch.work(words, is_launch));
     let (Some(border), Some((record, _))) = (border, wanted()) else {
@@ -63,7 +62,7 @@ fn watched(words: &[u64], is_launch: bool) {
     }
 }
 
-/// Drops an unexpected region. Results are taken first: their copies end, and pinned memory goes back.
+/// Takes unexpected results: copies end, and pinned memory goes back.
 fn abandon(settings: &Record) {
     let _closed = gate::close();
     ACTIVE.store(false, Ordering::SeqCst);
@@ -125,7 +124,7 @@ fn end(settings: &Record) {
     }
 }
 
-/// A region that launches end may still be open.
+/// A region of launches may be open.
 pub(crate) fn at_exit() {
     match wanted() {
         Some((record, Region::Launches(..))) => end(record),
@@ -175,7 +174,7 @@ pub(crate) fn refuse(reason: impl FnOnce() -> String) {
     }
 }
 
-/// A region of launches from 0 begins with the first work: copies before the first launch are its inputs.
+/// With launch 0: earlier copies are inputs.
 fn begin_with_first() {
     if let Some((record, Region::Launches(0, _))) = wanted()
         && !BEGUN.swap(true, Ordering::SeqCst)
@@ -184,7 +183,7 @@ fn begin_with_first() {
     }
 }
 
-/// After its last launch and a possibly read result, a region of launches ends before the next memory change.
+/// A region of launches ends here, after its last launch and a perhaps read result.
 fn work(
     words: &[u64],
     call: impl FnOnce() -> Status,
@@ -202,7 +201,7 @@ fn work(
     kept(call, keep)
 }
 
-/// A call that fails did nothing.
+/// A failed call did nothing.
 fn kept(call: impl FnOnce() -> Status, keep: impl FnOnce(&mut Log) -> Result<()>) -> Status {
     let _pass = gate::pass();
     if !ACTIVE.load(Ordering::Relaxed) {
@@ -255,7 +254,7 @@ fn launched(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
         return call();
     }
     let mut log = lock();
-    // Variables are read before the launch changes them.
+    // Before the launch changes them.
     if let Some(log) = &mut *log
         && let Err(reason) = log.launch(launch)
     {
@@ -273,7 +272,7 @@ pub(crate) struct Copied {
     to: u64,
     from: u64,
     size: usize,
-    /// Layout of several rows.
+    /// Of several rows.
     rows: Option<Rows>,
 }
 
@@ -288,7 +287,7 @@ impl Copied {
     }
 }
 
-/// `waits`: the call returns when it is done.
+/// `waits`: done at return.
 pub(crate) fn to_device(
     to: u64,
     from: u64,
@@ -334,7 +333,7 @@ pub(crate) fn on_device(
     })
 }
 
-/// The addresses give the direction.
+/// By address.
 pub(crate) fn either(
     to: u64,
     from: u64,
@@ -346,7 +345,7 @@ pub(crate) fn either(
     any(Copied::of_one(to, from, size), stream, waits, call)
 }
 
-/// The rows give the direction.
+/// By the rows.
 pub(crate) fn rows(
     copy: &Copy3d,
     stream: Handle,
@@ -355,7 +354,7 @@ pub(crate) fn rows(
 ) -> Status {
     match Rows::of(copy) {
         Ok((to, from, size, rows)) => {
-            // The driver refuses what is larger than memory.
+            // Too large for memory: the driver refuses.
             let size = usize::try_from(size).unwrap_or(usize::MAX);
             let copied = Copied {
                 to,
@@ -416,7 +415,7 @@ pub(crate) fn wait(stream: Handle, event: Handle, call: impl FnOnce() -> Status)
     kept(call, |log| log.wait(stream, event))
 }
 
-/// What the host waits for, or finds done.
+/// Or finds done.
 #[derive(Clone, Copy)]
 pub(crate) enum HostWait {
     Stream(Handle),
@@ -425,9 +424,9 @@ pub(crate) enum HostWait {
     All,
 }
 
-/// An answer of "not yet" is no wait.
+/// "Not yet" is no wait.
 pub(crate) fn host(wait: HostWait, call: impl FnOnce() -> Status) -> Status {
-    // Neither gate nor log is held: the wait may need another thread.
+    // Without gate or log: it may need another thread.
     let status = call();
     if status == Status::SUCCESS
         && let Some(mut watch) = watch()
@@ -444,9 +443,8 @@ pub(crate) fn host(wait: HostWait, call: impl FnOnce() -> Status) -> Status {
     status
 }
 
-/// A host function runs when the stream's earlier work has ended, and may tell the program of a result: what the
-/// program asks for later comes after it. It cannot call the driver; host memory that it changes is seen where
-/// copied in.
+/// It may tell the program of a result of the stream's earlier work: later requests come after it. It cannot call
+/// the driver; host memory that it changes is seen when copied in.
 pub(crate) fn tells(stream: Handle, call: impl FnOnce() -> Status) -> Status {
     let status = kept(call, |log| log.host(HostWait::Stream(stream)));
     if status == Status::SUCCESS {
@@ -461,7 +459,7 @@ fn told() {
     }
 }
 
-/// A region that began before may use it.
+/// An earlier region may use it.
 pub(crate) fn allocated(address: u64) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -471,7 +469,7 @@ pub(crate) fn allocated(address: u64) {
     }
 }
 
-/// Call once everything has ended: later memory may get it.
+/// Once all has ended: later memory may get it.
 pub(crate) fn freed() {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -480,7 +478,7 @@ pub(crate) fn freed() {
     }
 }
 
-/// Its handle may be reused.
+/// It may be reused.
 pub(crate) fn forget_stream(stream: Handle) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -489,7 +487,7 @@ pub(crate) fn forget_stream(stream: Handle) {
     }
 }
 
-/// Its handle may be reused.
+/// It may be reused.
 pub(crate) fn forget_event(event: Handle) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -502,7 +500,7 @@ pub(crate) fn is_wanted() -> bool {
     wanted().is_some()
 }
 
-/// Without gaps between rows.
+/// Without gaps.
 fn host_rows(address: u64, size: usize, rows: Option<(Rows, [u64; 2])>) -> Vec<u8> {
     let Some((rows, lie)) = rows else {
         return host_bytes(address, size);

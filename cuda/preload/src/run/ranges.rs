@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Named ranges around a region's operations; one may be the region.
+//! Named ranges of operations, or of a region.
 
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use super::{ACTIVE, begin, end, lock, wanted};
 use crate::settings::Region;
 
-/// A range of this thread that has not ended.
+/// Of this thread.
 struct Open {
     name: String,
-    /// Each domain has its own order.
+    /// Each has its order.
     domain: usize,
-    /// Region's number and next operation, if in a region.
+    /// Region, next operation.
     first: Option<(u64, usize)>,
     is_region: bool,
 }
@@ -21,7 +21,7 @@ thread_local! {
     static OPEN: RefCell<Vec<Open>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns how many of the domain there were.
+/// How many of the domain there were.
 pub(crate) fn range_begins(name: &str, domain: usize) -> i32 {
     let mut is_region = false;
     if let Some((record, Region::Nvtx(wanted))) = wanted()
@@ -53,7 +53,7 @@ fn of_domain(all: &[Open], domain: usize) -> usize {
     all.iter().filter(|open| open.domain == domain).count()
 }
 
-/// Returns how many of the domain are left.
+/// How many of the domain are left.
 pub(crate) fn range_ends(domain: usize) -> i32 {
     let ended = OPEN.try_with(|all| {
         let mut all = all.borrow_mut();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A region's turn: the first is the run; the second is kept, and later inputs and outputs.
+//! First turns are runs; of later ones the second, inputs and outputs are kept.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -27,7 +27,7 @@ impl Known {
 
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-/// Whether no further turn is needed: a found turn that came often enough is the loop's.
+/// Found turns must come often enough.
 pub(super) fn is_complete(settings: &Record) -> bool {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = known.iter().map(|known| known.is_complete(settings));
@@ -37,7 +37,7 @@ pub(super) fn is_complete(settings: &Record) -> bool {
     }
 }
 
-/// Returns what the region is.
+/// Says what it is.
 pub(super) fn keep(log: Log, settings: &Record) -> Result<String> {
     let told = |error: recording::RecordingError| error.to_string();
     let writer = Writer::sharing(&settings.folder, settings.share.clone()).map_err(told)?;
@@ -87,7 +87,7 @@ pub(super) fn keep(log: Log, settings: &Record) -> Result<String> {
     let turn = Turn {
         inputs: inputs.collect::<Result<_>>()?,
         outputs: outputs.collect::<Result<_>>()?,
-        // From the second turn, beside which they lie.
+        // They lie beside the second turn.
         words: differing(&second.operations, &log.operations),
     };
     second.turns.push(turn);

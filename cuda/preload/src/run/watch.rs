@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds turns of a loop (`--region turn`). A turn ends with the first work after the host may have read a result.
-//! The one with the most launches that came before is recorded.
+//! Finds turns of a loop (`--region turn`), between works after perhaps read results. Records the one with the most
+//! launches that repeats.
 
 use std::collections::HashMap;
 
@@ -8,20 +8,18 @@ use std::collections::HashMap;
 struct Kind {
     times: u64,
     launches: u64,
-    /// What followed the last time.
+    /// The last time.
     next: Option<u64>,
 }
 
-/// At a turn's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Border {
-    /// The ended turn was expected.
+    /// The ended turn was.
     pub(super) expected: bool,
-    /// The next one is worth recording.
+    /// Worth recording.
     pub(super) begins: bool,
 }
 
-/// Since the last border, and turns before.
 pub(super) struct Watch {
     hash: u64,
     launches: u64,
@@ -32,10 +30,10 @@ pub(super) struct Watch {
     kinds: HashMap<u64, Kind>,
 }
 
-/// A program whose turns are all different has none to record.
+/// All different means none to record.
 const MOST_KINDS: usize = 1 << 16;
 const MOST_OF_LOOP: usize = 1 << 10;
-/// Offset and prime of the hash of Fowler, Noll and Vo for 64 bits.
+/// Fowler, Noll and Vo's, 64 bits.
 const FNV: [u64; 2] = [0xcbf2_9ce4_8422_2325, 0x0100_0000_01b3];
 
 impl Default for Watch {
@@ -53,7 +51,7 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Before memory changes; `words` are the same for the same work. Returns a border if a turn ends.
+    /// Before memory changes; equal work has equal `words`. A border if a turn ends.
     pub(super) fn work(&mut self, words: &[u64], is_launch: bool) -> Option<Border> {
         let border = self.seen.then(|| self.border());
         for word in words {
@@ -65,7 +63,7 @@ impl Watch {
         border
     }
 
-    /// The host has the result `now` or after its next wait.
+    /// `now`, or after the host's next wait.
     pub(super) fn output(&mut self, now: bool) {
         self.pending = true;
         self.seen |= now;
@@ -75,13 +73,13 @@ impl Watch {
         self.seen |= self.pending;
     }
 
-    /// Whether the turn is as expected so far, and its result may be read.
+    /// So far as expected, with a perhaps read result.
     pub(super) fn is_whole(&self) -> bool {
         self.seen && self.expected == Some(self.hash)
     }
 
-    /// Most launches of any kind in this kind's loop, by what followed last time; 0 outside loops. What came before
-    /// the loop, such as a tuner's trials, does not count.
+    /// Over this kind's loop, by what followed last; 0 outside. Earlier work, such as a tuner's trials, does not
+    /// count.
     fn most_of_loop(&self, kind: u64) -> u64 {
         let mut most = 0;
         let mut at = kind;
@@ -130,7 +128,7 @@ impl Watch {
 mod tests {
     use super::{Border, Watch};
 
-    /// An input, launches of one kernel, a result. Returns what its first work found.
+    /// Returns what its first work found.
     fn turn(watch: &mut Watch, kernel: u64, launches: usize) -> Option<Border> {
         let border = watch.work(&[1, 64], false);
         for _ in 0..launches {
@@ -162,7 +160,7 @@ mod tests {
         let found: Vec<_> = (0..5).map(|_| turn(&mut watch, 1, 3).unwrap()).collect();
         assert_eq!(found, [NOTHING, NOTHING, BEGINS, AGAIN, AGAIN]);
         assert!(watch.is_whole());
-        // Another kind of turn was not expected.
+        // Not expected.
         turn(&mut watch, 2, 3);
         assert_eq!(turn(&mut watch, 1, 3), Some(NOTHING));
     }
@@ -175,7 +173,7 @@ mod tests {
             found.extend(turn(&mut watch, 1, 2));
             found.extend(turn(&mut watch, 2, 20));
         }
-        // After the second large turn it is known; it is expected after each small one.
+        // Known after the second; expected after each small one.
         let large = [NOTHING, NOTHING, BEGINS, BEGINS];
         let small = [
             NOTHING,
