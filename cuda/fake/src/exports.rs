@@ -19,7 +19,7 @@ use crate::memory::memory;
 use crate::modules::modules;
 use crate::{fault, kernels, profiler};
 
-/// A kernel's error, for every later call that waits.
+/// Returned by every later call that waits.
 static STICKY: AtomicI32 = AtomicI32::new(0);
 static EVENTS: AtomicU64 = AtomicU64::new(0);
 static LIMITS: Mutex<BTreeMap<i32, u64>> = Mutex::new(BTreeMap::new());
@@ -167,7 +167,7 @@ unsafe fn launch(
     // SAFETY: the parameters are those of the kernel.
     let result = unsafe { kernels::run(&name, sizes, &packed, variable) };
     match result {
-        // A failed kernel shows at the next wait.
+        // Shows at the next wait.
         Err(Status::LAUNCH_FAILED) => STICKY.store(Status::LAUNCH_FAILED.0, Ordering::SeqCst),
         other => other?,
     }
@@ -182,7 +182,7 @@ unsafe fn handles(first: *const Handle, count: usize) -> Vec<Handle> {
     unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
 }
 
-/// As much as there is room for, or only the length.
+/// As far as there is room, or only the length.
 unsafe fn list(items: &[Handle], to: *mut Handle, count: *mut usize) -> Answer {
     // SAFETY: our caller's places.
     unsafe {
@@ -343,7 +343,7 @@ exports! {
     cuMemAlloc_v2(address: *mut u64, size: usize) { put(address, memory().allocate(size)?) }
     cuMemAllocAsync(address: *mut u64, size: usize, stream: Handle) { put(address, memory().allocate(size)?) }
     cuMemAllocFromPoolAsync(address: *mut u64, size: usize, pool: Handle, stream: Handle) {
-        // A pool's handle is the ordinal of its GPU here.
+        // A pool's handle is its GPU's ordinal.
         let at = memory().allocate(size)?;
         memory().belongs(at, pool);
         put(address, at)
@@ -525,7 +525,7 @@ exports! {
             }
             attribute::node::CONDITIONAL => {
                 let body = graphs().create();
-                // As the driver's, it lives as long as the node: for ever.
+                // Lives for ever, as the node.
                 (*parameters).words[2] = std::ptr::from_mut(Box::leak(Box::new(body))) as u64;
                 graphs().add(graph, &after, Node::Twice(body))?
             }

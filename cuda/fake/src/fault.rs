@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Failures on purpose, and what is launched.
+//! Failures on purpose, and traces.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};

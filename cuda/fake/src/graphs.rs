@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Graphs: nodes, edges, copies, and executable graphs, which are copies too.
+//! Graphs, and executable graphs, which are copies.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -52,7 +52,7 @@ impl Kernel {
         Ok(kernel)
     }
 
-    /// Its pointers live as long as it does.
+    /// Pointers live as long as it does.
     pub(crate) fn parameters(&mut self) -> KernelNode {
         let addresses = self.values.iter().map(|value| value.as_ptr() as usize);
         self.pointers = addresses.collect();
@@ -79,10 +79,9 @@ impl Node {
 
 #[derive(Clone, Default)]
 pub(crate) struct Graph {
-    /// In the order of adding.
     pub(crate) nodes: Vec<Handle>,
     pub(crate) edges: Vec<(Handle, Handle)>,
-    /// Of a copy: the node that each node was copied to.
+    /// Of a copy: by original node.
     copies: BTreeMap<Handle, Handle>,
 }
 
@@ -93,9 +92,9 @@ pub(crate) struct Graphs {
     nodes: BTreeMap<Handle, Node>,
     /// By captured stream.
     pub(crate) captures: BTreeMap<Handle, Handle>,
-    /// What the next node of a captured stream comes after.
+    /// What a captured stream's next node comes after.
     tails: BTreeMap<Handle, Vec<Handle>>,
-    /// Events of captured streams: the graph, and what they stand for.
+    /// Captured: graph, and what each stands for.
     events: BTreeMap<Handle, (Handle, Vec<Handle>)>,
     /// With flags.
     pub(crate) streams: BTreeMap<Handle, u32>,
@@ -134,7 +133,7 @@ impl Graphs {
     ) -> Result<Handle, Status> {
         let handle = self.handle();
         let graph = self.graphs.get_mut(&graph).ok_or(Status::INVALID_HANDLE)?;
-        // The other way round, so that the order of a list is no order to run in.
+        // In reverse: a list's order is no order to run in.
         graph.nodes.insert(0, handle);
         graph
             .edges
@@ -155,7 +154,7 @@ impl Graphs {
         self.tails.insert(stream, Vec::new());
     }
 
-    /// Ends the capture of the stream, and of all that joined it.
+    /// Also for all streams that joined.
     pub(crate) fn end(&mut self, stream: Handle) -> Result<Handle, Status> {
         let graph = *self.captures.get(&stream).ok_or(Status::INVALID_VALUE)?;
         self.captures.retain(|_, other| *other != graph);
@@ -178,7 +177,7 @@ impl Graphs {
         }
     }
 
-    /// The stream joins the event's capture.
+    /// Joins the event's capture.
     pub(crate) fn wait(&mut self, stream: Handle, event: Handle) {
         if let Some((graph, tail)) = self.events.get(&event) {
             self.captures.insert(stream, *graph);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A stand-in for `libcuda.so.1`, for tests without a GPU.
+//! A stand-in for `libcuda.so.1`: it proves plumbing, never kernels.
 //!
-//! Memory is the host's, at a GPU's kind of addresses; images are parsed; kernels are host functions of their names
-//! (`kernels.rs`). It proves plumbing, never kernels.
+//! Memory is the host's, at addresses as a GPU's; images are parsed; kernels are host functions (`kernels.rs`).
 //!
 //! | Variable | Meaning |
 //! | --- | --- |
-//! | `GPUREPLAY_FAKE_FAIL=N` | the Nth call fails with `CUDA_ERROR_UNKNOWN`, and says so on standard error |
+//! | `GPUREPLAY_FAKE_FAIL=N` | the Nth call fails with `CUDA_ERROR_UNKNOWN`, with a message |
 //! | `GPUREPLAY_FAKE_TRACE=1` | prints launches and pinned memory on standard error |
-//! | `GPUREPLAY_FAKE_COLLIDE=N` | wanted addresses are taken in the first N processes of a replay |
+//! | `GPUREPLAY_FAKE_COLLIDE=N` | wanted addresses are taken in a replay's first N processes |
 
 mod exports;
 mod fault;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Device memory: anonymous mappings of the host.
+//! Device memory as anonymous mappings.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use gpureplay_cuda_launch::abi::{PAGE, RESERVATION, Status};
 
-/// Allocations lie above, as a GPU's at a random place in each process.
+/// Allocations lie above, at random as a GPU's.
 const BASE: u64 = 0x2000_0000_0000;
 
 #[derive(Default)]
 pub(crate) struct Memory {
     next: u64,
-    /// Bytes mapped for each allocation.
+    /// Mapped bytes.
     allocations: HashMap<u64, usize>,
     reservations: HashMap<u64, usize>,
     physical: HashMap<u64, usize>,
-    /// Allocations of another GPU than the first.
+    /// Of other GPUs than the first.
     owners: HashMap<u64, u64>,
     handles: u64,
 }

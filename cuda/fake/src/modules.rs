@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Modules: kernels and variables of parsed images.
+//! Kernels and variables of parsed images.
 
 use std::ffi::CString;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -15,19 +15,19 @@ pub(crate) struct Placed {
     pub(crate) size: usize,
 }
 
-/// Its handle is its number plus 1.
+/// Handles are numbers plus 1.
 pub(crate) struct Module {
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) variables: Vec<Placed>,
 }
 
-/// Its handle is its number plus 1.
+/// Handles are numbers plus 1.
 pub(crate) struct Function {
     pub(crate) module: u64,
     pub(crate) name: CString,
     pub(crate) kernel: Kernel,
     pub(crate) dynamic_shared: i32,
-    /// Percent of what it shares with a cache; -1 unless set.
+    /// In percent; -1 unless set.
     pub(crate) carveout: i32,
 }
 
@@ -103,7 +103,6 @@ impl Modules {
         Ok(self.modules.len() as u64)
     }
 
-    /// Bounds threads of a block for all kernels of a module.
     pub(crate) fn bound(&mut self, handle: u64, threads: u32) -> Result<(), Status> {
         self.module(handle)?;
         let module = self.modules[handle as usize - 1].as_mut();
@@ -176,7 +175,7 @@ impl Modules {
     }
 
     pub(crate) fn unlink(&mut self, link: u64) -> Result<(), Status> {
-        // Overwrites what it linked, so that a copy that is read too late shows it.
+        // So that a late copy shows.
         self.linked(link)?.fill(0);
         self.links[link as usize - 1] = None;
         Ok(())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A stand-in for CUPTI: records of kernels that ran.
+//! A stand-in for CUPTI.
 
 use std::ffi::{CStr, CString, c_char};
 use std::sync::{Mutex, PoisonError};

@@ -42,7 +42,7 @@ pub(crate) struct Record {
     pub(crate) run: Option<Region>,
     /// With inputs and outputs only.
     pub(crate) later_turns: u64,
-    /// Of inputs and outputs, in other order.
+    /// Names of inputs and outputs, if not by order.
     pub(crate) names: Vec<(String, String)>,
 }
 
@@ -55,8 +55,8 @@ pub(crate) enum Region {
     Turn,
     /// A range of this name.
     Nvtx(&'static str),
-    /// From behind the launch before the first, to before the second, or the first work after the launch before
-    /// that with a perhaps known result.
+    /// From behind the launch before the first number, to before that of the second; or to the first work after the
+    /// launch before it, once the host may know a result.
     Launches(u64, u64),
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starts a job chain, waits for it, and reads how it ended.
+//! Starts a job chain, and waits for its end.
 
 use mali_facts::registers::gpu::{
     GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT, JS_PRESENT,
@@ -15,9 +15,9 @@ use gpureplay_core::ErrorKind;
 use gpureplay_core::family::{Driver, Failed};
 use gpureplay_core::gpu::{Gpu, Lines, Submission};
 
-/// Thread priority that drivers give a job.
+/// As drivers have it.
 const PRIORITY: u32 = 8 << 16;
-/// A lost interrupt costs at most this: then registers are read again.
+/// After it, registers show lost interrupts.
 const LONGEST_WAIT_US: u32 = 20_000;
 
 pub(super) fn submit<G: Gpu>(
@@ -26,10 +26,10 @@ pub(super) fn submit<G: Gpu>(
 ) -> Result<(), Failed> {
     let slot = chain.queue();
     let register = |register| offset(slot.into(), register);
-    // One chain at a time needs no flag.
+    // With one chain at a time.
     let config = u32::from(chain.configuration()) & !JobConfigFlags::CHAIN_FLAG.bits();
     let (low, high) = (chain.head() as u32, (chain.head() >> 32) as u32);
-    // The NEXT registers keep their values: write only changes.
+    // They keep their values: write only changes.
     let next = u64::from(high) << 32 | u64::from(config) | u64::from(slot);
     if at.state.loaded != next {
         if at.gpu.read32(JS_PRESENT) >> slot & 1 == 0 {
@@ -59,7 +59,7 @@ fn wait<G: Gpu>(at: &mut Driver<G, State>, slot: u8, timeout_us: u32) -> Result<
         if !late {
             at.gpu.wait_irq(Lines::ALL, timeout_us.min(LONGEST_WAIT_US));
         }
-        // Even without a raised line: interrupts get lost.
+        // Interrupts get lost.
         let state = at.gpu.read32(JOB_INT_RAWSTAT);
         if state & failed != 0 {
             return job_fault(at, slot);
@@ -86,7 +86,7 @@ fn slot_state<G: Gpu>(at: &mut Driver<G, State>, slot: u8) -> (u32, u64) {
     status_at(at, register(job_slot::STATUS), register(job_slot::TAIL_LO))
 }
 
-/// Such a fault keeps a job from ever ending.
+/// With them a job may never end.
 fn check_faults<G: Gpu>(at: &mut Driver<G, State>) -> Result<(), Failed> {
     check_mmu(at)?;
     if at.gpu.read32(GPU_INT_RAWSTAT) & FAULTS != 0 {
@@ -109,7 +109,7 @@ fn check_mmu<G: Gpu>(at: &mut Driver<G, State>) -> Result<(), Failed> {
 
 fn job_fault<G: Gpu>(at: &mut Driver<G, State>, slot: u8) -> Result<(), Failed> {
     let (status, tail) = slot_state(at, slot);
-    // An MMU fault has the address; the job's own status follows from it.
+    // It has the address; the job's status follows from it.
     check_mmu(at)?;
     let mut pointer = [0; 8];
     let fault_address = match at.gpu.read_memory(tail.wrapping_add(8), &mut pointer) {
@@ -124,14 +124,14 @@ fn job_fault<G: Gpu>(at: &mut Driver<G, State>, slot: u8) -> Result<(), Failed> 
     })
 }
 
-/// A status, then 64 address bits, low half first.
+/// Status, then 64 address bits, low half first.
 fn status_at<G: Gpu>(at: &mut Driver<G, State>, status: u32, low: u32) -> (u32, u64) {
     let status = at.gpu.read32(status);
     let half = u64::from(at.gpu.read32(low));
     (status, u64::from(at.gpu.read32(low + 4)) << 32 | half)
 }
 
-/// Fails unless the header says DONE.
+/// The header must say DONE.
 pub(super) fn done<G: Gpu>(at: &mut Driver<G, State>, header: u64) -> Result<(), Failed> {
     let mut status = [0; 4];
     let read = at.gpu.read_memory(header, &mut status);

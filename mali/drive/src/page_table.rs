@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builds GPU page tables in both formats of [`mali_facts::page_table`].
+//! Builds page tables in [`mali_facts::page_table`]'s formats.
 
 use gpureplay_format::Access;
 pub use mali_facts::page_table::Format;
@@ -15,9 +15,9 @@ use mali_facts::registers::{AddressSpaceCommand, TranslationConfig, TranslationT
 use gpureplay_core::DeviceError;
 use gpureplay_core::gpu::{Gpu, poll};
 
-/// Memory for page tables, by physical (bus) address.
+/// By physical (bus) address.
 pub trait TableMemory {
-    /// A zeroed page; `None`: none left.
+    /// Zeroed; `None` if none is left.
     fn allocate(&mut self) -> Option<u64>;
     /// Reads a 64-bit entry.
     fn read(&mut self, pa: u64) -> u64;
@@ -25,7 +25,7 @@ pub trait TableMemory {
     fn write(&mut self, pa: u64, entry: u64);
 }
 
-/// Tables under construction, page by page; nothing changes once the GPU uses them.
+/// Nothing in them changes once the GPU uses them.
 #[derive(Clone, Copy, Debug)]
 pub struct PageTables {
     format: Format,
@@ -36,7 +36,7 @@ pub struct PageTables {
 const COMMAND_TIMEOUT_US: u32 = 100_000;
 
 impl PageTables {
-    /// Empty tables; `None` without memory for the root.
+    /// `None` without memory for the root.
     pub fn new(format: Format, memory: &mut impl TableMemory) -> Option<Self> {
         Some(Self {
             format,
@@ -44,7 +44,7 @@ impl PageTables {
         })
     }
 
-    /// Maps one page; `None` without memory for a table.
+    /// `None` without memory for a table.
     pub fn map(
         &mut self,
         memory: &mut impl TableMemory,
@@ -56,7 +56,7 @@ impl PageTables {
         for level in 0..LEVELS - 1 {
             let slot = table + entry_offset(va, level);
             let mut entry = Entry(memory.read(slot));
-            // Only this object writes entries: at these levels 0 or tables.
+            // Ours only: 0 or tables at these levels.
             if entry.0 == 0 {
                 entry = Entry::table(memory.allocate()?);
                 memory.write(slot, entry.0);
@@ -70,7 +70,7 @@ impl PageTables {
         Some(())
     }
 
-    /// Physical address of a GPU address; `None` if unmapped.
+    /// Physical address; `None` if unmapped.
     pub fn find(&self, memory: &mut impl TableMemory, va: u64) -> Option<u64> {
         let mut table = self.root;
         for level in 0..LEVELS {
@@ -83,15 +83,15 @@ impl PageTables {
         Some(table | (va % PAGE_BYTES))
     }
 
-    /// Physical address of the root table.
+    /// Physical.
     pub const fn root(&self) -> u64 {
         self.root
     }
 
-    /// Makes address space `space` use these tables.
+    /// For address space `space`.
     ///
     /// # Errors
-    /// An address-space command does not end.
+    /// A command does not end.
     pub fn activate(
         &self,
         gpu: &mut (impl Gpu + ?Sized),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reset and cache cleaning by registers.
+//! Reset and cache cleaning.
 
 use mali_facts::registers::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_MASK, GPU_INT_RAWSTAT};
 use mali_facts::registers::{GpuCommand, GpuInterrupt};
@@ -7,15 +7,15 @@ use mali_facts::registers::{GpuCommand, GpuInterrupt};
 use gpureplay_core::DeviceError;
 use gpureplay_core::gpu::{Gpu, poll};
 
-/// For each of two resets, ten times what drivers allow.
+/// Each; ten times the drivers'.
 const RESET_TIMEOUT_US: u32 = 100_000;
 /// As drivers have it.
 const CLEAN_TIMEOUT_US: u32 = 100_000;
 
-/// Writes the GPU's caches to memory and empties them.
+/// And empties them.
 ///
 /// # Errors
-/// GPU_INT_RAWSTAT, if it did not end in time.
+/// GPU_INT_RAWSTAT, if not in time.
 pub fn clean_caches<G: Gpu + ?Sized>(gpu: &mut G) -> Result<(), u32> {
     let cleaned = GpuInterrupt::CLEAN_CACHES_COMPLETED.bits();
     gpu.write32(GPU_INT_CLEAR, cleaned);
@@ -23,7 +23,7 @@ pub fn clean_caches<G: Gpu + ?Sized>(gpu: &mut G) -> Result<(), u32> {
     poll(gpu, GPU_INT_RAWSTAT, cleaned, cleaned, CLEAN_TIMEOUT_US)
 }
 
-/// [`Gpu::reset`]: a soft reset, then a hard one if that does not end.
+/// [`Gpu::reset`]: soft, then hard.
 ///
 /// # Errors
 /// Neither ended in time.

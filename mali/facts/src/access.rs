@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-/// An access of the GPU to memory.
+/// The GPU's access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reads data.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Generations of the architecture: Bifrost, then Valhall.
 
-/// Generation. Encodings of instructions differ only between Bifrost and Valhall; warps and descriptors always.
+/// Bifrost and Valhall have one encoding of instructions each; warps and descriptors differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Architecture {
     /// Mali-G71, Mali-G72. Warps of 4 lanes.
     V6,
-    /// Mali-G31, Mali-G51, Mali-G52, Mali-G76. Warps of 8 lanes as runtimes see them.
+    /// Mali-G31, Mali-G51, Mali-G52, Mali-G76. Warps of 8 lanes for runtimes.
     #[default]
     V7,
     /// Valhall with a job manager: Mali-G57. Warps of 16 lanes.
@@ -16,7 +16,7 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// Threads that cross-lane instructions see together.
+    /// Lanes of cross-lane instructions.
     #[inline]
     pub const fn warp_lanes(self) -> u32 {
         match self {
@@ -26,12 +26,12 @@ impl Architecture {
         }
     }
 
-    /// Whether instructions come in clauses (Bifrost). On Valhall each word is one.
+    /// Bifrost's; on Valhall each word is one.
     pub const fn has_clauses(self) -> bool {
         matches!(self, Architecture::V6 | Architecture::V7)
     }
 
-    /// Whether shaders find resources through one list of tables (Valhall).
+    /// Valhall's, for buffers, textures and samplers.
     pub const fn has_resource_tables(self) -> bool {
         !self.has_clauses()
     }

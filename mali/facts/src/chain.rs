@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains: headers, each with the address of the next.
+//! Job chains: headers, each with the next one's address.
 //!
-//! [`follow`] allocates nothing, ends on every memory, and says how the chain ends; [`Chain::jobs`] lists the jobs
-//! before.
+//! [`follow`] allocates nothing, and ends on every memory; then [`Chain::jobs`] lists jobs.
 
 use core::fmt;
 
 use crate::job::{ALIGNMENT, JobHeader, JobType};
 
-/// Jobs of a chain, at most: a header's index has 16 bits, and 0 is no job.
+/// At most: indices have 16 bits, and 0 is no job.
 pub const LONGEST_CHAIN: u32 = u16::MAX as u32;
 
-/// GPU virtual memory, as far as it is known.
+/// Known GPU virtual memory.
 pub trait Memory {
-    /// Fills `to` from `va` on. False: some is unknown, and `to` holds anything.
+    /// From `va` on. False: some is unknown, `to` holds anything.
     fn read(&self, va: u64, to: &mut [u8]) -> bool;
 }
 
@@ -26,7 +25,7 @@ impl<F: Fn(u64, &mut [u8]) -> bool> Memory for F {
 /// A job of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// GPU virtual address of its header.
+    /// GPU virtual, of the header.
     pub address: u64,
     /// Its header.
     pub header: JobHeader,
@@ -44,16 +43,16 @@ impl Job {
     }
 }
 
-/// How a chain ends, with the address of the unusable header.
+/// With the unusable header's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainEnd {
-    /// The last header has no next one.
+    /// No next header.
     Complete,
-    /// A header is not at a multiple of [`ALIGNMENT`].
+    /// Not a multiple of [`ALIGNMENT`].
     Misaligned(u64),
-    /// A header is in unknown memory.
+    /// In unknown memory.
     Unknown(u64),
-    /// The next header is one that the chain already has.
+    /// A header comes again.
     Loop(u64),
     /// A header after [`LONGEST_CHAIN`] others.
     TooLong(u64),
@@ -75,16 +74,16 @@ impl fmt::Display for ChainEnd {
 /// What [`follow`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Address of the first header; 0 for none.
+    /// First header; 0 for none.
     pub head: u64,
-    /// Headers before the end, all different.
+    /// Different headers before the end.
     pub length: u32,
     /// How it ends.
     pub end: ChainEnd,
 }
 
 impl Chain {
-    /// The jobs before the end; fewer if memory has changed since.
+    /// Fewer if memory has changed.
     pub fn jobs<'m, M: Memory + ?Sized>(
         &self,
         memory: &'m M,
@@ -106,15 +105,15 @@ fn header<M: Memory + ?Sized>(memory: &M, address: u64) -> Option<JobHeader> {
     known.then(|| JobHeader::from_bytes(&bytes))
 }
 
-/// Follows a chain from `head`, whatever its jobs' types.
+/// From `head`, whatever the types.
 ///
-/// Reads every header once, a few times in a loop.
+/// Reads headers once, a few times in a loop.
 pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
     let (mut address, mut length) = (head, 0);
-    // The header after the longest chain, if any.
+    // After the longest chain.
     let mut excess = 0;
-    // Brent's algorithm: the mark moves up after `span` headers, which then doubles. A loop within the longest
-    // chain is met within three times its length.
+    // Brent's algorithm: the mark moves up after `span` headers, which doubles. A loop in the longest chain is met
+    // within three times its length.
     let (mut mark, mut since, mut span) = (head, 0, 1);
     let end = loop {
         if length == LONGEST_CHAIN {
@@ -154,7 +153,7 @@ pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
     }
 }
 
-/// First header of a loop of `span` headers on the walk from `head`, and headers before it.
+/// Also how many headers precede it.
 fn start_of_loop<M: Memory + ?Sized>(memory: &M, head: u64, span: u32) -> Option<(u64, u32)> {
     let next = |address| header(memory, address).map(|header| header.next());
     let mut ahead = head;
@@ -176,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// Headers at multiples of 64 from 64 on: `next[i]` is the number of the header after number `i + 1`.
+    /// At multiples of 64; `next[i]` is the number after number `i + 1`.
     fn chain(next: &[u32], reads: &Cell<usize>) -> impl Memory {
         move |va: u64, to: &mut [u8]| {
             reads.set(reads.get() + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The descriptors of a compute job, read from memory.
+//! Compute jobs' descriptors, from memory.
 
 use crate::job::{COMPUTE_DRAW, COMPUTE_PARAMETERS, INVOCATION};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     clause_address, descriptor_address,
 };
 
-/// Reads `N` bytes; `None`: some are unknown.
+/// `None`: some are unknown.
 pub fn bytes<const N: usize, M: Memory + ?Sized>(memory: &M, at: u64) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     memory.read(at, &mut bytes).then_some(bytes)
@@ -16,20 +16,20 @@ pub fn bytes<const N: usize, M: Memory + ?Sized>(memory: &M, at: u64) -> Option<
 /// Descriptors of a compute job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ComputeJob {
-    /// Size and number of work groups.
+    /// Work groups' size and number.
     pub invocation: Invocation,
     /// Tuning.
     pub parameters: ComputeParameters,
-    /// Pointers to everything that the shader uses.
+    /// For everything that the shader uses.
     pub draw: Draw,
-    /// Shader, and what threads start with.
+    /// Shader, and threads' start.
     pub state: RendererState,
-    /// Storage of threads and work groups, if any.
+    /// Of threads and work groups.
     pub storage: Option<LocalStorage>,
 }
 
 impl ComputeJob {
-    /// `None`: no compute job, or unknown memory.
+    /// `None`: another job, or unknown.
     pub fn read<M: Memory + ?Sized>(memory: &M, job: &Job) -> Option<Self> {
         let draw = Draw::of(memory, job)?;
         let parameters = job.address.checked_add(COMPUTE_PARAMETERS)?;
@@ -58,14 +58,14 @@ fn part<const N: usize, M: Memory + ?Sized>(memory: &M, job: &Job, offset: u64) 
 }
 
 impl Invocation {
-    /// `None` for other jobs, and where it is unknown.
+    /// `None`: another job, or unknown.
     pub fn of<M: Memory + ?Sized>(memory: &M, job: &Job) -> Option<Self> {
         Some(Self::from_bytes(&part(memory, job, INVOCATION)?))
     }
 }
 
 impl Draw {
-    /// `None` for other jobs, and where it is unknown.
+    /// `None`: another job, or unknown.
     pub fn of<M: Memory + ?Sized>(memory: &M, job: &Job) -> Option<Self> {
         Some(Self::from_bytes(&part(memory, job, COMPUTE_DRAW)?))
     }
@@ -75,7 +75,7 @@ impl Draw {
         descriptor_address(self.state())
     }
 
-    /// Address of the local storage descriptor, if any.
+    /// Of the local storage descriptor.
     pub fn storage_at(&self) -> Option<u64> {
         Some(descriptor_address(self.thread_storage())).filter(|at| *at != 0)
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fields and layouts of descriptors.
 //!
-//! A descriptor is 32-bit little-endian words, a [`Field`] some of their bits. `descriptors!` makes a type with
-//! getters and a [`Layout`] for dumps from a list of fields.
+//! Descriptors are 32-bit little-endian words. `descriptors!` turns [`Field`]s into a type with getters and a
+//! [`Layout`].
 
 use core::fmt;
 
 use crate::{Architecture, PixelFormat};
 
-/// How a field's bits are understood.
+/// Meaning of a field's bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A number.
@@ -19,23 +19,23 @@ pub enum Kind {
     Hex,
     /// A flag.
     Bool,
-    /// GPU virtual address; 0 for none.
+    /// GPU virtual; 0 for none.
     Address,
-    /// GPU virtual address without its low bits.
+    /// Without its low bits.
     ShiftedAddress(u32),
     /// Stored less one.
     MinusOne,
-    /// Two to the power of what is stored.
+    /// The stored exponent of two.
     PowerOfTwo,
-    /// Fixed point with 8 fraction bits.
+    /// 8 fraction bits.
     Fixed8,
     /// Signed, with 8 fraction bits.
     SignedFixed8,
     /// IEEE single.
     Float,
-    /// One of a list of values.
+    /// One of these.
     Enum(&'static [(u32, &'static str)]),
-    /// Four component selectors of three bits.
+    /// Four 3-bit selectors.
     Swizzle,
     /// A 22-bit pixel format.
     PixelFormat,
@@ -50,7 +50,7 @@ pub struct Field {
     pub word: usize,
     /// Lowest bit in that word.
     pub bit: u32,
-    /// Bits, 1 to 64; more than `32 - bit` continue in the next word.
+    /// 1 to 64; beyond `32 - bit` in the next word.
     pub width: u32,
     /// Kind.
     pub kind: Kind,
@@ -67,7 +67,7 @@ impl Field {
         (bits >> self.bit) as u64 & (u64::MAX >> (64 - self.width))
     }
 
-    /// The value that the kind says.
+    /// By kind.
     #[inline]
     pub fn value(&self, words: &[u32]) -> u64 {
         let raw = self.raw(words);
@@ -83,7 +83,7 @@ impl Field {
         }
     }
 
-    /// Stores bits as they are, and drops those that do not fit.
+    /// Drops bits that do not fit.
     pub fn store(&self, words: &mut [u32], raw: u64) {
         let mask = u128::from(u64::MAX >> (64 - self.width)) << self.bit;
         let bits = u128::from(raw) << self.bit & mask;
@@ -133,7 +133,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The field with this name. In constants, a wrong name does not compile.
+    /// In constants, a wrong name does not compile.
     pub const fn find(&self, name: &str) -> Option<&Field> {
         let mut index = 0;
         while index < self.fields.len() {
@@ -145,7 +145,7 @@ impl Layout {
         None
     }
 
-    /// Bytes from the start to a field of whole words; `None`: no such field.
+    /// Bytes to a field of whole words; `None`: no such field.
     pub const fn offset_of(&self, name: &str) -> Option<u64> {
         match self.find(name) {
             Some(Field {
@@ -168,7 +168,7 @@ const fn is_same(a: &str, b: &str) -> bool {
     index == a.len() && index == b.len()
 }
 
-/// Declares types with a getter per field, and a [`Layout`].
+/// A type with getters, and its [`Layout`].
 macro_rules! descriptors {
     ($(
         $(#[$doc:meta])*
@@ -217,7 +217,7 @@ macro_rules! descriptors {
                 bytes
             }
 
-            /// Sets a field by name; unchanged if there is none.
+            /// By name; else unchanged.
             #[must_use]
             pub fn with(mut self, name: &str, raw: u64) -> Self {
                 if let Some(field) = Self::LAYOUT.find(name) {
@@ -241,7 +241,7 @@ macro_rules! descriptors {
 }
 pub(crate) use descriptors;
 
-/// Declares a module with a constant per value, and names for [`Kind::Enum`].
+/// A constant per value, and names for [`Kind::Enum`].
 macro_rules! encodings {
     ($($(#[$doc:meta])* $module:ident { $($name:ident = $value:literal, $text:literal;)* })*) => {$(
         $(#[$doc])*

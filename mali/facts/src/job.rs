@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Jobs: types, headers, payloads, and where their parts lie.
+//! Types, headers and parts of jobs.
 
 use crate::field::Kind::{Address, Bool, Enum, Hex, Unsigned};
 use crate::field::{Layout, descriptors};
 
 /// Of job headers.
 pub const ALIGNMENT: u64 = 64;
-/// Bytes of the header that the GPU writes at the job's end: status, first incomplete task, fault pointer.
+/// Header's bytes that the GPU writes at the end: status, first incomplete task, fault pointer.
 pub const WRITTEN_BACK: u64 = 16;
 
-/// Bytes to the payload of WRITE_VALUE, CACHE_FLUSH and FRAGMENT jobs.
+/// In WRITE_VALUE, CACHE_FLUSH, FRAGMENT jobs.
 pub const PAYLOAD: u64 = JobHeader::SIZE as u64;
-/// Bytes into a COMPUTE or INDEXED_VERTEX job to its [`Invocation`].
+/// [`Invocation`] in COMPUTE and INDEXED_VERTEX jobs.
 pub const INVOCATION: u64 = PAYLOAD;
-/// Bytes into a COMPUTE job to its [`ComputeParameters`].
+/// [`ComputeParameters`] in COMPUTE jobs.
 pub const COMPUTE_PARAMETERS: u64 = INVOCATION + Invocation::SIZE as u64;
-/// Bytes into a COMPUTE job to its [`Draw`].
+/// [`Draw`] in COMPUTE jobs.
 pub const COMPUTE_DRAW: u64 = 64;
 /// Bytes of a COMPUTE job.
 pub const COMPUTE_BYTES: u64 = COMPUTE_DRAW + Draw::SIZE as u64;
-/// Bytes into an INDEXED_VERTEX job to its [`Primitive`](crate::Primitive).
+/// [`Primitive`](crate::Primitive) in INDEXED_VERTEX jobs.
 pub const PRIMITIVE: u64 = INVOCATION + Invocation::SIZE as u64;
-/// Bytes into an INDEXED_VERTEX job to its [`TilerPointer`](crate::TilerPointer).
+/// [`TilerPointer`](crate::TilerPointer) in INDEXED_VERTEX jobs.
 pub const TILER_POINTER: u64 = 72;
-/// Bytes into an INDEXED_VERTEX job to the [`Draw`] of fragments.
+/// Fragments' [`Draw`] in INDEXED_VERTEX jobs.
 pub const FRAGMENT_DRAW: u64 = 128;
-/// Bytes into an INDEXED_VERTEX job to the [`Draw`] of vertices.
+/// Vertices' [`Draw`] in INDEXED_VERTEX jobs.
 pub const VERTEX_DRAW: u64 = FRAGMENT_DRAW + Draw::SIZE as u64;
 /// Bytes of an INDEXED_VERTEX job.
 pub const INDEXED_VERTEX_BYTES: u64 = VERTEX_DRAW + Draw::SIZE as u64;
 
-/// Type in the header's field, and bit in JSn_FEATURES.
+/// Header's number, bit in JSn_FEATURES.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum JobType {
@@ -50,13 +50,13 @@ pub enum JobType {
     Geometry = 6,
     /// Bins primitives.
     Tiler = 7,
-    /// Vertex and tiler work in one.
+    /// Vertex and tiler work.
     Fused = 8,
     /// Shades fragments.
     Fragment = 9,
-    /// Vertex and tiler work, vertices shaded by index.
+    /// Fused, vertices by index.
     IndexedVertex = 10,
-    /// As before, on Valhall: the tiler allocates memory for vertices.
+    /// So on Valhall; the tiler allocates.
     MallocVertex = 11,
 }
 
@@ -92,8 +92,8 @@ impl JobType {
         JobType::MallocVertex,
     ];
 
-    /// Whether a recording's chains may hold it: [`walk_chain`](crate::walk::walk_chain) knows its descriptors, so
-    /// all memory can be checked before a replay. Drawing jobs are out, although the model runs three types.
+    /// Permitted in recordings: [`walk_chain`](crate::walk::walk_chain) knows its descriptors, to check all memory
+    /// before a replay. The model also runs three drawing types.
     pub const fn is_replayed(self) -> bool {
         matches!(
             self,
@@ -101,7 +101,7 @@ impl JobType {
         )
     }
 
-    /// Bytes from the job's start to its descriptors; empty for undeclared types.
+    /// Offsets in bytes; empty if undeclared.
     pub const fn parts(self) -> &'static [(u64, &'static Layout)] {
         match self {
             JobType::Null => &[(0, JobHeader::LAYOUT)],
@@ -155,7 +155,7 @@ const WRITE_VALUE_TYPES: &[(u32, &str)] = &[
 ];
 
 descriptors! {
-    /// First 32 bytes of every job. Hardware writes words 0 to 3 when the job ends.
+    /// Of every job. Hardware writes words 0 to 3 at its end.
     JobHeader = "Job header", 8 words {
         exception_status = "Exception status", 0:0, 32, Hex;
         first_incomplete_task = "First incomplete task", 1:0, 32, Unsigned;
@@ -174,14 +174,14 @@ descriptors! {
         next = "Next", 6:0, 64, Address;
     }
 
-    /// Payload, 32 bytes into a WRITE_VALUE job.
+    /// 32 bytes into a WRITE_VALUE job.
     WriteValue = "Write value", 6 words {
         address = "Address", 0:0, 64, Address;
         value_type = "Type", 2:0, 32, Enum(WRITE_VALUE_TYPES);
         immediate = "Immediate value", 4:0, 64, Hex;
     }
 
-    /// Payload, 32 bytes into a CACHE_FLUSH job.
+    /// 32 bytes into a CACHE_FLUSH job.
     CacheFlush = "Cache flush", 2 words {
         clean_load_store = "Clean shader core LS", 0:0, 1, Bool;
         invalidate_load_store = "Invalidate shader core LS", 0:1, 1, Bool;
@@ -194,7 +194,7 @@ descriptors! {
         invalidate_l2 = "L2 invalidate", 1:1, 1, Bool;
     }
 
-    /// Packed size and number of work groups, 32 bytes into a compute job.
+    /// Packed sizes and counts, 32 bytes into a compute job.
     Invocation = "Invocation", 2 words {
         invocations = "Invocations", 0:0, 32, Hex;
         size_y_shift = "Size Y shift", 1:0, 5, Unsigned;
@@ -205,12 +205,12 @@ descriptors! {
         thread_group_split = "Thread group split", 1:28, 4, Unsigned;
     }
 
-    /// Tuning, 40 bytes into a compute job.
+    /// 40 bytes into a compute job.
     ComputeParameters = "Compute parameters", 6 words {
         job_task_split = "Job task split", 0:26, 4, Unsigned;
     }
 
-    /// Pointers to everything a shader uses, 64 bytes into a compute job.
+    /// All pointers of a shader, 64 bytes into a compute job.
     Draw = "Draw", 32 words {
         four_components_per_vertex = "Four components per vertex", 0:0, 1, Bool;
         is_64_bit = "Draw descriptor is 64-bit", 0:1, 1, Bool;
@@ -233,7 +233,7 @@ descriptors! {
 }
 
 impl WriteValue {
-    /// Bytes to write; 8 for unknown types.
+    /// To write; 8 for unknown types.
     pub fn bytes(&self) -> u64 {
         match self.value_type() {
             kind @ 4..=7 => 1 << (kind - 4),
@@ -243,7 +243,7 @@ impl WriteValue {
 }
 
 impl Invocation {
-    /// Threads of a work group, and work groups, by dimension. `None`: shifts out of order.
+    /// Threads, work groups, by dimension. `None`: shifts out of order.
     pub fn dimensions(&self) -> Option<([u32; 3], [u32; 3])> {
         let shifts = [
             0,
@@ -265,7 +265,7 @@ impl Invocation {
         Some(([size_x, size_y, size_z], [count_x, count_y, count_z]))
     }
 
-    /// Packs sizes and counts, each at least 1. `None`: more than 32 bits.
+    /// From at least 1 each. `None`: beyond 32 bits.
     pub fn pack(size: [u32; 3], count: [u32; 3]) -> Option<Self> {
         let (mut packed, mut shift) = (0u64, 0);
         let mut shifts = [0; 6];
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(Invocation::pack([0, 1, 1], [1, 1, 1]), None);
     }
 
-    /// Numbers of the type field in `panfrost/genxml`, and bits of JSn_FEATURES.
+    /// As `panfrost/genxml`'s type field, and JSn_FEATURES' bits.
     #[test]
     fn types_have_the_numbers_of_the_header() {
         for (number, job_type) in (0..).zip(JobType::ALL) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a compute job launches, on any generation.
+//! A compute job's launch, on any generation.
 
 use crate::compute::bytes;
 use crate::valhall::{
@@ -7,25 +7,25 @@ use crate::valhall::{
 };
 use crate::{Architecture, ComputeJob, Job, JobType, LocalStorage, Memory, job};
 
-/// Code, work groups and storage of a compute job.
+/// Code, work groups and storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Address of the first clause or word.
+    /// First clause or word.
     pub shader: u64,
-    /// Threads of a work group by dimension.
+    /// Threads of a work group.
     pub size: [u32; 3],
     /// Work groups by dimension.
     pub count: [u32; 3],
-    /// Storage of threads and of work groups; 0 for none.
+    /// Of threads, of work groups; 0 for none.
     pub storage: [u64; 2],
-    /// Bytes of storage of a thread and of a work group.
+    /// Of a thread, of a work group.
     pub storage_bytes: [u64; 2],
     /// Bytes of push uniforms.
     pub uniform_bytes: u64,
 }
 
 impl Launch {
-    /// `None`: no compute job, or unknown or senseless descriptors.
+    /// `None`: another job, unknown or senseless.
     pub fn read<M: Memory + ?Sized>(
         memory: &M,
         job: &Job,
@@ -37,7 +37,7 @@ impl Launch {
         }
     }
 
-    /// From a payload and an environment, which command streams have in registers.
+    /// From payload and environment, which command streams have in registers.
     pub fn requested<M: Memory + ?Sized>(
         memory: &M,
         payload: &ComputePayload,
@@ -53,7 +53,7 @@ impl Launch {
 }
 
 impl ComputeJob {
-    /// For every generation. `None`: shifts out of order.
+    /// Generation-independent. `None`: shifts out of order.
     pub fn launch(&self) -> Option<Launch> {
         let (size, count) = self.invocation.dimensions()?;
         let storage = self.storage;
@@ -155,7 +155,7 @@ mod tests {
             (launch.storage, launch.storage_bytes),
             ([0x7000, 0x9000], [64, 256])
         );
-        // None for other jobs, and behind the end of memory.
+        // None for other jobs, and at memory's end.
         let other = Job {
             address: 0x80,
             header: header.with("Type", 2),

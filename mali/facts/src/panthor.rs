@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux panthor's interface to user space, version 1.2, from `panthor_drm.h`. Shared requests are in
+//! Linux panthor's user space interface 1.2, from `panthor_drm.h`; shared requests:
 //! [`panfrost`](crate::panfrost::request).
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -9,7 +9,7 @@ use crate::registers::gpu;
 
 requests! {
     DRM {
-        /// What the GPU and its firmware are.
+        /// About GPU and firmware.
         DEV_QUERY = 0x40, IN | OUT, DevQuery;
         /// Creates an address space.
         VM_CREATE = 0x41, IN | OUT, VmCreate;
@@ -17,19 +17,19 @@ requests! {
         VM_DESTROY = 0x42, IN | OUT, VmDestroy;
         /// Maps and unmaps objects.
         VM_BIND = 0x43, IN | OUT, VmBind;
-        /// Whether an address space can be used.
+        /// Whether it is usable.
         VM_GET_STATE = 0x44, IN | OUT, VmGetState;
         /// Creates an object.
         BO_CREATE = 0x45, IN | OUT, BoCreate;
-        /// The file offset of an object.
+        /// An object's file offset.
         BO_MMAP_OFFSET = 0x46, IN | OUT, BoMmapOffset;
         /// Creates a group of queues.
         GROUP_CREATE = 0x47, IN | OUT, GroupCreate;
         /// Destroys a group.
         GROUP_DESTROY = 0x48, IN | OUT, GroupDestroy;
-        /// Submits streams to queues of a group.
+        /// To queues of a group.
         GROUP_SUBMIT = 0x49, IN | OUT, GroupSubmit;
-        /// Whether a group can be used.
+        /// Whether it is usable.
         GROUP_GET_STATE = 0x4a, IN | OUT, GroupGetState;
         /// Creates a tiler heap.
         TILER_HEAP_CREATE = 0x4b, IN | OUT, TilerHeapCreate;
@@ -38,19 +38,19 @@ requests! {
     }
 }
 
-/// File offset of the page with LATEST_FLUSH.
+/// Of LATEST_FLUSH's page.
 pub const FLUSH_ID_OFFSET: u64 = 1 << 56;
 /// [`SyncOp::flags`]: the handle's kind.
 pub const SYNC_KIND: u32 = 0xff;
-/// [`SyncOp::flags`]: a sync object with a time line.
+/// [`SyncOp::flags`]: with a time line.
 pub const SYNC_TIMELINE: u32 = 1;
 /// [`SyncOp::flags`]: signal, do not wait.
 pub const SYNC_SIGNAL: u32 = 1 << 31;
-/// [`VmBind::flags`]: through the address space's queue, with sync operations.
+/// [`VmBind::flags`]: in the space's queue, with sync operations.
 pub const BIND_ASYNC: u32 = 1;
-/// [`VmBindOp::flags`]: the GPU may not write.
+/// [`VmBindOp::flags`]: for the GPU.
 pub const MAP_READ_ONLY: u32 = 1;
-/// [`VmBindOp::flags`]: the GPU may not execute.
+/// [`VmBindOp::flags`]: for the GPU.
 pub const MAP_NO_EXECUTE: u32 = 2;
 /// [`VmBindOp::flags`]: past the GPU's caches.
 pub const MAP_UNCACHED: u32 = 4;
@@ -62,9 +62,9 @@ pub const BIND_MAP: u32 = 0;
 pub const BIND_UNMAP: u32 = 1 << 28;
 /// [`BIND_KIND`]: only wait and signal.
 pub const BIND_SYNC_ONLY: u32 = 2 << 28;
-/// [`BoCreate::flags`]: the processor will not map it.
+/// [`BoCreate::flags`]: never by the processor.
 pub const NO_MMAP: u32 = 1;
-/// [`GroupGetState::state`]: a stream faulted, and the group takes no more.
+/// [`GroupGetState::state`]: a stream faulted; no more work.
 pub const GROUP_FATAL_FAULT: u32 = 2;
 
 /// Values of [`DevQuery::kind`].
@@ -159,7 +159,7 @@ pub fn registers(info: &GpuInfo) -> [(u32, u32); 12] {
 mod tests {
     use super::*;
 
-    /// As a C compiler computes them from the header.
+    /// From a C compiler.
     #[test]
     fn requests_are_the_kernels() {
         for (request, number) in [

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-/// 22 bits, of attributes, textures and conversions.
+/// 22 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PixelFormat(pub u32);
 
@@ -41,12 +41,12 @@ impl PixelFormat {
         self.0 >> 20 & 1 != 0
     }
 
-    /// Component order (v7) or swizzle (v6).
+    /// v7: component order; v6: swizzle.
     pub const fn order(self) -> u32 {
         self.0 & 0xfff
     }
 
-    /// As `RGBA8 UNORM`; a number for formats that compute never uses.
+    /// `RGBA8 UNORM`; numbers for what compute never uses.
     fn memory_format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = self.number();
         let special = match number {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU of either kind: choose any GPU here.
+//! A GPU of either kind: choose GPUs here.
 
 use crate::registers::GpuId;
 use crate::{Profile, STREAM_GPUS, StreamGpu};
 
-/// A GPU of either kind. Drivers of job slots take a [`Profile`].
+/// For job slots only, take a [`Profile`].
 #[derive(Clone, Copy, Debug)]
 pub enum Product {
     /// With a job manager.
@@ -14,7 +14,7 @@ pub enum Product {
 }
 
 impl Product {
-    /// By the name of a GPU or board.
+    /// Of GPU or board.
     pub fn by_name(name: &str) -> Option<Self> {
         let chains = Profile::by_name(name).map(Self::Chains);
         chains.or_else(|| StreamGpu::by_name(name).map(Self::Streams))

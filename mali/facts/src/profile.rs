@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values of a GPU's identity registers, with sources.
+//! Identity registers of GPUs, with sources.
 
 use crate::registers::{GpuId, gpu};
 
@@ -8,31 +8,30 @@ use crate::Architecture;
 /// Source of a profile's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Read from the real GPU, by the original GPUReplay's recordings.
+    /// By the original GPUReplay's recordings.
     Silicon,
-    /// Printed by Linux at boot on the named board; the rest as on the nearest GPU.
+    /// By Linux on this board; the rest from the nearest GPU.
     BootLog(&'static str),
-    /// As on silicon, but with the product by which the named driver knows the GPU.
+    /// As silicon; the product is the named driver's.
     DriverTable(&'static str),
-    /// Not public; from the named profile's silicon.
+    /// Not public; from this profile's silicon.
     Nearest(&'static str),
-    /// Not public; what the named driver assumes for 0.
+    /// Not public; the named driver's for 0.
     DriverDefault(&'static str),
-    /// The model's choice, for this reason.
+    /// For this reason.
     Model(&'static str),
 }
 
-/// Name and identity registers of one GPU.
+/// A GPU's name and identity registers.
 ///
-/// The model's own choices: `afbc_features` (1: no frame buffer compression, which the model does not decode),
-/// `texture_features[0]` but for G71 (0: no compressed textures), `coherency_features` but for G71 (1: ACE-lite;
-/// the model is coherent with its host's memory). `l2_present` of G76 is one cache with `mem_features`' slices, so
-/// that Linux uses all cores.
+/// The model's choices: `afbc_features` (1: no frame buffer compression); `texture_features[0]` (0: no compressed
+/// textures) and `coherency_features` (1: ACE-lite) but for G71. `l2_present` of G76 is one cache with
+/// `mem_features`' slices: so Linux uses all cores.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Command-line name: `g52`.
     pub name: &'static str,
-    /// Source of most values; see [`Profile::source_of`].
+    /// For most; see [`Profile::source_of`].
     pub source: Source,
     /// Generation of instructions and descriptors.
     pub architecture: Architecture,
@@ -62,7 +61,7 @@ pub struct Profile {
     pub thread_features: u32,
     /// TEXTURE_FEATURES_0 to 3.
     pub texture_features: [u32; 4],
-    /// JS0_FEATURES to JS2_FEATURES; slots beyond have none.
+    /// JS0_FEATURES to JS2_FEATURES; no more.
     pub js_features: [u32; 3],
     /// SHADER_PRESENT.
     pub shader_present: u64,
@@ -92,7 +91,7 @@ impl Profile {
         64 - self.shader_present.leading_zeros()
     }
 
-    /// The GPU without some shader cores, by bits of SHADER_PRESENT; with all if none is left.
+    /// Bits of SHADER_PRESENT; if none is left, all are used.
     #[must_use]
     pub fn without_cores(&self, unused: u32) -> Self {
         let mut profile = self.clone();
@@ -103,7 +102,7 @@ impl Profile {
         profile
     }
 
-    /// Offsets and values of identity registers that are not 0.
+    /// Offsets and values other than 0.
     pub fn identity(&self) -> impl Iterator<Item = (u32, u32)> {
         let words = [
             (gpu::GPU_ID, self.gpu_id.0),
@@ -137,7 +136,7 @@ impl Profile {
         words.into_iter().filter(|(_, value)| *value != 0)
     }
 
-    /// Source of an identity register's value.
+    /// Of a register's value.
     pub fn source_of(&self, register: u32) -> Source {
         let printed = matches!(
             register,
@@ -163,7 +162,7 @@ impl Profile {
             (_, gpu::L2_PRESENT_LO) if self.name == "g76" => {
                 Source::Model("one cache, so that Linux uses all cores")
             }
-            // The log at hand does not show these two.
+            // Not in the log.
             (_, gpu::L2_FEATURES | gpu::MEM_FEATURES) if self.name == "g76" => {
                 Source::Model("caches for sixteen cores")
             }

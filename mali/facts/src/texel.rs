@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pixel formats: a texel's memory layout and components.
+//! Pixel formats of texels.
 //!
-//! Bits 19:12 are the format, bit 20 sRGB, bits 11:0 the order of components: on v7 from a list, on v6 four 3-bit
-//! selectors.
+//! Bits 19:12 are the format, 20 sRGB, 11:0 component order: on v7 from a list, on v6 four 3-bit selectors.
 
 use crate::PixelFormat;
 
-/// Four words: singles or integers, by the format's [`Kind`].
+/// Singles or integers, by [`Kind`].
 pub type Texel = [u32; 4];
 
 /// Words of a decoded texel.
@@ -34,35 +33,35 @@ impl Kind {
 /// How one component is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
-    /// Unsigned fraction of the largest number.
+    /// Unsigned fraction.
     Unorm,
-    /// Signed fraction of the largest number.
+    /// Signed fraction.
     Snorm,
     /// Unsigned integer.
     Uint,
     /// Signed integer.
     Sint,
-    /// Floating point of 16 or 32 bits, or unsigned of 10 or 11.
+    /// Of 16 or 32 bits; unsigned of 10 or 11.
     Float,
-    /// 32-bit float; stores round the first two components to multiples of 1/256.
+    /// 32-bit float; stores round two components to 1/256.
     Position,
 }
 
-/// Layout of components in a texel.
+/// Components in a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packing {
-    /// From the least significant bit, with these widths (0: absent).
+    /// Widths from the low end (0: absent).
     Fields([u8; 4]),
-    /// From the least significant bit: three 9-bit mantissas, a 5-bit exponent.
+    /// From the low end: three 9-bit mantissas, 5-bit exponent.
     SharedExponent,
-    /// From the least significant bit: a 5-bit exponent, three 9-bit mantissas.
+    /// From the low end: 5-bit exponent, three 9-bit mantissas.
     ExponentFirst,
 }
 
-/// Source of a component of the result.
+/// A result component's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
-    /// Component 0 to 3 of memory, or of the format's result in a texture's swizzle.
+    /// 0 to 3, of memory, or the format's result in a swizzle.
     Component(u8),
     /// Zero.
     Zero,
@@ -71,7 +70,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// 3-bit selector of swizzles: R, G, B, A, zero, one.
+    /// 3 bits: R, G, B, A, zero, one.
     pub const fn from_selector(selector: u32) -> Option<Channel> {
         match selector {
             0..=3 => Some(Channel::Component(selector as u8)),
@@ -81,7 +80,7 @@ impl Channel {
         }
     }
 
-    /// The component that the selector names.
+    /// The selected component.
     #[inline]
     pub const fn pick(self, texel: Texel, kind: Kind) -> u32 {
         match self {
@@ -106,7 +105,7 @@ pub const fn swizzle(bits: u32) -> Option<[Channel; 4]> {
     Some(out)
 }
 
-/// A pixel format of unknown meaning.
+/// Of unknown meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownFormat {
     /// The 22-bit word.
@@ -134,16 +133,16 @@ pub struct TexelFormat {
     pub packing: Packing,
     /// How each is stored.
     pub encoding: Encoding,
-    /// Red, green, blue and alpha in memory's components.
+    /// From memory's components.
     pub order: [Channel; 4],
-    /// Red, green and blue use the sRGB transfer function.
+    /// But not alpha.
     pub srgb: bool,
     /// Bytes per texel.
     pub bytes: u8,
 }
 
 impl TexelFormat {
-    /// Decodes a word; `explicit_swizzle` on v6, whose low bits are a swizzle.
+    /// `explicit_swizzle`: v6's low bits.
     pub const fn parse(
         format: PixelFormat,
         explicit_swizzle: bool,
@@ -152,7 +151,7 @@ impl TexelFormat {
         let unknown = UnknownFormat {
             word: word & 0x3f_ffff,
         };
-        // Bit 21 asks for big-endian storage, which no driver does.
+        // Bit 21, big-endian storage, is never used.
         if word >> 21 & 1 == 1 {
             return Err(unknown);
         }
@@ -228,7 +227,7 @@ const fn layout(number: u32) -> Option<(Packing, Encoding)> {
     Some(irregular)
 }
 
-/// Regular formats: 3 bits of class, 2 of component count less one, 3 of component size.
+/// 3 bits of class, 2 of component count less one, 3 of component size.
 const fn regular(number: u32) -> Option<(Packing, Encoding)> {
     let class = number >> 5;
     let float = number & 7 == 7;
@@ -259,7 +258,7 @@ const fn regular(number: u32) -> Option<(Packing, Encoding)> {
     Some((Packing::Fields(widths), encoding))
 }
 
-/// A v7 order's name lists memory's components, the first in memory first.
+/// Named by memory's components, first in memory first.
 const fn component_order(order: u32) -> Option<[Channel; 4]> {
     use Channel::{Component, One, Zero};
     const C: [Channel; 4] = [Component(0), Component(1), Component(2), Component(3)];

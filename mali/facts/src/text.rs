@@ -6,7 +6,7 @@ use core::fmt;
 use crate::walk::{Found, Problem, Visitor};
 use crate::{Architecture, Invocation, JobType};
 
-/// One line for each field that is not 0.
+/// A line per field that is not 0.
 pub struct Text<'a> {
     out: &'a mut dyn fmt::Write,
     architecture: Architecture,
@@ -14,7 +14,7 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// With the fields that the architecture has.
+    /// With the architecture's fields.
     pub fn new(out: &'a mut dyn fmt::Write, architecture: Architecture) -> Text<'a> {
         Text {
             out,

@@ -136,7 +136,7 @@ impl Log {
     }
 }
 
-/// Others make a kernel wait for predecessors, for whose end replays wait.
+/// Others say how a kernel waits for predecessors; replays wait for their end.
 fn attributes(all: &[LaunchAttribute]) -> Result<Vec<LaunchAttribute>> {
     let events = [
         attribute::launch::PROGRAMMATIC_EVENT,

@@ -40,7 +40,6 @@ static LOG: Mutex<Option<Log>> = Mutex::new(None);
 /// For finding turns.
 static WATCH: LazyLock<Mutex<Watch>> = LazyLock::new(Mutex::default);
 
-/// For finding turns.
 fn watch() -> Option<MutexGuard<'static, Watch>> {
     matches!(wanted(), Some((_, Region::Turn)))
         .then(|| WATCH.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds turns of a loop (`--region turn`), between works after perhaps read results. Records the one with the most
-//! launches that repeats.
+//! Finds turns of a loop (`--region turn`). A turn ends with the first work after the host may have read a result.
+//! The repeated turn with most launches is recorded.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs two devices in lock-step and keeps the first difference.
+//! Runs two devices in lock-step, to the first difference.
 
 use gpureplay_format::Access;
 
@@ -7,18 +7,18 @@ use crate::clean_caches;
 use gpureplay_core::gpu::{Chain, Gpu, Lines, Submission, UsedUp, Wrapper};
 use gpureplay_core::{DeviceError, ErrorKind};
 
-/// Where two devices first differed, after so many submitted chains.
+/// First difference, after so many chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Divergence {
-    /// Chains, register offset, first value, second value.
+    /// Chains, offset, first value, second value.
     Register(u32, u32, u32, u32),
-    /// Chains, address of the first byte, first value, second value.
+    /// Chains, first byte's address, first value, second value.
     Memory(u32, u64, u8, u8),
-    /// Chains; one device refused what the other did.
+    /// Chains; only one device refused.
     Refused(u32),
 }
 
-/// Two devices that get the same calls. The caller sees the first one.
+/// Two devices with the same calls; the caller sees the first.
 #[derive(Debug)]
 pub struct Diff<A, B> {
     first: A,
@@ -30,7 +30,7 @@ pub struct Diff<A, B> {
 }
 
 impl<A: Gpu, B: Gpu> Diff<A, B> {
-    /// Compares all read memory and registers but the `ignored` (counters, flush ids).
+    /// All read memory, and registers except `ignored` (counters, flush ids).
     pub const fn new(first: A, second: B, ignored: fn(u32) -> bool) -> Self {
         Self {
             first,
@@ -51,7 +51,7 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
         (&self.first, &self.second)
     }
 
-    /// Both devices; a change of one does not reach the other.
+    /// Both devices; changes do not reach the other.
     pub const fn get_mut(&mut self) -> (&mut A, &mut B) {
         (&mut self.first, &mut self.second)
     }
@@ -78,8 +78,7 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
 }
 
 impl<A: Gpu, B: Gpu> Diff<A, B> {
-    /// For devices without registers, which take whole steps. A device with registers cannot be compared with one
-    /// without.
+    /// For devices without registers; both must lack them.
     fn whole(
         &mut self,
         first: Option<Result<(), ErrorKind>>,
@@ -97,16 +96,16 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
     }
 }
 
-/// A device with registers against one without.
+/// Only one has registers.
 const MIXED: ErrorKind = ErrorKind::Device(DeviceError::Refused(0));
 
-/// After lending the other device: the GPU is reset, memory stays.
+/// As lending the other: reset, memory stays.
 fn as_if_lent(gpu: &mut impl Gpu) -> Result<(), DeviceError> {
     clean_caches(gpu).map_err(|_| DeviceError::ResetFailed)?;
     gpu.reset()
 }
 
-// What is forgotten here would reach the first device only.
+// What is forgotten here reaches only the first.
 #[deny(clippy::missing_trait_methods)]
 impl<A: Gpu, B: Gpu> Wrapper for Diff<A, B> {
     type Inner = A;
@@ -131,7 +130,7 @@ impl<A: Gpu, B: Gpu> Wrapper for Diff<A, B> {
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
         let first = self.first.wait_irq(lines, timeout_us);
-        // The second device may be slower; it gets the whole time.
+        // The second may be slower.
         let second = self.second.wait_irq(lines, timeout_us);
         if first == Lines::NONE { second } else { first }
     }

@@ -13,37 +13,37 @@ gpureplay_format::named! {
     /// What goes wrong.
     FaultKind;
 
-    /// A register reads as all ones, as without a device.
+    /// A register reads as all ones.
     ReadOnes = "read-ones";
     /// A register reads as zero.
     ReadZero = "read-zero";
-    /// A register write is lost.
+    /// A register write.
     LostWrite = "lost-write";
-    /// All interrupt lines stay silent until a reset.
+    /// All lines, until a reset.
     LostInterrupt = "lost-interrupt";
-    /// One interrupt comes only at the next wait.
+    /// It comes at the next wait.
     LateInterrupt = "late-interrupt";
-    /// A line is raised although nothing happened.
+    /// Without a reason.
     SpuriousInterrupt = "spurious-interrupt";
-    /// All lines are raised until a reset.
+    /// All lines, until a reset.
     StuckInterrupt = "stuck-interrupt";
-    /// The job manager reports a failed chain.
+    /// Reported by the job manager.
     FailedJob = "job-fault";
-    /// A job faults in the MMU.
+    /// In a job.
     MmuFault = "mmu-fault";
-    /// A bus fault, whose job never ends.
+    /// Its job never ends.
     BusFault = "bus-fault";
-    /// Memory cannot be accessed or mapped.
+    /// Access or mapping.
     Memory = "memory";
-    /// A register reads as zero until a reset: polls never end.
+    /// A register stays zero until a reset.
     EndlessPoll = "endless-poll";
-    /// A job fails, and its reset does not end.
+    /// After a failed job.
     NoReset = "no-reset";
-    /// Until a reset all registers read as zero, and nothing arrives.
+    /// Until a reset registers are zero, and nothing arrives.
     PowerLoss = "power-loss";
 }
 
-/// A device whose call number `at` goes wrong, once.
+/// Call number `at` goes wrong, once.
 #[derive(Debug)]
 pub struct Faulty<G> {
     gpu: G,
@@ -52,14 +52,14 @@ pub struct Faulty<G> {
     calls: u64,
     fired: bool,
     fired_us: u64,
-    /// What lasts until the next reset.
+    /// Until the next reset.
     lasting: bool,
     /// The register of the fault.
     register: u32,
 }
 
 impl<G: Gpu> Faulty<G> {
-    /// Disturbs the first suitable call from number `at` on.
+    /// Disturbs the first suitable call from `at`.
     pub const fn new(gpu: G, kind: FaultKind, at: u64) -> Self {
         Self {
             gpu,
@@ -73,9 +73,9 @@ impl<G: Gpu> Faulty<G> {
         }
     }
 
-    /// Disturbs a call below number `below`, by `seed`.
+    /// Disturbs a call below `below`.
     pub const fn seeded(gpu: G, seed: u64, below: u64) -> Self {
-        // One step of a multiplicative generator spreads neighbouring seeds.
+        // Spreads neighbouring seeds.
         let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let kind = FaultKind::ALL[(mixed >> 32) as usize % FaultKind::ALL.len()];
         let below = if below == 0 { 1 } else { below };
@@ -92,12 +92,12 @@ impl<G: Gpu> Faulty<G> {
         self.fired
     }
 
-    /// When it happened, by the device's clock in microseconds.
+    /// Microseconds of the device's clock.
     pub const fn fired_us(&self) -> u64 {
         self.fired_us
     }
 
-    /// The fault, and its first call.
+    /// Fault, and first call.
     pub const fn plan(&self) -> (FaultKind, u64) {
         (self.kind, self.at)
     }
@@ -107,7 +107,7 @@ impl<G: Gpu> Faulty<G> {
         &self.gpu
     }
 
-    /// The device; calls this way are neither counted nor disturbed.
+    /// Calls to it are not counted or disturbed.
     pub const fn get_mut(&mut self) -> &mut G {
         &mut self.gpu
     }
@@ -117,7 +117,7 @@ impl<G: Gpu> Faulty<G> {
         self.gpu
     }
 
-    /// Counts a call; true if it goes wrong.
+    /// Whether this call goes wrong.
     fn fires(&mut self, kinds: &[FaultKind]) -> bool {
         let now = !self.fired && self.calls >= self.at && kinds.contains(&self.kind);
         self.calls += 1;
@@ -145,14 +145,14 @@ impl<G: Gpu> Faulty<G> {
 
 /// In GPU_FAULT_STATUS.
 const EXTERNAL_FAULT: u32 = 0x80;
-/// Kinds that disturb any read.
+/// They disturb any read.
 const READS: [FaultKind; 4] = [
     FaultKind::ReadOnes,
     FaultKind::ReadZero,
     FaultKind::EndlessPoll,
     FaultKind::PowerLoss,
 ];
-/// Kinds that disturb the end of a job.
+/// They disturb a job's end.
 const JOBS: [FaultKind; 4] = [
     FaultKind::FailedJob,
     FaultKind::MmuFault,
@@ -192,7 +192,7 @@ impl<G: Gpu> Wrapper for Faulty<G> {
             (FaultKind::BusFault, GPU_INT_RAWSTAT) => value | 1,
             (FaultKind::BusFault, GPU_FAULT_STATUS) => EXTERNAL_FAULT,
             (FaultKind::MmuFault, MMU_INT_RAWSTAT) => 1,
-            // A job that has failed by itself stays failed.
+            // Failed jobs stay failed.
             (_, JOB_INT_RAWSTAT) => value << 16 | value & 0xffff_0000,
             _ => value,
         }
@@ -214,7 +214,7 @@ impl<G: Gpu> Wrapper for Faulty<G> {
         }
         self.fires(&[FaultKind::LostInterrupt, FaultKind::StuckInterrupt]);
         let stuck = self.is(FaultKind::StuckInterrupt);
-        // Without power no line rises: the wait takes its whole time.
+        // Without power no line rises.
         let silent = self.is(FaultKind::PowerLoss);
         let lines_left = if silent { Lines::NONE } else { lines };
         let raised = self
@@ -260,7 +260,7 @@ impl<G: Gpu> Wrapper for Faulty<G> {
         self.gpu.fill_memory(va, length, byte)
     }
 
-    // Without registers, only the end of the work can be disturbed.
+    // Only the end can be disturbed here.
     fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
         let ended = self.gpu.run_chain(work)?;
         if ended.is_err() || !self.fires(&JOBS) {

@@ -1,35 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers where command-stream GPUs differ: identity, power, MMU and GPU interrupts are as with a job manager.
+//! Registers unlike the job manager's: identity, power, MMU and GPU interrupts are alike.
 
-/// Bytes of the window with doorbells.
+/// With doorbells.
 pub const WINDOW_SIZE: u32 = 0x20_0000;
 
-/// Read: versions of front end and processor.
+/// Read: front end, processor.
 pub const CSF_ID: u32 = 0x1c;
 /// Write: a [`Command`].
 pub const GPU_COMMAND: u32 = 0x30;
-/// Write: a [`Processor`] state to take.
+/// Write: a [`Processor`] state.
 pub const MCU_CONTROL: u32 = 0x700;
-/// Read: state of the firmware's processor.
+/// Read: the firmware's processor.
 pub const MCU_STATUS: u32 = 0x704;
-/// Interrupts of the firmware: raw. [`clear`](JOB_INT_CLEAR), [`mask`](JOB_INT_MASK) and [`status`](JOB_INT_STAT)
-/// follow.
+/// Raw. [`clear`](JOB_INT_CLEAR), [`mask`](JOB_INT_MASK), [`status`](JOB_INT_STAT) follow.
 pub const JOB_INT_RAWSTAT: u32 = 0x1000;
 /// Write: clears bits.
 pub const JOB_INT_CLEAR: u32 = 0x1004;
 /// Bits that reach the line.
 pub const JOB_INT_MASK: u32 = 0x1008;
-/// Raw bits that are not masked.
+/// Raw and not masked.
 pub const JOB_INT_STAT: u32 = 0x100c;
-/// The global interface's bit in firmware interrupts; group `n` has bit `n`.
+/// Firmware interrupt; group `n` has bit `n`.
 pub const GLOBAL_INTERFACE: u32 = 1 << 31;
 /// GPU interrupt: MCU_STATUS changed.
 pub const MCU_STATUS_CHANGED: u32 = 1 << 19;
-/// Read: number of the latest cache flush. Apps map this page.
+/// Read: latest cache flush. Apps map this page.
 pub const LATEST_FLUSH: u32 = 0x1_0000;
-/// Write: doorbell 0, the global interface's. Each has its page.
+/// Write: doorbell 0 (global); a page each.
 pub const DOORBELLS: u32 = 0x8_0000;
-/// Bytes from a doorbell to the next.
+/// In bytes.
 pub const DOORBELL_STRIDE: u32 = 0x1_0000;
 
 /// The doorbell at an offset.
@@ -63,7 +62,7 @@ impl Command {
     }
 }
 
-/// [`MCU_STATUS`]: state of the firmware's processor.
+/// The firmware's processor, [`MCU_STATUS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Processor {

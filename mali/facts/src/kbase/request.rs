@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! kbase's interface to user space: version 11 of the job-manager driver, r9p0 to r44p1.
+//! kbase's user space interface: job-manager version 11, r9p0 to r44p1.
 //!
-//! From the uapi headers `mali_kbase_ioctl.h` and `mali_base_jm_kernel.h` (older releases: `mali_base_kernel.h`).
+//! From `mali_kbase_ioctl.h`, `mali_base_jm_kernel.h` (older: `mali_base_kernel.h`).
 
 use core::ops::Range;
 
@@ -13,7 +13,7 @@ requests! {
     KBASE {
         /// Exchanges versions.
         VERSION_CHECK = 0, IN | OUT, Version;
-        /// Sets flags of a new context.
+        /// For a new context.
         SET_FLAGS = 1, IN, SetFlags;
         /// Submits atoms.
         JOB_SUBMIT = 2, IN, Submit;
@@ -21,13 +21,13 @@ requests! {
         GET_GPUPROPS = 3, IN, Buffer;
         /// Allocates a region.
         MEM_ALLOC = 5, IN | OUT, Allocate;
-        /// Reads a number of a region.
+        /// A region's number.
         MEM_QUERY = 6, IN | OUT, Query;
         /// Frees a region.
         MEM_FREE = 7, IN, Free;
         /// Reads the release's name.
         GET_DDK_VERSION = 13, IN, Buffer;
-        /// Cleans or invalidates the processor's caches.
+        /// Cleans or invalidates.
         MEM_SYNC = 15, IN, Sync;
         /// Sets a region's pages.
         MEM_COMMIT = 20, IN, Commit;
@@ -35,7 +35,7 @@ requests! {
         MEM_ALIAS = 21, IN | OUT, Allocate;
         /// Imports memory.
         MEM_IMPORT = 22, IN | OUT, Import;
-        /// Changes whether the kernel may take pages.
+        /// Whether the kernel may take pages.
         MEM_FLAGS_CHANGE = 23, IN, FlagsChange;
         /// Exchanges versions, for command streams.
         VERSION_CHECK_STREAMS = 52, IN | OUT, Version;
@@ -44,28 +44,28 @@ requests! {
     }
 }
 
-/// Major version of the job-manager interface.
+/// Major, for job managers.
 pub const MAJOR: u16 = 11;
-/// The highest minor version that the encoding has: the driver answers with its own.
+/// Highest minor; the driver answers with its own.
 pub const NEWEST: u16 = 0xfff;
-/// Mapping this offset marks the process as the context's owner; releases before r38 insist on it.
+/// Its mapping marks the context's owner; required before r38.
 pub const TRACKING_PAGE: i64 = 3 << 12;
-/// Offsets for new regions until they are mapped, which gives addresses.
+/// New regions' offsets; mapping gives addresses.
 pub const COOKIES: Range<u64> = 64 << 12..128 << 12;
 /// [`Query::number`]: pages of a region.
 pub const COMMIT_SIZE: u64 = 1;
-/// [`Sync::kind`]: writes the processor's caches back.
+/// [`Sync::kind`]: write back.
 pub const CLEAN: u8 = 1;
 /// [`Sync::kind`]: invalidates the processor's caches.
 pub const INVALIDATE: u8 = 2;
-/// Bytes of an atom that all releases take.
+/// Bytes, for all releases.
 pub const ATOM: u32 = 48;
 /// With a render pass's number.
 pub const ATOM_OF_PASS: u32 = 56;
-/// That after a sequence number of 8 bytes.
+/// And a sequence number of 8 bytes.
 pub const ATOM_OF_SEQUENCE: u32 = 64;
 
-/// `BASE_MEM_*`: what a region is for.
+/// `BASE_MEM_*`.
 pub mod flags {
     /// The processor may read.
     pub const CPU_READ: u64 = 1 << 0;
@@ -77,13 +77,13 @@ pub mod flags {
     pub const GPU_WRITE: u64 = 1 << 3;
     /// The GPU may execute.
     pub const GPU_EXECUTE: u64 = 1 << 4;
-    /// Pages come when the GPU touches them.
+    /// Pages come on GPU access.
     pub const GROW: u64 = 1 << 9;
     /// The processor caches it.
     pub const CPU_CACHED: u64 = 1 << 12;
-    /// Same address for CPU and GPU.
+    /// As the CPU.
     pub const SAME_VA: u64 = 1 << 13;
-    /// The kernel may take its pages.
+    /// The kernel may take pages.
     pub const DONT_NEED: u64 = 1 << 17;
 }
 
@@ -93,37 +93,37 @@ pub mod requirement {
     pub const FRAGMENT: u32 = 1 << 0;
     /// Compute jobs.
     pub const COMPUTE: u32 = 1 << 1;
-    /// Fragment, compute, tiler, cache flush and value jobs; without any, an atom only depends.
+    /// Fragment, compute, tiler, cache flush, value; without, it only depends.
     pub const CHAINS: u32 = 0x1f;
-    /// Its event may come with a later one.
+    /// With a later event.
     pub const EVENT_COALESCE: u32 = 1 << 5;
-    /// Work of the kernel; the low bits say which.
+    /// By the kernel; low bits say which.
     pub const SOFT_JOB: u32 = 1 << 9;
-    /// Soft job: allocates memory in the order of atoms.
+    /// Allocates in the order of atoms.
     pub const JIT_ALLOC: u32 = SOFT_JOB | 0x9;
     /// Frees such memory.
     pub const JIT_FREE: u32 = SOFT_JOB | 0xa;
-    /// Bits that tell soft jobs apart.
+    /// Tells soft jobs apart.
     pub const SOFT_KIND: u32 = SOFT_JOB | 0x1f;
     /// An event only on failure.
     pub const EVENT_ON_FAILURE: u32 = 1 << 12;
     /// No event.
     pub const EVENT_NEVER: u32 = 1 << 14;
-    /// The atom names its job slot.
+    /// Named by the atom.
     pub const JOB_SLOT: u32 = 1 << 17;
-    /// Begins or ends a render pass of several atoms.
+    /// Begins or ends one of several atoms.
     pub const RENDER_PASS: u32 = 3 << 18;
     /// Only some cores run it.
     pub const CORE_MASK: u32 = 1 << 20;
 }
 
-/// `BASE_JD_EVENT_*`: how an atom ended. Other codes are faults.
+/// `BASE_JD_EVENT_*`: ends of atoms; others are faults.
 pub mod event {
     /// Well.
     pub const DONE: u32 = 0x1;
     /// Taken off the GPU.
     pub const STOPPED: u32 = 0x3;
-    /// Taken off the GPU by force.
+    /// Off the GPU, by force.
     pub const TERMINATED: u32 = 0x4;
     /// Never run.
     pub const JOB_CANCELLED: u32 = 0x4002;
@@ -134,10 +134,9 @@ arguments! {
     Version { major: u16, minor: u16 }
     /// `SET_FLAGS`
     SetFlags { flags: u32 }
-    /// A region or alias. In: pages of addresses, pages of memory, extension, [`flags`]. Out: flags, address or
-    /// cookie.
+    /// In: pages of addresses, of memory, extension, [`flags`]. Out: flags, address or cookie.
     Allocate { words: [u64; 4] }
-    /// With room for a fixed address.
+    /// Perhaps at a fixed address.
     AllocateEx { words: [u64; 4], more: [u64; 4] }
     /// Address in, number out.
     Query { address: u64, number: u64 }
@@ -149,25 +148,25 @@ arguments! {
     Commit { address: u64, pages: u64 }
     /// In: flags, handle's place, kind. Out: flags, address, pages.
     Import { words: [u64; 3] }
-    /// The new [`flags`] of a region.
+    /// New [`flags`].
     FlagsChange { address: u64, flags: u64, mask: u64 }
     /// `JOB_SUBMIT`
     Submit { atoms: u64, count: u32, stride: u32 }
-    /// Where properties, or the release's name, go.
+    /// For properties, or a release's name.
     Buffer { buffer: u64, size: u32, zero: u32 }
-    /// An atom that must end before; kind 1 passes its failure on.
+    /// An earlier atom; kind 1 passes failures on.
     Dependency { atom: u8, kind: u8 }
-    /// A job chain. The [`ATOM`] bytes that all releases take; later fields are for other uses.
+    /// The [`ATOM`] bytes of all releases.
     Atom {
         chain: u64, user_data: [u64; 2], resources: u64, resource_count: u16, jit: [u8; 2], dependencies: [Dependency; 2],
         number: u8, priority: u8, device: u8, slot: u8, requirements: u32,
     }
-    /// Read from the device: an atom has ended.
+    /// Read: an atom has ended.
     Event { code: u32, atom: u8, padding: [u8; 3], user_data: [u64; 2] }
 }
 
 impl Atom {
-    /// Offset in an app's element of `stride` bytes; `None` for a length of no release.
+    /// In an element of `stride` bytes; `None` if unknown.
     pub fn offset(stride: u32) -> Option<usize> {
         match stride {
             ATOM | ATOM_OF_PASS => Some(0),
@@ -176,7 +175,7 @@ impl Atom {
         }
     }
 
-    /// The slot that runs it: the driver's `kbase_js_get_slot`, with one group of cores.
+    /// As the driver's `kbase_js_get_slot`, with one core group.
     pub fn job_slot(&self) -> u8 {
         let has = |bits: u32| self.requirements & bits == bits;
         if has(requirement::JOB_SLOT) {

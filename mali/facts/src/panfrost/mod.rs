@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux panfrost's interface to user space: [`request`] for `ioctl`, [`parameter`] for registers.
+//! Linux panfrost's user space interface: [`request`], [`parameter`].
 //!
-//! Sources: `panfrost_drm.h`, `drm.h` and `sync_file.h` of Linux 6.12; panfrost 1.6 is in Linux 7.3.
+//! Sources: `panfrost_drm.h`, `drm.h`, `sync_file.h` of Linux 6.12; panfrost 1.6 is in 7.3.
 
 pub mod parameter;
 pub mod request;

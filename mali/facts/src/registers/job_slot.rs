@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One job slot: registers, commands, configuration and status codes.
+//! One job slot.
 
 use core::fmt;
 
@@ -28,10 +28,10 @@ registers! {
     FLUSH_ID_NEXT = 0x70, ReadWrite, JobSlot, 0, "LATEST_FLUSH_ID when the chain's memory was last written.";
 }
 
-/// Bytes from one slot to the next.
+/// In bytes.
 pub const STRIDE: u32 = 0x80;
 
-/// Byte offset in the window of a `register` of this module, of `slot`.
+/// In bytes, from the window's start.
 pub const fn offset(slot: u32, register: u32) -> u32 {
     0x1800 + STRIDE * slot + register
 }
@@ -40,21 +40,21 @@ pub const fn offset(slot: u32, register: u32) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum JobCommand {
-    /// Nothing; in COMMAND_NEXT: takes a queued chain back.
+    /// In COMMAND_NEXT: takes a queued chain back.
     Nop = 0,
     /// Queues the NEXT registers' chain.
     Start = 1,
-    /// Stops after the running job; TAIL says where to resume.
+    /// After the running job; TAIL says where to resume.
     SoftStop = 2,
     /// Abandons the chain.
     HardStop = 3,
-    /// Soft stop if the chain's flag is 0.
+    /// If the chain's flag is 0.
     SoftStop0 = 4,
-    /// Hard stop if the chain's flag is 0.
+    /// If the chain's flag is 0.
     HardStop0 = 5,
-    /// Soft stop if the chain's flag is 1.
+    /// If the chain's flag is 1.
     SoftStop1 = 6,
-    /// Hard stop if the chain's flag is 1.
+    /// If the chain's flag is 1.
     HardStop1 = 7,
 }
 
@@ -76,24 +76,24 @@ impl JobCommand {
 }
 
 bitflags! {
-    /// Single bits of CONFIG and CONFIG_NEXT.
+    /// CONFIG's and CONFIG_NEXT's.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct JobConfigFlags: u32 {
-        /// Clean caches before the first job.
+        /// Before the first job.
         const START_FLUSH_CLEAN = 1 << 8;
-        /// Invalidate caches before the first job (only with clean).
+        /// Before the first job (only with clean).
         const START_FLUSH_INVALIDATE = 1 << 9;
         /// Start the address space's MMU.
         const START_MMU = 1 << 10;
-        /// Tells two chains in flight apart, for conditional stops.
+        /// For conditional stops of two chains.
         const CHAIN_FLAG = 1 << 11;
-        /// Clean caches after the last job.
+        /// After the last job.
         const END_FLUSH_CLEAN = 1 << 12;
-        /// Invalidate caches after the last job (only with clean).
+        /// After the last job (only with clean).
         const END_FLUSH_INVALIDATE = 1 << 13;
-        /// Skip flushes that FLUSH_ID_NEXT shows unnecessary.
+        /// If FLUSH_ID_NEXT permits.
         const FLUSH_REDUCTION = 1 << 14;
-        /// Do not write status to job headers.
+        /// Of status to job headers.
         const DISABLE_WRITE_BACK = 1 << 15;
     }
 }
@@ -119,7 +119,7 @@ impl JobConfig {
     }
 }
 
-/// STATUS: a chain's state, or its fault. Codes from 0x40 are faults.
+/// STATUS: state, or fault from 0x40.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobStatus(pub u32);
 
@@ -217,7 +217,7 @@ statuses! {
 }
 
 impl JobStatus {
-    /// Whether it is a fault, no state or orderly end.
+    /// No state or orderly end.
     pub const fn is_fault(self) -> bool {
         self.0 & 0xff >= 0x40
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The register map, with lookup by offset and by name.
+//! All registers, by offset and name.
 
 use core::fmt;
 
@@ -14,11 +14,11 @@ pub enum Block {
     Gpu,
     /// Job interrupts, at 0x1000.
     Job,
-    /// One job slot, at 0x1800 + 0x80 n.
+    /// One, at 0x1800 + 0x80 n.
     JobSlot,
     /// MMU interrupts, at 0x2000.
     Mmu,
-    /// One address space, at 0x2400 + 0x40 n.
+    /// One, at 0x2400 + 0x40 n.
     AddressSpace,
 }
 
@@ -31,7 +31,7 @@ const BLOCKS: [Block; 5] = [
 ];
 
 impl Block {
-    /// Offset of instance `index` in the window.
+    /// Of an instance, in the window.
     pub const fn base(self, index: u32) -> u32 {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => 0,
@@ -40,7 +40,7 @@ impl Block {
         }
     }
 
-    /// Instances that the window has room for.
+    /// In the window.
     pub const fn instances(self) -> u32 {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => 1,
@@ -60,7 +60,7 @@ impl Block {
         }
     }
 
-    /// What precedes the index in full names; empty for single blocks.
+    /// Before the index; empty for single blocks.
     pub const fn prefix(self) -> &'static str {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => "",
@@ -70,12 +70,12 @@ impl Block {
     }
 }
 
-/// A register of a block instance; `Display` gives its full name, such as `JS1_COMMAND_NEXT`.
+/// `Display` gives full names, such as `JS1_COMMAND_NEXT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located {
     /// Its block.
     pub block: Block,
-    /// Job slot or address space; 0 for single blocks.
+    /// Job slot or address space, or 0.
     pub index: u32,
     /// Its table entry.
     pub register: &'static Register,
@@ -110,7 +110,7 @@ impl fmt::Display for Located {
     }
 }
 
-/// By byte offset. `None`: unknown, or no multiple of 4.
+/// `None`: unknown, or no multiple of 4.
 pub const fn lookup(offset: u32) -> Option<Located> {
     let (block, index) = match offset {
         0..0x1000 => (Block::Gpu, 0),
@@ -150,7 +150,7 @@ const fn find(table: &'static [Register], offset: u32) -> Option<&'static Regist
     None
 }
 
-/// By full name, such as `GPU_ID`, `JS1_COMMAND_NEXT` or `AS0_TRANSTAB_LO`.
+/// Full, such as `GPU_ID`, `JS1_COMMAND_NEXT`, `AS0_TRANSTAB_LO`.
 pub fn by_name(name: &str) -> Option<Located> {
     for block in BLOCKS {
         let Some(rest) = name.strip_prefix(block.prefix()) else {

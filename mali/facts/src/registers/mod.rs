@@ -36,11 +36,11 @@ pub use job_slot::{JobCommand, JobConfig, JobConfigFlags, JobStatus};
 pub use map::{Block, Located, all, by_name, lookup};
 pub use register::{Access, Class, Register};
 
-/// Bytes of the window on job-manager GPUs.
+/// On job-manager GPUs.
 pub const WINDOW_SIZE: u32 = 0x4000;
 
-/// Job slots in the window, at most (`JS_PRESENT` says which exist).
+/// At most (see `JS_PRESENT`).
 pub const JOB_SLOTS: u32 = 16;
 
-/// Address spaces in the window, at most (`AS_PRESENT` says which exist).
+/// At most (see `AS_PRESENT`).
 pub const ADDRESS_SPACES: u32 = 16;

@@ -8,16 +8,16 @@ use super::{
 use crate::walk::{Pointer, Problem, Purpose, Reading, Visitor, descriptor};
 use crate::{Layout, Memory, Profile, job};
 
-/// Descriptors of a table, and planes of a texture, listed at most.
+/// Listed, of a table or a texture's planes.
 pub const LONGEST_TABLE: u64 = 4096;
 
-/// Bytes of the payload before the environment.
+/// Behind the payload, in bytes.
 const ENVIRONMENT: u64 = ComputePayload::SIZE as u64;
 
-/// Table of uniform buffers in Mesa's OpenGL and OpenCL drivers.
+/// In Mesa's OpenGL and OpenCL drivers.
 const UNIFORM_BUFFERS: u64 = 0;
 
-/// Bytes of a compute job: header, payload, environment.
+/// Header, payload, environment.
 pub const COMPUTE_BYTES: u64 = job::PAYLOAD + ENVIRONMENT + ShaderEnvironment::SIZE as u64;
 
 pub(crate) fn compute(reading: &mut Reading<'_>, job: u64) {
@@ -33,7 +33,7 @@ pub(crate) fn compute(reading: &mut Reading<'_>, job: u64) {
     }
 }
 
-/// Walks an environment and all that it names.
+/// And all that it names.
 pub fn environment(memory: &dyn Memory, profile: &Profile, at: u64, visitor: &mut dyn Visitor) {
     let word = |offset| Pointer::Word {
         at: at.wrapping_add(offset),
@@ -52,7 +52,7 @@ fn word(layout: &Layout, field: &str, at: u64) -> Pointer {
 }
 
 impl Reading<'_> {
-    /// `named`: the pointer so many bytes from the environment's start.
+    /// `named`: by offset in the environment.
     fn environment(&mut self, at: u64, named: impl Fn(u64) -> Pointer) {
         let Some(environment) = descriptor!(self, ShaderEnvironment, at, Pointer::Chain) else {
             return;
@@ -62,7 +62,7 @@ impl Reading<'_> {
             offset.map_or(Pointer::Fixed, &named)
         };
         let place = environment.program();
-        // A shader without code has no program.
+        // Without code there is none.
         if place != 0
             && let Some(program) = descriptor!(self, ShaderProgram, place, pointer("Shader"))
         {
@@ -108,16 +108,16 @@ impl Reading<'_> {
         }
     }
 
-    /// Each descriptor says what it is.
+    /// Descriptors have types.
     fn table(&mut self, table: u64, resource_at: u64, resource: &Resource) {
         let size = Buffer::SIZE as u64;
-        // The address takes the low 56 bits of its word.
+        // In the word's low 56 bits.
         let pointer = Pointer::Word {
             at: resource_at,
             shift: 0,
         };
         if resource.size() != 0 {
-            // Entries without a type are no descriptors, but they are looked at.
+            // Untyped entries are looked at, too.
             let (start, length) = (resource.address(), Some(resource.size()));
             self.uses(Purpose::Descriptor, 0, start, length, pointer);
         }
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::walk::Found;
 
-    /// Ends the walk after so many descriptors.
+    /// After so many descriptors.
     struct Counted {
         descriptors: u32,
         problems: u32,
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// The same word is everywhere in memory.
+    /// Memory is one repeated word.
     fn walked(word: u32, most: u32) -> Counted {
         let read = |_: u64, to: &mut [u8]| {
             for bytes in to.chunks_exact_mut(4) {
@@ -235,14 +235,14 @@ mod tests {
 
     #[test]
     fn hostile_lists_end_where_the_visitor_does() {
-        // As many as the visitor takes, and one more of each resource.
+        // The visitor's limit, and one more per resource.
         for kind in [1, 2, 9] {
             let counted = walked(0xffff_ffc0 | kind, 1000);
             assert!((1000..1100).contains(&counted.descriptors), "{kind}");
             // The program is none.
             assert_eq!(counted.problems, 1);
         }
-        // Types that no table has: each is told, and tables have an end.
+        // Unknown types are told, and tables end.
         let counted = walked(0xffff_ffff, 1000);
         assert_eq!(u64::from(counted.problems), 63 * LONGEST_TABLE + 1);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Walks a job chain's descriptors without running it, for dumps and checks.
+//! Walks a chain's descriptors without running it.
 //!
-//! [`walk_chain`] shows descriptors and named memory to a [`Visitor`], such as [`Text`](crate::Text).
+//! [`walk_chain`] shows descriptors and memory to a [`Visitor`], such as [`Text`](crate::Text).
 
 mod reading;
 
@@ -16,7 +16,7 @@ use crate::{
     Surface, Texture, UniformBuffer, WriteValue, clause_address, job, valhall,
 };
 
-/// No real texture has more; they are not listed.
+/// Listed; real textures have fewer.
 const MAXIMUM_SURFACES: u64 = 4096;
 
 /// What memory is for.
@@ -24,7 +24,7 @@ const MAXIMUM_SURFACES: u64 = 4096;
 pub enum Purpose {
     /// Descriptors.
     Descriptor,
-    /// Status words that the GPU writes into a job's header.
+    /// Written by the GPU to headers.
     Status,
     /// Instructions, of unknown length.
     Shader,
@@ -32,7 +32,7 @@ pub enum Purpose {
     PushUniforms,
     /// A uniform buffer.
     UniformBuffer,
-    /// Memory of an attribute or image.
+    /// Or of an image.
     AttributeBuffer,
     /// Texels.
     Texels,
@@ -45,7 +45,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// What a job may do with it. A shader may or may not write attribute buffers.
+    /// Shaders decide whether they write attribute buffers.
     pub const fn access(self) -> Access {
         match self {
             Purpose::Descriptor
@@ -74,10 +74,10 @@ impl Purpose {
     }
 }
 
-/// Where a memory address is written, in eight bytes; a table's entries share it.
+/// Where an address is written, in eight bytes; tables' entries share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pointer {
-    /// In the previous header or the submission.
+    /// In the previous header or submission.
     Chain,
     /// Bytes from the job's start.
     Job(u64),
@@ -88,11 +88,11 @@ pub enum Pointer {
         /// Its left shift there.
         shift: u32,
     },
-    /// In another form, or by a shader: the target must stay.
+    /// In another form, or by a shader; the target must stay.
     Fixed,
 }
 
-/// The pointer in a field of a job's [`Draw`].
+/// In a job's [`Draw`].
 const fn in_draw(field: &str) -> Pointer {
     match Draw::LAYOUT.offset_of(field) {
         Some(offset) => Pointer::Job(job::COMPUTE_DRAW + offset),
@@ -100,7 +100,7 @@ const fn in_draw(field: &str) -> Pointer {
     }
 }
 
-/// Left shift of a [`UniformBuffer`]'s address.
+/// Of a [`UniformBuffer`]'s address.
 const UNIFORM_SHIFT: u32 = 8;
 
 /// Memory that a job names.
@@ -112,9 +112,9 @@ pub struct MemoryUse {
     pub index: u32,
     /// Its first byte.
     pub address: u64,
-    /// In bytes; `None` if descriptors do not say.
+    /// In bytes; `None` if unknown.
     pub length: Option<u64>,
-    /// What the job does with it.
+    /// The job's.
     pub access: Access,
     /// Where its address is written.
     pub pointer: Pointer,
@@ -131,28 +131,28 @@ pub struct Found<'a> {
     pub address: u64,
     /// Its words.
     pub words: &'a [u32],
-    /// Where its or its table's address is written.
+    /// Of it, or its table.
     pub pointer: Pointer,
 }
 
-/// A descriptor would make the job fail, or is unknown.
+/// The job would fail, or cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// The chain ends too early.
     Chain(ChainEnd),
-    /// The named descriptor is in unknown memory.
+    /// In unknown memory.
     Unknown(&'static str),
-    /// A job type does not exist.
+    /// No such type.
     JobType(u64),
-    /// The walk does not know this type's descriptors.
+    /// Unknown to the walk.
     NotShown(JobType),
-    /// An invocation's shifts are out of order.
+    /// Out of order.
     Shifts,
-    /// A descriptor type that tables do not have.
+    /// Not for tables.
     DescriptorType(u32),
-    /// A shader's descriptor is none, or of another stage.
+    /// None, or of another stage.
     Program,
-    /// Work groups do not begin at 0.
+    /// Not 0.
     Offsets,
 }
 
@@ -173,14 +173,14 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Receives what [`walk_chain`] finds; by default does nothing.
+/// For [`walk_chain`]; by default does nothing.
 pub trait Visitor {
-    /// Whether to go on with the job's tables. A hostile job may name 65,535 textures with 4096 surfaces each.
+    /// For more tables: a hostile job may name 65,535 textures with 4096 surfaces each.
     fn wants_more(&self) -> bool {
         true
     }
 
-    /// A job begins; all up to the next one belongs to it.
+    /// Up to the next one.
     fn job(&mut self, address: u64, job_type: Option<JobType>) {
         let _ = (address, job_type);
     }
@@ -201,14 +201,14 @@ pub trait Visitor {
     }
 }
 
-/// Walks one job of any chain.
+/// Of any chain.
 pub fn walk_job(memory: &dyn Memory, profile: &Profile, job: &Job, visitor: &mut dyn Visitor) {
     let reading = Reading::new(memory, profile, visitor);
     let mut walker = Walker { reading };
     walker.job(job);
 }
 
-/// Walks a chain from `head`; returns its jobs. A loop ends where it meets itself.
+/// From `head`; returns its jobs. Loops end where they meet.
 pub fn walk_chain(
     memory: &dyn Memory,
     profile: &Profile,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads descriptors and shows them to a visitor.
+//! Shows descriptors in memory to a visitor.
 
 use super::{MemoryUse, Pointer, Problem, Purpose, Visitor};
 use crate::{Layout, Memory, Profile};
@@ -10,7 +10,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) visitor: &'a mut dyn Visitor,
 }
 
-/// `None` when it cannot be read.
+/// `None` if unknown.
 macro_rules! descriptor {
     ($reading:expr, $type:ident, $address:expr, $pointer:expr) => {
         descriptor!($reading, $type, $address, $pointer, None)
@@ -49,7 +49,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Fills `to`, if given. False: unknown memory.
+    /// False: unknown memory.
     pub(crate) fn known(
         &mut self,
         address: u64,
@@ -85,7 +85,7 @@ impl<'a> Reading<'a> {
         });
     }
 
-    /// `bytes` of one thread and work group; every core has room for all that it runs.
+    /// `bytes` of one each; cores have room for all that they run.
     pub(crate) fn storage(&mut self, bases: [u64; 2], bytes: [u64; 2], instances: u64) {
         let cores = u64::from(self.profile.core_id_range());
         let threads = u64::from(self.profile.max_threads);

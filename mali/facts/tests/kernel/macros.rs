@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The `#define`s of C sources, and their values.
+//! `#define`s of C sources.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ struct Macro {
 pub(crate) struct Macros(BTreeMap<String, Macro>);
 
 impl Macros {
-    /// From `.c` and `.h` files of a directory of the repository.
+    /// The directory is the repository's.
     pub(crate) fn of_folder(folder: &str) -> Macros {
         let mut macros = Macros::default();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -39,7 +39,7 @@ impl Macros {
             let definition = definition.split("/*").next().unwrap_or_default().trim();
             let end = definition.find(|c: char| c != '_' && !c.is_ascii_alphanumeric());
             let (name, rest) = definition.split_at(end.unwrap_or(definition.len()));
-            // A parameter follows the name at once.
+            // It follows at once.
             let (parameter, text) =
                 match rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
                     Some((parameter, text)) => (Some(parameter.to_owned()), text),
@@ -57,7 +57,7 @@ impl Macros {
         self.0.keys().map(String::as_str)
     }
 
-    /// `None`: there is none, or it is no number.
+    /// `None`: missing, or no number.
     pub(crate) fn value(&self, name: &str) -> Option<u64> {
         let found = self.0.get(name).filter(|found| found.parameter.is_none())?;
         self.evaluate(&found.text, None)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C kernel modules know the hardware as `mali/` does; uncompared constants are refused.
+//! Compares the C kernel modules' constants with `mali/`; refuses others.
 
 mod macros;
 
@@ -35,7 +35,7 @@ const PREFIXES: &[&str] = &[
     "TRANSTAB_",
 ];
 
-/// In both directions. For macros with a parameter, the caller has compared the values.
+/// In both directions; callers compare macros with parameters.
 fn compare(macros: &Macros, values: &[(&str, u64)], calls: &[&str]) {
     for &(name, value) in values {
         assert_eq!(macros.value(name), Some(value), "{name}");
@@ -201,7 +201,7 @@ fn nano_driver() {
         ("AS0_FAULTADDRESS", space(address_space::FAULTADDRESS_LO)),
         ("AS0_STATUS", space(address_space::STATUS)),
     ];
-    // A setting of one maker's chips, which the register map does not explain.
+    // Of one maker's chips; not in the register map.
     let calls = ["PWR_OVERRIDE1_AMLOGIC"];
     compare(
         &macros,
@@ -210,7 +210,7 @@ fn nano_driver() {
     );
 }
 
-/// First and last register of each rule in a guard's table.
+/// First and last register per rule.
 fn rules(source: &str, table: &str) -> Vec<(u32, u32)> {
     let (_, rest) = source.split_once(&format!("{table}[] = {{")).expect(table);
     let (rows, _) = rest.split_once("\n};").expect(table);
@@ -226,7 +226,7 @@ fn rules(source: &str, table: &str) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// User space writes no address spaces, no commands of the whole GPU.
+/// No address spaces, no commands of the whole GPU.
 #[test]
 fn guard_of_the_nano_driver() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../nano-driver/guard.c");

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares panthor's requests with the kernel's header by a C compiler. Skipped, aloud, without the header
-//! (linux-libc-dev of Debian 13) or compiler; `PANTHOR_HEADERS` names another directory with `drm/panthor_drm.h`.
+//! Compares requests with panthor's header, by a C compiler. Skipped, aloud, without it or the header
+//! (linux-libc-dev of Debian 13); `PANTHOR_HEADERS` names another directory with `drm/panthor_drm.h`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mali_facts::panthor as uapi;
 
-/// Prints a number for each row.
 fn program(rows: &[(String, u64)]) -> String {
     let mut text = String::from(
         "#include <stddef.h>\n#include <stdio.h>\n#include <drm/panthor_drm.h>\nint main(void) {\n",
