@@ -15,11 +15,10 @@ use gpureplay_cuda_launch::abi::{
 use crate::real::{current_device, driver};
 
 const START: u64 = 1 << 44;
-/// Of one GPU.
 const SPAN: u64 = 1 << 40;
 /// No process uses addresses below.
 const END: u64 = 1 << 46;
-/// As the driver's.
+/// As the driver's allocations.
 const ALIGNMENT: u64 = 512;
 
 static ARENA: Mutex<Arena> = Mutex::new(Arena {
@@ -47,7 +46,7 @@ struct Arena {
 /// For the program's own reservations.
 static RESERVED: AtomicU64 = AtomicU64::new(1 << 45);
 
-/// For the program's reservations without a wish.
+/// For reservations without a wanted address.
 pub(crate) fn addresses(size: usize, alignment: usize) -> u64 {
     let block = RESERVATION.max(alignment as u64);
     let size = (size as u64).div_ceil(block).saturating_mul(block);
@@ -136,7 +135,6 @@ impl Slab {
         }
     }
 
-    /// If nothing is allocated in it.
     fn release(&mut self, driver: &Driver) {
         if self.memory != 0 && self.used.is_empty() {
             let size = usize::try_from(self.size).unwrap_or(0);
@@ -164,7 +162,7 @@ impl Arena {
         let wanted = size
             .checked_next_multiple_of(RESERVATION)
             .ok_or(Status::OUT_OF_MEMORY)?;
-        // Addresses without memory are reused.
+        // Reuses addresses whose memory was given back.
         let idle =
             |slab: &&mut Slab| slab.device == device && slab.memory == 0 && slab.size == wanted;
         if let Some(slab) = self.slabs.iter_mut().find(idle) {
@@ -216,7 +214,7 @@ pub(crate) fn allocate(size: usize) -> Result<u64, Status> {
     }
 }
 
-/// False outside the arena. No further use.
+/// False outside the arena. Nothing may use it any more.
 pub(crate) fn free(address: u64) -> bool {
     arena().slabs.iter_mut().any(|slab| slab.give(address))
 }

@@ -20,7 +20,6 @@ pub(crate) struct Launch {
     pub(crate) function: Handle,
     pub(crate) sizes: Sizes,
     pub(crate) stream: Handle,
-    /// Default streams are per thread.
     pub(crate) per_thread: bool,
     pub(crate) parameters: *const *const c_void,
     pub(crate) extra: *const *const c_void,

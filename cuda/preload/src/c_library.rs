@@ -4,14 +4,13 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// 0 until known.
 pub(crate) static REAL_DLSYM: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" {
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
 }
 
-/// Its version is unlike ours.
+/// Its version tells it from ours.
 pub(crate) fn real_dlsym() -> usize {
     let known = REAL_DLSYM.load(Ordering::Relaxed);
     if known != 0 {

@@ -12,11 +12,11 @@ use crate::real::{current_context, driver};
 use crate::report::COPIED;
 
 const BUFFER: usize = 32 << 20;
-/// The driver alone copies less.
+/// Only the driver copies less.
 const LEAST: usize = 1 << 20;
 /// More are not faster.
 const MOST_THREADS: usize = 8;
-/// In bytes, if the system has them.
+/// In bytes.
 const HUGE_PAGE: usize = 2 << 20;
 
 #[derive(Clone, Copy)]
@@ -51,7 +51,6 @@ fn count(bytes: usize, began: Instant) {
     COPIED[1].fetch_add(u64::try_from(nanoseconds).unwrap_or(0), Ordering::Relaxed);
 }
 
-/// `part` gets offset and bytes.
 fn through(address: u64, size: usize, mut part: impl FnMut(usize, &[u8])) -> Result<(), Status> {
     let driver = driver()?;
     let mut lanes = LANES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +127,6 @@ fn append(to: &mut Vec<u8>, from: &[u8]) {
     unsafe { to.set_len(to.len() + from.len()) };
 }
 
-/// Of equal length.
 fn same(one: &[u8], other: &[u8]) -> bool {
     if one.len() <= LEAST {
         return one == other;

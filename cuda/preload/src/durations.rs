@@ -43,7 +43,7 @@ struct Times {
     total: f64,
     least: f64,
     most: f64,
-    /// It loads the kernel.
+    /// The first launch loads the kernel.
     is_without_first: bool,
 }
 
@@ -67,7 +67,6 @@ struct State {
     table: BTreeMap<Key, Times>,
     waiting: Vec<Pair>,
     free: Vec<(Handle, Handle)>,
-    /// If both sides are timed.
     turns: BTreeMap<Key, u64>,
 }
 
@@ -115,7 +114,6 @@ fn log(key: &Key, microseconds: f64) {
         sizes[1].clone(),
         format!("{microseconds:.3}"),
     ]);
-    // The program goes on without it.
     let _ = file.write_all(line.as_bytes());
 }
 
@@ -174,7 +172,6 @@ pub(crate) fn in_turn(
     })
 }
 
-/// `call` says what to time.
 fn between(launch: &Launch, call: impl FnOnce() -> (Status, Key)) -> Status {
     let Some((start, end)) = events() else {
         return call().0;

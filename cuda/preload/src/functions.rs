@@ -27,17 +27,15 @@ pub(crate) struct Counts {
 pub(crate) struct Function {
     pub(crate) name: Arc<str>,
     pub(crate) is_kernel: bool,
-    /// Module, or library.
     pub(crate) owner: Handle,
     pub(crate) image: Option<Arc<Image>>,
     pub(crate) wanted: bool,
     pub(crate) counts: Arc<Counts>,
     pub(crate) attributes: Mutex<BTreeMap<i32, i32>>,
-    /// Launched instead.
     pub(crate) replacement: OnceLock<Option<Handle>>,
 }
 
-/// No filter matches them: no lock at launches. By [`slot`].
+/// No filter matches these: no lock at launches. By [`slot`].
 static UNWANTED: [AtomicU64; 1 << UNWANTED_BITS] =
     [const { AtomicU64::new(0) }; 1 << UNWANTED_BITS];
 const UNWANTED_BITS: u32 = 10;
@@ -59,7 +57,6 @@ fn note(handle: Handle, wanted: bool) {
     if !wanted {
         slot.store(handle, Ordering::Relaxed);
     } else {
-        // Another handle stays.
         let _ = slot.compare_exchange(handle, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
@@ -98,7 +95,6 @@ impl Function {
         }
     }
 
-    /// From the driver.
     pub(crate) fn layout(&self, handle: Handle) -> Result<Layout, Status> {
         let driver = driver()?;
         if self.is_kernel {

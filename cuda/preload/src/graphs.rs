@@ -24,7 +24,6 @@ use crate::settings::{Mode, settings};
 use crate::state::CAPTURES;
 use crate::{cupti, durations, gate, tally};
 
-/// For graphs in graphs.
 const MAX_DEPTH: u32 = 16;
 
 /// With the node's handle.
@@ -41,9 +40,7 @@ pub(crate) struct Plan {
     copy: Handle,
     /// In a permitted order, or why not.
     pub(crate) steps: Result<Vec<Step>, String>,
-    /// Per launch.
     kernels: u64,
-    /// Wanted ones.
     counted: Vec<Arc<str>>,
     /// Wanted ones that nodes decide on.
     decided: Vec<Arc<str>>,
@@ -51,7 +48,6 @@ pub(crate) struct Plan {
 
 #[derive(Default)]
 struct Kernels {
-    /// They run once.
     once: Vec<Handle>,
     /// Nodes decide on them.
     decided: Vec<Handle>,
@@ -62,7 +58,6 @@ struct Kernels {
 /// The driver keeps them as long as the node.
 static DECIDED: LazyLock<Mutex<HashMap<Handle, Vec<Handle>>>> = LazyLock::new(Mutex::default);
 
-/// The node decides on them.
 pub(crate) fn decides(node: Handle, bodies: Vec<Handle>) {
     let mut decided = DECIDED.lock().unwrap_or_else(PoisonError::into_inner);
     decided.insert(node, bodies);
@@ -273,7 +268,6 @@ pub(crate) unsafe fn kernel_changed(executable: Handle, node: Handle, new: *cons
     }
 }
 
-/// Not followed.
 pub(crate) fn changed(executable: Handle, call: &'static str) {
     if let Some(plan) = plan(executable) {
         lock(&plan).steps = Err(format!("its graph was changed by {call}"));
@@ -454,7 +448,6 @@ pub(crate) unsafe fn memset(driver: &Driver, set: &MemsetNode, stream: Handle) -
     }
 }
 
-/// As launches keep them.
 fn attributes(driver: &Driver, node: Handle) -> Vec<LaunchAttribute> {
     let mut attributes = Vec::new();
     for number in attribute::launch::KEPT {

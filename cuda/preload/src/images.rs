@@ -13,7 +13,6 @@ use crate::say::say;
 use crate::settings::{Mode, settings};
 use crate::state::{Image, images};
 
-/// Of wrappers that point at wrappers.
 const MAX_WRAPPERS: usize = 4;
 
 /// Its headers give the length.
@@ -156,7 +155,7 @@ pub(crate) fn unloaded(kind: Owner, handle: Handle) {
     };
 }
 
-/// In a context, by its library.
+/// A library's module in a context is known by the library.
 pub(crate) fn of_module(module: Handle) -> Option<Arc<Image>> {
     let mut images = images();
     if let Some(image) = images.modules.get(&module) {

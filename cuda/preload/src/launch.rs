@@ -17,7 +17,6 @@ use crate::{cupti, durations, gate, record, replace, run, tally};
 /// For "the first launch": retries cost time and fail alike.
 const TRIES: u64 = 3;
 
-/// `call` gets a handle, perhaps other sizes.
 pub(crate) fn launch(
     launch: impl FnOnce() -> Launch,
     function: Handle,
@@ -41,7 +40,6 @@ pub(crate) fn launch(
     counted(function, decided(mode, launch, function, call))
 }
 
-/// If accepted, and wanted.
 fn counted(function: Handle, status: Status) -> Status {
     if tally::is_on()
         && status == Status::SUCCESS
@@ -70,7 +68,7 @@ fn decided(
         }
         Mode::Record(_) if run::is_wanted() => run::launch(&launch(), || call(function, None)),
         Mode::Record(settings) => {
-            // A relaxed load, if no filter matches.
+            // One relaxed load decides if no filter matches.
             let wanted = if functions::is_unwanted(function) {
                 None
             } else {

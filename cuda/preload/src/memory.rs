@@ -85,7 +85,6 @@ impl Memory {
         }
     }
 
-    /// All that begin in it.
     pub(crate) fn remove_range(&mut self, address: u64, size: u64) {
         let end = address.saturating_add(size);
         self.pieces
@@ -116,7 +115,6 @@ impl Memory {
     }
 }
 
-/// Pieces that words point into.
 pub(crate) struct Reach {
     pieces: Vec<Piece>,
     reached: Vec<bool>,
@@ -124,7 +122,6 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// By aligned words.
     pub(crate) fn scan(&mut self, bytes: &[u8]) {
         let (Some(first), Some(last)) = (self.pieces.first(), self.pieces.last()) else {
             return;
@@ -165,7 +162,6 @@ impl Reach {
         }
     }
 
-    /// Not yet returned.
     pub(crate) fn next(&mut self) -> Option<Piece> {
         self.work.pop().map(|index| self.pieces[index])
     }

@@ -8,14 +8,12 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::run;
 
-/// It says where functions go.
 #[repr(C)]
 struct Callbacks {
     size: usize,
     table: Option<unsafe extern "C" fn(c_int, *mut *mut *mut usize, *mut u32) -> c_int>,
 }
 
-/// For functions without one.
 const NO_DOMAIN: usize = 0;
 /// `NVTX_ETID_CALLBACKS`.
 const CALLBACKS: u32 = 1;
@@ -121,7 +119,7 @@ unsafe extern "C" fn push_text(name: *const c_char) -> c_int {
     run::range_begins(&unsafe { text(name) }, NO_DOMAIN)
 }
 
-/// Unnamed, to be ended as others.
+/// Its name is not read, but it ends as others.
 extern "C" fn push_wide(_name: *const c_void) -> c_int {
     run::range_begins("", NO_DOMAIN)
 }

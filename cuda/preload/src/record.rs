@@ -21,7 +21,6 @@ use crate::real::{current_device, driver, idle_within};
 use crate::settings::{Record, settings};
 use crate::state::{Image, limits, memory, unrecordable};
 
-/// Before the driver's error.
 pub(crate) fn because(what: &'static str) -> impl Fn(Status) -> Reason {
     move |status| format!("{what}: {status}")
 }
@@ -140,7 +139,7 @@ pub(crate) fn before(
     })
 }
 
-/// Pools and handles may belong to another than the current GPU.
+/// Pools and handles may belong to another GPU than the current one.
 pub(crate) fn gpu_of(address: u64) -> Option<i32> {
     let mut ordinal = 0i32;
     let place = (&raw mut ordinal).cast();
@@ -197,7 +196,6 @@ pub(crate) fn device() -> Result<Device, Reason> {
     Ok(device)
 }
 
-/// With contents, around the function's launch.
 pub(crate) fn variables(
     launched: Handle,
     function: &Function,
@@ -273,7 +271,6 @@ pub(crate) fn variables(
     Ok(variables)
 }
 
-/// In the current context.
 fn module_of(kernel: Handle) -> Result<Handle, Status> {
     let driver = driver()?;
     let (mut function, mut module) = (0, 0);

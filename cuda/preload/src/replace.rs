@@ -20,7 +20,6 @@ use crate::tuned::{self, Plan};
 /// Of the first launch's context.
 static MODULES: Mutex<Option<Vec<Handle>>> = Mutex::new(None);
 
-/// If one fits.
 fn replacement(function: &Function, handle: Handle, images: &[PathBuf]) -> Option<Handle> {
     *function.replacement.get_or_init(|| {
         let layout = function.layout(handle).ok()?;
@@ -82,7 +81,6 @@ pub(crate) fn in_old_node(node: &OldKernelNode) -> Option<OldKernelNode> {
     })
 }
 
-/// In a graph.
 fn instead(handle: Handle, sizes: Sizes) -> Option<(Handle, Sizes)> {
     let Mode::Replace(replace) = &settings().mode else {
         return None;

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-/// Even if it is closed.
+/// A closed standard error must not stop the program.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "[gpureplay] {text}");
 }

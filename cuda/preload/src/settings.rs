@@ -19,11 +19,9 @@ pub(crate) enum Mode {
 }
 
 pub(crate) struct Replace {
-    /// Tried in order.
     pub(crate) images: Vec<PathBuf>,
-    /// Winners' file, and contents.
     pub(crate) tuned: Option<(PathBuf, Tuned)>,
-    /// Alternating times go here.
+    /// Times of originals and replacements in turn.
     pub(crate) table: Option<PathBuf>,
 }
 
@@ -36,7 +34,7 @@ pub(crate) struct Record {
     /// To link chunks from.
     pub(crate) share: Option<PathBuf>,
     pub(crate) arena: bool,
-    /// For the GPU, at a snapshot.
+    /// Of a snapshot's wait for the GPU.
     pub(crate) time_limit: Duration,
     /// Instead of single launches.
     pub(crate) run: Option<Region>,
@@ -51,9 +49,7 @@ pub(crate) struct Record {
 pub(crate) enum Region {
     /// `cuProfilerStart` and `cuProfilerStop`.
     Profiler,
-    /// Found in a loop.
     Turn,
-    /// A range of this name.
     Nvtx(&'static str),
     /// From behind the launch before the first number, to before that of the second; or to the first work after the
     /// launch before it, once the host may know a result.
@@ -84,7 +80,6 @@ impl FromStr for Region {
     }
 }
 
-/// Also where the table goes.
 pub(crate) struct Durations {
     pub(crate) table: PathBuf,
     pub(crate) log: Option<PathBuf>,
@@ -124,7 +119,6 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     kernel: Option<Regex>,
     pub(crate) rank: Option<u32>,
-    /// Its path.
     pub(crate) cupti: Option<PathBuf>,
     /// For a comparison with CUPTI.
     pub(crate) strict: Option<PathBuf>,

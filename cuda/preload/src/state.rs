@@ -12,7 +12,7 @@ use crate::memory::{Kind, Memory, Piece};
 use crate::real::{current_context, current_device};
 use crate::settings::{Mode, settings};
 
-/// Of streams.
+/// Streams that are being captured.
 pub(crate) static CAPTURES: AtomicU64 = AtomicU64::new(0);
 
 static MEMORY: Mutex<Memory> = Mutex::new(Memory::new());
@@ -63,13 +63,11 @@ impl Image {
         Self { bytes, hash }
     }
 
-    /// Computed once.
     pub(crate) fn hash(&self) -> Hash {
         *self.hash.get_or_init(|| Hash::of(&self.bytes))
     }
 }
 
-/// By handle.
 #[derive(Default)]
 pub(crate) struct Images {
     pub(crate) modules: HashMap<Handle, Arc<Image>>,

@@ -17,15 +17,11 @@ use crate::real::{current_device, driver};
 use crate::record::device;
 use crate::say::say;
 
-/// For a function and size.
 pub(crate) struct Plan {
-    /// Of the GPU.
     ordinal: i32,
     asked: Sizes,
     sizes: Sizes,
-    /// Another image's kernel.
     other: Option<Handle>,
-    /// Once, by the driver.
     is_refused: AtomicBool,
 }
 
@@ -33,7 +29,6 @@ pub(crate) struct Plan {
 type Plans = HashMap<usize, (Arc<Function>, Vec<Arc<Plan>>)>;
 static PLANS: LazyLock<RwLock<Plans>> = LazyLock::new(RwLock::default);
 
-/// If it is tuned.
 pub(crate) fn plan(
     (path, tuned): &(PathBuf, Tuned),
     function: &Arc<Function>,

@@ -12,7 +12,6 @@ use crate::memory::Kind;
 use crate::settings::{Mode, settings};
 use crate::state::{self, Image, memory, track};
 
-/// With its owner.
 #[derive(Clone)]
 pub(crate) struct Asked {
     owner: Handle,

@@ -134,7 +134,6 @@ impl Gpu {
         }
     }
 
-    /// Number and value of each.
     pub(crate) fn limit(&self, limits: &[[u64; 2]]) -> Result<(), ReplayError> {
         for [number, value] in limits {
             let wrong = ReplayError::Impossible("a limit is larger than memory");

@@ -7,7 +7,6 @@ use gpureplay_cuda_launch::recording::{Operation, Range as Named, Run};
 use gpureplay_library::Layer;
 use gpureplay_tensors::Names;
 
-/// Operations of each layer.
 pub(crate) fn parts(run: &Run) -> Vec<Range<u32>> {
     let layers = run.layers().into_iter();
     layers.map(|layer| layer.first..layer.end).collect()

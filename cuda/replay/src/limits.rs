@@ -15,7 +15,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Another block, with at least as many threads in each dimension.
+    /// Another block, with at least as many threads per dimension.
     #[must_use]
     pub fn keep_total(self, block: [u32; 3]) -> Self {
         let blocks = |axis: usize| {
@@ -58,10 +58,8 @@ pub struct OpenMp {
 }
 
 impl OpenMp {
-    /// Bytes that are read.
     pub(crate) const BYTES: usize = 20;
 
-    /// A variable of the image.
     pub(crate) fn variable(kernel: &str) -> String {
         format!("{kernel}_kernel_environment")
     }

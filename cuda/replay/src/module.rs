@@ -21,7 +21,7 @@ pub struct Loaded {
     limits: Limits,
 }
 
-/// Bytes for the compiler's log.
+/// Bytes of the compiler's log.
 const LOG: usize = 8192;
 
 impl Loaded {
@@ -40,7 +40,6 @@ impl Loaded {
         let kernel = gpureplay_cuda_launch::image::kernel(image, &launch.kernel)?
             .ok_or_else(|| ReplayError::NoKernel(launch.kernel.clone()))?;
         let mut bytes = text(image, &launch.kernel, options)?;
-        // The end of a text.
         bytes.push(0);
         let module = load(gpu, &bytes, options)?;
         let mut loaded = Self {
@@ -127,7 +126,6 @@ impl Loaded {
         })
     }
 
-    /// Other kernels have no limits.
     fn openmp(&self, gpu: &Gpu, launch: &Launch) -> Result<OpenMp, ReplayError> {
         let name = OpenMp::variable(&launch.kernel);
         let (address, size) = variable(gpu, self.module, &name)?;

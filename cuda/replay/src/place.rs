@@ -26,9 +26,8 @@ fn rounded(regions: impl Iterator<Item = (u64, u64)>, page: u64) -> Vec<(u64, u6
     ranges
 }
 
-/// They ascend without overlaps.
 fn touches(ranges: &[(u64, u64)], (start, end): (u64, u64)) -> bool {
-    // Only the first that ends behind the start can.
+    // Only the first that ends behind the start can touch.
     let next = ranges.partition_point(|range| range.1 <= start);
     ranges.get(next).is_some_and(|range| end > range.0)
 }

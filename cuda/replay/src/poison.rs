@@ -36,7 +36,6 @@ impl Words {
     }
 }
 
-/// Around the recorded launch.
 pub(crate) struct Piece<'a> {
     pub(crate) before: &'a [u8],
     pub(crate) after: &'a [u8],
@@ -94,7 +93,6 @@ fn count(words: &[Words]) -> u64 {
     words.iter().map(Words::count).sum()
 }
 
-/// To other values than after the launch.
 fn scrambled(pieces: &[Piece<'_>], words: &[Words], how: Scramble) -> Vec<Vec<u8>> {
     let change = |(piece, words): (&Piece<'_>, &Words)| {
         let mut bytes = piece.before.to_vec();
@@ -152,7 +150,6 @@ fn halves(words: &[Words]) -> [Vec<Words>; 2] {
 
 struct Probe {
     is_right: bool,
-    /// Changed words, written as recorded.
     written: Vec<Words>,
 }
 
@@ -298,7 +295,6 @@ mod tests {
         memory[piece][word * 4..word * 4 + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Memory is what one run leaves.
     fn poison(memory: &Memory, kernel: impl Fn(&mut Memory)) -> (Poison, Memory) {
         let mut memory = memory.clone();
         kernel(&mut memory);

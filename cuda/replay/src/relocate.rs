@@ -59,7 +59,6 @@ impl Leaving {
         Self(ranges)
     }
 
-    /// Offsets and values of aligned words that point into one.
     pub(crate) fn words(&self, bytes: &[u8]) -> Vec<(usize, u64)> {
         let (Some(first), Some(last)) = (self.0.first(), self.0.last()) else {
             return Vec::new();

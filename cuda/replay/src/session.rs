@@ -284,7 +284,6 @@ impl Session {
         loaded.unload(&self.gpu);
     }
 
-    /// Copies on the GPU are outdated.
     fn contents_are_new(&self) {
         self.backups.are_old();
         self.expected.are_old();

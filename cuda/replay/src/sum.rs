@@ -75,7 +75,6 @@ impl Sum {
     }
 }
 
-/// A piece to compare with, part by part.
 pub(crate) struct PieceSum<'a> {
     address: u64,
     want: &'a [u8],

@@ -19,7 +19,6 @@ const MAX_HEADER: u64 = 16 << 20;
 const MAX_TENSORS: usize = 1 << 16;
 pub(crate) struct Place {
     pub(crate) form: String,
-    /// In the file, in bytes.
     at: u64,
     pub(crate) size: u64,
 }

@@ -53,7 +53,6 @@ impl Pieces {
         pieces
     }
 
-    /// Address, size and number.
     fn piece(&self, address: u64) -> Option<(u64, u64, usize)> {
         let after = self.ranges.partition_point(|range| range.0 <= address);
         let range = *self.ranges.get(after.checked_sub(1)?)?;

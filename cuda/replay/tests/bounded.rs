@@ -11,7 +11,6 @@ const MANIFEST: &str = include_str!("../../launch/tests/recording/golden/launch.
 const SPACE_KIB: u64 = 1 << 20;
 const EMPTY: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {}\n";
 
-/// `k`, changed before writing.
 fn recorded(
     image: impl AsRef<[u8]>,
     change: impl FnOnce(&Writer, &mut Launch),
@@ -100,7 +99,6 @@ fn repeated(byte: u8, blocks: u32) -> Vec<u8> {
     frame
 }
 
-/// Compressed PTX in a fatbin.
 fn member(frame: &[u8], size: u64) -> Vec<u8> {
     let mut member = vec![0; 64];
     member[0] = 1;
@@ -128,7 +126,6 @@ fn images_of_a_recording_share_an_allowance() {
     let image = |byte, blocks, name: u32| {
         let size = u64::from(blocks) << 17;
         let mut members = member(&repeated(byte, blocks), size);
-        // The kernel is in the uncompressed part behind.
         let text = format!("{EMPTY}// {name}\n");
         let mut last = member(text.as_bytes(), 0);
         last[40..48].fill(0);
@@ -179,7 +176,6 @@ fn one_part_of_an_image_is_held_at_a_time() {
     }
     let image = fatbin(&body);
     let folder = recorded(&image, |_, _| ());
-    // Room for some parts only.
     let space_kib = (MEMBERS * size / 2) >> 10;
     let said = run_in(space_kib, &folder, "info rec#0");
     assert!(said.status.success(), "{said:?}");

@@ -28,7 +28,6 @@ pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Result<u64, ImageError> {
     array(bytes, offset).map(u64::from_le_bytes)
 }
 
-/// At most an image's.
 pub(crate) fn size(value: u64) -> Result<usize, ImageError> {
     usize::try_from(value)
         .ok()

@@ -24,7 +24,6 @@ mod attribute {
 
 /// The header has a size, and the value follows.
 const SIZED: u8 = 4;
-/// Bit of `st_other`.
 pub(super) const KERNEL: u8 = 0x10;
 /// In bytes: several sections bear a kernel's name.
 const MAX_SECTION_NAMES: usize = 4 * MAX_NAMES;
@@ -101,7 +100,7 @@ pub(crate) fn contents(cubin: &[u8], allowance: &mut Allowance) -> Result<Conten
     Ok(contents)
 }
 
-/// A value in the header is left empty.
+/// Values in attributes' headers are left empty.
 pub(super) fn attributes(info: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), ImageError>> {
     let mut offset = 0;
     std::iter::from_fn(move || {

@@ -11,7 +11,7 @@ use crate::image::ImageError;
 use crate::image::bytes::{range, size, u16_at, u32_at, u64_at};
 use crate::image::cubin::{KERNEL, attributes};
 
-/// Before a kernel's name.
+/// Prefixes of a kernel's sections.
 const OWNED: [&[u8]; 13] = [
     b".text.",
     b".nv.info.",
@@ -27,7 +27,7 @@ const OWNED: [&[u8]; 13] = [
     b".rel.nv.constant2.",
     b".rela.nv.constant2.",
 ];
-/// Their `sh_info` is a section, in older cubins without flag.
+/// Prefixes: `sh_info` is a section, in older cubins without the flag.
 const LINKED: [&[u8]; 6] = [
     b".nv.info.",
     b".nv.constant0.",
@@ -137,7 +137,6 @@ pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, Imag
             || section.name.starts_with(b".rela.debug")
     };
     let gone: Vec<bool> = sections.iter().map(goes).collect();
-    // New numbers; 0 if removed.
     let mut numbers = vec![0u16; sections.len()];
     let mut next = 0;
     for (number, gone) in numbers.iter_mut().zip(&gone) {

@@ -173,7 +173,7 @@ pub fn check_for(image: &[u8], capability: u32) -> Result<(), ImageError> {
     })
 }
 
-/// The driver could take these.
+/// Those that the driver could take.
 fn usable(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
     let mut parts = parts(image)?;
     if Format::of(image) == Some(Format::Fatbin) {
@@ -270,7 +270,7 @@ pub fn kernel(image: &[u8], name: &str) -> Result<Option<Kernel>, ImageError> {
     Ok(None)
 }
 
-/// The driver could take these, preferred ones first.
+/// Those that the driver could take, preferred ones first.
 fn parts_for(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
     let mut parts = usable(image, capability)?;
     parts.sort_by_key(|part| {

@@ -16,7 +16,6 @@ pub(crate) fn contents(text: &[u8], allowance: &mut Allowance) -> Result<Content
     let text = without_comments(text);
     let mut contents = Contents::default();
     let mut held = Held::new(allowance);
-    // Not defined so far.
     let mut declared = HashSet::new();
     let mut rest = text.as_ref();
     while let Some((head, stop, tail)) = statement(rest) {
@@ -87,7 +86,6 @@ fn statement(text: &str) -> Option<(&str, char, &str)> {
     Some((&text[..end], stop, &text[end + 1..]))
 }
 
-/// Behind the closing `}`.
 fn after_block(text: &str) -> &str {
     let mut depth = 1usize;
     for (at, character) in text.char_indices() {
@@ -128,7 +126,7 @@ fn kernel(entry: &str, held: &mut Held<'_>) -> Result<Kernel, ImageError> {
     Ok(kernel)
 }
 
-/// Missing ones are 1.
+/// Those left out are 1.
 fn three(text: &str, directive: &str) -> Result<Option<[u32; 3]>, ImageError> {
     let Some((_, after)) = text.split_once(directive) else {
         return Ok(None);

@@ -40,7 +40,6 @@ pub struct Allowance {
     work: Limited,
 }
 
-/// Rest and total.
 #[derive(Debug)]
 struct Limited {
     what: &'static str,
@@ -65,7 +64,6 @@ impl Limited {
 }
 
 impl Default for Allowance {
-    /// Without images.
     fn default() -> Self {
         Self::new(PARTS_OF_ANY, WORK_OF_ANY)
     }
@@ -107,7 +105,6 @@ impl Allowance {
     }
 }
 
-/// A bounded count.
 #[derive(Debug)]
 pub(crate) struct Tally {
     what: &'static str,

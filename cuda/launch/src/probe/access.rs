@@ -77,7 +77,6 @@ pub(super) enum Found<'a> {
     Nothing,
 }
 
-/// Not followed.
 const LEFT_OUT: [&str; 18] = [
     "cp.async",
     "cp.reduce",
@@ -99,7 +98,6 @@ const LEFT_OUT: [&str; 18] = [
     "st.async",
 ];
 
-/// With its sign, and the rest.
 pub(super) fn predicate(instruction: &str) -> (Option<&str>, &str) {
     let Some(rest) = instruction.strip_prefix('@') else {
         return (None, instruction);
@@ -113,7 +111,6 @@ pub(super) fn name(instruction: &str) -> &str {
     &instruction[..end.unwrap_or(instruction.len())]
 }
 
-/// Without its predicate.
 pub(super) fn access(instruction: &str) -> Found<'_> {
     let whole = name(instruction);
     if let Some(known) = LEFT_OUT.iter().find(|known| whole.starts_with(**known)) {

@@ -13,13 +13,11 @@ pub(super) struct Function<'a> {
     pub(super) body: usize,
 }
 
-/// Without comments.
 #[derive(Debug)]
 pub(super) struct Module<'a> {
     /// One past `.address_size 64`.
     pub(super) head: usize,
     pub(super) functions: Vec<Function<'a>>,
-    /// Sources by number.
     pub(super) files: BTreeMap<u32, &'a str>,
 }
 

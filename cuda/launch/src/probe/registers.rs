@@ -6,7 +6,6 @@ use std::collections::HashMap;
 /// Name, and whether a range (`%r<10>`: `%r0` to `%r9`).
 type Declared<'a> = (&'a str, bool);
 
-/// Registers in scope.
 #[derive(Default)]
 pub(super) struct Registers<'a> {
     /// With a growing number; the last counts.
@@ -61,7 +60,6 @@ impl<'a> Registers<'a> {
         }
     }
 
-    /// None if undeclared.
     pub(super) fn bits(&self, name: &str) -> Option<u32> {
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let range = (prefix.len() < name.len()).then_some((prefix, true));

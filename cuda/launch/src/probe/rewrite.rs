@@ -122,11 +122,9 @@ struct Rewriter<'a> {
     files: &'a BTreeMap<u32, &'a str>,
     out: String,
     copied: usize,
-    /// Offset, and its line.
     line: (usize, usize),
     source: Option<(u32, u32)>,
     sites: Vec<Site>,
-    /// Bytes of their names.
     names: usize,
     left_out: BTreeMap<String, usize>,
     unordered: Option<&'static str>,
@@ -154,7 +152,6 @@ impl<'a> Rewriter<'a> {
         let carries = carries(&statements);
         let mut registers = Registers::default();
         let races = self.calls.races && function.is_entry;
-        // For the next instruction.
         let mut begins = true;
         self.source = None;
         for (statement, carries) in statements.iter().zip(carries) {
@@ -255,7 +252,6 @@ impl<'a> Rewriter<'a> {
 
     fn call(&mut self, name: &str, arguments: &[&dyn std::fmt::Display]) {
         let list: Vec<String> = arguments.iter().map(|one| one.to_string()).collect();
-        // Writing to a string cannot fail.
         let _ = writeln!(self.out, "call {name}, ({});", list.join(", "));
     }
 

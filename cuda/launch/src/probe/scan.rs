@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A PTX text as statements.
 
-/// With its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Statement<'a> {
     pub(super) start: usize,
@@ -18,7 +17,6 @@ pub(super) enum What<'a> {
     Label,
     /// `.loc`, without its name.
     Loc(&'a str),
-    /// Any other.
     Directive(&'a str),
     /// With predicate, without `;`.
     Instruction(&'a str),
@@ -66,7 +64,6 @@ fn semicolon(text: &str) -> Option<usize> {
     None
 }
 
-/// With its colon.
 fn label(text: &str) -> Option<usize> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
     let name = text.find(|c| !is_name(c)).filter(|end| *end > 0)?;

@@ -23,7 +23,6 @@ pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// Such as replays may set.
 pub(crate) fn limits(limits: &[[u64; 2]]) -> Result<(), RecordingError> {
     let wrong = |[number, value]: &[u64; 2]| {
         *number >= attribute::limit::KEPT.len() as u64 || *value > MAX_LIMIT

@@ -210,7 +210,6 @@ impl Recording {
         };
         std::fs::remove_dir_all(&second.folder)
             .map_err(|error| RecordingError::file(&second.folder, error))?;
-        // With the last one.
         let _ = std::fs::remove_dir(self.folder.join("turns"));
         Ok(())
     }

@@ -47,9 +47,7 @@ impl Chunk {
 #[derive(Clone)]
 pub struct Store {
     folder: PathBuf,
-    /// To link files from.
     other: Option<PathBuf>,
-    /// If in memory.
     held: Option<Arc<BTreeMap<PathBuf, Vec<u8>>>>,
 }
 
@@ -66,7 +64,6 @@ impl Store {
         }
     }
 
-    /// By name in a recording.
     pub(crate) fn held(files: Arc<BTreeMap<PathBuf, Vec<u8>>>) -> Self {
         Self {
             folder: PathBuf::new(),
@@ -361,7 +358,6 @@ fn unpack(hash: Hash, file: &[u8], out: &mut [u8]) -> Result<(), RecordingError>
 /// Checks each object and list once: cost follows files.
 pub struct Checker<'a> {
     store: &'a Store,
-    /// By size.
     right: HashSet<(Hash, usize)>,
     pieces: HashSet<(Hash, u64)>,
 }
@@ -442,7 +438,6 @@ fn in_parallel<T: Sync, R: Send>(
     Ok(all)
 }
 
-/// At most `limit` + 1 bytes.
 fn read_at_most(folder: &Path, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
     let failed = |error| RecordingError::file(&folder.join(name), error);
     let file = beneath::open(folder, name).map_err(failed)?;

@@ -129,7 +129,6 @@ fn parts_of_an_image_together_are_bounded() {
         fatbin(&members)
     };
     let checked = |image: &[u8]| parts(image).map(|parts| parts.len());
-    // By the length of the image.
     let most = PARTS_OF_ANY + PARTS_OF_A_BYTE * of(100, &[0]).len() as u64;
     assert_eq!(checked(&of(100, &[most])), Ok(1));
     let size = most + 1;
@@ -137,7 +136,6 @@ fn parts_of_an_image_together_are_bounded() {
         checked(&of(100, &[size])),
         Err(ImageError::TooLarge { size })
     );
-    // Whatever its length is.
     let long = (MAX_PARTS / PARTS_OF_A_BYTE) as usize;
     let all = vec![MAX_IMAGE as u64; MAX_PARTS as usize / MAX_IMAGE];
     let image = of(long, &all);
@@ -240,10 +238,8 @@ fn what_the_tables_of_a_cubin_name_again_and_again_is_refused() {
             .iter()
             .all(|kernel| kernel.parameters.len() == 3)
     );
-    // Symbols of one name.
     let twice = contents(&cubin("a", &[0, 0], 3, (0, "")));
     assert_eq!(twice, Err(ImageError::Twice("a".into())));
-    // Sections over each other.
     let image = cubin("a\0b\0c", &[0, 2, 4], 100, (0, ""));
     refused(
         contents(&image),

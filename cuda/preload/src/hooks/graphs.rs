@@ -23,7 +23,6 @@ unsafe fn instantiated(
     status
 }
 
-/// Not followed.
 fn changed(executable: Handle, what: &'static str, call: impl FnOnce() -> Status) -> Status {
     let status = call();
     if status == Status::SUCCESS {
@@ -32,7 +31,6 @@ fn changed(executable: Handle, what: &'static str, call: impl FnOnce() -> Status
     status
 }
 
-/// It may be a replaced kernel, or a deciding node.
 unsafe fn added(
     node: *const Handle,
     parameters: *mut NodeParameters,

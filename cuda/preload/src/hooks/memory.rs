@@ -21,7 +21,6 @@ unsafe fn made(status: Status, address: *const u64, size: usize, kind: Kind) -> 
     status
 }
 
-/// From the arena, if wanted.
 unsafe fn allocated(address: *mut u64, size: usize, call: impl FnOnce() -> Status) -> Status {
     let wanted = matches!(&settings().mode, Mode::Record(record) if record.arena);
     // In a capture, allocations are the graph's.
@@ -95,7 +94,7 @@ hooks! {
     }
     cuMemAllocPitch_v2(address: *mut u64, pitch: *mut usize, width: usize, height: usize, element: u32) {
         if let Mode::Record(record) = &settings().mode && record.arena && !pitch.is_null() && width > 0 {
-            // As the driver does.
+            // As the driver pads.
             let padded = width.next_multiple_of(512);
             let status = allocated(address, padded.saturating_mul(height), || Status::NOT_SUPPORTED);
             if status == Status::SUCCESS {

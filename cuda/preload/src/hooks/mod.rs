@@ -26,7 +26,6 @@ impl Hook {
         (self.own)()
     }
 
-    /// 0 if missing.
     fn real(&self) -> usize {
         let known = self.real.load(Ordering::Relaxed);
         if known != 0 {
@@ -38,7 +37,6 @@ impl Hook {
     }
 }
 
-/// With a zero byte at the end.
 const fn c_string(name: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(name.as_bytes()) {
         Ok(name) => name,

@@ -33,7 +33,6 @@ impl Log {
         }
     }
 
-    /// By the region or other operations, ascending.
     fn reached(&self, settings: &Record, others: &[Operation]) -> Result<Vec<Piece>> {
         let mut reach = self.memory.snapshot();
         for operation in self.operations.iter().chain(others) {
@@ -58,7 +57,7 @@ impl Log {
                     }
                 }
                 Kind::Variable => {}
-                // Kernels with such memory were refused: no address.
+                // Kernels with such memory were refused: it is no address.
                 Kind::Host => continue,
                 Kind::Managed => return Err("it reaches managed memory".into()),
                 Kind::Imported => return Err("it reaches memory of another process".into()),
@@ -143,7 +142,6 @@ impl Log {
         Ok(memory)
     }
 
-    /// Also with other operations' memory.
     pub(super) fn run(
         mut self,
         store: &Store,

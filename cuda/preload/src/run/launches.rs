@@ -112,7 +112,7 @@ impl Log {
         Ok((number, function))
     }
 
-    /// Of the kernel's part, before its first launch.
+    /// Before the kernel's first launch.
     fn read_variables(
         &mut self,
         number: u32,

@@ -39,14 +39,12 @@ impl Outcome {
 }
 
 static REGIONS: AtomicU64 = AtomicU64::new(0);
-/// Of a region.
 const MOST_RANGES: usize = 1 << 16;
 
 pub(super) struct Log {
     pub(super) device: Device,
     /// At the beginning.
     pub(super) before: Vec<(u64, Vec<u8>)>,
-    /// At the beginning; the program has addresses.
     pub(super) asked: BTreeMap<u64, Asked>,
     /// With later allocations.
     pub(super) memory: Memory,
@@ -69,7 +67,7 @@ pub(super) struct Log {
     begun: bool,
     /// Readable after the host's next wait.
     pending: bool,
-    /// Perhaps, by the host.
+    /// The host may have read a result.
     seen: bool,
     pub(super) settings: &'static Record,
 }
@@ -99,7 +97,7 @@ impl Log {
             let size = usize::try_from(piece.size).map_err(|_| "memory is too large")?;
             match record::read(piece.address, size, RegionKind::Device) {
                 Ok(bytes) => before.push((piece.address, bytes)),
-                // Perhaps another context's; refused if needed.
+                // Perhaps another context's: refused if needed.
                 Err(_) if piece.kind == Kind::Variable => {}
                 Err(reason) => return Err(reason),
             }
@@ -130,7 +128,6 @@ impl Log {
         })
     }
 
-    /// `number` is its region's.
     pub(super) fn range(&mut self, number: u64, name: String, first: usize) {
         let ends = [first, self.operations.len()].map(u32::try_from);
         if let ([Ok(first), Ok(end)], true) = (ends, number == self.number)
@@ -392,7 +389,7 @@ impl Log {
 
     pub(super) fn record(&mut self, event: Handle, stream: Handle) -> Result<()> {
         let stream = self.stream(stream)?;
-        // Each is new: waits mean the last one.
+        // Each record is a new event: a wait means the last one.
         let number = self.events;
         self.events = number.checked_add(1).ok_or("too many events")?;
         self.event_numbers.insert(event, number);

@@ -32,12 +32,10 @@ use watch::Watch;
 
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// For whole regions.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 static LOG: Mutex<Option<Log>> = Mutex::new(None);
 
-/// For finding turns.
 static WATCH: LazyLock<Mutex<Watch>> = LazyLock::new(Mutex::default);
 
 fn watch() -> Option<MutexGuard<'static, Watch>> {
@@ -45,7 +43,7 @@ fn watch() -> Option<MutexGuard<'static, Watch>> {
         .then(|| WATCH.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Before work that may begin another turn.
+/// Such work may begin another turn.
 fn watched(words: &[u64], is_launch: bool) {
     let border = watch().and_then(|mut watch| watch.work(words, is_launch));
     let (Some(border), Some((record, _))) = (border, wanted()) else {
@@ -182,7 +180,7 @@ fn begin_with_first() {
     }
 }
 
-/// A region of launches ends here, after its last launch and a perhaps read result.
+/// A region of launches ends before a change, once its last launch was made and a result perhaps read.
 fn work(
     words: &[u64],
     call: impl FnOnce() -> Status,
@@ -271,7 +269,6 @@ pub(crate) struct Copied {
     to: u64,
     from: u64,
     size: usize,
-    /// Of several rows.
     rows: Option<Rows>,
 }
 
@@ -332,7 +329,6 @@ pub(crate) fn on_device(
     })
 }
 
-/// By address.
 pub(crate) fn either(
     to: u64,
     from: u64,
@@ -344,7 +340,6 @@ pub(crate) fn either(
     any(Copied::of_one(to, from, size), stream, waits, call)
 }
 
-/// By the rows.
 pub(crate) fn rows(
     copy: &Copy3d,
     stream: Handle,
@@ -414,12 +409,10 @@ pub(crate) fn wait(stream: Handle, event: Handle, call: impl FnOnce() -> Status)
     kept(call, |log| log.wait(stream, event))
 }
 
-/// Or finds done.
 #[derive(Clone, Copy)]
 pub(crate) enum HostWait {
     Stream(Handle),
     Event(Handle),
-    /// Everything.
     All,
 }
 
@@ -477,7 +470,7 @@ pub(crate) fn freed() {
     }
 }
 
-/// It may be reused.
+/// Its handle may be reused.
 pub(crate) fn forget_stream(stream: Handle) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -486,7 +479,7 @@ pub(crate) fn forget_stream(stream: Handle) {
     }
 }
 
-/// It may be reused.
+/// Its handle may be reused.
 pub(crate) fn forget_event(event: Handle) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -499,7 +492,6 @@ pub(crate) fn is_wanted() -> bool {
     wanted().is_some()
 }
 
-/// Without gaps.
 fn host_rows(address: u64, size: usize, rows: Option<(Rows, [u64; 2])>) -> Vec<u8> {
     let Some((rows, lie)) = rows else {
         return host_bytes(address, size);

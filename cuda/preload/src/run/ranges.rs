@@ -7,12 +7,10 @@ use std::sync::atomic::Ordering;
 use super::{ACTIVE, begin, end, lock, wanted};
 use crate::settings::Region;
 
-/// Of this thread.
 struct Open {
     name: String,
     /// Each has its order.
     domain: usize,
-    /// Region, next operation.
     first: Option<(u64, usize)>,
     is_region: bool,
 }

@@ -14,7 +14,6 @@ struct Known {
     structure: Hash,
     number: u32,
     operations: Vec<Operation>,
-    /// With later turns.
     second: Option<Run>,
 }
 
@@ -27,7 +26,7 @@ impl Known {
 
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-/// Found turns must come often enough.
+/// A found turn that came often enough is the loop's.
 pub(super) fn is_complete(settings: &Record) -> bool {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = known.iter().map(|known| known.is_complete(settings));
@@ -37,7 +36,6 @@ pub(super) fn is_complete(settings: &Record) -> bool {
     }
 }
 
-/// Says what it is.
 pub(super) fn keep(log: Log, settings: &Record) -> Result<String> {
     let told = |error: recording::RecordingError| error.to_string();
     let writer = Writer::sharing(&settings.folder, settings.share.clone()).map_err(told)?;

@@ -8,15 +8,12 @@ use std::collections::HashMap;
 struct Kind {
     times: u64,
     launches: u64,
-    /// The last time.
     next: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Border {
-    /// The ended turn was.
     pub(super) expected: bool,
-    /// Worth recording.
     pub(super) begins: bool,
 }
 
@@ -73,13 +70,13 @@ impl Watch {
         self.seen |= self.pending;
     }
 
-    /// So far as expected, with a perhaps read result.
+    /// As expected so far, and a result perhaps read.
     pub(super) fn is_whole(&self) -> bool {
         self.seen && self.expected == Some(self.hash)
     }
 
-    /// Over this kind's loop, by what followed last; 0 outside. Earlier work, such as a tuner's trials, does not
-    /// count.
+    /// Most launches of a kind in this kind's loop, by what followed last; 0 outside. Earlier work, such as a
+    /// tuner's trials, does not count.
     fn most_of_loop(&self, kind: u64) -> u64 {
         let mut most = 0;
         let mut at = kind;
@@ -160,7 +157,6 @@ mod tests {
         let found: Vec<_> = (0..5).map(|_| turn(&mut watch, 1, 3).unwrap()).collect();
         assert_eq!(found, [NOTHING, NOTHING, BEGINS, AGAIN, AGAIN]);
         assert!(watch.is_whole());
-        // Not expected.
         turn(&mut watch, 2, 3);
         assert_eq!(turn(&mut watch, 1, 3), Some(NOTHING));
     }

@@ -228,7 +228,7 @@ impl Record {
         Ok(region)
     }
 
-    /// Only if others did come again.
+    /// Turns that did not come again, if others did.
     fn remove_single(&self, before: &[u32]) -> Result<(), Failure> {
         let recording = Recording::open(&self.output)?;
         let mut new = recording.runs()?;
@@ -244,7 +244,7 @@ impl Record {
         Ok(recording.sweep()?)
     }
 
-    /// For runs whose inputs and outputs have these names and sizes.
+    /// For inputs and outputs of these names and sizes.
     fn describe(&self) -> Result<(), Failure> {
         if self.tensor.is_empty() {
             return Ok(());

@@ -20,7 +20,6 @@ const ATTEMPT: &str = "GPUREPLAY_CUDA_ATTEMPT";
 const HANDED_ON: &str = "GPUREPLAY_CUDA_HANDED_ON";
 const ATTEMPTS: u32 = 8;
 
-/// Only for a taken address.
 pub(crate) fn again(error: ReplayError) -> Failure {
     if !matches!(error, ReplayError::Collision { .. }) {
         return error.into();

@@ -125,7 +125,7 @@ impl Checking {
         .find_map(|(given, option)| given.then_some(option))
     }
 
-    /// Equal for equal options.
+    /// The same for the same options.
     pub(crate) fn words(&self) -> String {
         let (tolerance, cache) = (self.comparison().tolerance, self.cache());
         let (masks, ignored) = ([self.mask, self.mask_processes], &self.ignore);

@@ -13,7 +13,6 @@ use crate::weights::Archive;
 
 type Range = (u64, Vec<u8>);
 
-/// It names the run.
 const OF: &str = "run";
 
 /// With its first memory: a state holds differences from that.

@@ -76,7 +76,6 @@ struct Tally {
     processes: usize,
     /// CUPTI counted nothing in them.
     without: usize,
-    /// Seen by hooks, by CUPTI.
     rows: BTreeMap<String, [u64; 2]>,
 }
 

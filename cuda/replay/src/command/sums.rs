@@ -99,7 +99,6 @@ pub(crate) fn keep(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Its number, and how many were compared.
 pub(crate) fn first_difference(run: &Run, found: &[u64]) -> (Option<usize>, usize) {
     let both = run.sums().zip(found).enumerate();
     let mut known = both.filter(|(_, (known, _))| *known != UNKNOWN_SUM);

@@ -172,7 +172,6 @@ impl Whole {
         !self.input.is_empty() || !self.set.is_empty() || self.state_in.is_some() || self.repeat > 1
     }
 
-    /// By number. Other inputs need all.
     fn words(&self, run: &Run) -> Result<Vec<(usize, u32)>, Failure> {
         let mut words = Vec::new();
         for Setting(name, word) in &self.set {
@@ -328,7 +327,6 @@ impl Whole {
     }
 }
 
-/// With outputs that are not the recorded ones.
 fn proven(run: &Run, turns: Option<[usize; 2]>) -> bool {
     let right = turns.map_or(0, |[_, right]| right);
     let recorded: Vec<Hash> = run.outputs.iter().map(|port| port.contents).collect();

@@ -56,7 +56,6 @@ fn is_address(run: &Run, word: u64) -> bool {
             .any(|variable| (variable.address..variable.address + variable.size).contains(&word))
 }
 
-/// By values in all turns.
 fn differences(first: &[Operation], run: &Run) -> [Vec<Held>; 2] {
     let later: Vec<BTreeMap<[u32; 2], u32>> = run
         .turns
@@ -101,7 +100,6 @@ fn differences(first: &[Operation], run: &Run) -> [Vec<Held>; 2] {
 struct Bench<'a> {
     session: &'a mut RunSession,
     own: Vec<Operation>,
-    /// With its own words.
     after: Vec<Vec<u8>>,
     noisy: Pages,
     trials: usize,
@@ -118,7 +116,6 @@ impl Bench<'_> {
         Ok(pages)
     }
 
-    /// With the first turn's words.
     fn with(&self, first: &[Operation], held: &[&Held], size: u32) -> Vec<Operation> {
         let mut operations = self.own.clone();
         for [number, at] in held.iter().flat_map(|held| &held.places) {

@@ -23,7 +23,6 @@ pub(super) fn read(
     let one = |image: &RunImage| {
         let mut bytes = image.read(store)?;
         gpureplay_cuda_launch::image::check_for(&bytes, capability)?;
-        // The end of a text.
         bytes.push(0);
         Ok::<_, ReplayError>(bytes)
     };
@@ -113,13 +112,11 @@ impl Images {
         &self.moves
     }
 
-    /// Addresses and first contents.
     pub(super) fn variables(&self) -> impl Iterator<Item = (DevicePointer, &[u8])> {
         let variables = self.variables.iter();
         variables.map(|variable| (variable.address, variable.contents.as_slice()))
     }
 
-    /// To their first contents.
     pub(super) fn restore(&self, gpu: &Gpu) -> Result<(), ReplayError> {
         for variable in &self.variables {
             gpu.upload(variable.address, &variable.contents)?;

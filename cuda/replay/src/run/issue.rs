@@ -31,9 +31,7 @@ pub(super) enum What {
 struct Lane {
     stream: Handle,
     kind: StreamKind,
-    /// After what comes before the run.
     begun: bool,
-    /// Host waits before it.
     waits: usize,
     /// The default stream must wait for it.
     ahead: bool,
@@ -80,7 +78,6 @@ impl<'a> Issuer<'a> {
         pool: &'a RefCell<Pool>,
     ) -> Result<Self, ReplayError> {
         let mut streams = pool.borrow_mut();
-        // Before a capture begins.
         while streams.streams.len() < run.streams.len() {
             let mut stream = 0;
             // SAFETY: a pointer to a local.
@@ -312,7 +309,6 @@ impl Turn<'_> {
                     None => Ok(()),
                 }
             }
-            // One stream is in order.
             _ if self.lanes.len() == 1 => Ok(()),
             Operation::HostStream { stream } => {
                 let stream = self.lane(*stream)?;

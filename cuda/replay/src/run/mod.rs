@@ -83,7 +83,6 @@ impl RunSession {
             let images = images.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok::<_, ReplayError>((context?, images?))
         })?;
-        // It stays this thread's.
         std::mem::forget(context.enter()?);
         gpu.limit(&run.limits)?;
         room.map(&spans)?;

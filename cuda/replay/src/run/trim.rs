@@ -20,7 +20,6 @@ const LEAST: usize = 16 << 10;
 /// Not searched further.
 const FEW: usize = 256;
 
-/// Numbers of piece and part.
 type Part = (usize, usize);
 
 /// Piece, and bytes in it.

@@ -17,7 +17,6 @@ pub(super) const LARGE: usize = 16 << 20;
 
 #[derive(Clone, Default)]
 struct Held {
-    /// By share, or empty.
     sums: Vec<[u64; 2]>,
     /// The first verdict reads memory, faster than sums.
     is_wanted: bool,

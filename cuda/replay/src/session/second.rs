@@ -73,7 +73,6 @@ impl Session {
         if self.sum_of(&before, &after, how, mask).is_right() {
             return Ok(Err(Useless::Idle));
         }
-        // Written, and not so from recorded memory.
         let results = pieces.zip(&after).enumerate();
         let has_effect = results
             .into_iter()

@@ -49,7 +49,6 @@ const SHAPES: &str = "\
 .visible .entry stride(.param .u64 p, .param .u32 n) { ret; }
 ";
 
-/// For kernels of another image.
 const TABLES: &str = "\
 .version 7.0
 .target sm_70
@@ -95,7 +94,6 @@ impl Driver {
         address
     }
 
-    /// With the version's suffix.
     fn function(&self, name: &str) -> *mut c_void {
         if !self.by_proc_address {
             return self.symbol(name);
@@ -595,7 +593,6 @@ fn program() {
             );
         }
         "many" => {
-            // Many sizes, some freed.
             let sizes = [40usize, 4096, 3 << 20, 100, 40 << 20, 8];
             let all: Vec<u64> = sizes
                 .iter()

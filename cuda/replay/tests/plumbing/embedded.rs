@@ -83,7 +83,6 @@ fn states_stay_from_run_to_run_until_they_are_reset() {
     assert!(session.timing().run > std::time::Duration::ZERO);
     let moved = std::thread::spawn(move || run(&mut *session, 0));
     assert_eq!(moved.join().unwrap(), answer(0));
-    // Its addresses are free again.
     let mut next = recording.replay(Options::default()).unwrap();
     assert_eq!(run(&mut *next, 0), answer(0));
     // No room meanwhile; it may try again.

@@ -20,7 +20,6 @@ fn memory_after_a_replay_is_saved() {
     for (index, number) in numbers.as_chunks::<4>().0.iter().enumerate() {
         assert_eq!(f32::from_le_bytes(*number), index as f32 * 1.5, "{index}");
     }
-    // The stand-in counts threads there.
     let hits = rows.iter().find(|row| row[4] == "hits").unwrap();
     let hits = std::fs::read(stage.path("out").join(hits[0])).unwrap();
     assert_eq!(u32::from_le_bytes(hits.try_into().unwrap()), 1000);

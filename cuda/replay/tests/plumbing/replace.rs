@@ -70,7 +70,6 @@ fn the_winner_of_a_search_runs_in_the_program_and_other_launches_as_ever() {
         "\"stride\" of module 1: grid 32x1x1, block 64x1x1",
         "{said:?}"
     );
-    // Checked before the program starts.
     let text = std::fs::read_to_string(stage.path("tuned.toml")).unwrap();
     let images = std::fs::read_dir(stage.path("images")).unwrap();
     for image in images {
@@ -301,7 +300,6 @@ fn another_image_takes_the_place_of_the_programs() {
         "{said:?}"
     );
     assert!(String::from_utf8_lossy(&said.stdout).contains("answer 30"));
-    // Also in a graph built by hand.
     let said = stage
         .with_app("replace other.ptx", "graph", "proc")
         .output()

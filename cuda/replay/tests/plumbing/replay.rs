@@ -123,7 +123,6 @@ fn results_that_were_there_already_are_changed_first() {
     let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(json["verdict"], "exact");
     assert_eq!([&json["changed_bytes"], &json["written_bytes"]], [800, 800]);
-    // Half of the threads write half.
     stage
         .run("run rec#1 --grid 3")
         .gave(1)
@@ -175,7 +174,6 @@ fn limits_are_refused_with_their_values() {
         .run("run rec#0 --max-threads 1024 --block 1024")
         .gave(0);
     stage.run("run rec#0 --min-blocks 4").gave(2);
-    // A quarter of the threads.
     stage.run("run rec#0 --grid 2").gave(1);
 }
 

@@ -50,7 +50,6 @@ impl Said {
     }
 }
 
-/// Cargo puts it beside.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     let path = test.parent().expect("works").join(name);
@@ -120,7 +119,6 @@ impl Stage {
             .into()
     }
 
-    /// Answers go to `folder`.
     pub(crate) fn answers(&self, task: &str, variable: (&str, &str), folder: &str) -> Said {
         let folder = self.path(folder);
         std::fs::create_dir(&folder).expect("works");

@@ -179,7 +179,6 @@ fn a_search_that_learns_has_a_budget_and_goes_on_later() {
         &lists,
     );
     assert_eq!(part.code, Some(0), "{part:?}");
-    // As in one search.
     let rest = tune(
         &stage,
         "rec#1 --sampler learn:3 --budget 40 --resume r.jsonl --json",
@@ -241,12 +240,10 @@ fn a_search_has_a_budget_and_goes_on_later() {
     );
     let lines = || std::fs::read_to_string(stage.path("r.jsonl")).unwrap();
     assert_eq!(lines().lines().count(), 1 + 5);
-    // Without a file: the same tries.
     let same = tune(&stage, "rec#1 --sampler random:7 --budget 5", &lists);
     assert_eq!(same.out, first.out);
     let other = tune(&stage, "rec#1 --sampler random:8 --budget 5", &lists);
     assert_ne!(other.out, first.out);
-    // Killed while it wrote a line.
     let whole = lines();
     std::fs::write(stage.path("r.jsonl"), format!("{whole}{{\"image\":\"rec")).unwrap();
     let rest = tune(

@@ -203,7 +203,6 @@ fn turns_of_other_sizes_are_other_work() {
 
 #[test]
 fn turns_of_kernels_of_other_images_are_other_work() {
-    // Another kernel of the same name.
     let (stage, said) = recorded("image", "");
     assert!(state(&stage, 0).contains("not cross-checked"), "{said:?}");
     let holds = " cross-checked: 3 later turns are reproduced, 3 of other";
@@ -250,7 +249,6 @@ fn a_kept_turn_that_is_not_reproduced_fails_the_replay() {
     let text = fs::read_to_string(&path).unwrap();
     let turns: Vec<&str> = text.split("[[turn]]").collect();
     assert_eq!(turns.len(), 4);
-    // One turn's inputs, another's outputs.
     let inputs = line(turns[1], "inputs");
     let wrong = text.replace(line(turns[2], "inputs"), inputs);
     assert_ne!(text, wrong);

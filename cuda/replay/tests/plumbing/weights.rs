@@ -89,7 +89,6 @@ fn other_weights_give_other_answers() {
         .run("run rec --weights other.safetensors --input x --output out1=y")
         .gave(0)
         .warns("1 tensors of the weights are others");
-    // The second weights times three.
     let expected: Vec<f32> = other.iter().map(|x| x * 3.0).collect();
     assert_eq!(floats(&fs::read(stage.path("y")).unwrap()), expected);
     stage.run("run rec --output out1=y").gave(0);

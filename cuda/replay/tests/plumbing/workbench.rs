@@ -17,7 +17,6 @@ fn bench() -> Stage {
     stage
 }
 
-/// `habit` is the stand-in's.
 fn judged(stage: &Stage, habit: &str, words: &str) -> (Said, Value) {
     let text = fs::read_to_string(stage.path("bench/kernel.ptx")).unwrap();
     let text = format!("{text}.visible .global .align 4 .u32 {habit};\n");
@@ -62,7 +61,6 @@ fn a_launch_is_a_folder_with_all_that_it_needs() {
     for (before, after) in before[..count].iter().zip(&after) {
         assert_eq!(before * 1.5, *after);
     }
-    // The folder stands alone.
     fs::rename(stage.path("rec"), stage.path("gone")).unwrap();
     stage.run("run bench/recording").gave(0);
     stage.run("extract gone#0 -o bench").gave(6).warns("bench");

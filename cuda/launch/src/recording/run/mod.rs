@@ -124,7 +124,6 @@ impl Range {
     }
 }
 
-/// Letters, at most.
 const MAX_RANGE_NAME: usize = 200;
 
 /// Towards the default stream.

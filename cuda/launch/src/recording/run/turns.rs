@@ -58,7 +58,6 @@ impl Operation {
         }
     }
 
-    /// Bytes of [`Operation::host_bytes`].
     pub(super) fn host_size(&self) -> usize {
         match self {
             Self::Launch { parameters, .. } => parameters.len(),

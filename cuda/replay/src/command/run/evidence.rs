@@ -23,7 +23,6 @@ impl Evidence {
         }
     }
 
-    /// Changed, and seen to be written.
     pub(super) fn bytes(&self) -> [u64; 2] {
         match self {
             Self::Poison(poison) => [poison.bytes(), poison.written()],

@@ -11,7 +11,6 @@ use super::space::Candidate;
 use super::tries::Tries;
 use super::words::Sampler;
 
-/// Random tries before learning.
 const FIRST: usize = 12;
 /// Some draws are no candidates, or tried already.
 const MOST_DRAWS: usize = 40;
@@ -61,7 +60,6 @@ pub(super) struct Estimator<'a> {
     /// By candidate.
     places: Vec<Place>,
     at: BTreeMap<Place, usize>,
-    /// Values of each list.
     lengths: Place,
 }
 
@@ -92,7 +90,6 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// Tries that are not right have no time.
     fn next<'b>(
         &self,
         tries: impl Iterator<Item = (&'b Candidate, Option<f64>)>,
@@ -253,7 +250,6 @@ mod tests {
         assert_eq!(order.len(), all.len());
         assert_eq!(order, run(5));
         assert_ne!(order, run(6));
-        // Nothing is right, and nothing is known.
         let estimator = Estimator::new(1, &all);
         let failed: Vec<_> = all.iter().skip(1).map(|one| (one, None)).collect();
         assert_eq!(estimator.next(failed.into_iter()), Some(&all[0]));

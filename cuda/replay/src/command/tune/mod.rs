@@ -113,10 +113,8 @@ pub(crate) struct TuneReport<'a> {
     speedup: Option<f64>,
 }
 
-/// Before a kernel failed.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Handed {
-    /// Removed at the end.
     folder: Option<PathBuf>,
     tries: u64,
     time: Duration,

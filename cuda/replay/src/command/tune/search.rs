@@ -24,7 +24,6 @@ pub(super) struct Search<'a> {
     pub(super) options: &'a Tune,
     pub(super) session: Session,
     pub(super) images: Vec<(String, Vec<u8>)>,
-    /// Triton's images by name.
     pub(super) own: BTreeMap<String, Own>,
     pub(super) mask: Mask,
     pub(super) evidence: Option<run::Evidence>,
@@ -104,7 +103,6 @@ impl Search<'_> {
         }
     }
 
-    /// The recorded one first.
     fn candidates(&self, recorded: &Candidate) -> Result<Vec<Candidate>, Failure> {
         let options = self.options;
         let own = [recorded.block];
@@ -275,7 +273,6 @@ impl Search<'_> {
         Ok(ExitCode::from(u8::from(base.is_none())))
     }
 
-    /// The best that a program can be given.
     fn write_winner(
         &self,
         path: &Path,
@@ -315,7 +312,6 @@ fn image<'a>(images: &'a [(String, Vec<u8>)], candidate: &Candidate) -> Option<&
     Some(image)
 }
 
-/// No later launch here succeeds.
 fn ends_the_context(error: &ReplayError) -> bool {
     matches!(
         error,

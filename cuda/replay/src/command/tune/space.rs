@@ -49,7 +49,6 @@ impl Candidate {
         }
     }
 
-    /// Whether one loaded image serves both.
     pub(super) fn is_loaded_as(&self, other: &Self) -> bool {
         let key = |one: &Self| (one.options(), one.carveout);
         self.image == other.image && key(self) == key(other)
@@ -179,7 +178,6 @@ mod tests {
             grids: Grids::Adapted,
         };
         let all = space.candidates(recorded).unwrap();
-        // Registers go with two of three bounds.
         assert_eq!(all.len(), (3 + 2) * 3);
         assert_eq!(all[0].grid, [20, 12, 2]);
         assert_eq!(all[1].grid, [5, 48, 2]);

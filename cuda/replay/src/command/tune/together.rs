@@ -83,7 +83,6 @@ impl Way {
     }
 }
 
-/// A launch, tuned in its own process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) number: u32,
@@ -226,7 +225,6 @@ fn of_one(part: &Part) -> Result<Vec<Try>, Failure> {
     }
 }
 
-/// The first try is the recorded launch.
 fn together(
     kernel: String,
     launches: Vec<u32>,

@@ -37,7 +37,6 @@ pub(crate) struct Try {
     note: String,
 }
 
-/// The columns of [`Try::csv`].
 pub(super) const HEADER: &str = "image,max_registers,optimisation,max_threads,min_blocks,carveout,grid,block,registers,verdict,median_us,least_us,spread_us,note";
 
 impl Try {
@@ -103,7 +102,6 @@ impl Try {
     }
 }
 
-/// First line of a file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Subject {
     kernel: String,
@@ -113,7 +111,6 @@ pub(super) struct Subject {
     image: String,
     /// Of all that was recorded of the launch.
     launch: String,
-    /// Comparison and cache state.
     checking: String,
     gpu: String,
     driver: i32,

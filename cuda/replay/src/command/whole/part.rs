@@ -27,7 +27,6 @@ pub(crate) struct Layers {
     layers: Option<String>,
 }
 
-/// Layers, and the first operation not done.
 pub(crate) struct Done {
     layers: usize,
     name: String,

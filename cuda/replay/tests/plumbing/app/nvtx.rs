@@ -49,7 +49,6 @@ pub(super) struct Nvtx {
 }
 
 impl Nvtx {
-    /// In this process already.
     pub(super) fn injected() -> Self {
         if std::env::var_os("NVTX_INJECTION64_PATH").is_none() {
             return Self { is_there: false };

@@ -10,7 +10,6 @@ use super::{Driver, Program};
 
 /// The inputs' first number.
 pub(crate) const INPUT: &str = "PLUMBING_INPUT";
-/// Numbers of an input.
 const COUNT: usize = 256;
 
 impl Program {
@@ -78,7 +77,6 @@ impl Program {
         call!(self.driver, cuLaunchHostFunc(stream => u64, nothing => extern "C" fn(usize), 0 => usize));
     }
 
-    /// To 16 times 16 numbers.
     fn plane(&self, p: u64, stream: u64) {
         let side = 16u32;
         let parameters = [
@@ -175,7 +173,6 @@ impl Program {
         table
     }
 
-    /// Leaves memory as it was.
     fn constants(&self, p: u64, stream: u64) {
         let n = COUNT as u32;
         let parameters = [(&raw const p).cast(), (&raw const n).cast()];
@@ -286,7 +283,6 @@ impl Program {
                     });
                     let name = ['w', '\0'].map(u32::from);
                     nvtx.range_with_wide_name(&name, || self.scale_in(0, memory[0], 3.0));
-                    // Each domain has its order.
                     nvtx.push_in_domain(c"second");
                     self.scale_in(0, memory[0], 5.0);
                 });
@@ -303,7 +299,6 @@ impl Program {
             }
             "rows" => self.rows(memory, streams[0], &one),
             "accumulated" => {
-                // Allocated in the region, not filled.
                 let mut p = 0u64;
                 call!(self.driver, cuMemAlloc_v2(&raw mut p => *mut u64, COUNT * 4 => usize));
                 self.send(memory[0], &one, streams[0]);

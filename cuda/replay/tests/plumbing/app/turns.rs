@@ -77,7 +77,6 @@ impl Program {
             }
             _ => 0,
         };
-        // Two tensors in one allocation, among others.
         let held = [vec![0x5a; 512], weights(0), vec![0; 256], weights(1)].concat();
         let held = self.memory(&held);
         let image = CString::new(format!(
@@ -156,7 +155,6 @@ impl Program {
                     call!(self.driver, cuStreamSynchronize(0 => u64));
                     Vec::new()
                 }
-                // Equal in all turns.
                 "constant" => {
                     self.write(state, &input(9));
                     self.scaled(0, input_memory, 2.0);
@@ -175,7 +173,6 @@ impl Program {
                     self.received(scratch + LARGE as u64, size);
                     self.received(state, size)
                 }
-                // The second result is three times the second weights.
                 "weights" => {
                     self.copied(cache, held + 512 + size as u64 + 256);
                     self.scaled(0, cache, 3.0);
