@@ -56,7 +56,7 @@ pub enum JobType {
     Fragment = 9,
     /// Fused, vertices by index.
     IndexedVertex = 10,
-    /// So on Valhall; the tiler allocates.
+    /// IndexedVertex on Valhall; the tiler finds memory for vertices.
     MallocVertex = 11,
 }
 

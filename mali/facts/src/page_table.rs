@@ -18,9 +18,9 @@ pub const VIRTUAL_BITS: u32 = PAGE_BITS + LEVELS * INDEX_BITS;
 const PAGE_BITS: u32 = 12;
 const INDEX_BITS: u32 = 9;
 
-/// AS_MEMATTR, Mali LPAE: 0 and 2 as the implementation likes, 1 write-back with allocation.
+/// AS_MEMATTR, Mali LPAE: index 0 and 2 as the implementation likes, 1 write-back with allocation.
 pub const LPAE_MEMORY_ATTRIBUTES: u64 = 0x0088_8d88;
-/// AS_MEMATTR, AArch64, by Arm's driver: 0 as the implementation likes.
+/// AS_MEMATTR, AArch64, by Arm's driver: index 0 as the implementation likes.
 pub const AARCH64_MEMORY_ATTRIBUTES: u64 = 0x4c8d_888d_8f88;
 
 /// Lowest address bit left to lower levels; entries map `1 << shift(level)` bytes. Levels 0 to 3.

@@ -34,7 +34,7 @@ descriptors! {
 
     /// Thread and work group storage.
     LocalStorage = "Local storage", 8 words {
-        /// Each 16 bytes, shifted left, with a base.
+        /// A thread has 16 bytes, shifted left by this, with a base.
         tls_size = "TLS size", 0:0, 5, Unsigned;
         tls_stack_offset = "TLS initial stack pointer offset", 0:5, 27, Hex;
         /// 1 << 31: no memory.

@@ -78,7 +78,7 @@ pub mod global {
     pub const INTERRUPTS: u32 = 0x04;
     /// Input, output: groups' doorbells, rung where different.
     pub const DOORBELLS: u32 = 0x08;
-    /// Input: 1024 cycles without progress until a report.
+    /// Input: cycles without progress until a report, in units of 1024.
     pub const PROGRESS_TIMER: u32 = 0x10;
     /// Input: usable cores, 64 bits.
     pub const CORES: u32 = 0x18;

@@ -24,7 +24,7 @@ pub const JOB_INT_STAT: u32 = 0x100c;
 pub const GLOBAL_INTERFACE: u32 = 1 << 31;
 /// GPU interrupt: MCU_STATUS changed.
 pub const MCU_STATUS_CHANGED: u32 = 1 << 19;
-/// Read: latest cache flush. Apps map this page.
+/// Read: number of the latest cache flush. Apps map this page.
 pub const LATEST_FLUSH: u32 = 0x1_0000;
 /// Write: doorbell 0 (global); a page each.
 pub const DOORBELLS: u32 = 0x8_0000;

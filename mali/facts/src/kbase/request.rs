@@ -62,7 +62,7 @@ pub const INVALIDATE: u8 = 2;
 pub const ATOM: u32 = 48;
 /// With a render pass's number.
 pub const ATOM_OF_PASS: u32 = 56;
-/// And a sequence number of 8 bytes.
+/// That after a sequence number of 8 bytes.
 pub const ATOM_OF_SEQUENCE: u32 = 64;
 
 /// `BASE_MEM_*`.

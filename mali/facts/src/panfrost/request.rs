@@ -134,7 +134,7 @@ requests! {
     }
 }
 
-/// [`CreateBo::flags`]: not for the GPU.
+/// [`CreateBo::flags`]: the GPU may not execute it.
 pub const NO_EXECUTE: u32 = 1;
 /// [`CreateBo::flags`]: 2 MiB on each GPU access; user space cannot map it.
 pub const HEAP: u32 = 2;

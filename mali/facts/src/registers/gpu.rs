@@ -151,7 +151,7 @@ pub const PWR_KEY_UNLOCK: u32 = 0x2968_a819;
 pub enum GpuCommand {
     /// Nothing.
     Nop = 0,
-    /// After jobs and bus transactions.
+    /// Stops jobs, waits for bus transactions, resets.
     SoftReset = 1,
     /// Resets at once.
     HardReset = 2,

@@ -91,7 +91,7 @@ bitflags! {
         const END_FLUSH_CLEAN = 1 << 12;
         /// After the last job (only with clean).
         const END_FLUSH_INVALIDATE = 1 << 13;
-        /// If FLUSH_ID_NEXT permits.
+        /// Skip flushes that FLUSH_ID_NEXT shows unnecessary.
         const FLUSH_REDUCTION = 1 << 14;
         /// Of status to job headers.
         const DISABLE_WRITE_BACK = 1 << 15;

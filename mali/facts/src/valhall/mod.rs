@@ -218,7 +218,7 @@ descriptors! {
 
     /// Thread and work group storage.
     LocalStorage = "Local storage", 8 words {
-        /// Each 16 bytes, shifted left, with a base.
+        /// A thread has 16 bytes, shifted left by this, with a base.
         tls_size = "TLS size", 0:0, 5, Unsigned;
         /// 1 << 31: no memory.
         wls_instances = "WLS instances", 1:0, 5, PowerOfTwo;
